@@ -1,0 +1,32 @@
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+#define CLOCK_RFC3339_SIZE 32
+
+/* Milliseconds since the epoch, UTC; steps when the clock is set. */
+int64_t clock_now_ms(void);
+
+/* Milliseconds since an arbitrary point; never steps. For deadlines and intervals. */
+int64_t clock_monotonic_ms(void);
+
+/**
+ * clock_format_ms(ms, text), clock_format_s(s, text):
+ * Write a time since the epoch as RFC 3339 in UTC, with and without milliseconds: 2026-11-21T03:04:05.678Z.
+ * Years 0 to 9999; other times are held to that range. Returns text.
+ */
+char *clock_format_ms(int64_t ms, char text[CLOCK_RFC3339_SIZE]);
+char *clock_format_s(int64_t s, char text[CLOCK_RFC3339_SIZE]);
+
+/**
+ * clock_is_utc_timestamp(text, len):
+ * Whether the bytes are an RFC 3339 date-time in UTC: offset `Z` or `+00:00`, any fraction, real calendar day,
+ * seconds to 60 (a leap second).
+ */
+int clock_is_utc_timestamp(const char *text, size_t len);
+
+#endif

@@ -1,0 +1,55 @@
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+static void *
+checked(void *memory)
+{
+        if (memory == NULL) {
+                fputs("out of memory\n", stderr);
+                exit(EX_OSERR);
+        }
+        return memory;
+}
+
+void *
+mem_alloc(size_t size)
+{
+        return checked(calloc(1, size > 0 ? size : 1));
+}
+
+void *
+mem_resize(void *array, size_t n, size_t size)
+{
+        return checked(reallocarray(array, n > 0 ? n : 1, size));
+}
+
+char *
+mem_strdup(const char *text)
+{
+        return checked(strdup(text));
+}
+
+char *
+mem_strndup(const char *text, size_t len)
+{
+        return checked(strndup(text, len));
+}
+
+char *
+mem_printf(const char *format, ...)
+{
+        va_list args;
+        char *text = NULL;
+        int len;
+
+        va_start(args, format);
+        len = vasprintf(&text, format, args);
+        va_end(args);
+        return checked(len < 0 ? NULL : text);
+}

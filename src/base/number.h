@@ -1,0 +1,37 @@
+#ifndef BASE_NUMBER_H
+#define BASE_NUMBER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+#define NUMBER_TEXT_SIZE 32
+
+/**
+ * number_parse(text, min, max, value, error):
+ * Read a whole decimal number in [min, max]: digits only, no sign, no space. Returns 0 or -1 with the reason.
+ */
+int number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *value,
+                 struct error *error) MUST_CHECK;
+
+/**
+ * number_parse_size(text, min, max, bytes, error):
+ * Read a size with its unit, B, KiB, MiB or GiB: `1MiB`. min and max are in bytes.
+ */
+int number_parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *bytes,
+                      struct error *error) MUST_CHECK;
+
+/**
+ * number_parse_duration(text, min, max, ms, error):
+ * Read a time with its unit, ms, s, min, h or d: `300s`. min and max are in milliseconds.
+ */
+int number_parse_duration(const char *text, uint64_t min, uint64_t max, uint64_t *ms,
+                          struct error *error) MUST_CHECK;
+
+/* Write a size or a duration with the largest unit that divides it. Return text. */
+char *number_format_size(uint64_t bytes, char text[NUMBER_TEXT_SIZE]);
+char *number_format_duration(uint64_t ms, char text[NUMBER_TEXT_SIZE]);
+
+#endif

@@ -1,0 +1,101 @@
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "base/compiler.h"
+#include "model/rules.h"
+#include "model/signature.h"
+#include "model/topic_table.h"
+
+/*
+ * The configuration, read from one INI file, const after loading. Times are in milliseconds, sizes in bytes.
+ * Every option stands in the table of options.c; gatepost.conf(5) describes them.
+ */
+enum config_role { CONFIG_RECEIVER = 1, CONFIG_ROUTER = 2 };
+
+/* Where to listen: an address of the family, or a path for AF_UNIX. */
+struct config_listen {
+        char *text; /* as configured: 0.0.0.0:8443, [::1]:8443, unix:/run/gatepost/receiver.sock */
+        struct sockaddr_storage address;
+        socklen_t address_len;
+};
+
+struct config_source {
+        struct event_rules rules; /* rules.source is the name */
+        char *name;
+        char *path;          /* begins with a slash, has no `?` */
+        char *header_prefix; /* lowercase, without the hyphen at its end */
+        struct signature_key **keys;
+        size_t n_keys; /* at least 1 */
+        char **webhook_ids;
+        size_t n_webhook_ids; /* 0: any */
+        uint64_t tolerance_ms;
+        int replay_guard;
+};
+
+/* A property for every Kafka client, by librdkafka's own name. */
+struct config_property {
+        char *name;
+        char *value;
+        int secret;
+};
+
+struct config {
+        char *file;
+        unsigned roles; /* config_role bits, at least one */
+        char *instance;
+
+        struct config_listen *listen;
+        size_t n_listen; /* at least 1 for a receiver */
+        size_t threads;
+        uint64_t max_body;
+        uint64_t max_in_flight;
+        uint64_t max_connections;
+        uint64_t header_timeout_ms;
+        uint64_t request_timeout_ms;
+        uint64_t idle_timeout_ms;
+        uint64_t ack_timeout_ms;
+
+        uint64_t dedup_window_ms;
+        uint64_t max_batch;
+        uint64_t max_batch_bytes;
+
+        struct config_source *sources;
+        size_t n_sources; /* at least 1 */
+
+        char *topics_prefix;
+        char *deliveries_topic; /* <prefix>.deliveries */
+        char *quarantine_topic; /* <prefix>.quarantine */
+        char *group;            /* <prefix>.router */
+        struct topic_table *topics;
+
+        int embedded; /* bootstrap.servers = embedded; then it is not among the properties */
+        struct config_property *kafka;
+        size_t n_kafka;
+
+        struct config_listen *admin; /* NULL: no admin endpoint */
+};
+
+/**
+ * config_load(file):
+ * Read and check a configuration. Returns it, or NULL after writing every error in it to stderr, each as
+ * `file:line: what is wrong and how to mend it`, without ever printing a secret. Warnings are written likewise.
+ */
+struct config *config_load(const char *file) MUST_CHECK;
+void config_free(struct config *config);
+
+/**
+ * config_print(file, json, out):
+ * Write the effective configuration: every option with its value and where it comes from (line, or default), secrets
+ * masked. Returns 0, or -1 after writing the errors to stderr.
+ */
+int config_print(const char *file, int json, FILE *out) MUST_CHECK;
+
+/* The source with the name of len bytes, or NULL. */
+const struct config_source *config_find_source(const struct config *config, const char *name, size_t len);
+
+#endif
