@@ -24,7 +24,7 @@ void topic_table_free(struct topic_table *table);
 
 /**
  * topic_table_add(table, pattern, topic, error):
- * Add a rule. Fails when the pattern is there already, is empty or has a `*` anywhere but as a last `.*`, or when the
+ * Add a rule. Fails when the pattern is there already, is over 255 bytes, empty or has a `*` anywhere but as a last `.*`, or when the
  * topic's name is not one that Kafka takes. Returns 0, or -1 with the reason.
  */
 int topic_table_add(struct topic_table *table, const char *pattern, const char *topic,
@@ -36,7 +36,7 @@ int topic_table_add(struct topic_table *table, const char *pattern, const char *
  */
 void topic_table_add_defaults(struct topic_table *table, const char *prefix);
 
-/* The rule for a kind of len bytes, or NULL when there is none. O(log n) in the number of rules. */
+/* The rule for a kind of len bytes, or NULL when there is none, as for any kind over 255 bytes. O(log n) in the number of rules. */
 const struct topic_rule *topic_table_find(const struct topic_table *table, const char *kind, size_t len);
 
 size_t topic_table_size(const struct topic_table *table);

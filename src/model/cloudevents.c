@@ -1,0 +1,56 @@
+#include "model/cloudevents.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void
+add(struct cloudevents *event, const char *name, struct span value)
+{
+        if (value.data == NULL)
+                return;
+        event->headers[event->n].name = name;
+        event->headers[event->n].value = value;
+        event->n++;
+}
+
+static struct span
+text_span(const char *text)
+{
+        return (struct span){text, strlen(text)};
+}
+
+/* The signed timestamp, 10 digits, as RFC 3339. Empty when a foreign record has something else there. */
+static void
+format_time(struct span digits, char time[CLOCK_RFC3339_SIZE])
+{
+        char text[11];
+
+        time[0] = '\0';
+        if (digits.len != sizeof(text) - 1)
+                return;
+        memcpy(text, digits.data, digits.len);
+        text[digits.len] = '\0';
+        if (strspn(text, "0123456789") == digits.len)
+                (void)clock_format_s(strtoll(text, NULL, 10), time);
+}
+
+void
+cloudevents_describe(const struct record *record, const struct verdict *verdict, struct cloudevents *event)
+{
+        event->n = 0;
+        (void)snprintf(event->source, sizeof(event->source), "/%s", verdict->rules->source);
+        format_time(record->timestamp, event->time);
+
+        add(event, "content-type", text_span("application/json"));
+        add(event, "ce_specversion", text_span("1.0"));
+        add(event, "ce_id", record->key);
+        add(event, "ce_type", verdict->kind);
+        add(event, "ce_source", text_span(event->source));
+        if (event->time[0] != '\0')
+                add(event, "ce_time", text_span(event->time));
+        add(event, "ce_webhookid", record->webhook_id);
+        add(event, "ce_subject", verdict->subject);
+        add(event, RECORD_TRACEPARENT, record->traceparent);
+        add(event, RECORD_TRACESTATE, record->tracestate);
+}

@@ -1,0 +1,294 @@
+#include "model/decode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <yajl/yajl_parse.h>
+
+#include "base/utf8.h"
+#include "model/fields.h"
+#include "model/walk.h"
+
+/* The watches: the three places of the source's rules, then the documented fields. */
+enum { WATCH_KIND, WATCH_KEY, WATCH_SUBJECT, WATCH_FIELDS };
+
+/* A value kept from the body: yajl's own copy of a string is gone when its callback returns. */
+struct kept {
+        char *data;
+        size_t len;
+        size_t size;
+        int present;
+};
+
+struct decoder {
+        struct watch watches[WALK_MAX_WATCHES];
+        size_t n_watches;
+        struct walk walk;
+        struct walk_level levels[DECODE_MAX_DEPTH];
+        struct kept kept[WATCH_FIELDS];
+        enum json_type kind_type;
+        struct decoded *decoded;
+        int out_of_memory;
+};
+
+struct decoder *
+decoder_new(void)
+{
+        struct decoder *decoder = calloc(1, sizeof(*decoder));
+
+        if (decoder == NULL)
+                return NULL;
+        decoder->n_watches = WATCH_FIELDS + field_count();
+        for (size_t i = 0; i < field_count(); i++)
+                decoder->watches[WATCH_FIELDS + i] =
+                    (struct watch){field_at(i)->segments, field_at(i)->n_segments};
+        return decoder;
+}
+
+void
+decoder_free(struct decoder *decoder)
+{
+        if (decoder == NULL)
+                return;
+        for (size_t i = 0; i < WATCH_FIELDS; i++)
+                free(decoder->kept[i].data);
+        free(decoder);
+}
+
+/* The reason why parsing is given up; returns what makes yajl stop. */
+static int
+give_up(struct decoder *decoder, const char *reason)
+{
+        (void)snprintf(decoder->decoded->detail, sizeof(decoder->decoded->detail), "%s", reason);
+        return 0;
+}
+
+static int
+keep(struct decoder *decoder, struct kept *kept, struct span text)
+{
+        if (kept->data == NULL || text.len > kept->size) {
+                char *data = realloc(kept->data, text.len > 64 ? text.len : 64);
+
+                if (data == NULL) {
+                        decoder->out_of_memory = 1;
+                        return 0;
+                }
+                kept->data = data;
+                kept->size = text.len > 64 ? text.len : 64;
+        }
+        memcpy(kept->data, text.data, text.len);
+        kept->len = text.len;
+        kept->present = 1;
+        return 1;
+}
+
+static void
+check_fields(struct decoder *decoder, uint32_t met, enum json_type type, struct span text)
+{
+        char *fault = decoder->decoded->field_fault;
+
+        for (size_t i = 0; i < field_count(); i++) {
+                if (!(met & UINT32_C(1) << (WATCH_FIELDS + i)) || field_accepts(i, type, text) ||
+                    fault[0] != '\0')
+                        continue;
+                (void)snprintf(fault, DECODE_DETAIL_SIZE, "%s must be %s", field_at(i)->name,
+                               field_at(i)->must_be);
+        }
+}
+
+/* A value came, a scalar or the beginning of an object or array. Returns 0 to stop. */
+static int
+on_value(struct decoder *decoder, enum json_type type, struct span text)
+{
+        uint32_t met;
+
+        if (decoder->walk.depth == 0 && type != JSON_OBJECT)
+                return give_up(decoder, "the body is not a JSON object");
+        met = walk_value(&decoder->walk);
+        if (met == 0)
+                return 1;
+        check_fields(decoder, met, type, text);
+        if (met & 1u << WATCH_KIND)
+                decoder->kind_type = type;
+        for (size_t i = 0; i < WATCH_FIELDS; i++) {
+                struct kept *kept = &decoder->kept[i];
+
+                if (!(met & 1u << i))
+                        continue;
+                kept->present = 0;
+                if (type == JSON_STRING || (type == JSON_NUMBER && i == WATCH_KEY)) {
+                        if (!keep(decoder, kept, text))
+                                return 0;
+                }
+        }
+        return 1;
+}
+
+static int
+on_null(void *arg)
+{
+        return on_value(arg, JSON_NULL, (struct span){NULL, 0});
+}
+
+static int
+on_boolean(void *arg, int value)
+{
+        (void)value;
+        return on_value(arg, JSON_BOOLEAN, (struct span){NULL, 0});
+}
+
+static int
+on_number(void *arg, const char *text, size_t len)
+{
+        return on_value(arg, JSON_NUMBER, (struct span){text, len});
+}
+
+static int
+on_string(void *arg, const unsigned char *text, size_t len)
+{
+        return on_value(arg, JSON_STRING, (struct span){(const char *)text, len});
+}
+
+static int
+on_name(void *arg, const unsigned char *name, size_t len)
+{
+        struct decoder *decoder = arg;
+        uint32_t again = walk_name(&decoder->walk, (struct span){(const char *)name, len});
+
+        if (again & 1u << WATCH_KIND)
+                return give_up(decoder, "the member that names the kind is there twice");
+        return 1;
+}
+
+static int
+open_level(struct decoder *decoder, enum json_type type)
+{
+        if (!on_value(decoder, type, (struct span){NULL, 0}))
+                return 0;
+        if (decoder->walk.depth == DECODE_MAX_DEPTH)
+                return give_up(decoder, "the body is nested more than 64 levels deep");
+        walk_enter(&decoder->walk, type == JSON_ARRAY);
+        return 1;
+}
+
+static int
+on_object(void *arg)
+{
+        return open_level(arg, JSON_OBJECT);
+}
+
+static int
+on_array(void *arg)
+{
+        return open_level(arg, JSON_ARRAY);
+}
+
+static int
+on_end(void *arg)
+{
+        struct decoder *decoder = arg;
+
+        walk_leave(&decoder->walk);
+        return 1;
+}
+
+static const yajl_callbacks callbacks = {
+    .yajl_null = on_null,
+    .yajl_boolean = on_boolean,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_start_map = on_object,
+    .yajl_map_key = on_name,
+    .yajl_end_map = on_end,
+    .yajl_start_array = on_array,
+    .yajl_end_array = on_end,
+};
+
+static void
+start(struct decoder *decoder, const struct event_rules *rules, struct decoded *decoded)
+{
+        const struct pointer *pointers[WATCH_FIELDS] = {&rules->kind, &rules->key, &rules->subject};
+
+        for (size_t i = 0; i < WATCH_FIELDS; i++) {
+                decoder->watches[i] =
+                    (struct watch){(const char *const *)pointers[i]->segments, pointers[i]->n_segments};
+                decoder->kept[i].present = 0;
+        }
+        decoder->walk = (struct walk){decoder->watches, decoder->n_watches, 0, decoder->levels};
+        decoder->kind_type = JSON_NULL;
+        decoder->decoded = decoded;
+        decoder->out_of_memory = 0;
+        memset(decoded, 0, sizeof(*decoded));
+}
+
+/* yajl's own words for an error, on one line. */
+static void
+describe_error(yajl_handle yajl, struct decoded *decoded)
+{
+        unsigned char *text = yajl_get_error(yajl, 0, NULL, 0);
+
+        (void)snprintf(decoded->detail, sizeof(decoded->detail), "%s near byte %zu",
+                       text == NULL ? "not JSON" : (const char *)text, yajl_get_bytes_consumed(yajl));
+        if (text != NULL)
+                yajl_free_error(yajl, text);
+        for (char *c = decoded->detail; *c != '\0'; c++) {
+                if (*c == '\n')
+                        *c = ' ';
+        }
+}
+
+/* Returns whether the body is one JSON text that nothing stopped; else decoded->detail says why not. */
+static int
+parse(struct decoder *decoder, struct span body)
+{
+        yajl_handle yajl = yajl_alloc(&callbacks, NULL, decoder);
+        yajl_status status;
+
+        if (yajl == NULL) {
+                decoder->out_of_memory = 1;
+                return 0;
+        }
+        (void)yajl_config(yajl, yajl_dont_validate_strings, 1); /* done better, before */
+        status = yajl_parse(yajl, (const unsigned char *)body.data, body.len);
+        if (status == yajl_status_ok)
+                status = yajl_complete_parse(yajl);
+        if (status == yajl_status_error)
+                describe_error(yajl, decoder->decoded);
+        yajl_free(yajl);
+        return status == yajl_status_ok;
+}
+
+static struct span
+kept_span(const struct kept *kept)
+{
+        return kept->present ? (struct span){kept->data, kept->len} : (struct span){NULL, 0};
+}
+
+int
+decoder_run(struct decoder *decoder, const struct event_rules *rules, struct span body,
+            struct decoded *decoded, enum decode_result *result)
+{
+        start(decoder, rules, decoded);
+        *result = DECODE_MALFORMED_JSON;
+        if (body.len == 0)
+                return give_up(decoder, "the body is empty");
+        if (!utf8_is_valid(body.data, body.len))
+                return give_up(decoder, "the body is not valid UTF-8");
+        if (!parse(decoder, body))
+                return decoder->out_of_memory ? -1 : 0;
+
+        decoded->kind = kept_span(&decoder->kept[WATCH_KIND]);
+        decoded->key = kept_span(&decoder->kept[WATCH_KEY]);
+        decoded->subject = kept_span(&decoder->kept[WATCH_SUBJECT]);
+        *result = DECODE_OK;
+        if (decoder->kind_type == JSON_NULL) {
+                *result = DECODE_MISSING_KIND;
+                (void)snprintf(decoded->detail, sizeof(decoded->detail), "nothing at %s", rules->kind.text);
+        } else if (decoder->kind_type != JSON_STRING) {
+                *result = DECODE_INVALID_KIND;
+                (void)snprintf(decoded->detail, sizeof(decoded->detail), "the kind at %s must be a string",
+                               rules->kind.text);
+        }
+        return 0;
+}

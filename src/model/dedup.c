@@ -1,0 +1,146 @@
+#include "model/dedup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/slice.h"
+
+#define SLICES_A_WINDOW 16
+
+struct dedup {
+        uint64_t window_ms;
+        int64_t width_ms;      /* of a slice */
+        struct slice **slices; /* in the order of time */
+        size_t n_slices;
+};
+
+static int64_t
+slice_width(uint64_t window_ms)
+{
+        int64_t width = (int64_t)(window_ms / SLICES_A_WINDOW);
+
+        return width > 0 ? width : 1;
+}
+
+/* The start of the slice that a time falls into: rounded down, also before the epoch. */
+static int64_t
+slice_start(int64_t width, int64_t timestamp_ms)
+{
+        int64_t rest = timestamp_ms % width;
+
+        return timestamp_ms - (rest < 0 ? rest + width : rest);
+}
+
+struct dedup *
+dedup_new(uint64_t window_ms)
+{
+        struct dedup *dedup = calloc(1, sizeof(*dedup));
+
+        if (dedup == NULL)
+                return NULL;
+        dedup->window_ms = window_ms;
+        dedup->width_ms = slice_width(window_ms);
+        return dedup;
+}
+
+void
+dedup_free(struct dedup *dedup)
+{
+        if (dedup == NULL)
+                return;
+        for (size_t i = 0; i < dedup->n_slices; i++)
+                slice_free(dedup->slices[i]);
+        free(dedup->slices);
+        free(dedup);
+}
+
+/* The slice that begins at a time, made if it is not there. NULL when memory fails. */
+static struct slice *
+slice_at(struct dedup *dedup, int64_t start_ms)
+{
+        struct slice **slices, *slice;
+        size_t place = dedup->n_slices;
+
+        while (place > 0 && slice_start_ms(dedup->slices[place - 1]) > start_ms)
+                place--;
+        if (place > 0 && slice_start_ms(dedup->slices[place - 1]) == start_ms)
+                return dedup->slices[place - 1];
+
+        slices = reallocarray(dedup->slices, dedup->n_slices + 1, sizeof(struct slice *));
+        if (slices == NULL)
+                return NULL;
+        dedup->slices = slices;
+        slice = slice_new(start_ms);
+        if (slice == NULL)
+                return NULL;
+        memmove(&slices[place + 1], &slices[place], (dedup->n_slices - place) * sizeof(struct slice *));
+        slices[place] = slice;
+        dedup->n_slices++;
+        return slice;
+}
+
+/* The earliest entry that tells of a record before offset and not older than oldest_ms. */
+static const struct slice_entry *
+find_earlier(const struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], int64_t offset,
+             int64_t oldest_ms)
+{
+        for (size_t i = 0; i < dedup->n_slices; i++) {
+                const struct slice *slice = dedup->slices[i];
+                const struct slice_entry *entry;
+
+                if (slice_start_ms(slice) + dedup->width_ms <= oldest_ms)
+                        continue;
+                entry = slice_find(slice, identity);
+                if (entry != NULL && entry->first_offset < offset &&
+                    slice_start_ms(slice) + entry->last_ms >= oldest_ms)
+                        return entry;
+        }
+        return NULL;
+}
+
+int
+dedup_check(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body, int64_t offset,
+            int64_t timestamp_ms, enum dedup_answer *answer)
+{
+        struct slice *own = slice_at(dedup, slice_start(dedup->width_ms, timestamp_ms));
+        const struct slice_entry *earlier;
+
+        if (own == NULL)
+                return -1;
+        earlier = find_earlier(dedup, identity, offset, timestamp_ms - (int64_t)dedup->window_ms);
+        if (earlier == NULL)
+                *answer = DEDUP_NEW;
+        else
+                *answer = earlier->body == body ? DEDUP_REPEAT : DEDUP_CONFLICT;
+        return slice_remember(own, identity, body, offset, timestamp_ms);
+}
+
+void
+dedup_expire(struct dedup *dedup, int64_t timestamp_ms)
+{
+        int64_t needed_from = timestamp_ms - (int64_t)dedup->window_ms;
+        size_t n = 0;
+
+        while (n < dedup->n_slices && slice_start_ms(dedup->slices[n]) + dedup->width_ms <= needed_from)
+                slice_free(dedup->slices[n++]);
+        if (n == 0)
+                return;
+        dedup->n_slices -= n;
+        memmove(dedup->slices, dedup->slices + n, dedup->n_slices * sizeof(struct slice *));
+}
+
+size_t
+dedup_size(const struct dedup *dedup)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < dedup->n_slices; i++)
+                n += slice_size(dedup->slices[i]);
+        return n;
+}
+
+int64_t
+dedup_restore_start(uint64_t window_ms, int64_t timestamp_ms)
+{
+        return slice_start(slice_width(window_ms), timestamp_ms - (int64_t)window_ms);
+}

@@ -1,0 +1,105 @@
+#include "model/delivery.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *const suffixes[DELIVERY_N_HEADERS] = {
+    [DELIVERY_SIGNATURE] = "signature",
+    [DELIVERY_TIMESTAMP] = "timestamp",
+    [DELIVERY_WEBHOOK_ID] = "webhook-id",
+    [DELIVERY_ID] = "delivery-id",
+};
+
+#define TIMESTAMP_DIGITS 10
+
+const char *
+delivery_header_suffix(enum delivery_header header)
+{
+        return suffixes[header];
+}
+
+void
+delivery_headers_add(struct delivery_headers *headers, const char *prefix, const char *name,
+                     const char *value)
+{
+        size_t len = strlen(prefix);
+
+        if (strncasecmp(name, prefix, len) != 0 || name[len] != '-')
+                return;
+        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++) {
+                if (strcasecmp(name + len + 1, suffixes[h]) != 0)
+                        continue;
+                if (headers->counts[h]++ == 0)
+                        headers->values[h] = value;
+                return;
+        }
+}
+
+static int
+is_id(const char *text)
+{
+        size_t len = strspn(text, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-");
+
+        return len >= 1 && len <= DELIVERY_ID_MAX && text[len] == '\0';
+}
+
+static int
+is_timestamp(const char *text)
+{
+        return strspn(text, "0123456789") == TIMESTAMP_DIGITS && text[TIMESTAMP_DIGITS] == '\0';
+}
+
+/* Read one header that is there once. Returns NULL or what is wrong with it. */
+static const char *
+parse_header(enum delivery_header header, const char *value, struct delivery *delivery)
+{
+        switch (header) {
+        case DELIVERY_SIGNATURE:
+                delivery->signature_text = value;
+                if (signature_parse(value, strlen(value), delivery->signature) != 0)
+                        return "must be sha256= and 64 lowercase hexadecimal digits";
+                return NULL;
+        case DELIVERY_TIMESTAMP:
+                delivery->timestamp_text = value;
+                delivery->timestamp = is_timestamp(value) ? strtoll(value, NULL, 10) : 0;
+                return is_timestamp(value) ? NULL : "must be 10 digits";
+        case DELIVERY_WEBHOOK_ID:
+                delivery->webhook_id = value;
+                return is_id(value) ? NULL : "must be 1 to 64 letters, digits and hyphens";
+        case DELIVERY_ID:
+                delivery->delivery_id = value;
+                return is_id(value) ? NULL : "must be 1 to 64 letters, digits and hyphens";
+        case DELIVERY_N_HEADERS:
+                break;
+        }
+        return NULL;
+}
+
+size_t
+delivery_parse(const struct delivery_headers *headers, struct delivery *delivery,
+               const char *faults[DELIVERY_N_HEADERS])
+{
+        size_t n = 0;
+
+        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++) {
+                if (headers->counts[h] == 0)
+                        faults[h] = "is missing";
+                else if (headers->counts[h] > 1)
+                        faults[h] = "must appear once";
+                else
+                        faults[h] = parse_header((enum delivery_header)h, headers->values[h], delivery);
+                n += faults[h] != NULL;
+        }
+        return n;
+}
+
+int
+delivery_is_fresh(const struct delivery *delivery, int64_t now_ms, uint64_t tolerance_ms)
+{
+        int64_t age_ms = now_ms - delivery->timestamp * 1000;
+        uint64_t distance = age_ms < 0 ? (uint64_t)-age_ms : (uint64_t)age_ms;
+
+        /* The signed time is in whole seconds: up to 999 ms of the age are only its rounding. */
+        return distance <= tolerance_ms + (age_ms > 0 ? 999 : 0);
+}

@@ -1,0 +1,27 @@
+#ifndef MODEL_FIELDS_H
+#define MODEL_FIELDS_H
+
+#include <stddef.h>
+
+#include "model/record.h"
+
+enum json_type { JSON_NULL, JSON_BOOLEAN, JSON_NUMBER, JSON_STRING, JSON_OBJECT, JSON_ARRAY };
+
+/*
+ * The fields that the service documents, at the top of a body or under `data`: the clearance rejection record of its
+ * status poll. They are checked when present; null counts as absent.
+ */
+struct field {
+        const char *name; /* for messages: data.error.code */
+        const char *const segments[4];
+        size_t n_segments;
+        const char *must_be;
+};
+
+size_t field_count(void);
+const struct field *field_at(size_t index);
+
+/* Whether the field may have this value; text is a string's. */
+int field_accepts(size_t index, enum json_type type, struct span text);
+
+#endif

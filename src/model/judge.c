@@ -1,0 +1,223 @@
+#include "model/judge.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "model/digest.h"
+
+struct judge {
+        const struct event_rules *const *rules;
+        size_t n_rules;
+        const struct topic_table *topics;
+        struct digest *digest;
+        struct decoder *decoder;
+        struct decoded decoded;
+};
+
+static const char *const reason_names[QUARANTINE_N_REASONS] = {
+    [QUARANTINE_MALFORMED_JSON] = "malformed-json",
+    [QUARANTINE_MISSING_KIND] = "missing-kind",
+    [QUARANTINE_UNKNOWN_KIND] = "unknown-kind",
+    [QUARANTINE_INVALID_FIELD] = "invalid-field",
+    [QUARANTINE_CONFLICTING_BODY] = "conflicting-body",
+    [QUARANTINE_REPLAYED_SIGNATURE] = "replayed-signature",
+    [QUARANTINE_UNKNOWN_SOURCE] = "unknown-source",
+};
+
+const char *
+judge_reason_name(enum quarantine_reason reason)
+{
+        return reason_names[reason];
+}
+
+struct judge *
+judge_new(const struct event_rules *const *rules, size_t n, const struct topic_table *topics)
+{
+        struct judge *judge = calloc(1, sizeof(*judge));
+
+        if (judge == NULL)
+                return NULL;
+        judge->rules = rules;
+        judge->n_rules = n;
+        judge->topics = topics;
+        judge->digest = digest_new();
+        judge->decoder = decoder_new();
+        if (judge->digest == NULL || judge->decoder == NULL) {
+                judge_free(judge);
+                return NULL;
+        }
+        return judge;
+}
+
+void
+judge_free(struct judge *judge)
+{
+        if (judge == NULL)
+                return;
+        digest_free(judge->digest);
+        decoder_free(judge->decoder);
+        free(judge);
+}
+
+/* A record without a key is not one of the receiver's: it has no identity, and every one of them is new. */
+static int
+check_repeat(struct judge *judge, struct dedup *dedup, const struct record *record, enum dedup_answer *answer)
+{
+        uint8_t identity[DEDUP_IDENTITY_SIZE];
+        uint64_t body;
+
+        *answer = DEDUP_NEW;
+        if (record->key.len == 0)
+                return 0;
+        if (digest_identity(judge->digest, record, identity) != 0 ||
+            digest_body(judge->digest, record, &body) != 0)
+                return -1;
+        return dedup_check(dedup, identity, body, record->offset, record->timestamp_ms, answer);
+}
+
+int
+judge_remember(struct judge *judge, struct dedup *dedup, const struct record *record)
+{
+        enum dedup_answer answer;
+
+        return check_repeat(judge, dedup, record, &answer);
+}
+
+static void quarantine(struct verdict *verdict, enum quarantine_reason reason, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+
+static void
+quarantine(struct verdict *verdict, enum quarantine_reason reason, const char *format, ...)
+{
+        va_list args;
+        size_t len;
+
+        verdict->action = VERDICT_QUARANTINE;
+        verdict->reason = reason;
+        va_start(args, format);
+        (void)vsnprintf(verdict->detail, sizeof(verdict->detail), format, args);
+        va_end(args);
+        /* What was cut off may have been cut within a character. */
+        len = strlen(verdict->detail);
+        while (len > 0 && !utf8_is_valid(verdict->detail, len))
+                verdict->detail[--len] = '\0';
+}
+
+/* How much of a text a detail shows. */
+static int
+shown_len(struct span text)
+{
+        return text.len < 200 ? (int)text.len : 200;
+}
+
+static const struct event_rules *
+find_rules(const struct judge *judge, struct span source)
+{
+        for (size_t i = 0; i < judge->n_rules; i++) {
+                const char *name = judge->rules[i]->source;
+
+                if (strlen(name) == source.len && memcmp(name, source.data, source.len) == 0)
+                        return judge->rules[i];
+        }
+        return NULL;
+}
+
+/* The key of the event's record: what the rules name, or the delivery-id when the body does not have it. */
+static struct span
+choose_key(const struct event_rules *rules, const struct record *record, const struct decoded *decoded)
+{
+        struct span key = record->key;
+
+        if (rules->key_from == EVENT_KEY_KIND)
+                key = decoded->kind;
+        else if (rules->key_from == EVENT_KEY_WEBHOOK_ID)
+                key = record->webhook_id;
+        else if (rules->key_from == EVENT_KEY_POINTER)
+                key = decoded->key;
+        return key.len > 0 ? key : record->key;
+}
+
+static void
+decide_by_body(struct judge *judge, const struct record *record, enum decode_result result,
+               struct verdict *verdict)
+{
+        const struct decoded *decoded = &judge->decoded;
+
+        if (result == DECODE_MALFORMED_JSON) {
+                quarantine(verdict, QUARANTINE_MALFORMED_JSON, "%s", decoded->detail);
+                return;
+        }
+        if (result == DECODE_MISSING_KIND) {
+                quarantine(verdict, QUARANTINE_MISSING_KIND, "%s", decoded->detail);
+                return;
+        }
+        if (result == DECODE_INVALID_KIND) {
+                quarantine(verdict, QUARANTINE_INVALID_FIELD, "%s", decoded->detail);
+                return;
+        }
+        verdict->topic = topic_table_find(judge->topics, decoded->kind.data, decoded->kind.len);
+        if (verdict->topic == NULL) {
+                quarantine(verdict, QUARANTINE_UNKNOWN_KIND, "no topic for the kind %.*s",
+                           shown_len(decoded->kind), decoded->kind.data);
+                return;
+        }
+        if (decoded->field_fault[0] != '\0') {
+                quarantine(verdict, QUARANTINE_INVALID_FIELD, "%s", decoded->field_fault);
+                return;
+        }
+        verdict->action = VERDICT_PUBLISH;
+        verdict->kind = decoded->kind;
+        verdict->key = choose_key(verdict->rules, record, decoded);
+        verdict->subject = decoded->subject.len > 0 ? decoded->subject : (struct span){NULL, 0};
+}
+
+/* Decide a record that is the first of its identity. */
+static int
+decide_new(struct judge *judge, const struct record *record, struct verdict *verdict)
+{
+        enum decode_result result;
+
+        verdict->rules = find_rules(judge, record->source);
+        if (record->key.len == 0) {
+                quarantine(verdict, QUARANTINE_UNKNOWN_SOURCE, "the record has no key");
+                return 0;
+        }
+        if (verdict->rules == NULL) {
+                quarantine(verdict, QUARANTINE_UNKNOWN_SOURCE, "no source %.*s is configured",
+                           shown_len(record->source), record->source.data == NULL ? "" : record->source.data);
+                return 0;
+        }
+        if (record->replay_of.len > 0 && record->released.len == 0) {
+                quarantine(verdict, QUARANTINE_REPLAYED_SIGNATURE,
+                           "its signature came first with the delivery-id %.*s", shown_len(record->replay_of),
+                           record->replay_of.data);
+                return 0;
+        }
+        if (decoder_run(judge->decoder, verdict->rules, record->body, &judge->decoded, &result) != 0)
+                return -1;
+        decide_by_body(judge, record, result, verdict);
+        return 0;
+}
+
+int
+judge_decide(struct judge *judge, struct dedup *dedup, const struct record *record, struct verdict *verdict)
+{
+        enum dedup_answer answer;
+
+        memset(verdict, 0, sizeof(*verdict));
+        if (check_repeat(judge, dedup, record, &answer) != 0)
+                return -1;
+        if (answer == DEDUP_REPEAT) {
+                verdict->action = VERDICT_DROP;
+                return 0;
+        }
+        if (answer == DEDUP_CONFLICT) {
+                quarantine(verdict, QUARANTINE_CONFLICTING_BODY,
+                           "an earlier delivery with this id had another body");
+                return 0;
+        }
+        return decide_new(judge, record, verdict);
+}

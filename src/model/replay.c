@@ -1,0 +1,159 @@
+#include "model/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_ENTRIES 256
+
+struct entry {
+        uint8_t signature[16]; /* half of an HMAC tells signatures apart well enough */
+        int64_t expires_ms;
+        uint32_t next; /* in its chain, 1 + index; 0 at the end */
+        char delivery_id[DELIVERY_ID_MAX + 1];
+};
+
+/* A ring of entries, oldest first, and a bucket for each place in the ring. */
+struct replay {
+        struct entry *entries;
+        uint32_t *buckets;
+        size_t capacity; /* a power of two */
+        size_t max_entries;
+        size_t oldest;
+        size_t n;
+};
+
+struct replay *
+replay_new(size_t max_entries)
+{
+        struct replay *replay = calloc(1, sizeof(*replay));
+
+        if (replay == NULL)
+                return NULL;
+        replay->max_entries = max_entries;
+        replay->capacity = FIRST_ENTRIES;
+        replay->entries = calloc(FIRST_ENTRIES, sizeof(struct entry));
+        replay->buckets = calloc(FIRST_ENTRIES, sizeof(uint32_t));
+        if (replay->entries == NULL || replay->buckets == NULL) {
+                replay_free(replay);
+                return NULL;
+        }
+        return replay;
+}
+
+void
+replay_free(struct replay *replay)
+{
+        if (replay == NULL)
+                return;
+        free(replay->entries);
+        free(replay->buckets);
+        free(replay);
+}
+
+static uint32_t *
+bucket_of(const struct replay *replay, const uint8_t *signature)
+{
+        uint64_t hash;
+
+        memcpy(&hash, signature, sizeof(hash));
+        return &replay->buckets[hash & (replay->capacity - 1)];
+}
+
+static void
+link_entry(struct replay *replay, size_t index)
+{
+        struct entry *entry = &replay->entries[index];
+        uint32_t *bucket = bucket_of(replay, entry->signature);
+
+        entry->next = *bucket;
+        *bucket = (uint32_t)index + 1;
+}
+
+static void
+drop_oldest(struct replay *replay)
+{
+        const struct entry *entry = &replay->entries[replay->oldest];
+        uint32_t *link = bucket_of(replay, entry->signature);
+
+        while (*link != replay->oldest + 1)
+                link = &replay->entries[*link - 1].next;
+        *link = entry->next;
+        replay->oldest = (replay->oldest + 1) & (replay->capacity - 1);
+        replay->n--;
+}
+
+/* Twice the room, the ring laid out from its beginning. On failure all stays as it was. */
+static void
+grow(struct replay *replay)
+{
+        size_t capacity = replay->capacity * 2;
+        struct entry *entries = calloc(capacity, sizeof(struct entry));
+        uint32_t *buckets = calloc(capacity, sizeof(uint32_t));
+
+        if (entries == NULL || buckets == NULL) {
+                free(entries);
+                free(buckets);
+                return;
+        }
+        for (size_t i = 0; i < replay->n; i++)
+                entries[i] = replay->entries[(replay->oldest + i) & (replay->capacity - 1)];
+        free(replay->entries);
+        free(replay->buckets);
+        replay->entries = entries;
+        replay->buckets = buckets;
+        replay->capacity = capacity;
+        replay->oldest = 0;
+        for (size_t i = 0; i < replay->n; i++)
+                link_entry(replay, i);
+}
+
+static const struct entry *
+find(const struct replay *replay, const uint8_t *signature)
+{
+        for (uint32_t link = *bucket_of(replay, signature); link != 0;
+             link = replay->entries[link - 1].next) {
+                const struct entry *entry = &replay->entries[link - 1];
+
+                if (memcmp(entry->signature, signature, sizeof(entry->signature)) == 0)
+                        return entry;
+        }
+        return NULL;
+}
+
+static void
+remember(struct replay *replay, const uint8_t *signature, const char *delivery_id, int64_t expires_ms)
+{
+        struct entry *entry;
+        size_t index;
+
+        if (replay->n == replay->capacity && replay->capacity * 2 <= replay->max_entries)
+                grow(replay);
+        if (replay->n == replay->capacity)
+                drop_oldest(replay);
+        index = (replay->oldest + replay->n++) & (replay->capacity - 1);
+        entry = &replay->entries[index];
+        memcpy(entry->signature, signature, sizeof(entry->signature));
+        entry->expires_ms = expires_ms;
+        strncpy(entry->delivery_id, delivery_id, DELIVERY_ID_MAX);
+        entry->delivery_id[DELIVERY_ID_MAX] = '\0';
+        link_entry(replay, index);
+}
+
+int
+replay_check(struct replay *replay, const uint8_t signature[SIGNATURE_SIZE], const char *delivery_id,
+             int64_t now_ms, int64_t expires_ms, char original[DELIVERY_ID_MAX + 1])
+{
+        const struct entry *known;
+
+        while (replay->n > 0 && replay->entries[replay->oldest].expires_ms < now_ms)
+                drop_oldest(replay);
+        known = find(replay, signature);
+        if (known == NULL) {
+                remember(replay, signature, delivery_id, expires_ms);
+                return 0;
+        }
+        if (strcmp(known->delivery_id, delivery_id) == 0)
+                return 0;
+        memcpy(original, known->delivery_id, sizeof(known->delivery_id));
+        return 1;
+}

@@ -1,0 +1,29 @@
+#ifndef MODEL_REPLAY_H
+#define MODEL_REPLAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "model/delivery.h"
+
+/*
+ * The signatures accepted lately, each with its delivery-id. The delivery-id is not covered by the signature, so one
+ * captured delivery can be sent again under a new id; this notices it. Best effort: it forgets the oldest when it is
+ * full, and it knows of one process only. For one thread at a time.
+ */
+struct replay;
+
+/* Remembers at most max_entries signatures, about 110 bytes each, taken as they are needed. NULL when memory fails. */
+struct replay *replay_new(size_t max_entries) MUST_CHECK;
+void replay_free(struct replay *replay);
+
+/**
+ * replay_check(replay, signature, delivery_id, now_ms, expires_ms, original):
+ * When the signature was accepted under another delivery-id, write that id to original and return 1. Else remember
+ * it until expires_ms (then it would be stale anyway) and return 0; also when memory fails.
+ */
+int replay_check(struct replay *replay, const uint8_t signature[SIGNATURE_SIZE], const char *delivery_id,
+                 int64_t now_ms, int64_t expires_ms, char original[DELIVERY_ID_MAX + 1]);
+
+#endif

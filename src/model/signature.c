@@ -1,0 +1,94 @@
+#include "model/signature.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+
+#include "base/hex.h"
+
+static const char prefix[] = "sha256=";
+#define PREFIX_LEN (sizeof(prefix) - 1)
+
+/* The context has seen the key and nothing else; each signature starts from a duplicate of it. */
+struct signature_key {
+        EVP_MAC_CTX *keyed;
+};
+
+struct signature_key *
+signature_key_new(const void *secret, size_t len)
+{
+        struct signature_key *key = calloc(1, sizeof(*key));
+        EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+        OSSL_PARAM params[2] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char[]){"SHA256"},
+                                                                 0),
+                                OSSL_PARAM_construct_end()};
+
+        if (key != NULL && hmac != NULL)
+                key->keyed = EVP_MAC_CTX_new(hmac);
+        if (key == NULL || key->keyed == NULL || !EVP_MAC_init(key->keyed, secret, len, params)) {
+                signature_key_free(key);
+                key = NULL;
+        }
+        EVP_MAC_free(hmac);
+        return key;
+}
+
+void
+signature_key_free(struct signature_key *key)
+{
+        if (key == NULL)
+                return;
+        EVP_MAC_CTX_free(key->keyed);
+        free(key);
+}
+
+int
+signature_compute(const struct signature_key *key, const char *timestamp, const void *body, size_t len,
+                  uint8_t signature[SIGNATURE_SIZE])
+{
+        EVP_MAC_CTX *hmac = EVP_MAC_CTX_dup(key->keyed);
+        size_t size = 0;
+        int ok;
+
+        ok = hmac != NULL && EVP_MAC_update(hmac, (const unsigned char *)timestamp, strlen(timestamp)) &&
+             EVP_MAC_update(hmac, (const unsigned char *)".", 1) && EVP_MAC_update(hmac, body, len) &&
+             EVP_MAC_final(hmac, signature, &size, SIGNATURE_SIZE) && size == SIGNATURE_SIZE;
+        EVP_MAC_CTX_free(hmac);
+        return ok ? 0 : -1;
+}
+
+int
+signature_verify(struct signature_key *const *keys, size_t n_keys, const char *timestamp, const void *body,
+                 size_t len, const uint8_t signature[SIGNATURE_SIZE])
+{
+        uint8_t expected[SIGNATURE_SIZE];
+        int genuine = 0, failed = 0;
+
+        for (size_t i = 0; i < n_keys; i++) {
+                if (signature_compute(keys[i], timestamp, body, len, expected) != 0)
+                        failed = 1;
+                else
+                        genuine |= CRYPTO_memcmp(expected, signature, SIGNATURE_SIZE) == 0;
+        }
+        OPENSSL_cleanse(expected, sizeof(expected));
+        return failed && !genuine ? -1 : genuine;
+}
+
+int
+signature_parse(const char *text, size_t len, uint8_t signature[SIGNATURE_SIZE])
+{
+        if (len != SIGNATURE_HEADER_LEN || memcmp(text, prefix, PREFIX_LEN) != 0)
+                return -1;
+        return hex_decode(text + PREFIX_LEN, signature, SIGNATURE_SIZE);
+}
+
+void
+signature_format(const uint8_t signature[SIGNATURE_SIZE], char text[SIGNATURE_HEADER_LEN + 1])
+{
+        memcpy(text, prefix, PREFIX_LEN);
+        hex_encode(signature, SIGNATURE_SIZE, text + PREFIX_LEN);
+}

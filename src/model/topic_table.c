@@ -1,0 +1,187 @@
+#include "model/topic_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* The rules in the order of adding, and the same sorted by pattern for looking up. */
+struct topic_table {
+        struct topic_rule **rules;
+        struct topic_rule **sorted;
+        size_t n;
+};
+
+static const char *const documented_kinds[] = {
+    "invoice.accepted", "invoice.rejected", "invoice.received",  "invoice.duplicate",
+    "invoice.pending",  "invoice.amended",  "invoice.cancelled", "held_unmapped_decision",
+};
+
+struct topic_table *
+topic_table_new(void)
+{
+        return mem_alloc(sizeof(struct topic_table));
+}
+
+void
+topic_table_free(struct topic_table *table)
+{
+        if (table == NULL)
+                return;
+        for (size_t i = 0; i < table->n; i++) {
+                free(table->rules[i]->pattern);
+                free(table->rules[i]->topic);
+                free(table->rules[i]);
+        }
+        free(table->rules);
+        free(table->sorted);
+        free(table);
+}
+
+int
+topic_name_is_valid(const char *name)
+{
+        size_t len = strlen(name);
+
+        if (len == 0 || len > 249 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+                return 0;
+        return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len;
+}
+
+/* Compare a rule's pattern with the first len bytes at name. */
+static int
+compare(const char *pattern, const char *name, size_t len)
+{
+        int order = strncmp(pattern, name, len);
+
+        return order != 0 ? order : pattern[len] != '\0';
+}
+
+/* Where the name stands among the sorted rules, or where it would; *found tells which. */
+static size_t
+search(const struct topic_table *table, const char *name, size_t len, int *found)
+{
+        size_t low = 0, high = table->n;
+
+        *found = 0;
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+                int order = compare(table->sorted[middle]->pattern, name, len);
+
+                if (order == 0) {
+                        *found = 1;
+                        return middle;
+                }
+                if (order < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+static int
+check_pattern(const char *pattern, struct error *error)
+{
+        const char *star = strchr(pattern, '*');
+
+        if (*pattern == '\0')
+                return error_set(error, "an event kind is missing");
+        if (strlen(pattern) > 255)
+                return error_set(error, "an event kind of more than 255 bytes");
+        if (star != NULL && (star[1] != '\0' || star - pattern < 2 || star[-1] != '.'))
+                return error_set(error, "'%.64s': a pattern ends in .* and has no other *", pattern);
+        return 0;
+}
+
+int
+topic_table_add(struct topic_table *table, const char *pattern, const char *topic, struct error *error)
+{
+        struct topic_rule *rule;
+        size_t place;
+        int found;
+
+        if (check_pattern(pattern, error) != 0)
+                return -1;
+        if (!topic_name_is_valid(topic))
+                return error_set(error, "'%.64s' is not a topic's name: 1 to 249 of a-z A-Z 0-9 . _ -",
+                                 topic);
+        place = search(table, pattern, strlen(pattern), &found);
+        if (found)
+                return error_set(error, "'%.64s' has a topic already", pattern);
+
+        table->rules = mem_resize(table->rules, table->n + 1, sizeof(struct topic_rule *));
+        table->sorted = mem_resize(table->sorted, table->n + 1, sizeof(struct topic_rule *));
+        rule = mem_alloc(sizeof(*rule));
+        rule->pattern = mem_strdup(pattern);
+        rule->topic = mem_strdup(topic);
+        rule->index = table->n;
+        memmove(&table->sorted[place + 1], &table->sorted[place],
+                (table->n - place) * sizeof(struct topic_rule *));
+        table->sorted[place] = rule;
+        table->rules[table->n++] = rule;
+        return 0;
+}
+
+static void
+add_default(struct topic_table *table, const char *pattern, const char *prefix, const char *name)
+{
+        char *topic = mem_printf("%s.%s", prefix, name);
+        struct error ignored; /* the patterns are right, and the prefix has been checked */
+
+        (void)!topic_table_add(table, pattern, topic, &ignored);
+        free(topic);
+}
+
+void
+topic_table_add_defaults(struct topic_table *table, const char *prefix)
+{
+        for (size_t i = 0; i < ARRAY_LEN(documented_kinds); i++)
+                add_default(table, documented_kinds[i], prefix, documented_kinds[i]);
+        add_default(table, "reporting_batch.*", prefix, "reporting_batch");
+}
+
+/* The rule for the pattern that is the kind's first len bytes and a star, or NULL. */
+static const struct topic_rule *
+find_pattern(const struct topic_table *table, const char *kind, size_t len)
+{
+        char pattern[256];
+        size_t place;
+        int found;
+
+        memcpy(pattern, kind, len);
+        pattern[len] = '*';
+        place = search(table, pattern, len + 1, &found);
+        return found ? table->sorted[place] : NULL;
+}
+
+const struct topic_rule *
+topic_table_find(const struct topic_table *table, const char *kind, size_t len)
+{
+        const struct topic_rule *rule = NULL;
+        size_t place;
+        int found;
+
+        if (memchr(kind, '\0', len) != NULL || memchr(kind, '*', len) != NULL || len > 255)
+                return NULL;
+        place = search(table, kind, len, &found);
+        if (found)
+                return table->sorted[place];
+        for (size_t dot = len; rule == NULL && dot > 1; dot--) {
+                if (kind[dot - 1] == '.' && dot < len)
+                        rule = find_pattern(table, kind, dot);
+        }
+        return rule;
+}
+
+size_t
+topic_table_size(const struct topic_table *table)
+{
+        return table->n;
+}
+
+const struct topic_rule *
+topic_table_rule(const struct topic_table *table, size_t index)
+{
+        return table->rules[index];
+}
