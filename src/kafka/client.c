@@ -1,0 +1,111 @@
+#include "kafka/client.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* Whether the log has said that Kafka is away. The one thing that all clients share, as they share the log. */
+static atomic_int away;
+
+void
+client_reached(void)
+{
+        if (atomic_load_explicit(&away, memory_order_relaxed) && atomic_exchange(&away, 0))
+                log_notice("kafka is back");
+}
+
+void
+client_not_reached(const char *reason)
+{
+        char quoted[LOG_QUOTED_SIZE];
+
+        if (!atomic_exchange(&away, 1))
+                log_warning("kafka is away, waiting for it reason=%s", log_quote(reason, quoted));
+}
+
+static void
+on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
+{
+        char quoted[LOG_QUOTED_SIZE];
+
+        (void)rk;
+        log_line(level < LOG_LEVEL_WARNING ? LOG_LEVEL_WARNING : (enum log_level)level,
+                 "librdkafka facility=%s text=%s", facility, log_quote(text, quoted));
+}
+
+/*
+ * Errors that are about a client as a whole. Trouble with single requests comes back from those; what stays to be told
+ * is why no broker can be reached or lets us in.
+ */
+static void
+on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
+{
+        (void)rk;
+        (void)opaque;
+        if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
+            code == RD_KAFKA_RESP_ERR__SSL || code == RD_KAFKA_RESP_ERR__RESOLVE)
+                client_not_reached(reason);
+}
+
+static int
+set(rd_kafka_conf_t *conf, const char *name, const char *value, struct error *error)
+{
+        char reason[256];
+
+        if (rd_kafka_conf_set(conf, name, value, reason, sizeof(reason)) == RD_KAFKA_CONF_OK)
+                return 0;
+        return error_set(error, "kafka property %s: %s", name, reason);
+}
+
+static int
+set_all(rd_kafka_conf_t *conf, const struct config *config, const char *bootstrap,
+        const struct client_property *properties, struct error *error)
+{
+        int debug = 0;
+
+        if (set(conf, "log.configuration.warnings", "false", error) != 0 ||
+            set(conf, "client.id", "gatepost", error) != 0)
+                return -1;
+        for (size_t i = 0; i < config->n_kafka; i++) {
+                if (set(conf, config->kafka[i].name, config->kafka[i].value, error) != 0)
+                        return -1;
+                debug |= strcmp(config->kafka[i].name, "debug") == 0;
+        }
+        if (bootstrap != NULL && set(conf, "bootstrap.servers", bootstrap, error) != 0)
+                return -1;
+        /* The clients own no topic: whether one is there is for `gatepost topics create`. */
+        if (set(conf, "allow.auto.create.topics", "false", error) != 0)
+                return -1;
+        for (; properties != NULL && properties->name != NULL; properties++) {
+                if (set(conf, properties->name, properties->value, error) != 0)
+                        return -1;
+        }
+        return debug || set(conf, "log_level", "0", error) == 0 ? 0 : -1;
+}
+
+rd_kafka_t *
+client_new(rd_kafka_type_t type, const struct config *config, const char *bootstrap,
+           const struct client_property *properties, void (*setup)(rd_kafka_conf_t *conf), void *arg,
+           struct error *error)
+{
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        char reason[256];
+        rd_kafka_t *client;
+
+        if (set_all(conf, config, bootstrap, properties, error) != 0) {
+                rd_kafka_conf_destroy(conf);
+                return NULL;
+        }
+        rd_kafka_conf_set_opaque(conf, arg);
+        rd_kafka_conf_set_log_cb(conf, on_log);
+        rd_kafka_conf_set_error_cb(conf, on_error);
+        if (setup != NULL)
+                setup(conf);
+        client = rd_kafka_new(type, conf, reason, sizeof(reason));
+        if (client == NULL) {
+                rd_kafka_conf_destroy(conf);
+                (void)error_set(error, "cannot make a Kafka client: %s", reason);
+        }
+        return client;
+}

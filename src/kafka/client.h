@@ -1,0 +1,35 @@
+#ifndef KAFKA_CLIENT_H
+#define KAFKA_CLIENT_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
+
+/*
+ * What all Kafka clients of the process have in common: the [kafka] properties, and one voice in the log about whether
+ * Kafka can be reached. librdkafka's own log lines appear only when its property `debug` is set.
+ */
+
+/* One of librdkafka's properties. A list of them ends with a NULL name. */
+struct client_property {
+        const char *name;
+        const char *value;
+};
+
+/**
+ * client_new(type, config, bootstrap, properties, setup, arg, error):
+ * A client with the configured properties, then those given, which prevail. bootstrap replaces the configured
+ * bootstrap.servers unless it is NULL. setup may be NULL; it sets callbacks on the conf, whose opaque is arg. Returns
+ * NULL with the reason.
+ */
+rd_kafka_t *client_new(rd_kafka_type_t type, const struct config *config, const char *bootstrap,
+                       const struct client_property *properties, void (*setup)(rd_kafka_conf_t *conf),
+                       void *arg, struct error *error) MUST_CHECK;
+
+/* Something that only a reachable Kafka can do has succeeded, or failed: says in the log when that is news. */
+void client_reached(void);
+void client_not_reached(const char *reason);
+
+#endif

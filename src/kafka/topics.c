@@ -1,0 +1,142 @@
+#include "kafka/topics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/number.h"
+
+#define HEADERS_BYTES 65536
+#define DAY_MS INT64_C(86400000)
+#define DEFAULT_PARTITIONS 6
+#define DEFAULT_REPLICAS 3
+
+int64_t
+topics_max_record(const struct config *config)
+{
+        return (int64_t)config->max_body + HEADERS_BYTES;
+}
+
+static int
+is_listed(const struct topic_need *needs, size_t n, const char *name)
+{
+        for (size_t i = 0; i < n; i++) {
+                if (strcmp(needs[i].name, name) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
+struct topic_need *
+topics_needed(const struct config *config, size_t *n)
+{
+        size_t n_rules = topic_table_size(config->topics);
+        struct topic_need *needs = mem_alloc((n_rules + 2) * sizeof(*needs));
+
+        needs[0] = (struct topic_need){config->deliveries_topic, TOPIC_DELIVERIES};
+        needs[1] = (struct topic_need){config->quarantine_topic, TOPIC_QUARANTINE};
+        *n = 2;
+        for (size_t i = 0; i < n_rules; i++) {
+                const char *name = topic_table_rule(config->topics, i)->topic;
+
+                if (!is_listed(needs, *n, name))
+                        needs[(*n)++] = (struct topic_need){name, TOPIC_EVENTS};
+        }
+        return needs;
+}
+
+int
+topics_default_settings(rd_kafka_t *client, struct topic_settings *settings, int timeout_ms,
+                        struct error *error)
+{
+        const struct rd_kafka_metadata *metadata;
+        rd_kafka_resp_err_t err = rd_kafka_metadata(client, 1, NULL, &metadata, timeout_ms);
+
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
+        settings->partitions = DEFAULT_PARTITIONS;
+        settings->replicas = metadata->broker_cnt >= DEFAULT_REPLICAS ? DEFAULT_REPLICAS : 1;
+        rd_kafka_metadata_destroy(metadata);
+        return 0;
+}
+
+static int
+configure(rd_kafka_NewTopic_t *topic, const char *name, int64_t value)
+{
+        char text[NUMBER_TEXT_SIZE];
+
+        (void)snprintf(text, sizeof(text), "%" PRId64, value);
+        return rd_kafka_NewTopic_set_config(topic, name, text) == RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* What the topic's use asks for. Events and quarantine keep the brokers' retention: it is their readers' affair. */
+static int
+configure_for_use(rd_kafka_NewTopic_t *topic, const struct config *config, enum topic_use use, int replicas)
+{
+        int ok = configure(topic, "max.message.bytes", topics_max_record(config)) &&
+                 rd_kafka_NewTopic_set_config(topic, "unclean.leader.election.enable", "false") == 0;
+
+        if (ok && replicas >= 3)
+                ok = configure(topic, "min.insync.replicas", 2);
+        if (!ok || use != TOPIC_DELIVERIES)
+                return ok;
+        return rd_kafka_NewTopic_set_config(topic, "cleanup.policy", "delete") == 0 &&
+               rd_kafka_NewTopic_set_config(topic, "message.timestamp.type", "LogAppendTime") == 0 &&
+               configure(topic, "retention.bytes", -1) &&
+               configure(topic, "retention.ms", (int64_t)config->dedup_window_ms + DAY_MS);
+}
+
+/* Send the request and read its one result. */
+static int
+create(rd_kafka_t *client, rd_kafka_NewTopic_t *topic, int timeout_ms, struct error *error)
+{
+        rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_CREATETOPICS);
+        rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+        rd_kafka_event_t *event;
+        const rd_kafka_topic_result_t **results = NULL;
+        rd_kafka_resp_err_t err;
+        const char *reason;
+        size_t n = 0;
+
+        (void)rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, NULL, 0);
+        (void)rd_kafka_AdminOptions_set_operation_timeout(options, timeout_ms, NULL, 0);
+        rd_kafka_CreateTopics(client, &topic, 1, options, queue);
+        event = rd_kafka_queue_poll(queue, timeout_ms + 1000);
+        err = event == NULL ? RD_KAFKA_RESP_ERR__TIMED_OUT : rd_kafka_event_error(event);
+        reason = event == NULL ? NULL : rd_kafka_event_error_string(event);
+        if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+                results = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &n);
+        if (n == 1) {
+                err = rd_kafka_topic_result_error(results[0]);
+                reason = rd_kafka_topic_result_error_string(results[0]);
+        }
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                (void)error_set(error, "%s", reason != NULL ? reason : rd_kafka_err2str(err));
+        rd_kafka_event_destroy(event);
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_AdminOptions_destroy(options);
+        if (err == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
+                return 0;
+        return err == RD_KAFKA_RESP_ERR_NO_ERROR ? 1 : -1;
+}
+
+int
+topics_create(rd_kafka_t *client, const struct config *config, const struct topic_need *need,
+              const struct topic_settings *settings, int timeout_ms, struct error *error)
+{
+        char reason[256] = "";
+        rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(need->name, settings->partitions,
+                                                           settings->replicas, reason, sizeof(reason));
+        int result;
+
+        if (topic == NULL)
+                return error_set(error, "%s", reason);
+        if (configure_for_use(topic, config, need->use, settings->replicas))
+                result = create(client, topic, timeout_ms, error);
+        else
+                result = error_set(error, "its settings could not be written");
+        rd_kafka_NewTopic_destroy(topic);
+        return result;
+}

@@ -1,0 +1,113 @@
+#include "kafka/topics_check.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+
+/* Who is told, and about which topic. */
+struct check {
+        const struct config *config;
+        const struct topic_need *need;
+        const struct topic_state *state;
+        void (*found)(const struct topic_finding *finding, void *arg);
+        void *arg;
+};
+
+static void report(const struct check *check, int fatal, const char *format, ...) PRINTF_LIKE(3, 4);
+
+static void
+report(const struct check *check, int fatal, const char *format, ...)
+{
+        struct topic_finding finding = {.fatal = fatal, .topic = check->need->name};
+        va_list args;
+
+        va_start(args, format);
+        (void)vsnprintf(finding.text, sizeof(finding.text), format, args);
+        va_end(args);
+        check->found(&finding, check->arg);
+}
+
+/* How to set a topic's setting, with Kafka's own tool. */
+static void
+report_setting(const struct check *check, int fatal, const char *what, const char *setting)
+{
+        report(check, fatal,
+               "%s; mend it: kafka-configs.sh --bootstrap-server BROKER --alter --topic %s --add-config %s",
+               what, check->need->name, setting);
+}
+
+static void
+check_retention(const struct check *check)
+{
+        const struct topic_state *state = check->state;
+        int64_t wanted_ms = (int64_t)check->config->dedup_window_ms + INT64_C(86400000);
+        char what[200], setting[64], window[NUMBER_TEXT_SIZE];
+        int fatal = state->retention_ms < (int64_t)check->config->dedup_window_ms;
+
+        if (state->compacted)
+                report_setting(check, 1, "compaction is on: records that tell repeats would vanish",
+                               "cleanup.policy=delete");
+        if (state->retention_bytes >= 0)
+                report_setting(check, 0,
+                               "retention.bytes is limited: records may go before dedup_window is over",
+                               "retention.bytes=-1");
+        if (state->retention_ms < 0 || state->retention_ms >= wanted_ms)
+                return;
+        (void)snprintf(what, sizeof(what), "retention.ms is %" PRId64 ", %s dedup_window (%s)",
+                       state->retention_ms, fatal ? "shorter than" : "less than a day longer than",
+                       number_format_duration(check->config->dedup_window_ms, window));
+        (void)snprintf(setting, sizeof(setting), "retention.ms=%" PRId64, wanted_ms);
+        report_setting(check, fatal, what, setting);
+}
+
+static void
+check_record_size(const struct check *check)
+{
+        char what[128], setting[64];
+
+        if (check->state->max_message_bytes >= topics_max_record(check->config))
+                return;
+        (void)snprintf(what, sizeof(what), "max.message.bytes is %" PRId64 ", less than max_body and 64 KiB",
+                       check->state->max_message_bytes);
+        (void)snprintf(setting, sizeof(setting), "max.message.bytes=%" PRId64,
+                       topics_max_record(check->config));
+        report_setting(check, 1, what, setting);
+}
+
+void
+topics_check(const struct config *config, const struct topic_need *need, const struct topic_state *state,
+             void (*found)(const struct topic_finding *finding, void *arg), void *arg)
+{
+        const struct check check = {config, need, state, found, arg};
+
+        if (!state->exists) {
+                report(&check, 1, "the topic is missing; make it: gatepost -c %s topics create",
+                       config->file);
+                return;
+        }
+        if (!state->settings_known) {
+                report(&check, 0,
+                       "its settings may not be read, so they are not checked; allow the account "
+                       "DescribeConfigs on it");
+                return;
+        }
+        check_record_size(&check);
+        if (state->replicas >= 3 && state->min_insync_replicas < 2)
+                report_setting(&check, 0,
+                               "min.insync.replicas is 1: an acknowledged record may be on one broker only",
+                               "min.insync.replicas=2");
+        if (state->unclean_election)
+                report_setting(&check, 0, "unclean leader election is on: acknowledged records may be lost",
+                               "unclean.leader.election.enable=false");
+        if (need->use != TOPIC_DELIVERIES)
+                return;
+        check_retention(&check);
+        if (!state->log_append_time)
+                report_setting(&check, 0,
+                               "message.timestamp.type is not LogAppendTime: dedup_window follows the "
+                               "receivers' clocks",
+                               "message.timestamp.type=LogAppendTime");
+}
