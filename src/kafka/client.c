@@ -58,6 +58,18 @@ set(rd_kafka_conf_t *conf, const char *name, const char *value, struct error *er
         return error_set(error, "kafka property %s: %s", name, reason);
 }
 
+/* Those of the properties that yield, or those that do not. */
+static int
+set_some(rd_kafka_conf_t *conf, const struct client_property *properties, int yields, struct error *error)
+{
+        for (; properties != NULL && properties->name != NULL; properties++) {
+                if (properties->yields == yields &&
+                    set(conf, properties->name, properties->value, error) != 0)
+                        return -1;
+        }
+        return 0;
+}
+
 static int
 set_all(rd_kafka_conf_t *conf, const struct config *config, const char *bootstrap,
         const struct client_property *properties, struct error *error)
@@ -65,7 +77,7 @@ set_all(rd_kafka_conf_t *conf, const struct config *config, const char *bootstra
         int debug = 0;
 
         if (set(conf, "log.configuration.warnings", "false", error) != 0 ||
-            set(conf, "client.id", "gatepost", error) != 0)
+            set(conf, "client.id", "gatepost", error) != 0 || set_some(conf, properties, 1, error) != 0)
                 return -1;
         for (size_t i = 0; i < config->n_kafka; i++) {
                 if (set(conf, config->kafka[i].name, config->kafka[i].value, error) != 0)
@@ -75,12 +87,9 @@ set_all(rd_kafka_conf_t *conf, const struct config *config, const char *bootstra
         if (bootstrap != NULL && set(conf, "bootstrap.servers", bootstrap, error) != 0)
                 return -1;
         /* The clients own no topic: whether one is there is for `gatepost topics create`. */
-        if (set(conf, "allow.auto.create.topics", "false", error) != 0)
+        if (set(conf, "allow.auto.create.topics", "false", error) != 0 ||
+            set_some(conf, properties, 0, error) != 0)
                 return -1;
-        for (; properties != NULL && properties->name != NULL; properties++) {
-                if (set(conf, properties->name, properties->value, error) != 0)
-                        return -1;
-        }
         return debug || set(conf, "log_level", "0", error) == 0 ? 0 : -1;
 }
 

@@ -16,11 +16,12 @@
 struct client_property {
         const char *name;
         const char *value;
+        int yields; /* only a default: a configured value prevails */
 };
 
 /**
  * client_new(type, config, bootstrap, properties, setup, arg, error):
- * A client with the configured properties, then those given, which prevail. bootstrap replaces the configured
+ * A client with the configured properties and those given, which prevail unless they yield. bootstrap replaces the configured
  * bootstrap.servers unless it is NULL. setup may be NULL; it sets callbacks on the conf, whose opaque is arg. Returns
  * NULL with the reason.
  */

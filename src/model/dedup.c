@@ -118,7 +118,7 @@ dedup_check(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], ui
 void
 dedup_expire(struct dedup *dedup, int64_t timestamp_ms)
 {
-        int64_t needed_from = timestamp_ms - (int64_t)dedup->window_ms;
+        int64_t needed_from = timestamp_ms - (int64_t)dedup->window_ms - dedup->width_ms;
         size_t n = 0;
 
         while (n < dedup->n_slices && slice_start_ms(dedup->slices[n]) + dedup->width_ms <= needed_from)
@@ -142,5 +142,7 @@ dedup_size(const struct dedup *dedup)
 int64_t
 dedup_restore_start(uint64_t window_ms, int64_t timestamp_ms)
 {
-        return slice_start(slice_width(window_ms), timestamp_ms - (int64_t)window_ms);
+        int64_t width = slice_width(window_ms);
+
+        return slice_start(width, timestamp_ms - (int64_t)window_ms - width);
 }

@@ -45,13 +45,16 @@ void dedup_free(struct dedup *dedup);
 int dedup_check(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
                 int64_t offset, int64_t timestamp_ms, enum dedup_answer *answer) MUST_CHECK;
 
-/* Drop the slices that no record at timestamp_ms or later can need. Never scans entries. */
+/*
+ * Drop the slices that no record at timestamp_ms or later can need; one slice more than that stays, for timestamps that
+ * fall back by the skew between two brokers' clocks. Never scans entries.
+ */
 void dedup_expire(struct dedup *dedup, int64_t timestamp_ms);
 
 /* How many entries there are: one for each identity and slice. */
 size_t dedup_size(const struct dedup *dedup);
 
-/* The timestamp from which to read, so that a record at timestamp_ms or later is judged rightly. */
+/* The timestamp from which to read, so that a record at timestamp_ms (or a slice before it) or later is judged rightly. */
 int64_t dedup_restore_start(uint64_t window_ms, int64_t timestamp_ms);
 
 #endif

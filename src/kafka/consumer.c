@@ -1,0 +1,147 @@
+#include "kafka/consumer.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "kafka/client.h"
+
+struct consumer {
+        rd_kafka_t *client;
+        const struct consumer_events *events;
+        void *arg;
+};
+
+/*
+ * Partitions are always taken away all at once (the eager protocol). The positions are looked up by the owner, outside
+ * of this callback; librdkafka waits for the call to assign.
+ */
+static void
+on_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *partitions,
+             void *opaque)
+{
+        struct consumer *consumer = opaque;
+
+        if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+                consumer->events->on_assigned(partitions, consumer->arg);
+                return;
+        }
+        consumer->events->on_revoked(consumer->arg);
+        (void)rd_kafka_assign(client, NULL);
+}
+
+static void
+set_callbacks(rd_kafka_conf_t *conf)
+{
+        rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
+}
+
+static int
+subscribe(rd_kafka_t *client, const char *topic, struct error *error)
+{
+        rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_resp_err_t err;
+
+        (void)rd_kafka_topic_partition_list_add(topics, topic, RD_KAFKA_PARTITION_UA);
+        err = rd_kafka_subscribe(client, topics);
+        rd_kafka_topic_partition_list_destroy(topics);
+        return err == RD_KAFKA_RESP_ERR_NO_ERROR ? 0
+                                                 : error_set(error, "subscribe: %s", rd_kafka_err2str(err));
+}
+
+struct consumer *
+consumer_new(const struct config *config, const char *bootstrap, const struct consumer_events *events,
+             void *arg, struct error *error)
+{
+        const struct client_property properties[] = {
+            {"group.id", config->group, 0},
+            {"group.instance.id", config->instance, 0},
+            {"enable.auto.commit", "false", 0},
+            {"enable.auto.offset.store", "false", 0},
+            {"auto.offset.reset", "error", 0},
+            {"isolation.level", "read_committed", 0},
+            {"partition.assignment.strategy", "range", 0},
+            {"session.timeout.ms", "15000", 1},
+            {"fetch.error.backoff.ms", "50", 1},
+            {NULL, NULL, 0},
+        };
+        struct consumer *consumer = mem_alloc(sizeof(*consumer));
+
+        consumer->events = events;
+        consumer->arg = arg;
+        consumer->client =
+            client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, set_callbacks, consumer, error);
+        if (consumer->client == NULL) {
+                free(consumer);
+                return NULL;
+        }
+        (void)rd_kafka_poll_set_consumer(consumer->client);
+        if (subscribe(consumer->client, config->deliveries_topic, error) != 0) {
+                consumer_free(consumer);
+                return NULL;
+        }
+        return consumer;
+}
+
+void
+consumer_free(struct consumer *consumer)
+{
+        if (consumer == NULL)
+                return;
+        (void)rd_kafka_consumer_close(consumer->client);
+        rd_kafka_destroy(consumer->client);
+        free(consumer);
+}
+
+/* What an error that came in place of a record means for the reader. */
+static enum consumer_result
+classify(const struct consumer *consumer, const rd_kafka_message_t *message, struct error *error)
+{
+        char reason[256];
+        rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(consumer->client, reason, sizeof(reason));
+
+        if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) {
+                (void)error_set(error, "%s", reason);
+                return fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID ? CONSUMER_FENCED : CONSUMER_BROKEN;
+        }
+        (void)error_set(error, "%s", rd_kafka_message_errstr(message));
+        switch (message->err) {
+        case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+        case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+        case RD_KAFKA_RESP_ERR__BAD_MSG:
+        case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
+                return CONSUMER_LOST;
+        default:
+                return CONSUMER_NOTHING; /* it goes on trying by itself */
+        }
+}
+
+enum consumer_result
+consumer_poll(struct consumer *consumer, int timeout_ms, rd_kafka_message_t **message, struct error *error)
+{
+        enum consumer_result result;
+
+        *message = rd_kafka_consumer_poll(consumer->client, timeout_ms);
+        if (*message == NULL)
+                return CONSUMER_NOTHING;
+        if ((*message)->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+                return CONSUMER_MESSAGE;
+        result = classify(consumer, *message, error);
+        rd_kafka_message_destroy(*message);
+        *message = NULL;
+        return result;
+}
+
+int
+consumer_assign(struct consumer *consumer, const rd_kafka_topic_partition_list_t *partitions,
+                struct error *error)
+{
+        rd_kafka_resp_err_t err = rd_kafka_assign(consumer->client, partitions);
+
+        return err == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : error_set(error, "assign: %s", rd_kafka_err2str(err));
+}
+
+rd_kafka_t *
+consumer_client(const struct consumer *consumer)
+{
+        return consumer->client;
+}

@@ -1,0 +1,180 @@
+#include "kafka/probe.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "kafka/client.h"
+#include "kafka/topics_check.h"
+
+#define TIMEOUT_MS 5000
+#define INTERVAL_S 5
+
+struct probe {
+        const struct config *config;
+        rd_kafka_t *client;
+        void (*changed)(void *arg);
+        void *arg;
+        _Atomic enum probe_state state;
+        atomic_int verified;
+        pthread_t thread;
+        pthread_mutex_t mutex; /* over stopping */
+        pthread_cond_t wake;
+        int stopping;
+};
+
+/* What the check of the topics has found so far. */
+struct findings {
+        const struct config *config;
+        int n_fatal;
+};
+
+static void
+on_finding(const struct topic_finding *finding, void *arg)
+{
+        struct findings *findings = arg;
+        int routes = (findings->config->roles & CONFIG_ROUTER) != 0;
+        int fatal = finding->fatal;
+
+        /* Without a router, settings are the affair of those who route. */
+        if (!routes && !fatal)
+                return;
+        log_line(fatal ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING, "topic %s: %s", finding->topic, finding->text);
+        findings->n_fatal += fatal;
+}
+
+/* Returns 1 when the topics are right, 0 when they are not, -1 with the reason when Kafka did not answer. */
+static int
+verify(struct probe *probe, struct error *error)
+{
+        struct findings findings = {probe->config, 0};
+        size_t n;
+        struct topic_need *needs = topics_needed(probe->config, &n);
+        struct topic_state *states = mem_alloc(n * sizeof(*states));
+        int result;
+
+        if (!(probe->config->roles & CONFIG_ROUTER))
+                n = 1; /* a receiver knows `deliveries` only, the first of them */
+        result = topics_describe(probe->client, needs, n, states, TIMEOUT_MS, error);
+        for (size_t i = 0; result == 0 && i < n; i++)
+                topics_check(probe->config, &needs[i], &states[i], on_finding, &findings);
+        free(states);
+        free(needs);
+        return result != 0 ? -1 : findings.n_fatal == 0;
+}
+
+static int
+answers(struct probe *probe, struct error *error)
+{
+        const struct rd_kafka_metadata *metadata;
+        rd_kafka_resp_err_t err = rd_kafka_metadata(probe->client, 0, NULL, &metadata, TIMEOUT_MS);
+
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return error_set(error, "%s", rd_kafka_err2str(err));
+        rd_kafka_metadata_destroy(metadata);
+        return 0;
+}
+
+static enum probe_state
+look(struct probe *probe)
+{
+        struct error error;
+        int verified = atomic_load(&probe->verified);
+        int result;
+
+        if (verified || probe->config->embedded)
+                result = answers(probe, &error) == 0 ? 1 : -1;
+        else
+                result = verify(probe, &error);
+        (void)rd_kafka_poll(probe->client, 0);
+        if (result < 0) {
+                client_not_reached(error.text);
+                return verified ? PROBE_AWAY : PROBE_STARTING;
+        }
+        client_reached();
+        if (result == 0)
+                return PROBE_REFUSED;
+        atomic_store(&probe->verified, 1);
+        return PROBE_REACHABLE;
+}
+
+/* Sleep until the next look. Returns whether to stop instead; sooner again while Kafka has never answered. */
+static int
+pause_or_stop(struct probe *probe)
+{
+        struct timespec until;
+        int stopping;
+
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += atomic_load(&probe->verified) ? INTERVAL_S : 1;
+        pthread_mutex_lock(&probe->mutex);
+        if (!probe->stopping)
+                (void)pthread_cond_timedwait(&probe->wake, &probe->mutex, &until);
+        stopping = probe->stopping;
+        pthread_mutex_unlock(&probe->mutex);
+        return stopping;
+}
+
+static void *
+run(void *arg)
+{
+        struct probe *probe = arg;
+
+        do {
+                enum probe_state state = look(probe);
+
+                if (atomic_exchange(&probe->state, state) != state)
+                        probe->changed(probe->arg);
+        } while (!pause_or_stop(probe));
+        return NULL;
+}
+
+struct probe *
+probe_new(const struct config *config, const char *bootstrap, void (*changed)(void *arg), void *arg,
+          struct error *error)
+{
+        struct probe *probe = mem_alloc(sizeof(*probe));
+
+        probe->config = config;
+        probe->changed = changed;
+        probe->arg = arg;
+        pthread_mutex_init(&probe->mutex, NULL);
+        pthread_cond_init(&probe->wake, NULL);
+        probe->client = client_new(RD_KAFKA_PRODUCER, config, bootstrap, NULL, NULL, NULL, error);
+        if (probe->client == NULL || pthread_create(&probe->thread, NULL, run, probe) != 0) {
+                if (probe->client != NULL)
+                        rd_kafka_destroy(probe->client);
+                free(probe);
+                return NULL;
+        }
+        return probe;
+}
+
+void
+probe_free(struct probe *probe)
+{
+        if (probe == NULL)
+                return;
+        pthread_mutex_lock(&probe->mutex);
+        probe->stopping = 1;
+        pthread_cond_signal(&probe->wake);
+        pthread_mutex_unlock(&probe->mutex);
+        pthread_join(probe->thread, NULL);
+        rd_kafka_destroy(probe->client);
+        free(probe);
+}
+
+enum probe_state
+probe_state(const struct probe *probe)
+{
+        return atomic_load(&probe->state);
+}
+
+int
+probe_has_verified(const struct probe *probe)
+{
+        return atomic_load(&probe->verified);
+}

@@ -1,0 +1,36 @@
+#ifndef KAFKA_PROBE_H
+#define KAFKA_PROBE_H
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
+
+/*
+ * Watches Kafka from a thread of its own: every five seconds it asks for metadata, and when Kafka first answers it holds
+ * the topics against what the configuration asks of them. For readiness, and for refusing to start.
+ */
+struct probe;
+
+enum probe_state {
+        PROBE_STARTING,  /* Kafka has not answered yet */
+        PROBE_REFUSED,   /* a topic is missing or cannot keep the promise; the log has said which */
+        PROBE_REACHABLE, /* the topics are right, and Kafka answered lately */
+        PROBE_AWAY,      /* the topics were right, but Kafka did not answer within five seconds */
+};
+
+/**
+ * probe_new(config, bootstrap, changed, arg, error):
+ * Start it. changed is called from the probe's thread after the state has changed. The embedded broker's topics are not
+ * checked. Returns NULL with the reason.
+ */
+struct probe *probe_new(const struct config *config, const char *bootstrap, void (*changed)(void *arg),
+                        void *arg, struct error *error) MUST_CHECK;
+void probe_free(struct probe *probe);
+
+/* From any thread. */
+enum probe_state probe_state(const struct probe *probe);
+
+/* The state was PROBE_REACHABLE at some time: the topics have been found right. */
+int probe_has_verified(const struct probe *probe);
+
+#endif

@@ -1,0 +1,145 @@
+#include "kafka/producer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kafka/client.h"
+#include "kafka/topics.h"
+
+#define METADATA_TIMEOUT_MS 2000
+
+struct producer {
+        rd_kafka_t *client;
+        rd_kafka_topic_t *topic;
+        producer_report *report;
+        void *arg;
+};
+
+static void
+on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
+{
+        struct producer *producer = opaque;
+
+        (void)client;
+        if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+                client_reached();
+        producer->report(message->_private,
+                         message->err == RD_KAFKA_RESP_ERR_NO_ERROR ? NULL : rd_kafka_err2str(message->err),
+                         producer->arg);
+}
+
+static void
+set_callbacks(rd_kafka_conf_t *conf)
+{
+        rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+}
+
+static rd_kafka_t *
+open_client(const struct config *config, const char *bootstrap, struct producer *producer,
+            struct error *error)
+{
+        char max_record[24], ack_timeout[24], max_queued[24];
+        const struct client_property properties[] = {
+            {"acks", "all", 0},
+            {"enable.idempotence", "true", 0},
+            {"partitioner", "murmur2_random", 0},
+            {"message.max.bytes", max_record, 0},
+            {"message.timeout.ms", ack_timeout, 0},
+            {"queue.buffering.max.messages", "10000000", 1},
+            {"queue.buffering.max.kbytes", max_queued, 1},
+            {"linger.ms", "0", 1},
+            {NULL, NULL, 0},
+        };
+
+        (void)snprintf(max_record, sizeof(max_record), "%" PRId64, topics_max_record(config));
+        (void)snprintf(ack_timeout, sizeof(ack_timeout), "%" PRIu64, config->ack_timeout_ms);
+        (void)snprintf(max_queued, sizeof(max_queued), "%" PRIu64, 1024 + config->max_in_flight / 1024 * 2);
+        return client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_callbacks, producer, error);
+}
+
+struct producer *
+producer_new(const struct config *config, const char *bootstrap, int wake_fd, producer_report *report,
+             void *arg, struct error *error)
+{
+        struct producer *producer = calloc(1, sizeof(*producer));
+        const struct rd_kafka_metadata *metadata;
+        rd_kafka_queue_t *queue;
+
+        if (producer == NULL) {
+                (void)error_set(error, "out of memory");
+                return NULL;
+        }
+        producer->report = report;
+        producer->arg = arg;
+        producer->client = open_client(config, bootstrap, producer, error);
+        if (producer->client == NULL) {
+                free(producer);
+                return NULL;
+        }
+        producer->topic = rd_kafka_topic_new(producer->client, config->deliveries_topic, NULL);
+        queue = rd_kafka_queue_get_main(producer->client);
+        rd_kafka_queue_io_event_enable(queue, wake_fd, "r", 1);
+        rd_kafka_queue_destroy(queue);
+        if (rd_kafka_metadata(producer->client, 0, producer->topic, &metadata, METADATA_TIMEOUT_MS) == 0)
+                rd_kafka_metadata_destroy(metadata);
+        return producer;
+}
+
+void
+producer_free(struct producer *producer)
+{
+        if (producer == NULL)
+                return;
+        (void)rd_kafka_purge(producer->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+        while (rd_kafka_outq_len(producer->client) > 0)
+                (void)rd_kafka_poll(producer->client, 100);
+        rd_kafka_topic_destroy(producer->topic);
+        rd_kafka_destroy(producer->client);
+        free(producer);
+}
+
+int
+producer_append(struct producer *producer, struct span key, struct span body, rd_kafka_headers_t *headers,
+                void *record_arg, struct error *error)
+{
+        rd_kafka_vu_t fields[] = {
+            {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = producer->topic},
+            {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)key.data, key.len}},
+            {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {(void *)(uintptr_t)body.data, body.len}},
+            {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+            {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = record_arg},
+            {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
+        };
+        rd_kafka_error_t *failure =
+            rd_kafka_produceva(producer->client, fields, ARRAY_LEN(fields) - (headers == NULL));
+
+        if (failure == NULL)
+                return 0;
+        (void)error_set(error, "%s", rd_kafka_error_string(failure));
+        rd_kafka_error_destroy(failure);
+        if (headers != NULL)
+                rd_kafka_headers_destroy(headers);
+        return -1;
+}
+
+void
+producer_serve(struct producer *producer)
+{
+        while (rd_kafka_poll(producer->client, 0) > 0)
+                ;
+}
+
+int
+producer_is_broken(const struct producer *producer)
+{
+        char reason[8];
+
+        return rd_kafka_fatal_error(producer->client, reason, sizeof(reason)) != RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+size_t
+producer_outstanding(const struct producer *producer)
+{
+        return (size_t)rd_kafka_outq_len(producer->client);
+}

@@ -1,0 +1,51 @@
+#ifndef KAFKA_PRODUCER_H
+#define KAFKA_PRODUCER_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
+#include "model/record.h"
+
+/*
+ * Appends records to the topic `deliveries`, acknowledged by every in-sync replica (acks=all, idempotent). It belongs to
+ * one thread, whose event loop it wakes through a descriptor; nothing here blocks but _new and _free.
+ */
+struct producer;
+
+/**
+ * What became of a record; called once for each that producer_append() took, from producer_serve() or producer_free().
+ * reason is NULL when every in-sync replica has the record. Otherwise it may still be there, or come to be.
+ */
+typedef void producer_report(void *record_arg, const char *reason, void *arg);
+
+/**
+ * producer_new(config, bootstrap, wake_fd, report, arg, error):
+ * A byte is written to wake_fd, which must not block, when producer_serve() has something to do. Asks for the topic's
+ * metadata, for two seconds at most, so that the first append need not wait for them. Returns NULL with the reason.
+ */
+struct producer *producer_new(const struct config *config, const char *bootstrap, int wake_fd,
+                              producer_report *report, void *arg, struct error *error) MUST_CHECK;
+
+/* Give up what is not acknowledged, report it, and close. NULL is harmless. */
+void producer_free(struct producer *producer);
+
+/**
+ * producer_append(producer, key, body, headers, record_arg, error):
+ * Append a record. key and body are copied; headers, which may be NULL, are taken over, on failure too. Returns 0, or -1
+ * with the reason when there is no room or the producer is broken; then nothing is reported.
+ */
+int producer_append(struct producer *producer, struct span key, struct span body, rd_kafka_headers_t *headers,
+                    void *record_arg, struct error *error) MUST_CHECK;
+
+/* Report what is there to report. */
+void producer_serve(struct producer *producer);
+
+/* Whether it has failed for good, and must be replaced. */
+int producer_is_broken(const struct producer *producer);
+
+/* How many appended records are not reported yet. */
+size_t producer_outstanding(const struct producer *producer);
+
+#endif

@@ -1,0 +1,174 @@
+#include "kafka/transaction.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "kafka/client.h"
+#include "kafka/topics.h"
+
+#define ABORT_TIMEOUT_MS 5000
+#define METADATA_TIMEOUT_MS 2000
+
+struct transaction {
+        rd_kafka_t *client;
+        rd_kafka_topic_t **topics; /* held so that their metadata stay known */
+        size_t n_topics;
+        int is_open;
+};
+
+/* Write an error's text and release it. Returns -1. */
+static int
+take_error(rd_kafka_error_t *failure, const char *what, struct error *error)
+{
+        (void)error_set(error, "%s: %s (%s)", what, rd_kafka_error_string(failure),
+                        rd_kafka_error_name(failure));
+        rd_kafka_error_destroy(failure);
+        return -1;
+}
+
+static rd_kafka_t *
+open_client(const struct config *config, const char *bootstrap, struct error *error)
+{
+        char *id = mem_printf("%s-%s", config->group, config->instance);
+        char max_record[24];
+        const struct client_property properties[] = {
+            {"transactional.id", id, 0},
+            {"transaction.timeout.ms", "30000", 0},
+            {"acks", "all", 0},
+            {"enable.idempotence", "true", 0},
+            {"partitioner", "murmur2_random", 0},
+            {"message.max.bytes", max_record, 0},
+            {"message.timeout.ms", "30000", 0},
+            {"queue.buffering.max.messages", "10000000", 0},
+            {"queue.buffering.max.kbytes", "2147483647", 0},
+            {"retry.backoff.ms", "5", 1},
+            {NULL, NULL, 0},
+        };
+        rd_kafka_t *client;
+
+        (void)snprintf(max_record, sizeof(max_record), "%" PRId64, topics_max_record(config));
+        client = client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, NULL, NULL, error);
+        free(id);
+        return client;
+}
+
+struct transaction *
+transaction_new(const struct config *config, const char *bootstrap, struct error *error)
+{
+        struct transaction *transaction = mem_alloc(sizeof(*transaction));
+        struct topic_need *needs;
+
+        transaction->client = open_client(config, bootstrap, error);
+        if (transaction->client == NULL) {
+                free(transaction);
+                return NULL;
+        }
+        needs = topics_needed(config, &transaction->n_topics);
+        transaction->topics = mem_alloc(transaction->n_topics * sizeof(rd_kafka_topic_t *));
+        for (size_t i = 0; i < transaction->n_topics; i++)
+                transaction->topics[i] = rd_kafka_topic_new(transaction->client, needs[i].name, NULL);
+        free(needs);
+        return transaction;
+}
+
+/* Learn where the topics' leaders are, so that the first record need not wait for it. */
+static void
+fetch_metadata(struct transaction *transaction)
+{
+        const struct rd_kafka_metadata *metadata;
+
+        if (rd_kafka_metadata(transaction->client, 0, NULL, &metadata, METADATA_TIMEOUT_MS) == 0)
+                rd_kafka_metadata_destroy(metadata);
+}
+
+int
+transaction_init(struct transaction *transaction, int timeout_ms, struct error *error)
+{
+        rd_kafka_error_t *failure = rd_kafka_init_transactions(transaction->client, timeout_ms);
+        int retriable;
+
+        (void)rd_kafka_poll(transaction->client, 0);
+        if (failure == NULL) {
+                client_reached();
+                fetch_metadata(transaction);
+                return 0;
+        }
+        retriable = rd_kafka_error_is_retriable(failure);
+        (void)take_error(failure, "init_transactions", error);
+        return retriable ? 1 : -1;
+}
+
+int
+transaction_begin(struct transaction *transaction, struct error *error)
+{
+        rd_kafka_error_t *failure = rd_kafka_begin_transaction(transaction->client);
+
+        if (failure != NULL)
+                return take_error(failure, "begin_transaction", error);
+        transaction->is_open = 1;
+        return 0;
+}
+
+int
+transaction_produce(struct transaction *transaction, const char *topic, struct span key, struct span value,
+                    rd_kafka_headers_t *headers, struct error *error)
+{
+        static const char nothing[1] = "";
+        const char *data = value.data == NULL ? nothing : value.data; /* an empty value, not a missing one */
+        rd_kafka_vu_t fields[] = {
+            {.vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = topic},
+            {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)key.data, key.len}},
+            {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {(void *)(uintptr_t)data, value.len}},
+            {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+            {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
+        };
+        rd_kafka_error_t *failure = rd_kafka_produceva(transaction->client, fields, ARRAY_LEN(fields));
+
+        if (failure == NULL)
+                return 0;
+        rd_kafka_headers_destroy(headers);
+        return take_error(failure, "produce", error);
+}
+
+int
+transaction_commit(struct transaction *transaction, rd_kafka_t *consumer,
+                   const rd_kafka_topic_partition_list_t *offsets, struct error *error)
+{
+        rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(consumer);
+        rd_kafka_error_t *failure;
+
+        if (group == NULL)
+                return error_set(error, "the consumer is in no group");
+        failure = rd_kafka_send_offsets_to_transaction(transaction->client, offsets, group, -1);
+        rd_kafka_consumer_group_metadata_destroy(group);
+        if (failure != NULL)
+                return take_error(failure, "send_offsets_to_transaction", error);
+        failure = rd_kafka_commit_transaction(transaction->client, -1);
+        (void)rd_kafka_poll(transaction->client, 0);
+        if (failure != NULL)
+                return take_error(failure, "commit_transaction", error);
+        transaction->is_open = 0;
+        client_reached();
+        return 0;
+}
+
+void
+transaction_free(struct transaction *transaction)
+{
+        if (transaction == NULL)
+                return;
+        if (transaction->is_open) {
+                rd_kafka_error_t *failure = rd_kafka_abort_transaction(transaction->client, ABORT_TIMEOUT_MS);
+
+                if (failure != NULL)
+                        rd_kafka_error_destroy(failure);
+        }
+        for (size_t i = 0; i < transaction->n_topics; i++)
+                rd_kafka_topic_destroy(transaction->topics[i]);
+        free(transaction->topics);
+        (void)rd_kafka_purge(transaction->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+        rd_kafka_destroy(transaction->client);
+        free(transaction);
+}

@@ -1,0 +1,50 @@
+#ifndef KAFKA_TRANSACTION_H
+#define KAFKA_TRANSACTION_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
+#include "model/record.h"
+
+/*
+ * A transactional producer: what it produces becomes visible to read_committed consumers together with the offsets that
+ * it commits, or not at all (KIP-98, KIP-447). For one thread at a time. After any failure there is one thing to do with
+ * it: transaction_free(), which aborts what can be aborted. Never use one again after an unknown outcome: a commit that
+ * was late could then end the next transaction.
+ */
+struct transaction;
+
+/* transactional.id is `<group>-<instance>`. Returns NULL with the reason. */
+struct transaction *transaction_new(const struct config *config, const char *bootstrap,
+                                    struct error *error) MUST_CHECK;
+
+/**
+ * transaction_init(transaction, timeout_ms, error):
+ * Fence every earlier producer of this transactional.id and end what it left open. Returns 0; 1 when it is to be called
+ * again, Kafka being away; -1 with the reason when this producer is of no use.
+ */
+int transaction_init(struct transaction *transaction, int timeout_ms, struct error *error) MUST_CHECK;
+
+int transaction_begin(struct transaction *transaction, struct error *error) MUST_CHECK;
+
+/**
+ * transaction_produce(transaction, topic, key, value, headers, error):
+ * Add a record. key and value are copied; headers are taken over, on failure too.
+ */
+int transaction_produce(struct transaction *transaction, const char *topic, struct span key,
+                        struct span value, rd_kafka_headers_t *headers, struct error *error) MUST_CHECK;
+
+/**
+ * transaction_commit(transaction, consumer, offsets, error):
+ * Commit the records and the consumer's offsets in one. Blocks until the outcome is known, which may take as long as
+ * the transaction may live (30 s). Returns 0 when committed. On -1, with the reason, the outcome may be unknown.
+ */
+int transaction_commit(struct transaction *transaction, rd_kafka_t *consumer,
+                       const rd_kafka_topic_partition_list_t *offsets, struct error *error) MUST_CHECK;
+
+/* Abort what is open, if that can be done, and close. NULL is harmless. */
+void transaction_free(struct transaction *transaction);
+
+#endif
