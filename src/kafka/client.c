@@ -76,8 +76,7 @@ set_all(rd_kafka_conf_t *conf, const struct config *config, const char *bootstra
 {
         int debug = 0;
 
-        if (set(conf, "log.configuration.warnings", "false", error) != 0 ||
-            set(conf, "client.id", "gatepost", error) != 0 || set_some(conf, properties, 1, error) != 0)
+        if (set(conf, "client.id", "gatepost", error) != 0 || set_some(conf, properties, 1, error) != 0)
                 return -1;
         for (size_t i = 0; i < config->n_kafka; i++) {
                 if (set(conf, config->kafka[i].name, config->kafka[i].value, error) != 0)

@@ -1,0 +1,40 @@
+#ifndef HTTP_REQUEST_H
+#define HTTP_REQUEST_H
+
+#include <stddef.h>
+
+#include "http/server.h"
+
+struct http_header {
+        const char *name;
+        const char *value;
+};
+
+/* The method's name, in upper case. */
+const char *http_request_method(const struct http_request *request);
+
+/* The path as it came: the target's bytes before `?`, of an absolute-form target those after the authority. Not NUL-terminated. */
+const char *http_request_path(const struct http_request *request, size_t *len);
+
+/**
+ * http_request_headers(request, visit, arg):
+ * Call visit for each header, in order; names as they came.
+ */
+void http_request_headers(const struct http_request *request,
+                          void (*visit)(const struct http_header *header, void *arg), void *arg);
+
+/* The body in one piece, valid until the reply; never NULL, also when empty. NULL only when memory fails. */
+const void *http_request_body(struct http_request *request, size_t *len);
+
+/* What x-request-id of the answer will say: 16 hexadecimal digits. */
+const char *http_request_id(const struct http_request *request);
+
+/**
+ * http_reply(request, status, headers, n_headers, body, len):
+ * Answer and release the request; it is harmless when the client has gone. Content-Type is application/json unless the
+ * headers say otherwise; x-request-id and Content-Length are added. body is copied.
+ */
+void http_reply(struct http_request *request, int status, const struct http_header *headers, size_t n_headers,
+                const char *body, size_t len);
+
+#endif

@@ -1,0 +1,63 @@
+#ifndef HTTP_SERVER_H
+#define HTTP_SERVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <event2/event.h>
+
+#include "base/compiler.h"
+
+/*
+ * evhttp made safe: each connection's bytes are judged by framing.c before evhttp acts on them. A server lives in one
+ * thread, its event base's; nothing here may be called from another one.
+ */
+struct http_server;
+
+/* A request that has come completely and awaits its one reply. */
+struct http_request;
+
+struct http_limits {
+        size_t max_header_bytes; /* request line and headers */
+        uint64_t max_body;       /* bytes of a body */
+        size_t max_connections;
+        uint64_t header_timeout_ms;  /* from the first byte of a request to the end of its headers */
+        uint64_t request_timeout_ms; /* from the first byte of a request to the end of its body */
+        uint64_t idle_timeout_ms;    /* between requests */
+};
+
+struct http_callbacks {
+        /* A request came. The callee replies now or later, exactly once, by http_reply() or envelope_reply(). */
+        void (*on_request)(struct http_request *request, void *arg);
+
+        /*
+         * A body is larger than max_body. Returns the status that a check before that one gives (404, 405), or 413. target
+         * is the request's target as it came. May be NULL: 413.
+         */
+        int (*on_oversize)(const char *method, const char *target, void *arg);
+
+        /* A request was refused before on_request, with this status (400, 404, 405, 413), for counting. May be NULL. */
+        void (*on_refused)(int status, void *arg);
+};
+
+/**
+ * http_server_new(base, limits, callbacks, arg):
+ * A server without listeners. Returns NULL when memory fails.
+ */
+struct http_server *http_server_new(struct event_base *base, const struct http_limits *limits,
+                                    const struct http_callbacks *callbacks, void *arg) MUST_CHECK;
+
+/**
+ * http_server_listen(server, fd):
+ * Accept connections from a listening non-blocking socket, which stays the caller's (several servers may accept from
+ * the same). Returns 0 or -1.
+ */
+int http_server_listen(struct http_server *server, int fd) MUST_CHECK;
+
+/* Accept no more connections; connections that are open close after their next reply. */
+void http_server_stop_listening(struct http_server *server);
+
+/* Close all connections. Every request must have been replied to. NULL is harmless. */
+void http_server_free(struct http_server *server);
+
+#endif

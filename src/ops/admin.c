@@ -1,0 +1,133 @@
+#include "ops/admin.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "http/envelope.h"
+#include "http/listener.h"
+#include "http/request.h"
+#include "http/server.h"
+
+struct admin {
+        struct http_server *server;
+        const struct health *health;
+        const struct metrics *metrics;
+        int fd;
+};
+
+static const struct http_limits limits = {
+    .max_header_bytes = 8192,
+    .max_body = 1024,
+    .max_connections = 64,
+    .header_timeout_ms = 5000,
+    .request_timeout_ms = 5000,
+    .idle_timeout_ms = 60000,
+};
+
+static void
+reply_text(struct http_request *request, int status, const char *type, const char *text, size_t len)
+{
+        const struct http_header headers[] = {{"Content-Type", type}, {"Cache-Control", "no-store"}};
+
+        http_reply(request, status, headers, ARRAY_LEN(headers), text, len);
+}
+
+static void
+answer_health(const struct admin *admin, struct http_request *request)
+{
+        (void)admin;
+        reply_text(request, 200, "text/plain; charset=utf-8", "alive\n", 6);
+}
+
+static void
+answer_readiness(const struct admin *admin, struct http_request *request)
+{
+        char text[HEALTH_MAX_PARTS * (HEALTH_REASON_SIZE + 32)];
+        int ready = health_check(admin->health, text, sizeof(text));
+
+        reply_text(request, ready ? 200 : 503, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+static void
+answer_metrics(const struct admin *admin, struct http_request *request)
+{
+        size_t len;
+        char *text = metrics_render(admin->metrics, &len);
+
+        if (text == NULL)
+                envelope_reply(request, 500, "INTERNAL_ERROR", "out of memory", NULL, 0);
+        else
+                reply_text(request, 200, "text/plain; version=0.0.4; charset=utf-8", text, len);
+        free(text);
+}
+
+static const struct {
+        const char *path;
+        void (*answer)(const struct admin *admin, struct http_request *request);
+} pages[] = {
+    {"/healthz", answer_health},
+    {"/readyz", answer_readiness},
+    {"/metrics", answer_metrics},
+};
+
+static void
+on_request(struct http_request *request, void *arg)
+{
+        const struct admin *admin = arg;
+        const char *method = http_request_method(request);
+        size_t len;
+        const char *path = http_request_path(request, &len);
+
+        for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
+                if (strlen(pages[i].path) != len || memcmp(pages[i].path, path, len) != 0)
+                        continue;
+                if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0) {
+                        pages[i].answer(admin, request);
+                } else {
+                        const struct http_header allow = {"Allow", "GET, HEAD"};
+
+                        http_reply(request, 405, &allow, 1, "", 0);
+                }
+                return;
+        }
+        envelope_reply(request, 404, "NOT_FOUND", "there are /metrics, /healthz and /readyz here", NULL, 0);
+}
+
+static const struct http_callbacks callbacks = {.on_request = on_request};
+
+struct admin *
+admin_new(struct event_base *base, const struct config_listen *listen, const struct health *health,
+          const struct metrics *metrics, struct error *error)
+{
+        struct admin *admin = mem_alloc(sizeof(*admin));
+        char name[LISTENER_NAME_SIZE];
+
+        admin->health = health;
+        admin->metrics = metrics;
+        admin->fd = listener_open((const struct sockaddr *)&listen->address, listen->address_len, error);
+        if (admin->fd < 0) {
+                free(admin);
+                return NULL;
+        }
+        admin->server = http_server_new(base, &limits, &callbacks, admin);
+        if (admin->server == NULL || http_server_listen(admin->server, admin->fd) != 0) {
+                (void)error_set(error, "the admin endpoint does not start");
+                admin_free(admin);
+                return NULL;
+        }
+        log_info("listening for=admin address=%s", listener_name(admin->fd, name, sizeof(name)));
+        return admin;
+}
+
+void
+admin_free(struct admin *admin)
+{
+        if (admin == NULL)
+                return;
+        http_server_free(admin->server);
+        listener_close(admin->fd);
+        free(admin);
+}

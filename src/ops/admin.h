@@ -1,0 +1,21 @@
+#ifndef OPS_ADMIN_H
+#define OPS_ADMIN_H
+
+#include <event2/event.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
+#include "ops/health.h"
+#include "ops/metrics.h"
+
+/* The admin endpoint: GET /metrics, /healthz (the process lives) and /readyz (each role works, or why not). */
+struct admin;
+
+/* health and metrics outlive it. Returns NULL with the reason. */
+struct admin *admin_new(struct event_base *base, const struct config_listen *listen,
+                        const struct health *health, const struct metrics *metrics,
+                        struct error *error) MUST_CHECK;
+void admin_free(struct admin *admin);
+
+#endif

@@ -1,0 +1,36 @@
+#ifndef OPS_HEALTH_H
+#define OPS_HEALTH_H
+
+#include <stddef.h>
+
+#define HEALTH_REASON_SIZE 128
+#define HEALTH_MAX_PARTS 4
+
+/* A part of the process that can be ready or not: a role. */
+struct health_part {
+        const char *name;
+        /* Returns whether the part works; else writes why not. Called from the main thread. */
+        int (*is_ready)(void *arg, char reason[HEALTH_REASON_SIZE]);
+        void *arg;
+};
+
+/* The parts whose readiness makes up that of the process. A plain value, for the main thread. */
+struct health {
+        struct health_part parts[HEALTH_MAX_PARTS];
+        size_t n_parts;
+        int was_ready;
+};
+
+void health_add(struct health *health, const char *name,
+                int (*is_ready)(void *arg, char reason[HEALTH_REASON_SIZE]), void *arg);
+
+/**
+ * health_check(health, text, size):
+ * Ask every part. Writes a line for each, `receiver: ready` or `router: why not`, and returns whether all are ready.
+ */
+int health_check(const struct health *health, char *text, size_t size);
+
+/* Ask, and say in the log when readiness has changed since the last call. */
+void health_log_changes(struct health *health);
+
+#endif

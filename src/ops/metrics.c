@@ -1,0 +1,178 @@
+#include "ops/metrics.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+typedef _Atomic uint64_t counter;
+
+struct metrics {
+        const struct config *config;
+        counter (*requests)[OUTCOME_N]; /* one for each source, and the last for none */
+        counter *events;                /* one for each rule of the topic table */
+        counter duplicates;
+        counter quarantined[QUARANTINE_N_REASONS];
+        counter transactions[2]; /* aborted, committed */
+        counter remembered_ids;
+        counter lag;
+};
+
+static const char *const outcome_names[OUTCOME_N] = {
+    [OUTCOME_ACCEPTED] = "accepted",   [OUTCOME_BAD_REQUEST] = "bad_request",
+    [OUTCOME_NOT_FOUND] = "not_found", [OUTCOME_METHOD_NOT_ALLOWED] = "method_not_allowed",
+    [OUTCOME_TOO_LARGE] = "too_large", [OUTCOME_MALFORMED] = "malformed",
+    [OUTCOME_FORBIDDEN] = "forbidden", [OUTCOME_STALE] = "stale",
+    [OUTCOME_FORGED] = "forged",       [OUTCOME_UNAVAILABLE] = "unavailable",
+    [OUTCOME_ERROR] = "error",
+};
+
+const char *
+metrics_outcome_name(enum metrics_outcome outcome)
+{
+        return outcome_names[outcome];
+}
+
+struct metrics *
+metrics_new(const struct config *config)
+{
+        struct metrics *metrics = mem_alloc(sizeof(*metrics));
+
+        metrics->config = config;
+        metrics->requests = mem_alloc((config->n_sources + 1) * sizeof(*metrics->requests));
+        metrics->events = mem_alloc((topic_table_size(config->topics) + 1) * sizeof(*metrics->events));
+        return metrics;
+}
+
+void
+metrics_free(struct metrics *metrics)
+{
+        if (metrics == NULL)
+                return;
+        free(metrics->requests);
+        free(metrics->events);
+        free(metrics);
+}
+
+static void
+add(counter *count, uint64_t n)
+{
+        (void)atomic_fetch_add_explicit(count, n, memory_order_relaxed);
+}
+
+void
+metrics_count_request(struct metrics *metrics, const struct config_source *source,
+                      enum metrics_outcome outcome)
+{
+        size_t index =
+            source == NULL ? metrics->config->n_sources : (size_t)(source - metrics->config->sources);
+
+        add(&metrics->requests[index][outcome], 1);
+}
+
+void
+metrics_count_events(struct metrics *metrics, const struct topic_rule *rule, uint64_t n)
+{
+        add(&metrics->events[rule->index], n);
+}
+
+void
+metrics_count_duplicates(struct metrics *metrics, uint64_t n)
+{
+        add(&metrics->duplicates, n);
+}
+
+void
+metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason reason, uint64_t n)
+{
+        add(&metrics->quarantined[reason], n);
+}
+
+void
+metrics_count_transaction(struct metrics *metrics, int committed)
+{
+        add(&metrics->transactions[committed != 0], 1);
+}
+
+void
+metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag)
+{
+        atomic_store_explicit(&metrics->remembered_ids, remembered_ids, memory_order_relaxed);
+        atomic_store_explicit(&metrics->lag, lag, memory_order_relaxed);
+}
+
+static void
+head(FILE *out, const char *name, const char *type, const char *help)
+{
+        fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static uint64_t
+get(const counter *count)
+{
+        return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+static void
+render_receiver(const struct metrics *metrics, FILE *out)
+{
+        const struct config *config = metrics->config;
+
+        head(out, "gatepost_requests_total", "counter", "Requests answered, by source and outcome.");
+        for (size_t s = 0; s <= config->n_sources; s++) {
+                const char *name = s < config->n_sources ? config->sources[s].name : "";
+
+                for (size_t o = 0; o < OUTCOME_N; o++)
+                        fprintf(out, "gatepost_requests_total{source=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
+                                name, outcome_names[o], get(&metrics->requests[s][o]));
+        }
+}
+
+static void
+render_router(const struct metrics *metrics, FILE *out)
+{
+        const struct topic_table *topics = metrics->config->topics;
+
+        head(out, "gatepost_events_total", "counter",
+             "Events published, by the kind or pattern that chose the topic.");
+        for (size_t i = 0; i < topic_table_size(topics); i++)
+                fprintf(out, "gatepost_events_total{kind=\"%s\"} %" PRIu64 "\n",
+                        topic_table_rule(topics, i)->pattern, get(&metrics->events[i]));
+        head(out, "gatepost_duplicates_total", "counter", "Repeated deliveries dropped.");
+        fprintf(out, "gatepost_duplicates_total %" PRIu64 "\n", get(&metrics->duplicates));
+        head(out, "gatepost_quarantined_total", "counter", "Deliveries put into quarantine, by reason.");
+        for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
+                fprintf(out, "gatepost_quarantined_total{reason=\"%s\"} %" PRIu64 "\n",
+                        judge_reason_name((enum quarantine_reason)r), get(&metrics->quarantined[r]));
+        head(out, "gatepost_transactions_total", "counter", "Transactions ended, by result.");
+        fprintf(out, "gatepost_transactions_total{result=\"committed\"} %" PRIu64 "\n",
+                get(&metrics->transactions[1]));
+        fprintf(out, "gatepost_transactions_total{result=\"aborted\"} %" PRIu64 "\n",
+                get(&metrics->transactions[0]));
+        head(out, "gatepost_router_lag_records", "gauge",
+             "Records of deliveries that wait to be routed here.");
+        fprintf(out, "gatepost_router_lag_records %" PRIu64 "\n", get(&metrics->lag));
+        head(out, "gatepost_remembered_ids", "gauge", "Delivery-ids in the tables that tell repeats.");
+        fprintf(out, "gatepost_remembered_ids %" PRIu64 "\n", get(&metrics->remembered_ids));
+}
+
+char *
+metrics_render(const struct metrics *metrics, size_t *len)
+{
+        char *text = NULL;
+        FILE *out = open_memstream(&text, len);
+
+        if (out == NULL)
+                return NULL;
+        if (metrics->config->roles & CONFIG_RECEIVER)
+                render_receiver(metrics, out);
+        if (metrics->config->roles & CONFIG_ROUTER)
+                render_router(metrics, out);
+        if (fclose(out) != 0) {
+                free(text);
+                return NULL;
+        }
+        return text;
+}

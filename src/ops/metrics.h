@@ -1,0 +1,56 @@
+#ifndef OPS_METRICS_H
+#define OPS_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "model/judge.h"
+
+/*
+ * What is counted, for /metrics. Counters are atomic: any thread counts, any thread reads. Every series is there from
+ * the start, with 0.
+ */
+struct metrics;
+
+/* What became of a request, as the label `outcome`. */
+enum metrics_outcome {
+        OUTCOME_ACCEPTED,
+        OUTCOME_BAD_REQUEST,
+        OUTCOME_NOT_FOUND,
+        OUTCOME_METHOD_NOT_ALLOWED,
+        OUTCOME_TOO_LARGE,
+        OUTCOME_MALFORMED,
+        OUTCOME_FORBIDDEN,
+        OUTCOME_STALE,
+        OUTCOME_FORGED,
+        OUTCOME_UNAVAILABLE,
+        OUTCOME_ERROR,
+        OUTCOME_N,
+};
+
+const char *metrics_outcome_name(enum metrics_outcome outcome);
+
+/* config outlives it. */
+struct metrics *metrics_new(const struct config *config);
+void metrics_free(struct metrics *metrics);
+
+/* A request to a source, or to none (NULL), was answered. */
+void metrics_count_request(struct metrics *metrics, const struct config_source *source,
+                           enum metrics_outcome outcome);
+
+/* A committed transaction published an event by this rule; dropped a repeat; quarantined a record. n of each. */
+void metrics_count_events(struct metrics *metrics, const struct topic_rule *rule, uint64_t n);
+void metrics_count_duplicates(struct metrics *metrics, uint64_t n);
+void metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason reason, uint64_t n);
+
+/* A transaction has ended. */
+void metrics_count_transaction(struct metrics *metrics, int committed);
+
+/* How the router stands: delivery-ids in its tables, records that wait to be routed. */
+void metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag);
+
+/* Prometheus text format 0.0.4. The caller frees it; *len is its length. NULL when memory fails. */
+char *metrics_render(const struct metrics *metrics, size_t *len);
+
+#endif

@@ -1,0 +1,185 @@
+#include "receiver/intake.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "http/envelope.h"
+#include "kafka/producer.h"
+#include "receiver/entry.h"
+#include "receiver/pending.h"
+#include "receiver/screen.h"
+
+#define RETRY_PRODUCER_MS 1000
+
+struct intake {
+        struct receiver_shared *shared;
+        int wake_fd;
+        struct producer *producer; /* NULL while it cannot be made */
+        int64_t producer_tried_ms;
+        struct pending_list pending;
+};
+
+static void
+on_report(void *record_arg, const char *reason, void *arg)
+{
+        struct intake *intake = arg;
+
+        pending_report(&intake->pending, record_arg, reason);
+}
+
+/* A producer that has failed for good is replaced; connections and requests stay. */
+static void
+renew_producer(struct intake *intake)
+{
+        int64_t now = clock_monotonic_ms();
+        struct error error;
+
+        if (intake->producer != NULL && !producer_is_broken(intake->producer))
+                return;
+        if (intake->producer == NULL && now - intake->producer_tried_ms < RETRY_PRODUCER_MS)
+                return;
+        producer_free(intake->producer);
+        intake->producer_tried_ms = now;
+        intake->producer = producer_new(intake->shared->config, intake->shared->bootstrap, intake->wake_fd,
+                                        on_report, intake, &error);
+        if (intake->producer == NULL)
+                log_error("a producer cannot be made: %s", error.text);
+        else
+                log_warning("a producer has failed and was replaced");
+}
+
+static void
+refuse(struct intake *intake, struct http_request *request, const struct config_source *source,
+       const struct refusal *refusal)
+{
+        receiver_shared_refused(intake->shared, source, refusal->outcome, refusal->status,
+                                http_request_id(request));
+        envelope_reply(request, refusal->status, refusal->code, refusal->message, refusal->violations,
+                       refusal->n_violations);
+}
+
+static void
+refuse_for_now(struct intake *intake, struct http_request *request, const struct config_source *source,
+               const char *why)
+{
+        const struct refusal refusal = {.outcome = OUTCOME_UNAVAILABLE,
+                                        .status = 503,
+                                        .code = "UNAVAILABLE",
+                                        .message = why};
+
+        refuse(intake, request, source, &refusal);
+}
+
+/* Count the body as in flight if there is room for it. */
+static int
+reserve(struct receiver_shared *shared, uint64_t bytes)
+{
+        if (atomic_fetch_add(&shared->in_flight, bytes) + bytes <= shared->config->max_in_flight)
+                return 1;
+        (void)atomic_fetch_sub(&shared->in_flight, bytes);
+        return 0;
+}
+
+/* Hand a genuine delivery to Kafka. Its request is answered by pending_report() or pending_expire(). */
+static void
+append(struct intake *intake, struct http_request *request, const struct screened *screened, struct span body)
+{
+        char original[DELIVERY_ID_MAX + 1];
+        int64_t now_ms = clock_now_ms();
+        int is_replay = receiver_shared_is_replay(intake->shared, screened->source, &screened->delivery,
+                                                  now_ms, original);
+        rd_kafka_headers_t *headers =
+            entry_headers(intake->shared->config, screened, now_ms, is_replay ? original : NULL);
+        struct pending *pending = NULL;
+        struct span key = {screened->delivery.delivery_id, strlen(screened->delivery.delivery_id)};
+        struct error error;
+
+        if (headers != NULL)
+                pending = pending_add(&intake->pending, request, screened, body.len, clock_monotonic_ms());
+        if (pending == NULL) {
+                (void)atomic_fetch_sub(&intake->shared->in_flight, body.len);
+                if (headers != NULL)
+                        rd_kafka_headers_destroy(headers);
+                refuse_for_now(intake, request, screened->source, "out of memory; send it again");
+                return;
+        }
+        if (producer_append(intake->producer, key, body, headers, pending, &error) != 0) {
+                pending_cancel(&intake->pending, pending);
+                refuse_for_now(intake, request, screened->source, "no room for the delivery; send it again");
+        }
+}
+
+void
+intake_request(struct intake *intake, struct http_request *request)
+{
+        struct screened screened;
+        struct refusal refusal;
+        struct span body;
+
+        body.data = http_request_body(request, &body.len);
+        if (body.data == NULL) {
+                refuse_for_now(intake, request, NULL, "out of memory; send it again");
+                return;
+        }
+        if (screen_request(intake->shared->config, request, clock_now_ms(), &screened, &refusal) != 0 ||
+            screen_verify(&screened, body.data, body.len, &refusal) != 0) {
+                refuse(intake, request, screened.source, &refusal);
+                return;
+        }
+        renew_producer(intake);
+        if (!atomic_load(&intake->shared->may_append) || intake->producer == NULL)
+                refuse_for_now(intake, request, screened.source, "Kafka is not reachable yet; send it again");
+        else if (!reserve(intake->shared, body.len))
+                refuse_for_now(intake, request, screened.source,
+                               "too many deliveries at once; send it again");
+        else
+                append(intake, request, &screened, body);
+}
+
+struct intake *
+intake_new(struct receiver_shared *shared, int wake_fd, struct error *error)
+{
+        struct intake *intake = mem_alloc(sizeof(*intake));
+
+        intake->shared = shared;
+        intake->wake_fd = wake_fd;
+        pending_init(&intake->pending, shared);
+        intake->producer = producer_new(shared->config, shared->bootstrap, wake_fd, on_report, intake, error);
+        if (intake->producer == NULL) {
+                free(intake);
+                return NULL;
+        }
+        return intake;
+}
+
+void
+intake_free(struct intake *intake)
+{
+        if (intake == NULL)
+                return;
+        producer_free(intake->producer);
+        free(intake);
+}
+
+void
+intake_serve(struct intake *intake)
+{
+        if (intake->producer != NULL)
+                producer_serve(intake->producer);
+        renew_producer(intake);
+}
+
+void
+intake_expire(struct intake *intake)
+{
+        pending_expire(&intake->pending, clock_monotonic_ms());
+}
+
+int64_t
+intake_next_deadline(const struct intake *intake)
+{
+        return pending_next_deadline(&intake->pending);
+}

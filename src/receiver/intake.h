@@ -1,0 +1,35 @@
+#ifndef RECEIVER_INTAKE_H
+#define RECEIVER_INTAKE_H
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "http/request.h"
+#include "receiver/shared.h"
+
+/*
+ * What a lane does with a request, from its arrival to its answer: screen, verify, append, answer. It has the lane's
+ * producer, and knows nothing of threads and event loops. For the lane's thread.
+ */
+struct intake;
+
+/* A byte is written to wake_fd when intake_serve() has something to do. Returns NULL with the reason. */
+struct intake *intake_new(struct receiver_shared *shared, int wake_fd, struct error *error) MUST_CHECK;
+
+/* Every request must have been answered. NULL is harmless. */
+void intake_free(struct intake *intake);
+
+/* Take a request. It is answered now, or by one of the following. */
+void intake_request(struct intake *intake, struct http_request *request);
+
+/* Answer what Kafka has reported on; replace a producer that has failed for good. */
+void intake_serve(struct intake *intake);
+
+/* Answer 503 to what has waited for ack_timeout. */
+void intake_expire(struct intake *intake);
+
+/* When intake_expire() has something to do, in monotonic milliseconds; -1 when no request waits. */
+int64_t intake_next_deadline(const struct intake *intake);
+
+#endif

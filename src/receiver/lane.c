@@ -1,0 +1,230 @@
+#include "receiver/lane.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "http/server.h"
+#include "receiver/intake.h"
+#include "receiver/screen.h"
+
+#define MAX_HEADER_BYTES 32768
+#define WAKE_STOP 'q' /* written to the lane's pipe; librdkafka writes other bytes */
+#define FLUSH_MS 100  /* after the last answer, for it to leave */
+
+/* All but the pipe's writing end belongs to the lane's own thread. */
+struct lane {
+        struct receiver_shared *shared;
+        struct event_base *base;
+        struct http_server *server;
+        struct intake *intake;
+        int pipe[2];
+        struct event *wake;
+        struct event *timer; /* for the first deadline, or the last flush */
+        int stopping;
+        pthread_t thread;
+};
+
+/* Run the timer at the first deadline; while stopping with nothing waiting, after the time to flush. */
+static void
+set_timer(struct lane *lane)
+{
+        int64_t deadline = intake_next_deadline(lane->intake), left;
+        struct timeval in;
+
+        if (deadline < 0 && !lane->stopping) {
+                (void)evtimer_del(lane->timer);
+                return;
+        }
+        left = deadline < 0 ? FLUSH_MS : deadline - clock_monotonic_ms();
+        left = left < 0 ? 0 : left;
+        in = (struct timeval){left / 1000, left % 1000 * 1000};
+        (void)evtimer_add(lane->timer, &in);
+}
+
+static void
+on_request(struct http_request *request, void *arg)
+{
+        struct lane *lane = arg;
+
+        intake_request(lane->intake, request);
+        set_timer(lane);
+}
+
+static int
+on_oversize(const char *method, const char *path, size_t path_len, void *arg)
+{
+        const struct lane *lane = arg;
+
+        return screen_oversize(lane->shared->config, method, path, path_len);
+}
+
+/* The HTTP server refused by itself. */
+static void
+on_refused(int status, void *arg)
+{
+        struct lane *lane = arg;
+        enum metrics_outcome outcome = OUTCOME_BAD_REQUEST;
+
+        if (status == 404)
+                outcome = OUTCOME_NOT_FOUND;
+        else if (status == 405)
+                outcome = OUTCOME_METHOD_NOT_ALLOWED;
+        else if (status == 413)
+                outcome = OUTCOME_TOO_LARGE;
+        receiver_shared_refused(lane->shared, NULL, outcome, status, NULL);
+}
+
+static void
+on_wake(evutil_socket_t fd, short what, void *arg)
+{
+        struct lane *lane = arg;
+        char bytes[64];
+        ssize_t n;
+
+        (void)what;
+        while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
+                if (memchr(bytes, WAKE_STOP, (size_t)n) == NULL || lane->stopping)
+                        continue;
+                lane->stopping = 1;
+                http_server_stop_listening(lane->server);
+        }
+        intake_serve(lane->intake);
+        set_timer(lane);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+        struct lane *lane = arg;
+
+        (void)fd;
+        (void)what;
+        if (lane->stopping && intake_next_deadline(lane->intake) < 0) {
+                (void)event_base_loopbreak(lane->base);
+                return;
+        }
+        intake_expire(lane->intake);
+        set_timer(lane);
+}
+
+static void
+close_lane(struct lane *lane)
+{
+        intake_free(lane->intake); /* before the server: it answers its requests */
+        http_server_free(lane->server);
+        if (lane->wake != NULL)
+                event_free(lane->wake);
+        if (lane->timer != NULL)
+                event_free(lane->timer);
+        if (lane->base != NULL)
+                event_base_free(lane->base);
+        if (lane->pipe[0] >= 0) {
+                (void)close(lane->pipe[0]);
+                (void)close(lane->pipe[1]);
+        }
+        free(lane);
+}
+
+static struct event_base *
+open_base(void)
+{
+        struct event_config *options = event_config_new();
+        struct event_base *base = NULL;
+
+        if (options != NULL && event_config_set_flag(options, EVENT_BASE_FLAG_NOLOCK |
+                                                                  EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST) == 0)
+                base = event_base_new_with_config(options);
+        if (options != NULL)
+                event_config_free(options);
+        return base;
+}
+
+static int
+open_server(struct lane *lane, const int *listeners, size_t n)
+{
+        static const struct http_callbacks callbacks = {on_request, on_oversize, on_refused};
+        const struct config *config = lane->shared->config;
+        const struct http_limits limits = {
+            .max_header_bytes = MAX_HEADER_BYTES,
+            .max_body = config->max_body,
+            .max_connections = config->max_connections / config->threads + 1,
+            .header_timeout_ms = config->header_timeout_ms,
+            .request_timeout_ms = config->request_timeout_ms,
+            .idle_timeout_ms = config->idle_timeout_ms,
+        };
+
+        lane->server = http_server_new(lane->base, &limits, &callbacks, lane);
+        for (size_t i = 0; lane->server != NULL && i < n; i++) {
+                if (http_server_listen(lane->server, listeners[i]) != 0)
+                        return -1;
+        }
+        return lane->server == NULL ? -1 : 0;
+}
+
+static int
+open_events(struct lane *lane)
+{
+        if (pipe2(lane->pipe, O_NONBLOCK | O_CLOEXEC) != 0)
+                return -1;
+        lane->base = open_base();
+        if (lane->base == NULL)
+                return -1;
+        lane->wake = event_new(lane->base, lane->pipe[0], EV_READ | EV_PERSIST, on_wake, lane);
+        lane->timer = evtimer_new(lane->base, on_timer, lane);
+        return lane->wake == NULL || lane->timer == NULL ? -1 : event_add(lane->wake, NULL);
+}
+
+static void *
+run(void *arg)
+{
+        struct lane *lane = arg;
+
+        (void)event_base_dispatch(lane->base);
+        return NULL;
+}
+
+struct lane *
+lane_new(struct receiver_shared *shared, const int *listeners, size_t n, struct error *error)
+{
+        struct lane *lane = mem_alloc(sizeof(*lane));
+
+        lane->shared = shared;
+        lane->pipe[0] = lane->pipe[1] = -1;
+        if (open_events(lane) == 0) {
+                lane->intake = intake_new(shared, lane->pipe[1], error);
+                if (lane->intake == NULL) {
+                        close_lane(lane);
+                        return NULL;
+                }
+                if (open_server(lane, listeners, n) == 0 &&
+                    pthread_create(&lane->thread, NULL, run, lane) == 0)
+                        return lane;
+        }
+        (void)error_set(error, "a receiver lane does not start: out of memory, descriptors or threads");
+        close_lane(lane);
+        return NULL;
+}
+
+void
+lane_stop(struct lane *lane)
+{
+        ssize_t written = write(lane->pipe[1], (char[]){WAKE_STOP}, 1);
+
+        (void)written;
+}
+
+void
+lane_free(struct lane *lane)
+{
+        if (lane == NULL)
+                return;
+        pthread_join(lane->thread, NULL);
+        close_lane(lane);
+}

@@ -1,0 +1,27 @@
+#ifndef RECEIVER_LANE_H
+#define RECEIVER_LANE_H
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "receiver/shared.h"
+
+/*
+ * A thread that receives deliveries: it screens a request, verifies the signature, appends the body to `deliveries` and
+ * answers when Kafka has acknowledged it. Each lane has an event loop, an HTTP server and a producer of its own.
+ */
+struct lane;
+
+/**
+ * lane_new(shared, listeners, n, error):
+ * Start a lane that accepts from n listening sockets, which stay the caller's. Returns NULL with the reason.
+ */
+struct lane *lane_new(struct receiver_shared *shared, const int *listeners, size_t n,
+                      struct error *error) MUST_CHECK;
+
+/* Ask it to stop: accept no more, answer what is in flight. Returns at once. */
+void lane_stop(struct lane *lane);
+
+/* Wait until it has stopped, and release it. */
+void lane_free(struct lane *lane);
+
+#endif

@@ -1,0 +1,116 @@
+#include "receiver/pending.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "http/envelope.h"
+
+void
+pending_init(struct pending_list *list, struct receiver_shared *shared)
+{
+        list->shared = shared;
+        TAILQ_INIT(&list->waiting);
+}
+
+struct pending *
+pending_add(struct pending_list *list, struct http_request *request, const struct screened *screened,
+            uint64_t bytes, int64_t now_ms)
+{
+        struct pending *pending = calloc(1, sizeof(*pending));
+
+        if (pending == NULL)
+                return NULL;
+        pending->request = request;
+        pending->source = screened->source;
+        pending->bytes = bytes;
+        pending->deadline_ms = now_ms + (int64_t)list->shared->config->ack_timeout_ms;
+        (void)snprintf(pending->delivery_id, sizeof(pending->delivery_id), "%s",
+                       screened->delivery.delivery_id);
+        TAILQ_INSERT_TAIL(&list->waiting, pending, entry);
+        return pending;
+}
+
+static void
+release(struct pending_list *list, struct pending *pending)
+{
+        (void)atomic_fetch_sub(&list->shared->in_flight, pending->bytes);
+        free(pending);
+}
+
+void
+pending_cancel(struct pending_list *list, struct pending *pending)
+{
+        TAILQ_REMOVE(&list->waiting, pending, entry);
+        release(list, pending);
+}
+
+static void
+answer_accepted(struct pending_list *list, struct pending *pending)
+{
+        char body[sizeof("{\"ok\":true,\"deliveryId\":\"\"}") + DELIVERY_ID_MAX];
+        int len = snprintf(body, sizeof(body), "{\"ok\":true,\"deliveryId\":\"%s\"}", pending->delivery_id);
+
+        metrics_count_request(list->shared->metrics, pending->source, OUTCOME_ACCEPTED);
+        http_reply(pending->request, 200, NULL, 0, body, (size_t)len);
+}
+
+static void
+answer_unavailable(struct pending_list *list, struct pending *pending, const char *message)
+{
+        receiver_shared_refused(list->shared, pending->source, OUTCOME_UNAVAILABLE, 503,
+                                http_request_id(pending->request));
+        envelope_reply(pending->request, 503, "UNAVAILABLE", message, NULL, 0);
+}
+
+static void
+note_result(struct receiver_shared *shared, const char *reason)
+{
+        char quoted[LOG_QUOTED_SIZE];
+        uint64_t n;
+
+        if (reason == NULL) {
+                if (atomic_load_explicit(&shared->failed_ms, memory_order_relaxed) != 0)
+                        atomic_store(&shared->failed_ms, 0);
+                return;
+        }
+        atomic_store(&shared->failed_ms, clock_monotonic_ms());
+        if (log_flood_pass(&shared->append_failed, &n))
+                log_warning("appending failed n=%" PRIu64 " reason=%s", n, log_quote(reason, quoted));
+}
+
+void
+pending_report(struct pending_list *list, struct pending *pending, const char *reason)
+{
+        note_result(list->shared, reason);
+        if (pending->request != NULL) {
+                TAILQ_REMOVE(&list->waiting, pending, entry);
+                if (reason == NULL)
+                        answer_accepted(list, pending);
+                else
+                        answer_unavailable(list, pending, "the delivery could not be stored; send it again");
+        }
+        release(list, pending);
+}
+
+void
+pending_expire(struct pending_list *list, int64_t now_ms)
+{
+        struct pending *pending;
+
+        while ((pending = TAILQ_FIRST(&list->waiting)) != NULL && pending->deadline_ms <= now_ms) {
+                TAILQ_REMOVE(&list->waiting, pending, entry);
+                answer_unavailable(list, pending, "the delivery was not stored in time; send it again");
+                pending->request = NULL;
+        }
+}
+
+int64_t
+pending_next_deadline(const struct pending_list *list)
+{
+        const struct pending *first = TAILQ_FIRST(&list->waiting);
+
+        return first == NULL ? -1 : first->deadline_ms;
+}

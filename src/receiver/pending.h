@@ -1,0 +1,55 @@
+#ifndef RECEIVER_PENDING_H
+#define RECEIVER_PENDING_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "http/request.h"
+#include "receiver/screen.h"
+#include "receiver/shared.h"
+
+/*
+ * A delivery that has been handed to Kafka. Two things will happen to it, each once: its request is answered, and Kafka
+ * reports what became of the record.
+ *
+ *   waiting   request set, in the list      --report-->  200 or 503, released
+ *             |
+ *             `--deadline--> 503: abandoned  (request NULL, out of the list)  --report--> released
+ */
+struct pending {
+        TAILQ_ENTRY(pending) entry;
+        struct http_request *request;
+        const struct config_source *source;
+        uint64_t bytes; /* counted as in flight */
+        int64_t deadline_ms;
+        char delivery_id[DELIVERY_ID_MAX + 1];
+};
+
+/* Those that wait, in the order of their deadlines. For one thread. */
+struct pending_list {
+        struct receiver_shared *shared;
+        TAILQ_HEAD(pending_head, pending) waiting;
+};
+
+void pending_init(struct pending_list *list, struct receiver_shared *shared);
+
+/**
+ * pending_add(list, request, screened, bytes, now_ms):
+ * Let a request wait for its ack until ack_timeout from now (monotonic). Returns NULL when memory fails.
+ */
+struct pending *pending_add(struct pending_list *list, struct http_request *request,
+                            const struct screened *screened, uint64_t bytes, int64_t now_ms);
+
+/* Kafka has not taken the record after all: forget it, and leave the request to the caller. */
+void pending_cancel(struct pending_list *list, struct pending *pending);
+
+/* Kafka reports; reason is NULL for success. Answers the request if that still waits, and releases pending. */
+void pending_report(struct pending_list *list, struct pending *pending, const char *reason);
+
+/* Answer 503 to those whose deadline has come. */
+void pending_expire(struct pending_list *list, int64_t now_ms);
+
+/* The first deadline, or -1 when none waits. */
+int64_t pending_next_deadline(const struct pending_list *list);
+
+#endif

@@ -1,0 +1,115 @@
+#include "receiver/receiver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "http/listener.h"
+#include "receiver/lane.h"
+#include "receiver/shared.h"
+
+/* So long after a failed append readiness stays off, unless one succeeds. */
+#define FAILURE_COUNTS_MS 10000
+
+struct receiver {
+        const struct config *config;
+        const struct probe *probe;
+        struct receiver_shared *shared;
+        int *listeners;
+        size_t n_listeners;
+        struct lane **lanes;
+        size_t n_lanes;
+};
+
+static int
+open_listeners(struct receiver *receiver, struct error *error)
+{
+        const struct config *config = receiver->config;
+        char name[LISTENER_NAME_SIZE];
+
+        receiver->listeners = mem_alloc(config->n_listen * sizeof(int));
+        for (size_t i = 0; i < config->n_listen; i++) {
+                const struct config_listen *listen = &config->listen[i];
+                int fd = listener_open((const struct sockaddr *)&listen->address, listen->address_len, error);
+
+                if (fd < 0)
+                        return error_prefix(error, "listen = %s", listen->text);
+                receiver->listeners[receiver->n_listeners++] = fd;
+                log_info("listening for=receiver address=%s", listener_name(fd, name, sizeof(name)));
+        }
+        return 0;
+}
+
+static int
+start_lanes(struct receiver *receiver, struct error *error)
+{
+        receiver->lanes = mem_alloc(receiver->config->threads * sizeof(struct lane *));
+        for (size_t i = 0; i < receiver->config->threads; i++) {
+                struct lane *lane =
+                    lane_new(receiver->shared, receiver->listeners, receiver->n_listeners, error);
+
+                if (lane == NULL)
+                        return -1;
+                receiver->lanes[receiver->n_lanes++] = lane;
+        }
+        return 0;
+}
+
+struct receiver *
+receiver_new(const struct config *config, const char *bootstrap, struct metrics *metrics,
+             const struct probe *probe, struct error *error)
+{
+        struct receiver *receiver = mem_alloc(sizeof(*receiver));
+
+        receiver->config = config;
+        receiver->probe = probe;
+        receiver->shared = receiver_shared_new(config, bootstrap, metrics);
+        receiver_probe_changed(receiver);
+        if (open_listeners(receiver, error) != 0 || start_lanes(receiver, error) != 0) {
+                receiver_free(receiver);
+                return NULL;
+        }
+        return receiver;
+}
+
+void
+receiver_probe_changed(struct receiver *receiver)
+{
+        atomic_store(&receiver->shared->may_append, probe_has_verified(receiver->probe));
+}
+
+int
+receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
+{
+        struct receiver *receiver = arg;
+        int64_t failed_ms = atomic_load(&receiver->shared->failed_ms);
+
+        if (probe_state(receiver->probe) != PROBE_REACHABLE) {
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "Kafka is not reachable");
+                return 0;
+        }
+        if (failed_ms != 0 && clock_monotonic_ms() - failed_ms < FAILURE_COUNTS_MS) {
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "the last append failed");
+                return 0;
+        }
+        return 1;
+}
+
+void
+receiver_free(struct receiver *receiver)
+{
+        if (receiver == NULL)
+                return;
+        for (size_t i = 0; i < receiver->n_lanes; i++)
+                lane_stop(receiver->lanes[i]);
+        for (size_t i = 0; i < receiver->n_lanes; i++)
+                lane_free(receiver->lanes[i]);
+        for (size_t i = 0; i < receiver->n_listeners; i++)
+                listener_close(receiver->listeners[i]);
+        free(receiver->lanes);
+        free(receiver->listeners);
+        receiver_shared_free(receiver->shared);
+        free(receiver);
+}

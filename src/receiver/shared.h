@@ -1,0 +1,51 @@
+#ifndef RECEIVER_SHARED_H
+#define RECEIVER_SHARED_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "config/config.h"
+#include "model/replay.h"
+#include "ops/metrics.h"
+
+/*
+ * What the lanes of a receiver share: the configuration, which nobody writes, counters, and the memory of signatures
+ * behind its mutex.
+ */
+struct receiver_shared {
+        const struct config *config;
+        const char *bootstrap; /* NULL: the configured one */
+        struct metrics *metrics;
+
+        atomic_int may_append;          /* the topic has been found right */
+        atomic_uint_fast64_t in_flight; /* bytes of bodies that wait for their ack */
+        atomic_int_fast64_t
+            failed_ms; /* monotonic time of the last failed append, 0 when one has succeeded since */
+
+        pthread_mutex_t replay_mutex;
+        struct replay *replay;
+
+        struct log_flood (*refused)[OUTCOME_N]; /* for each source, and the last for none */
+        struct log_flood append_failed;
+};
+
+/* config and metrics outlive it. */
+struct receiver_shared *receiver_shared_new(const struct config *config, const char *bootstrap,
+                                            struct metrics *metrics);
+void receiver_shared_free(struct receiver_shared *shared);
+
+/* Count an answer, and log it unless it is one of many; source may be NULL. */
+void receiver_shared_refused(struct receiver_shared *shared, const struct config_source *source,
+                             enum metrics_outcome outcome, int status, const char *request_id);
+
+/**
+ * receiver_shared_is_replay(shared, source, delivery, now_ms, original):
+ * Whether the delivery's signature was accepted under another delivery-id, which is written to original.
+ */
+int receiver_shared_is_replay(struct receiver_shared *shared, const struct config_source *source,
+                              const struct delivery *delivery, int64_t now_ms,
+                              char original[DELIVERY_ID_MAX + 1]);
+
+#endif

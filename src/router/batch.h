@@ -1,0 +1,46 @@
+#ifndef ROUTER_BATCH_H
+#define ROUTER_BATCH_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
+#include "kafka/transaction.h"
+#include "model/judge.h"
+#include "ops/metrics.h"
+
+/*
+ * What is decided between two commits: the records of one transaction, counted so that the metrics tell what was
+ * committed and nothing else.
+ */
+struct batch {
+        size_t n_records;
+        size_t n_bytes;
+        int64_t started_ms; /* monotonic */
+        uint64_t *n_events; /* for each rule of the topic table */
+        uint64_t n_duplicates;
+        uint64_t n_quarantined[QUARANTINE_N_REASONS];
+        size_t n_rules;
+};
+
+void batch_init(struct batch *batch, const struct config *config);
+void batch_free(struct batch *batch);
+void batch_reset(struct batch *batch);
+
+/* Whether it has reached max_batch, max_batch_bytes or a second's age. */
+int batch_is_full(const struct batch *batch, const struct config *config);
+
+/**
+ * batch_add(batch, config, transaction, record, message, verdict, error):
+ * Do what the verdict says within the transaction: produce the event, or the quarantined record with the headers of
+ * message, or nothing. Returns 0 or -1 with the reason.
+ */
+int batch_add(struct batch *batch, const struct config *config, struct transaction *transaction,
+              const struct record *record, const rd_kafka_message_t *message, const struct verdict *verdict,
+              struct error *error) MUST_CHECK;
+
+/* The transaction has committed: count what was in it. */
+void batch_count(const struct batch *batch, const struct config *config, struct metrics *metrics);
+
+#endif

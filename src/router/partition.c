@@ -1,0 +1,74 @@
+#include "router/partition.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct partition *
+partition_find(const struct partition_list *list, int32_t id)
+{
+        for (size_t i = 0; i < list->n; i++) {
+                if (list->items[i].id == id)
+                        return &list->items[i];
+        }
+        return NULL;
+}
+
+struct partition *
+partition_add(struct partition_list *list, int32_t id)
+{
+        struct partition *partition;
+
+        list->items = mem_resize(list->items, list->n + 1, sizeof(struct partition));
+        partition = &list->items[list->n++];
+        *partition = (struct partition){.id = id, .accepted_gap = -1};
+        return partition;
+}
+
+void
+partition_remove(struct partition_list *list, struct partition *partition)
+{
+        dedup_free(partition->dedup);
+        *partition = list->items[--list->n];
+}
+
+void
+partition_clear(struct partition_list *list)
+{
+        while (list->n > 0)
+                partition_remove(list, &list->items[list->n - 1]);
+        free(list->items);
+        list->items = NULL;
+}
+
+int
+partition_accepts(struct partition *partition, int64_t offset)
+{
+        if (offset == partition->next || offset == partition->accepted_gap)
+                return 1;
+        partition->accepted_gap = offset;
+        return 0;
+}
+
+void
+partition_advance(struct partition *partition, int64_t offset, int64_t timestamp_ms)
+{
+        partition->next = offset + 1;
+        partition->last_ms = timestamp_ms;
+}
+
+void
+partition_committed(struct partition *partition)
+{
+        if (partition_open(partition) == 0)
+                return;
+        partition->decide_from = partition->next;
+        partition->expired_from = partition->next;
+        dedup_expire(partition->dedup, partition->last_ms);
+}
+
+int64_t
+partition_open(const struct partition *partition)
+{
+        return partition->next > partition->decide_from ? partition->next - partition->decide_from : 0;
+}

@@ -1,0 +1,109 @@
+#include "router/router.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "router/worker.h"
+
+/* A step takes a tenth of a second; a commit that takes this long is stuck. */
+#define STUCK_MS 10000
+
+struct router {
+        const struct config *config;
+        const char *bootstrap;
+        struct metrics *metrics;
+        const struct probe *probe;
+        void (*stopped)(void *arg);
+        void *arg;
+        struct worker_status status;
+        atomic_int exit_status;
+        pthread_t thread;
+};
+
+/* Wait until the topics are found right. Returns whether to go on. */
+static int
+wait_for_topics(struct router *router)
+{
+        const struct timespec pause = {0, 20 * 1000000L};
+
+        while (!probe_has_verified(router->probe)) {
+                if (atomic_load(&router->status.stopping))
+                        return 0;
+                (void)nanosleep(&pause, NULL);
+        }
+        return 1;
+}
+
+static void *
+run(void *arg)
+{
+        struct router *router = arg;
+        int status = 0;
+
+        if (wait_for_topics(router))
+                status = worker_run(router->config, router->bootstrap, router->metrics, &router->status);
+        atomic_store(&router->exit_status, status);
+        if (status != 0)
+                router->stopped(router->arg);
+        return NULL;
+}
+
+struct router *
+router_new(const struct config *config, const char *bootstrap, struct metrics *metrics,
+           const struct probe *probe, void (*stopped)(void *arg), void *arg, struct error *error)
+{
+        struct router *router = mem_alloc(sizeof(*router));
+
+        router->config = config;
+        router->bootstrap = bootstrap;
+        router->metrics = metrics;
+        router->probe = probe;
+        router->stopped = stopped;
+        router->arg = arg;
+        atomic_store(&router->status.alive_ms, clock_monotonic_ms());
+        if (pthread_create(&router->thread, NULL, run, router) != 0) {
+                (void)error_set(error, "the router's thread does not start");
+                free(router);
+                return NULL;
+        }
+        return router;
+}
+
+int
+router_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
+{
+        struct router *router = arg;
+        const char *why = NULL;
+
+        if (probe_state(router->probe) != PROBE_REACHABLE)
+                why = "Kafka is not reachable";
+        else if (atomic_load(&router->status.state) == WORKER_STARTING)
+                why = "not in the consumer group yet";
+        else if (atomic_load(&router->status.state) == WORKER_RESTORING)
+                why = "reading back what is remembered, or recovering";
+        else if (clock_monotonic_ms() - atomic_load(&router->status.alive_ms) > STUCK_MS)
+                why = "a commit takes long";
+        if (why != NULL)
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "%s", why);
+        return why == NULL;
+}
+
+int
+router_exit_status(const struct router *router)
+{
+        return atomic_load(&router->exit_status);
+}
+
+void
+router_free(struct router *router)
+{
+        if (router == NULL)
+                return;
+        atomic_store(&router->status.stopping, 1);
+        pthread_join(router->thread, NULL);
+        free(router);
+}

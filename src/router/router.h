@@ -1,0 +1,35 @@
+#ifndef ROUTER_ROUTER_H
+#define ROUTER_ROUTER_H
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
+#include "kafka/probe.h"
+#include "ops/health.h"
+#include "ops/metrics.h"
+
+/*
+ * The half that faces only Kafka, a thread of its own: reads `deliveries`, decides each record once, and publishes what
+ * it decides together with the offsets it has come to, in one transaction a batch.
+ */
+struct router;
+
+/**
+ * router_new(config, bootstrap, metrics, probe, stopped, arg, error):
+ * Start it; it begins to route when the probe has found the topics right. stopped is called from its thread when it ends
+ * by itself, for a reason that it has logged. Returns NULL with the reason.
+ */
+struct router *router_new(const struct config *config, const char *bootstrap, struct metrics *metrics,
+                          const struct probe *probe, void (*stopped)(void *arg), void *arg,
+                          struct error *error) MUST_CHECK;
+
+/* For health_add(): it is in the group, and reads and commits go on. */
+int router_is_ready(void *router, char reason[HEALTH_REASON_SIZE]);
+
+/* 0, or the exit status (sysexits.h) with which it ended by itself. */
+int router_exit_status(const struct router *router);
+
+/* Commit what is decided, leave, wait for that, and release. NULL is harmless. */
+void router_free(struct router *router);
+
+#endif

@@ -1,0 +1,31 @@
+#ifndef ROUTER_WORKER_H
+#define ROUTER_WORKER_H
+
+#include <stdatomic.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
+#include "ops/metrics.h"
+
+/* What a worker shows of itself to other threads. */
+enum worker_state {
+        WORKER_STARTING,  /* not in the group yet */
+        WORKER_RESTORING, /* reading back, or recovering */
+        WORKER_ROUTING,
+};
+
+struct worker_status {
+        _Atomic enum worker_state state;
+        atomic_int_fast64_t alive_ms; /* monotonic time of its last step */
+        atomic_int stopping;          /* set by others: commit and end */
+};
+
+/*
+ * Runs the router in the calling thread until status->stopping is set. Returns 0, or a status of sysexits.h when it
+ * cannot go on, after logging why.
+ */
+int worker_run(const struct config *config, const char *bootstrap, struct metrics *metrics,
+               struct worker_status *status) MUST_CHECK;
+
+#endif

@@ -1,0 +1,46 @@
+"""Fixtures: one Kafka for the whole session, an installation of Gatepost for each test or each file of tests."""
+
+import pathlib
+import signal
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "kafka"))
+
+from cluster import Cluster
+from installation import BUILD, Installation
+
+
+def pytest_configure(config):
+    # Fixtures then end what they started, as they do on an interrupt.
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=143))
+
+
+def pytest_sessionstart(session):
+    missing = [name for name in ("gatepostd", "gatepost") if not (BUILD / name).exists()]
+    if missing and not session.config.option.collectonly:
+        pytest.exit(f"{BUILD} has no {' and no '.join(missing)}; tests/run builds them", returncode=2)
+
+
+@pytest.fixture(scope="session")
+def broker():
+    """A Kafka of one node, shared by all tests."""
+    with Cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def installation(broker, tmp_path):
+    """An installation of the test's own, topics not yet created."""
+    each = Installation(tmp_path, broker.bootstrap)
+    yield each
+    each.clean_up()
+
+
+@pytest.fixture(scope="module")
+def shared(broker, tmp_path_factory):
+    """An installation that the tests of one file share."""
+    each = Installation(tmp_path_factory.mktemp("shared"), broker.bootstrap)
+    yield each
+    each.clean_up()

@@ -1,0 +1,90 @@
+"""A client for addresses as gatepostd logs them: 127.0.0.1:8080, [::1]:8080, unix:/path."""
+
+import dataclasses
+import http.client
+import json
+import re
+import socket
+
+TIMEOUT = 30
+
+
+@dataclasses.dataclass
+class Reply:
+    status: int
+    headers: object  # an email.message.Message: names compare without case
+    body: bytes
+    closed: bool  # whether the server ends the connection after it
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def code(self):
+        return self.json["error"]["code"]
+
+    @property
+    def request_id(self):
+        return self.headers["x-request-id"]
+
+
+def connect(address, timeout=TIMEOUT):
+    """A connected socket."""
+    if address.startswith("unix:"):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(timeout)
+        connection.connect(address.removeprefix("unix:"))
+        return connection
+    host, port = re.fullmatch(r"\[?([^\]]+)\]?:(\d+)", address).groups()
+    connection = socket.create_connection((host, int(port)), timeout=timeout)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+class Client(http.client.HTTPConnection):
+    """One connection, kept alive over requests and opened again where the server closed it."""
+
+    def __init__(self, address, timeout=TIMEOUT):
+        super().__init__("gatepost.example", timeout=timeout)
+        self.address = address
+
+    def connect(self):
+        self.sock = connect(self.address, self.timeout)
+
+    def request(self, method, target, headers=(), body=b"", chunked=False):
+        """Send a request, its headers a dictionary or, for repeated names, a list of pairs. Returns the reply."""
+        pairs = list(headers.items()) if isinstance(headers, dict) else list(headers)
+        self.putrequest(method, target, skip_accept_encoding=True)
+        for name, value in pairs:
+            self.putheader(name, value)
+        self.putheader(*(("transfer-encoding", "chunked") if chunked else ("content-length", str(len(body)))))
+        try:
+            self.endheaders(_in_chunks(body) if chunked else body)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the answer may have come before the whole body was sent
+        response = self.getresponse()
+        return Reply(response.status, response.headers, response.read(), response.will_close)
+
+
+def _in_chunks(body, size=10000):
+    pieces = [body[at:at + size] for at in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+def request(address, method, target, headers=(), body=b"", chunked=False, timeout=TIMEOUT):
+    """One request over a connection of its own."""
+    client = Client(address, timeout)
+    try:
+        return client.request(method, target, headers, body, chunked)
+    finally:
+        client.close()
+
+
+def raw(address, data, timeout=TIMEOUT):
+    """Send bytes and return the first answer to them."""
+    with connect(address, timeout) as connection:
+        connection.sendall(data)
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        return Reply(response.status, response.headers, response.read(), response.will_close)

@@ -1,0 +1,72 @@
+"""One installation of Gatepost under test: its topics, its daemons, its command line."""
+
+import itertools
+import os
+import pathlib
+import subprocess
+import uuid
+
+from config import Config
+from daemon import ENVIRONMENT, Daemon, assert_no_sanitizer_report
+from kafka_side import Kafka
+
+BUILD = pathlib.Path(os.environ.get("GATEPOST_BUILD", pathlib.Path(__file__).parents[2] / "build" / "sanitized"))
+COMMAND_SECONDS = 60
+
+
+class Installation:
+    def __init__(self, directory, bootstrap):
+        self.directory = directory
+        self.bootstrap = bootstrap
+        self.prefix = f"t{uuid.uuid4().hex[:8]}"
+        self.kafka = Kafka(bootstrap, self.prefix)
+        self.daemons = []
+        self._numbers = itertools.count(1)
+
+    def config(self, roles="receiver, router", instance=None):
+        """The usual configuration, for a test to change."""
+        instance = instance or f"gw{next(self._numbers)}"
+        directory = self.directory / instance
+        directory.mkdir()
+        return Config.usual(directory, self.bootstrap, self.prefix, instance).roles(roles)
+
+    def create_topics(self, config=None, partitions=3, *options):
+        done = self.gatepost("topics", "create", "--partitions", str(partitions), "--replication-factor", "1",
+                             *options, config=config)
+        assert done.returncode == 0, done.stderr
+
+    def daemon(self, config=None):
+        """A daemon that is not started, ended at the test's end."""
+        config = config or self.config()
+        daemon = Daemon(BUILD / "gatepostd", config, config["gatepost"]["instance"])
+        self.daemons.append(daemon)
+        return daemon
+
+    def start(self, config=None):
+        """A daemon that is ready."""
+        return self.daemon(config).start().wait_until_ready()
+
+    def gatepost(self, *arguments, config=None, input=""):
+        """Run the command line with a configuration: a Config, a path, None for the usual one, False for none."""
+        if config is None:
+            config = self.config()
+        path = config.write("gatepost.conf") if isinstance(config, Config) else config
+        chosen = ["-c", path] if path else []
+        done = subprocess.run([BUILD / "gatepost", *chosen, *arguments], input=input, env=ENVIRONMENT,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=COMMAND_SECONDS,
+                              errors="surrogateescape", cwd=self.directory)
+        assert_no_sanitizer_report(done.stderr)
+        return done
+
+    def clean_up(self):
+        """End the daemons, show their logs (pytest prints them when the test failed), remove the topics."""
+        errors = []
+        for daemon in self.daemons:
+            try:
+                daemon.clean_up()
+            except AssertionError as error:
+                errors.append(str(error))
+        for daemon in self.daemons:
+            if daemon.process:
+                print(f"--- end of the log of {daemon.name}\n{daemon.log[-6000:]}")
+        assert not errors, "\n".join(errors)

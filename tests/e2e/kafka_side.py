@@ -1,0 +1,210 @@
+"""What an independent Kafka client sees: records, offsets, groups, topics."""
+
+import dataclasses
+import functools
+import struct
+import time
+import uuid
+
+import confluent_kafka
+from confluent_kafka import OFFSET_BEGINNING, ConsumerGroupTopicPartitions, IsolationLevel, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
+
+import waiting
+
+TIMEOUT = 30
+
+
+@dataclasses.dataclass
+class Record:
+    topic: str
+    partition: int
+    offset: int
+    key: bytes
+    value: bytes
+    headers: list  # of (name, bytes)
+
+    @property
+    def place(self):
+        return self.topic, self.partition, self.offset
+
+    def header(self, name):
+        """The value of a header that must stand there once, as text; None when it is absent."""
+        values = [value for each, value in self.headers if each == name]
+        assert len(values) <= 1, f"{name} stands {len(values)} times in {self}"
+        return values[0].decode() if values else None
+
+    @property
+    def delivery_id(self):
+        return self.header("ce_id") or (self.key or b"").decode()
+
+
+def _record(message):
+    return Record(message.topic(), message.partition(), message.offset(), message.key(), message.value() or b"",
+                  message.headers() or [])
+
+
+class Reader:
+    """A consumer of whole topics from their beginnings that keeps all it has read."""
+
+    def __init__(self, bootstrap, topics, isolation="read_committed"):
+        self.records = []
+        self._consumer = confluent_kafka.Consumer({
+            "bootstrap.servers": bootstrap, "group.id": f"reader-{uuid.uuid4()}", "isolation.level": isolation,
+            "enable.auto.commit": False, "auto.offset.reset": "earliest", "enable.partition.eof": True,
+            "fetch.wait.max.ms": 50, "log_level": 3})
+        known = self._consumer.list_topics(timeout=TIMEOUT).topics
+        self._partitions = [TopicPartition(topic, partition, OFFSET_BEGINNING)
+                            for topic in topics for partition in known[topic].partitions]
+        self._consumer.assign(self._partitions)
+
+    def poll(self, timeout=0.1):
+        """Read what has come. Returns the partitions whose ends were reached."""
+        ended = set()
+        for message in self._consumer.consume(1000, timeout):
+            if not message.error():
+                self.records.append(_record(message))
+            elif message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF:
+                ended.add((message.topic(), message.partition()))
+            elif not message.error().retriable():
+                raise confluent_kafka.KafkaException(message.error())
+        return ended
+
+    def to_end(self):
+        """Read until every partition's end was reached once. Returns all records so far."""
+        left = {(each.topic, each.partition) for each in self._partitions}
+        deadline = time.monotonic() + 2 * TIMEOUT
+        while left:
+            left -= self.poll()
+            assert time.monotonic() < deadline, f"the ends of {sorted(left)} were not reached"
+        return self.records
+
+    def wait_for(self, delivery_id, count=1):
+        """Wait until this many records of the delivery have come, and return them."""
+        def found():
+            self.poll()
+            records = [record for record in self.records if record.delivery_id == delivery_id]
+            return records if len(records) >= count else None
+        return waiting.until(found, TIMEOUT, f"{count} records of delivery {delivery_id}")
+
+    def close(self):
+        self._consumer.close()
+
+
+class Kafka:
+    """The topics of one prefix on a cluster."""
+
+    def __init__(self, bootstrap, prefix):
+        self.bootstrap = bootstrap
+        self.prefix = prefix
+        self.group = f"{prefix}.router"
+        self.deliveries = f"{prefix}.deliveries"
+        self.quarantine = f"{prefix}.quarantine"
+
+    @functools.cached_property
+    def admin(self):
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 3})
+
+    def topics(self):
+        """The names of all topics of the prefix."""
+        names = self.admin.list_topics(timeout=TIMEOUT).topics
+        return sorted(name for name in names if name.startswith(self.prefix + "."))
+
+    def published_topics(self):
+        """The topics that a router writes: those of events, and quarantine."""
+        return [name for name in self.topics() if name != self.deliveries]
+
+    def partitions(self, topic):
+        return len(self.admin.list_topics(topic, timeout=TIMEOUT).topics[topic].partitions)
+
+    def reader(self, topics=None, isolation="read_committed"):
+        return Reader(self.bootstrap, topics or self.published_topics(), isolation)
+
+    def read(self, *topics, isolation="read_committed"):
+        """All records of these topics, or of all that a router writes, up to their ends."""
+        reader = self.reader(list(topics) or None, isolation)
+        try:
+            return reader.to_end()
+        finally:
+            reader.close()
+
+    def ends(self, topic, isolation=IsolationLevel.READ_UNCOMMITTED):
+        """The end offset of each partition; with READ_COMMITTED, up to the first open transaction."""
+        wanted = {TopicPartition(topic, partition): confluent_kafka.admin.OffsetSpec.latest()
+                  for partition in range(self.partitions(topic))}
+        futures = self.admin.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT)
+        return {each.partition: future.result().offset for each, future in futures.items()}
+
+    def committed(self):
+        """The group's committed offset in each partition of deliveries that has one."""
+        wanted = [ConsumerGroupTopicPartitions(self.group)]
+        future = self.admin.list_consumer_group_offsets(wanted, require_stable=True)[self.group]
+        return {each.partition: each.offset for each in future.result().topic_partitions
+                if each.topic == self.deliveries and each.offset >= 0}
+
+    def is_routed(self):
+        committed = self.committed()
+        return all(committed.get(partition, 0) >= end for partition, end in self.ends(self.deliveries).items())
+
+    def wait_until_routed(self, seconds=60):
+        """Wait until the router has committed everything that stands in deliveries."""
+        waiting.until(self.is_routed, seconds,
+                      lambda: f"committed {self.committed()}, ends {self.ends(self.deliveries)}")
+
+    def members(self):
+        """How many partitions each member of the router's group has."""
+        group = self.admin.describe_consumer_groups([self.group], request_timeout=TIMEOUT)[self.group].result()
+        return {member.group_instance_id or member.member_id: len(member.assignment.topic_partitions)
+                for member in group.members if member.assignment}
+
+    def create(self, topic, partitions=1, **config):
+        new = NewTopic(topic, partitions, 1, config={name.replace("_", "."): value for name, value in config.items()})
+        self.admin.create_topics([new])[topic].result(TIMEOUT)
+        waiting.until(lambda: topic in self.admin.list_topics(timeout=TIMEOUT).topics, TIMEOUT, f"topic {topic}")
+
+    def delete(self, *topics):
+        for future in self.admin.delete_topics(list(topics)).values():
+            future.result(TIMEOUT)
+        waiting.until(lambda: not set(topics) & set(self.topics()), TIMEOUT, f"{topics} to go")
+
+    def configuration(self, topic):
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        entries = self.admin.describe_configs([resource])[resource].result(TIMEOUT)
+        return {name: entry.value for name, entry in entries.items()}
+
+    def configure(self, topic, name, value):
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        self.admin.incremental_alter_configs([resource])[resource].result(TIMEOUT)
+        waiting.until(lambda: self.configuration(topic)[name] == value, TIMEOUT, f"{name} = {value} of {topic}")
+
+    def append(self, deliveries, source="invoicing", timestamp_ms=None):
+        """Write records to the topic deliveries as a receiver does, and wait for the acks."""
+        producer = confluent_kafka.Producer({"bootstrap.servers": self.bootstrap, "acks": "all",
+                                             "partitioner": "murmur2", "linger.ms": 5, "log_level": 3})
+        errors = []
+        report = lambda error, message: errors.append(error) if error else None
+        for delivery in deliveries:
+            received = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
+            headers = {"source": source, "webhook-id": delivery.webhook_id, "timestamp": str(delivery.timestamp),
+                       "signature": delivery.signature, "received": received, "instance": "test"}
+            stamp = {} if timestamp_ms is None else {"timestamp": timestamp_ms}
+            producer.produce(self.deliveries, delivery.body, delivery.delivery_id, on_delivery=report,
+                             headers=[(f"gatepost-{name}", value) for name, value in headers.items()], **stamp)
+            producer.poll(0)
+        assert producer.flush(2 * TIMEOUT) == 0 and not errors, errors
+
+
+def murmur2_partition(key, partitions):
+    """The partition that Java's default partitioner chooses for a key."""
+    m, mask = 0x5BD1E995, 0xFFFFFFFF
+    hashed = 0x9747B28C ^ len(key)
+    whole = len(key) // 4 * 4
+    for (word,) in struct.iter_unpack("<I", key[:whole]):
+        word = word * m & mask
+        word = (word ^ word >> 24) * m & mask
+        hashed = (hashed * m & mask) ^ word
+    if key[whole:]:
+        hashed = (hashed ^ int.from_bytes(key[whole:], "little")) * m & mask
+    hashed = (hashed ^ hashed >> 13) * m & mask
+    return ((hashed ^ hashed >> 15) & 0x7FFFFFFF) % partitions

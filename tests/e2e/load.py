@@ -1,0 +1,93 @@
+"""Many clients at once, over connections that they keep."""
+
+import collections
+import http.client
+import itertools
+import random
+import threading
+import time
+
+from http_client import Client
+from signing import Delivery
+
+ATTEMPT_SECONDS = 15
+
+
+class Load:
+    """Threads that send deliveries, each to one of the addresses at random, as fast as they are answered or at a rate
+    a second, until the deliveries or the patience end. A delivery is sent until it is answered 200, unless `once`."""
+
+    def __init__(self, addresses, deliveries=None, threads=8, rate=None, once=False):
+        self.addresses = addresses  # a function, for daemons come and go
+        self.sent = {}  # delivery by id
+        self.accepted = {}  # likewise, of all answered 200
+        self.answers = collections.Counter()  # by status, or the exception's name
+        self.slowest = 0.0  # seconds an answer took
+        self._deliveries = iter(deliveries) if deliveries is not None else (Delivery() for _ in itertools.count())
+        self._rate = rate
+        self._once = once
+        self._n_taken = 0
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(threads)]
+
+    def start(self):
+        self._started = time.monotonic()
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def is_running(self):
+        return any(thread.is_alive() for thread in self._threads)
+
+    def stop(self):
+        """Send no more, and wait for what is under way."""
+        self._stopping.set()
+        return self.wait(2 * ATTEMPT_SECONDS)
+
+    def wait(self, seconds):
+        """Wait until everything was sent and answered."""
+        deadline = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        assert not self.is_running(), f"not done after {seconds} s: {len(self.accepted)} accepted, {self.answers}"
+        return self
+
+    def _next(self):
+        """The next delivery and when it is due."""
+        with self._lock:
+            delivery = None if self._stopping.is_set() else next(self._deliveries, None)
+            due = self._started + self._n_taken / self._rate if self._rate else 0.0
+            self._n_taken += 1
+            return delivery, due
+
+    def _run(self):
+        clients = {}
+        while True:
+            delivery, due = self._next()
+            if delivery is None:
+                break
+            self._stopping.wait(max(0.0, due - time.monotonic()))
+            while not self._attempt(clients, delivery) and not self._once and not self._stopping.is_set():
+                self._stopping.wait(0.1)
+        for client in clients.values():
+            client.close()
+
+    def _attempt(self, clients, delivery):
+        """Send once. Returns whether the answer was 200."""
+        begun = time.monotonic()
+        self.sent[delivery.delivery_id] = delivery
+        try:
+            address = random.choice(self.addresses())
+            client = clients.get(address) or clients.setdefault(address, Client(address, ATTEMPT_SECONDS))
+            answer = client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status
+        except (OSError, http.client.HTTPException, IndexError) as error:
+            answer = type(error).__name__
+            for client in clients.values():
+                client.close()
+        with self._lock:
+            self.answers[answer] += 1
+            self.slowest = max(self.slowest, time.monotonic() - begun)
+            if answer == 200:
+                self.accepted[delivery.delivery_id] = delivery
+        return answer == 200

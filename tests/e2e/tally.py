@@ -1,0 +1,43 @@
+"""Exactly once, counted: what was sent against what a read_committed consumer finds."""
+
+import collections
+import dataclasses
+import json
+
+from signing import event_topic
+
+
+@dataclasses.dataclass
+class Tally:
+    lost: list
+    duplicated: list
+    unexpected: list
+
+    def __str__(self):
+        parts = [f"{len(places)} {name} {places[:5]}" for name, places in vars(self).items()]
+        return ", ".join(parts)
+
+
+def tally(kafka, must, may=()):
+    """Compare every record that a router wrote with the deliveries (by id) that must each stand in the topic of their
+    kind once, and those that may. Unexpected: in another topic, with another body, or never sent."""
+    known = dict(may) | dict(must)
+    seen = collections.Counter()
+    unexpected = []
+    for record in kafka.read():
+        delivery = known.get(record.delivery_id)
+        if delivery and record.value == delivery.body and record.topic == _topic(kafka, delivery):
+            seen[record.delivery_id] += 1
+        else:
+            unexpected.append((record.place, record.delivery_id, record.header("gatepost-reason")))
+    return Tally(lost=[each for each in must if each not in seen],
+                 duplicated=[(each, n) for each, n in seen.items() if n > 1], unexpected=unexpected)
+
+
+def _topic(kafka, delivery):
+    return f"{kafka.prefix}.{event_topic(json.loads(delivery.body)['event'])}"
+
+
+def assert_exactly_once(kafka, must, may=()):
+    result = tally(kafka, must, may)
+    assert not result.lost and not result.duplicated and not result.unexpected, str(result)

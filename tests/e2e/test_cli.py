@@ -1,0 +1,316 @@
+"""The admin's command line, as far as it goes."""
+
+import json
+import re
+import stat
+import subprocess
+
+import pytest
+
+from installation import BUILD
+from signing import KINDS, Delivery, event_body, event_topic
+
+EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_TEMPFAIL, EX_CONFIG = 64, 65, 66, 75, 78
+COMMANDS = ["check", "config", "send", "secret new", "topics create", "topics list", "tail"]
+
+
+@pytest.fixture(scope="module")
+def daemon(shared):
+    config = shared.config()
+    config["source invoicing"]["subject"] = "/invoiceId"
+    shared.create_topics(config)
+    return shared.start(config)
+
+
+@pytest.fixture(scope="module")
+def reader(shared, daemon):
+    reader = shared.kafka.reader()
+    yield reader
+    reader.close()
+
+
+@pytest.fixture(scope="module")
+def send(shared, daemon):
+    """Run `gatepost send` to the daemon."""
+    def run(*arguments, url=None, **options):
+        return shared.gatepost("send", "--to", url or daemon.url, *arguments, config=daemon.config, **options)
+    return run
+
+
+@pytest.fixture(scope="module")
+def tail(shared, daemon):
+    """Run `gatepost tail --json` over what is there; returns the records."""
+    def run(*arguments):
+        done = shared.gatepost("tail", "--from", "beginning", "--until-end", "--json", *arguments, config=daemon.config)
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+    return run
+
+
+def sent_id(done):
+    """The delivery-id in the answer that `gatepost send` prints."""
+    (delivery_id,) = set(re.findall(r'"deliveryId":"([^"]+)"', done.stdout))
+    return delivery_id
+
+
+# Usage
+
+@pytest.mark.parametrize("program", ["gatepost", "gatepostd"])
+def test_help_and_version_go_to_stdout(program):
+    for option in ("--help", "--version"):
+        done = subprocess.run([BUILD / program, option], capture_output=True, text=True, timeout=30)
+        assert (done.returncode, done.stderr) == (0, "") and done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(offline_gatepost, command):
+    done = offline_gatepost(*command.split(), "--help")
+    assert done.returncode == 0 and "usage" in done.stdout.lower()
+
+
+@pytest.fixture
+def offline_gatepost(tmp_path):
+    def run(*arguments):
+        return subprocess.run([BUILD / "gatepost", *arguments], capture_output=True, text=True, timeout=30, cwd=tmp_path)
+    return run
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["check", "--nonsense"], ["topics"], ["topics", "burn"],
+                                       ["secret", "new"], ["--nonsense"],
+                                       ["topics", "create", "--partitions", "many"]])
+def test_wrong_usage_exits_64(offline_gatepost, arguments):
+    done = offline_gatepost(*arguments)
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and done.stderr
+
+
+def test_misspelt_command_gets_a_suggestion(offline_gatepost):
+    assert "check" in offline_gatepost("chekc").stderr
+
+
+def test_check_tells_good_from_bad(shared, daemon):
+    assert shared.gatepost("check", config=daemon.config).returncode == 0
+    bad = shared.config()
+    bad["receiver"]["max_body"] = "large"
+    done = shared.gatepost("check", config=bad)
+    assert done.returncode == EX_CONFIG and "max_body" in done.stderr and done.stdout == ""
+
+
+def test_config_as_json(shared, daemon):
+    done = shared.gatepost("config", "--json", config=daemon.config)
+    assert done.returncode == 0 and json.loads(done.stdout)
+    assert "max_body" in done.stdout and shared.prefix in done.stdout
+
+
+# Secrets
+
+def test_new_secret_is_random_and_only_its_owners(shared, tmp_path):
+    contents = []
+    for name in ("one", "two"):
+        done = shared.gatepost("secret", "new", str(tmp_path / name), config=False)
+        assert done.returncode == 0, done.stderr
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+        contents.append((tmp_path / name).read_bytes().rstrip(b"\n"))
+        assert len(contents[-1]) >= 32 and contents[-1].decode() not in done.stdout + done.stderr
+    assert contents[0] != contents[1]
+
+
+def test_new_secret_never_replaces_one(shared, tmp_path):
+    path = tmp_path / "secret"
+    path.write_bytes(b"an old secret that is in use")
+    assert shared.gatepost("secret", "new", str(path), config=False).returncode != 0
+    assert path.read_bytes() == b"an old secret that is in use"
+
+
+def test_new_secret_signs_what_the_daemon_accepts(installation):
+    config = installation.config()
+    path = config.directory / "fresh"
+    assert installation.gatepost("secret", "new", str(path), config=False).returncode == 0
+    config["source invoicing"]["secret_file"] = path
+    installation.create_topics(config)
+    installation.start(config).accept(Delivery(secret=path.read_bytes().removesuffix(b"\n")))
+
+
+# Topics
+
+def test_topics_create_makes_every_topic_as_it_must_be(installation):
+    installation.create_topics(partitions=4)
+    kafka = installation.kafka
+    names = ["deliveries", "quarantine", *{event_topic(kind) for kind in KINDS}]
+    assert kafka.topics() == sorted(f"{installation.prefix}.{name}" for name in names)
+    for topic in kafka.topics():
+        assert kafka.partitions(topic) == 4
+        settings = kafka.configuration(topic)
+        assert int(settings["max.message.bytes"]) >= (1 << 20) + (64 << 10), topic
+        assert settings["unclean.leader.election.enable"] == "false"
+    settings = kafka.configuration(kafka.deliveries)
+    assert settings["cleanup.policy"] == "delete" and settings["retention.bytes"] == "-1"
+    assert settings["message.timestamp.type"] == "LogAppendTime"
+    assert int(settings["retention.ms"]) >= 4 * 86400 * 1000
+
+
+def test_topics_create_follows_window_and_body_size(installation):
+    config = installation.config()
+    config["router"]["dedup_window"] = "20d"
+    config["receiver"]["max_body"] = "3MiB"
+    installation.create_topics(config)
+    settings = installation.kafka.configuration(installation.kafka.deliveries)
+    assert int(settings["retention.ms"]) >= 21 * 86400 * 1000
+    assert int(settings["max.message.bytes"]) >= (3 << 20) + (64 << 10)
+
+
+def test_topics_create_changes_nothing_that_exists(installation):
+    installation.create_topics(partitions=2)
+    kafka = installation.kafka
+    kafka.configure(kafka.deliveries, "retention.ms", "3600000")
+    kafka.delete(kafka.quarantine)
+    installation.create_topics(partitions=5)
+    assert kafka.configuration(kafka.deliveries)["retention.ms"] == "3600000"
+    assert (kafka.partitions(kafka.deliveries), kafka.partitions(kafka.quarantine)) == (2, 5)
+
+
+def test_topics_create_has_sensible_defaults(installation):
+    done = installation.gatepost("topics", "create")
+    assert done.returncode == 0, done.stderr
+    assert installation.kafka.partitions(installation.kafka.deliveries) == 6
+
+
+def test_topics_list_says_what_is_there_and_what_is_wrong(installation):
+    config = installation.config()
+    missing = installation.gatepost("topics", "list", config=config)
+    assert missing.stdout.count("missing") >= 11
+    installation.create_topics(config)
+    good = installation.gatepost("topics", "list", config=config)
+    assert good.returncode == 0 and "missing" not in good.stdout
+    assert all(topic in good.stdout for topic in installation.kafka.topics())
+    assert "retention" not in good.stdout
+    installation.kafka.configure(installation.kafka.deliveries, "retention.ms", "3600000")
+    wrong = installation.gatepost("topics", "list", config=config)
+    assert "retention.ms" in wrong.stdout
+
+
+def test_topics_list_as_json(shared, daemon):
+    done = shared.gatepost("topics", "list", "--json", config=daemon.config)
+    assert done.returncode == 0
+    assert json.loads(done.stdout) and all(f'"{topic}"' in done.stdout for topic in shared.kafka.topics())
+
+
+def test_topics_without_kafka_exit_as_unavailable(installation):
+    config = installation.config()
+    config["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
+    for command in ("create", "list"):
+        assert installation.gatepost("topics", command, config=config).returncode in (69, EX_TEMPFAIL)
+
+
+# Sending
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_body_that_is_sent_lands_in_its_topic_untouched(shared, daemon, send, reader, tmp_path, kind):
+    path = tmp_path / "body.json"
+    path.write_bytes(event_body(kind, text="Straße 5, 北京"))
+    done = send(str(path))
+    assert done.returncode == 0 and "200" in done.stdout, done.stdout + done.stderr
+    (record,) = reader.wait_for(sent_id(done))
+    assert record.topic == f"{shared.prefix}.{event_topic(kind)}"
+    assert (record.value, record.key) == (path.read_bytes(), kind.encode())
+    headers = dict(record.headers)
+    assert headers.pop("ce_time").endswith(b"Z") and headers.pop("ce_webhookid")
+    assert headers == {"content-type": b"application/json", "ce_specversion": b"1.0", "ce_id": sent_id(done).encode(),
+                       "ce_type": kind.encode(), "ce_source": b"/invoicing",
+                       "ce_subject": json.loads(record.value)["invoiceId"].encode()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_body_is_made_up_for_a_kind(shared, send, reader, kind):
+    done = send("--kind", kind)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (record,) = reader.wait_for(sent_id(done))
+    assert record.topic == f"{shared.prefix}.{event_topic(kind)}"
+    assert json.loads(record.value)["event"] == kind
+    (original,) = [each for each in shared.kafka.read(shared.kafka.deliveries)
+                   if each.key.decode() == sent_id(done)]
+    assert original.value == record.value
+
+
+def test_body_is_read_from_stdin(send, reader):
+    done = send("-", input='{"event":"invoice.accepted","from":"stdin"}')
+    (record,) = reader.wait_for(sent_id(done))
+    assert record.value == b'{"event":"invoice.accepted","from":"stdin"}'
+
+
+def test_repeated_delivery_has_one_id_and_is_one_event(shared, send, reader):
+    done = send("--kind", "invoice.accepted", "--delivery-id", "chosen-id-1", "--repeat", "3")
+    assert done.returncode == 0 and sent_id(done) == "chosen-id-1"
+    assert done.stdout.count("200") >= 3
+    reader.wait_for("chosen-id-1")
+    shared.kafka.wait_until_routed()
+    assert [record.delivery_id for record in shared.kafka.read()].count("chosen-id-1") == 1
+
+
+def test_refused_deliveries_exit_65_with_the_answer(send):
+    for arguments, code in ((["--forge"], "INVALID_SIGNATURE"), (["--age", "1h"], "STALE_TIMESTAMP"),
+                            (["--delivery-id", "no good"], "VALIDATION_ERROR")):
+        done = send("--kind", "invoice.accepted", *arguments)
+        assert done.returncode == EX_DATAERR and code in done.stdout, done.stdout + done.stderr
+
+
+def test_receiver_that_is_not_there_exits_75(send):
+    assert send("--kind", "invoice.accepted", url="http://127.0.0.1:9/webhooks/invoicing").returncode == EX_TEMPFAIL
+
+
+def test_body_file_that_is_not_there_exits_66(send):
+    assert send("no-such-file.json").returncode == EX_NOINPUT
+
+
+# Following events
+
+def test_tail_prints_what_a_consumer_sees(shared, daemon, reader, tail):
+    delivery = daemon.accept(Delivery(event_body("invoice.amended", text="naïve ☃")))
+    (record,) = reader.wait_for(delivery.delivery_id)
+    (printed,) = [each for each in tail() if each["headers"].get("ce_id") == delivery.delivery_id]
+    assert isinstance(printed.pop("timestamp"), (int, str))
+    assert printed == {"topic": record.topic, "partition": record.partition, "offset": record.offset,
+                       "key": "invoice.amended", "value": delivery.body.decode(),
+                       "headers": {name: value.decode() for name, value in record.headers}}
+
+
+def test_tail_follows_only_the_kinds_asked_for(shared, daemon, reader, tail):
+    for kind in ("invoice.pending", "invoice.cancelled", "reporting_batch.overdue"):
+        reader.wait_for(daemon.accept(Delivery(event_body(kind))).delivery_id)
+    asked = tail("invoice.pending", "reporting_batch.overdue")
+    assert {each["topic"].removeprefix(shared.prefix + ".") for each in asked} == {"invoice.pending", "reporting_batch"}
+
+
+def test_tail_shows_quarantine(shared, daemon, reader, tail):
+    delivery = daemon.accept(Delivery(b"\xff\0 no JSON"))
+    reader.wait_for(delivery.delivery_id)
+    records = tail("--quarantine")
+    assert {each["topic"] for each in records} == {shared.kafka.quarantine}
+    (printed,) = [each for each in records if each["key"] == delivery.delivery_id]
+    assert printed["headers"]["gatepost-reason"] == "malformed-json"
+
+
+def test_tail_prints_one_line_an_event(shared, daemon, reader):
+    delivery = daemon.accept(Delivery(b'{"event":"invoice.received",\n\n"text":"\\u001b[31m"}'))
+    (record,) = reader.wait_for(delivery.delivery_id)
+    done = shared.gatepost("tail", "--from", "beginning", "--until-end", "invoice.received", config=daemon.config)
+    assert done.returncode == 0
+    records = [each for each in shared.kafka.read(record.topic)]
+    assert len(done.stdout.splitlines()) == len(records)
+    assert any(delivery.delivery_id in line or "invoice.received" in line for line in done.stdout.splitlines())
+
+
+def test_tail_follows_until_it_is_ended(shared, daemon):
+    config = daemon.config.write("tail.conf")
+    following = subprocess.Popen([BUILD / "gatepost", "-c", config, "tail", "--from", "beginning", "--json",
+                                  "held_unmapped_decision"], stdout=subprocess.PIPE, text=True)
+    try:
+        delivery = daemon.accept(Delivery(event_body("held_unmapped_decision")))
+        for line in following.stdout:
+            if json.loads(line)["headers"]["ce_id"] == delivery.delivery_id:
+                break
+        else:
+            raise AssertionError("tail ended without the event")
+    finally:
+        following.terminate()
+        following.wait(30)
+    assert following.returncode in (0, -15)

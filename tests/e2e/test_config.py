@@ -1,0 +1,278 @@
+"""The configuration file: every mistake named at once with its line, secrets kept, and what Kafka must be like."""
+
+import re
+import subprocess
+
+import pytest
+
+from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from installation import BUILD, Installation
+from signing import SECRET, Delivery, unique
+
+EX_CONFIG = 78
+NOBODY = "127.0.0.1:9"  # the port of `discard`; these tests do not talk to Kafka
+SOURCE = """[source invoicing]
+path = /webhooks/invoicing
+header_prefix = x-invoicing
+secret = a secret of sixteen bytes and more
+"""
+REST = """[receiver]
+listen = 127.0.0.1:0
+[topics]
+prefix = t
+[kafka]
+bootstrap.servers = 127.0.0.1:9
+"""
+
+
+@pytest.fixture
+def offline(tmp_path):
+    """An installation without Kafka, whose files are checked only."""
+    return Installation(tmp_path, NOBODY)
+
+
+@pytest.fixture
+def check(tmp_path):
+    """Write a configuration and have the daemon and the command line check it; both must agree. Returns the exit
+    status and the errors as (line, message)."""
+    def run(text, mode=0o600):
+        path = tmp_path / "gatepost.conf"
+        path.write_text(text)
+        path.chmod(mode)
+        outcomes = []
+        for command in ([BUILD / "gatepostd", "-t", "-c", path], [BUILD / "gatepost", "-c", path, "check"]):
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
+                                  env=ENVIRONMENT)
+            assert_no_sanitizer_report(done.stderr)
+            print(done.stderr)
+            errors = re.findall(rf"^{re.escape(str(path))}:(\d+): (.*)$", done.stderr, re.M)
+            outcomes.append((done.returncode, [(int(line), message) for line, message in errors]))
+        assert outcomes[0] == outcomes[1]
+        return outcomes[0]
+    return run
+
+
+def line_of(text, part):
+    """The number of the one line that has this part."""
+    (number,) = [number for number, line in enumerate(text.splitlines(), 1) if part in line]
+    return number
+
+
+def test_ten_mistakes_are_ten_messages_with_their_lines(check):
+    text = """# A configuration with ten mistakes.
+[gatepost]
+roles = receiver, rooter
+
+[receiver]
+listen = 127.0.0.1:99999
+threads = two
+max_body = 1048576
+ack_timout = 8s
+
+[rooter]
+
+[source invoicing]
+path = webhooks/invoicing
+header_prefix = x-invoicing
+secret = too short
+tolerance = 300
+
+[topics]
+prefix = invoicing
+
+[kafka]
+bootstrap.servers = 127.0.0.1:9092
+acks = 1
+"""
+    status, errors = check(text)
+    assert status == EX_CONFIG
+    assert [line for line, _ in errors] == [3, 6, 7, 8, 9, 11, 14, 16, 17, 24]
+    by_line = dict(errors)
+    assert "ack_timeout" in by_line[9] and "router" in by_line[11] and "acks" in by_line[24]
+
+
+def test_good_configuration_passes(check):
+    assert check(SOURCE + REST) == (0, [])
+
+
+@pytest.mark.parametrize("section, line", [
+    ("gatepost", "role = receiver"), ("gatepost", "roles ="), ("gatepost", "roles = nothing"),
+    ("gatepost", "instance ="), ("gatepost", "no equals sign"),
+    ("receiver", "threads = 0"), ("receiver", "threads = -1"), ("receiver", "threads = 1.5"),
+    ("receiver", "max_body = 1MB and more"), ("receiver", "max_body = -1MiB"), ("receiver", "max_body = 1"),
+    ("receiver", "ack_timeout = 8"), ("receiver", "ack_timeout = 8 parsecs"),
+    ("receiver", "ack_timeout = 99999999999999999999s"),
+    ("receiver", "listen = nowhere"), ("receiver", "listen = 127.0.0.1"), ("receiver", "listen = [::1:80"),
+    ("receiver", "listen = unix:"), ("receiver", "listen = 1.2.3.4.5:80"),
+    ("router", "dedup_window = forever"), ("router", "max_batch = 0"),
+    ("topics", "prefix = a b"), ("topics", "prefix = "),
+    ("nonsense", "a = b"), ("source", "path = /x"),
+])
+def test_mistake_is_reported_at_its_line(check, section, line):
+    text = SOURCE + REST + f"[{section}]\n{line}\n"
+    status, errors = check(text)
+    assert status == EX_CONFIG
+    last = len(text.splitlines())
+    assert errors and all(each in (last, last - 1) for each, _ in errors), errors
+
+
+@pytest.mark.parametrize("option", [
+    "acks = 1", "request.required.acks = 1", "enable.idempotence = false", "max.in.flight = 1",
+    "max.in.flight.requests.per.connection = 1", "enable.gapless.guarantee = true", "partitioner = random",
+    "message.max.bytes = 1", "enable.auto.commit = true", "enable.auto.offset.store = true",
+    "auto.offset.reset = latest", "isolation.level = read_uncommitted", "transactional.id = x", "group.id = x",
+    "group.instance.id = x", "partition.assignment.strategy = range", "test.mock.num.brokers = 3",
+    "plugin.library.paths = /x", "no.such.property = 1",
+])
+def test_kafka_property_that_would_break_a_guarantee_is_refused(check, option):
+    text = SOURCE + REST + option + "\n"
+    status, errors = check(text)
+    assert (status, [line for line, _ in errors]) == (EX_CONFIG, [line_of(text, option)])
+    assert option.split()[0] in errors[0][1]
+
+
+@pytest.mark.parametrize("option", ["linger.ms = 5", "security.protocol = plaintext", "client.id = gw",
+                                    "socket.keepalive.enable = true"])
+def test_harmless_kafka_property_is_taken(check, option):
+    assert check(SOURCE + REST + option + "\n") == (0, [])
+
+
+@pytest.mark.parametrize("line, suggestion", [
+    ("[receivr]", "receiver"), ("[sorce x]", "source"), ("[router]\ndedup_windw = 3d", "dedup_window"),
+    ("[router]\nmax_batch_byte = 1MiB", "max_batch_bytes"), ("[receiver]\nmaxbody = 1MiB", "max_body"),
+])
+def test_misspelt_name_gets_a_suggestion(check, line, suggestion):
+    status, errors = check(SOURCE + REST + line + "\n")
+    assert status == EX_CONFIG and len(errors) == 1 and re.search(rf"\b{suggestion}\b", errors[0][1])
+
+
+@pytest.mark.parametrize("missing", ["path =", "header_prefix =", "secret ="])
+def test_source_that_lacks_something_is_an_error(check, missing):
+    text = "".join(line for line in SOURCE.splitlines(True) if not line.startswith(missing)) + REST
+    status, errors = check(text)
+    assert status == EX_CONFIG and missing.split()[0] in errors[0][1]
+
+
+@pytest.mark.parametrize("text", ["", "\n# nothing\n", REST])
+def test_file_without_a_source_is_an_error(check, text):
+    status, _ = check(text)
+    assert status == EX_CONFIG
+
+
+def test_two_sources_on_one_path_are_an_error(check):
+    text = SOURCE + SOURCE.replace("[source invoicing]", "[source other]") + REST
+    status, errors = check(text)
+    assert (status, [line for line, _ in errors]) == (EX_CONFIG, [6])
+
+
+def test_file_that_is_not_there_is_named(offline):
+    missing = offline.directory / "missing.conf"
+    for program, arguments in (("gatepostd", ["-t", "-c", missing]), ("gatepost", ["-c", missing, "check"])):
+        done = subprocess.run([BUILD / program, *arguments], capture_output=True, text=True, timeout=30)
+        assert done.returncode in (66, EX_CONFIG) and str(missing) in done.stderr
+
+
+# Secrets
+
+@pytest.mark.parametrize("mode", [0o644, 0o604])
+def test_file_with_a_secret_that_others_can_read_is_refused(check, mode):
+    status, errors = check(SOURCE + REST, mode)
+    assert status == EX_CONFIG and [line for line, _ in errors] == [4]
+
+
+def test_configuration_without_secrets_may_be_readable(check, offline):
+    path = offline.config().secret_file("key", SECRET)
+    text = SOURCE.replace("secret = a secret of sixteen bytes and more", f"secret_file = {path}") + REST
+    assert check(text, 0o644) == (0, [])
+
+
+def test_secret_file_that_others_can_read_is_refused(check, offline):
+    path = offline.config().secret_file("key", SECRET, 0o644)
+    text = SOURCE.replace("secret = a secret of sixteen bytes and more", f"secret_file = {path}") + REST
+    status, errors = check(text)
+    assert status == EX_CONFIG and [line for line, _ in errors] == [4] and str(path) in errors[0][1]
+
+
+@pytest.mark.parametrize("content", [b"", b"fifteen bytes..", None])
+def test_secret_that_is_short_or_missing_is_refused(check, offline, content):
+    path = offline.config().secret_file("key", content or b"")
+    if content is None:
+        path.unlink()
+    text = SOURCE.replace("secret = a secret of sixteen bytes and more", f"secret_file = {path}") + REST
+    status, errors = check(text)
+    assert status == EX_CONFIG and [line for line, _ in errors] == [4]
+    assert not content or content.decode() not in errors[0][1]
+
+
+def test_config_prints_every_value_with_its_origin_and_masks_secrets(offline):
+    config = offline.config()
+    config["source invoicing"]["secret"] = "this must never be printed"
+    config["receiver"]["max_body"] = "2MiB"
+    config["kafka"]["sasl.password"] = "neither must this one"
+    text = config.text
+    done = offline.gatepost("config", config=config)
+    assert done.returncode == 0, done.stderr
+    lines = {option: next(line for line in done.stdout.splitlines() if re.match(rf"\s*{option}\b", line))
+             for option in ("max_body", "ack_timeout", "secret")}
+    assert "2MiB" in lines["max_body"] and str(line_of(text, "max_body")) in lines["max_body"]
+    assert "8s" in lines["ack_timeout"] and "default" in lines["ack_timeout"]
+    for secret in ("this must never", "neither must", SECRET.decode()):
+        assert secret not in done.stdout + done.stderr
+
+
+# What Kafka must be like
+
+def refused(installation, config):
+    """Launch a daemon that must exit with 78; returns its log."""
+    daemon = installation.daemon(config).launch()
+    daemon.wait_for_exit(EX_CONFIG)
+    return daemon.log
+
+
+@pytest.mark.parametrize("roles", ["receiver", "router", "receiver, router"])
+def test_missing_topics_are_an_error_that_names_the_command(installation, roles):
+    log = refused(installation, installation.config(roles))
+    assert re.search(r"gatepost .*topics create", log)
+    assert installation.kafka.deliveries in log
+
+
+@pytest.mark.parametrize("topic", ["quarantine", "invoice.pending"])
+def test_one_missing_topic_is_named(installation, topic):
+    installation.create_topics()
+    installation.kafka.delete(f"{installation.prefix}.{topic}")
+    log = refused(installation, installation.config())
+    assert f"{installation.prefix}.{topic}" in log and "topics create" in log
+
+
+@pytest.mark.parametrize("name, value", [("retention.ms", "3600000"), ("retention.bytes", "1000000"),
+                                         ("cleanup.policy", "compact")])
+def test_topic_that_forgets_within_the_window_is_refused(installation, name, value):
+    installation.create_topics()
+    installation.kafka.configure(installation.kafka.deliveries, name, value)
+    log = refused(installation, installation.config("router"))
+    assert installation.kafka.deliveries in log
+    assert "retention" in log or "compact" in log
+
+
+def test_receiver_does_not_care_for_retention(installation):
+    installation.create_topics()
+    installation.kafka.configure(installation.kafka.deliveries, "retention.ms", "3600000")
+    installation.start(installation.config("receiver")).accept()
+
+
+# Several sources and the replay guard, as configured
+
+def test_sources_have_settings_of_their_own(installation):
+    config = installation.config().source("strict", b"the secret of the strict source", tolerance="10s")
+    config.source("loose", b"the secret of the loose source", tolerance="1h", replay_guard="off")
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    old = Delivery(secret=b"the secret of the loose source").but(timestamp=Delivery().timestamp - 1800)
+    daemon.accept(old, source="loose")
+    daemon.accept(old.but(delivery_id=unique()), source="loose")
+    stale = Delivery(secret=b"the secret of the strict source").but(timestamp=Delivery().timestamp - 30)
+    assert daemon.post(stale, source="strict").code == "STALE_TIMESTAMP"
+    installation.kafka.wait_until_routed()
+    records = installation.kafka.read()
+    assert [record.topic for record in records] == [f"{installation.prefix}.invoice.accepted"] * 2
+    assert {record.header("ce_source") for record in records} == {"/loose"}

@@ -1,0 +1,181 @@
+"""Kafka hangs, dies or was never there: the daemon says so, answers 503, and goes on when it is back."""
+
+import threading
+import time
+
+import pytest
+from cluster import Cluster
+
+import http_client
+import waiting
+from installation import Installation
+from load import Load
+from signing import Delivery, event_body
+from tally import assert_exactly_once
+
+ACK_TIMEOUT = 2  # seconds
+SLACK = 1.5
+NOT_READY_SECONDS = 15
+BACK_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def own_broker():
+    """A Kafka of these tests' own, for they take it away."""
+    with Cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def installation(own_broker, tmp_path):
+    each = Installation(tmp_path, own_broker.bootstrap)
+    yield each
+    each.clean_up()
+
+
+@pytest.fixture
+def paused(own_broker):
+    """Stops Kafka in its tracks; it goes on at the test's end at the latest."""
+    yield lambda: own_broker.pause(1)
+    own_broker.resume(1)
+
+
+def start(installation, **receiver):
+    config = installation.config()
+    config["receiver"].update({"ack_timeout": f"{ACK_TIMEOUT}s"} | receiver)
+    installation.create_topics(config)
+    return installation.start(config)
+
+
+def wait_for_more(load, n):
+    """Wait until this many more deliveries were accepted."""
+    wanted = len(load.accepted) + n
+    waiting.until(lambda: len(load.accepted) >= wanted, BACK_SECONDS, lambda: f"{wanted} accepted: {load.answers}")
+
+
+def assert_unavailable(reply):
+    assert (reply.status, reply.code) == (503, "UNAVAILABLE")
+    assert int(reply.headers["retry-after"]) >= 1 and reply.request_id
+
+
+def test_hanging_kafka_means_503_within_the_ack_timeout(installation, own_broker, paused):
+    daemon = start(installation)
+    before = daemon.accept()
+    paused()
+    begun = time.monotonic()
+    delivery = Delivery()
+    assert_unavailable(daemon.post(delivery))
+    assert time.monotonic() - begun < ACK_TIMEOUT + SLACK
+    daemon.wait_until_not_ready(NOT_READY_SECONDS)
+    assert daemon.admin("/healthz").status == 200
+    assert daemon.admin("/readyz").status == 503
+    own_broker.resume(1)
+    daemon.wait_until_ready(BACK_SECONDS)
+    daemon.accept(delivery)  # its earlier attempt may have been appended too
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, {each.delivery_id: each for each in (before, delivery)})
+
+
+def test_nothing_answered_200_is_missing_after_kafka_hung_under_load(installation, own_broker, paused):
+    daemon = start(installation)
+    load = Load(lambda: [daemon.address], threads=8, rate=300).start()
+    wait_for_more(load, 300)
+    paused()
+    daemon.wait_until_not_ready(NOT_READY_SECONDS)
+    own_broker.resume(1)
+    daemon.wait_until_ready(BACK_SECONDS)
+    wait_for_more(load, 300)
+    load.stop()
+    assert load.answers[503] > 0 and set(load.answers) == {200, 503}, load.answers
+    assert load.slowest < ACK_TIMEOUT + SLACK
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, load.accepted, load.sent)
+
+
+def test_nothing_answered_200_is_missing_after_kafka_died_under_load(installation, own_broker):
+    daemon = start(installation)
+    load = Load(lambda: [daemon.address], threads=8, rate=300).start()
+    wait_for_more(load, 300)
+    own_broker.kill(1)
+    try:
+        daemon.wait_until_not_ready(NOT_READY_SECONDS)
+    finally:
+        own_broker.start_node(1)
+    daemon.wait_until_ready(BACK_SECONDS)
+    wait_for_more(load, 300)
+    load.stop()
+    assert load.answers[503] > 0 and set(load.answers) == {200, 503}, load.answers
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, load.accepted, load.sent)
+
+
+def test_daemon_that_starts_before_kafka_waits_for_it(installation, own_broker):
+    config = installation.config()
+    config["receiver"]["ack_timeout"] = f"{ACK_TIMEOUT}s"
+    installation.create_topics(config)
+    own_broker.kill(1)
+    try:
+        daemon = installation.daemon(config).start()
+        begun = time.monotonic()
+        assert_unavailable(daemon.post())
+        assert time.monotonic() - begun < ACK_TIMEOUT + SLACK
+        assert not daemon.ready()
+    finally:
+        own_broker.start_node(1)
+    daemon.wait_until_ready(BACK_SECONDS)
+    delivery = daemon.accept()
+    installation.kafka.wait_until_routed()
+    assert delivery.delivery_id in {record.delivery_id for record in installation.kafka.read()}
+
+
+def test_daemon_ends_on_sigterm_while_kafka_hangs(installation, paused):
+    daemon = start(installation)
+    daemon.accept()
+    installation.kafka.wait_until_routed()
+    paused()
+    assert daemon.post().status == 503
+    daemon.stop(expect=0)
+
+
+def test_bodies_beyond_max_in_flight_are_refused_at_once(installation, own_broker, paused):
+    daemon = start(installation, ack_timeout="8s", max_body="256KiB", max_in_flight="1MiB")
+    daemon.accept()
+    paused()
+    answers = []
+
+    def post():
+        begun = time.monotonic()
+        reply = daemon.post(Delivery(event_body().ljust(250 << 10)))
+        answers.append((reply, time.monotonic() - begun))
+    posts = [threading.Thread(target=post) for _ in range(12)]
+    for each in posts:
+        each.start()
+    for each in posts:
+        each.join()
+    for reply, _ in answers:
+        assert_unavailable(reply)
+    at_once = [seconds for _, seconds in answers if seconds < 4]
+    assert len(at_once) >= 8, sorted(seconds for _, seconds in answers)
+    own_broker.resume(1)
+    daemon.wait_until_ready(BACK_SECONDS)
+    daemon.accept(Delivery(event_body().ljust(250 << 10)))
+
+
+def test_client_that_hangs_up_before_the_ack_changes_nothing(installation, own_broker, paused):
+    daemon = start(installation, ack_timeout="8s")
+    daemon.accept()
+    paused()
+    delivery = Delivery()
+    head = "".join(f"{name}: {value}\r\n" for name, value in delivery.headers().items())
+    with http_client.connect(daemon.address) as connection:
+        connection.sendall(f"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\n{head}"
+                           f"content-length: {len(delivery.body)}\r\n\r\n".encode() + delivery.body)
+        # The server has read it when it answers another connection's request.
+        assert daemon.admin("/healthz").status == 200
+        assert http_client.request(daemon.address, "GET", "/").status == 404
+    own_broker.resume(1)
+    reader = installation.kafka.reader()
+    reader.wait_for(delivery.delivery_id)
+    reader.close()
+    daemon.wait_until_ready(BACK_SECONDS)
+    daemon.accept()

@@ -1,0 +1,55 @@
+"""Where and how a receiver listens, and with which secrets."""
+
+import http_client
+from signing import SECRET, Delivery
+
+
+def test_receiver_listens_on_ipv6_and_unix_sockets_too(installation):
+    config = installation.config()
+    socket_path = config.directory / "receiver.sock"
+    config["receiver"]["listen"] = ["127.0.0.1:0", "[::1]:0", f"unix:{socket_path}"]
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    assert sorted(address.rpartition(":")[0] for address in daemon.addresses) == ["127.0.0.1", "[::1]", "unix"]
+    sent = {daemon.accept(address=address).delivery_id for address in daemon.addresses}
+    installation.kafka.wait_until_routed()
+    assert {record.delivery_id for record in installation.kafka.read()} == sent
+
+
+def test_receiver_starts_again_where_its_unix_socket_was_left(installation):
+    config = installation.config()
+    config["receiver"]["listen"] = f"unix:{config.directory}/receiver.sock"
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    daemon.kill()
+    daemon.restart().accept()
+
+
+def test_two_threads_serve_many_connections(installation):
+    config = installation.config()
+    config["receiver"]["threads"] = 2
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    clients = [http_client.Client(daemon.address) for _ in range(40)]
+    sent = {}
+    for client in clients * 3:
+        delivery = Delivery()
+        assert client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
+        sent[delivery.delivery_id] = delivery
+    for client in clients:
+        client.close()
+    installation.kafka.wait_until_routed()
+    assert sorted(record.delivery_id for record in installation.kafka.read()) == sorted(sent)
+
+
+def test_each_of_several_secrets_is_accepted(installation):
+    config = installation.config()
+    secrets = [b"the first secret of a rotation", b"the second secret of a rotation", b"a secret in the configuration"]
+    config["source invoicing"]["secret_file"] = [config.secret_file(f"secret{n}", each)
+                                                 for n, each in enumerate(secrets[:2])]
+    config["source invoicing"]["secret"] = secrets[2].decode()
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    for secret in secrets:
+        daemon.accept(Delivery(secret=secret))
+    assert daemon.post(Delivery(secret=SECRET)).code == "INVALID_SIGNATURE"

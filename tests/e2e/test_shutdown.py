@@ -1,0 +1,63 @@
+"""SIGTERM: no new connections, what is in flight answered and committed, exit 0."""
+
+import signal
+
+import pytest
+
+import http_client
+import waiting
+from load import Load
+from signing import Delivery
+from tally import assert_exactly_once
+
+
+def test_sigterm_under_load_loses_nothing_and_exits_0(installation):
+    config = installation.config()
+    config["receiver"]["threads"] = 2
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    load = Load(lambda: [daemon.address], threads=12, once=True).start()
+    for _ in range(3):
+        wanted = len(load.accepted) + 500
+        waiting.until(lambda: len(load.accepted) >= wanted, 30, lambda: f"{wanted} accepted: {load.answers}")
+        daemon.stop(expect=0)
+        daemon.restart()
+    load.stop()
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, load.accepted, load.sent)
+
+
+def test_new_connections_are_refused_after_sigterm(installation):
+    installation.create_topics()
+    daemon = installation.start()
+    address = daemon.address
+    daemon.stop()
+    with pytest.raises(ConnectionRefusedError):
+        http_client.connect(address)
+
+
+def test_idle_connections_do_not_hold_up_the_end(installation):
+    installation.create_topics()
+    daemon = installation.start()
+    idle = [http_client.connect(daemon.address) for _ in range(5)]
+    idle[0].sendall(b"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\ncontent-le")  # stops in the middle
+    kept = http_client.Client(daemon.address)
+    delivery = Delivery()
+    assert kept.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
+    daemon.stop(seconds=20)
+    for connection in idle:
+        connection.close()
+    kept.close()
+
+
+@pytest.mark.parametrize("role", ["receiver", "router"])
+def test_daemon_of_one_role_ends_too(installation, role):
+    installation.create_topics()
+    installation.start(installation.config(role)).stop()
+
+
+def test_sigint_ends_it_as_sigterm_does(installation):
+    installation.create_topics()
+    daemon = installation.start()
+    daemon.process.send_signal(signal.SIGINT)
+    daemon.wait_for_exit(0)

@@ -1,0 +1,50 @@
+"""A cluster as in production: three brokers, replication 3, two in-sync replicas."""
+
+import pytest
+from cluster import Cluster
+
+import waiting
+from installation import Installation
+from load import Load
+from tally import assert_exactly_once
+
+
+@pytest.fixture
+def brokers():
+    with Cluster(nodes=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def installation(brokers, tmp_path):
+    each = Installation(tmp_path, brokers.bootstrap)
+    yield each
+    each.clean_up()
+
+
+def test_loss_of_one_broker_under_load_loses_and_repeats_nothing(installation, brokers):
+    done = installation.gatepost("topics", "create", "--partitions", "3")
+    assert done.returncode == 0, done.stderr
+    kafka = installation.kafka
+    for topic in kafka.topics():
+        partitions = kafka.admin.list_topics(topic).topics[topic].partitions.values()
+        assert {len(each.replicas) for each in partitions} == {3}, topic
+        settings = kafka.configuration(topic)
+        assert settings["min.insync.replicas"] == "2" and settings["unclean.leader.election.enable"] == "false"
+    daemon = installation.start()
+    load = Load(lambda: [daemon.address], threads=4, rate=150).start()
+    for node in brokers.nodes:
+        wait_for_more(load)
+        brokers.kill(node)
+        wait_for_more(load)
+        brokers.start_node(node)
+    wait_for_more(load)
+    load.stop()
+    kafka.wait_until_routed(90)
+    assert_exactly_once(kafka, load.accepted, load.sent)
+
+
+def wait_for_more(load, n=300):
+    """Wait until this many more deliveries were accepted."""
+    wanted = len(load.accepted) + n
+    waiting.until(lambda: len(load.accepted) >= wanted, 60, lambda: f"{wanted} accepted: {load.answers}")

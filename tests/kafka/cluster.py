@@ -1,0 +1,294 @@
+"""Apache Kafka in KRaft mode for tests: one broker or three, each a process of our own with its own directory.
+
+    with Cluster(nodes=3) as cluster:
+        ... cluster.bootstrap ...
+        cluster.kill(2); cluster.start_node(2)
+        cluster.pause(1); cluster.resume(1)
+
+A cluster's state stands in its directory (cluster.json), so that another process can attach to it: Cluster.attach().
+Only processes that a cluster started are ever signalled: by pid, after comparing the start time the kernel recorded.
+"""
+
+import base64
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+
+import jars
+import protocol
+
+HERE = pathlib.Path(__file__).resolve().parent
+START_SECONDS = 90
+STOP_SECONDS = 30
+JAVA = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+        f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}"]
+
+
+class ClusterError(Exception):
+    pass
+
+
+def _start_time(pid):
+    """When the kernel started the process, in ticks since boot; None when it is gone or a zombie."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else int(fields[19])
+
+
+def _wait(condition, seconds):
+    """Wait until the condition holds. Returns whether it did within this time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+class Node:
+    """One broker, which is a controller too."""
+
+    def __init__(self, number, directory, port, controller_port, pid=None, started=None):
+        self.number = number
+        self.directory = pathlib.Path(directory)
+        self.port = port
+        self.controller_port = controller_port
+        self.pid = pid
+        self.started = started
+        self.process = None  # only where this Python process is the parent
+
+    @property
+    def log(self):
+        return self.directory / "broker.log"
+
+    @property
+    def properties(self):
+        return self.directory / "server.properties"
+
+    def is_running(self):
+        if self.process:
+            self.process.poll()  # reap it, so that a zombie does not count as running
+        return self.pid is not None and self.started is not None and _start_time(self.pid) == self.started
+
+    def start(self, class_path):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([*JAVA, "-cp", class_path, "kafka.Kafka", self.properties],
+                                            cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=subprocess.STDOUT, start_new_session=True)
+        self.pid = self.process.pid
+        self.started = _start_time(self.pid)
+
+    def signal(self, number):
+        if not self.is_running():
+            raise ClusterError(f"node {self.number} is not running")
+        os.kill(self.pid, number)
+
+    def wait_until_gone(self, seconds):
+        return _wait(lambda: not self.is_running(), seconds)
+
+    def log_tail(self, lines=40):
+        try:
+            tail = self.log.read_text(errors="replace").splitlines()[-lines:]
+        except OSError:
+            tail = ["(no log)"]
+        return f"--- end of {self.log}\n" + "\n".join(tail)
+
+
+class Cluster:
+    def __init__(self, nodes=1, directory=None, port=None):
+        """A cluster of this many nodes, not yet started. Without a directory it makes one and removes it in stop();
+        without a port for the first node it takes a free one."""
+        self._own_directory = directory is None
+        self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="gatepost-kafka-")).absolute()
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._reserved = []
+        self.nodes = {}
+        for number in range(1, nodes + 1):
+            client_port = port if port and number == 1 else self._reserve_port()
+            self.nodes[number] = Node(number, self.directory / f"node{number}", client_port, self._reserve_port())
+
+    def _reserve_port(self):
+        """A free port. The socket stays bound, without listening, so that nobody else is given the port while a
+        node is down; a broker may listen beside it because both set SO_REUSEADDR."""
+        holder = socket.socket()
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        self._reserved.append(holder)
+        return holder.getsockname()[1]
+
+    @classmethod
+    def attach(cls, directory):
+        """The cluster that another process started in this directory."""
+        cluster = cls(nodes=0, directory=directory)
+        try:
+            state = json.loads((cluster.directory / "cluster.json").read_text())
+        except OSError:
+            raise ClusterError(f"no cluster was started in {cluster.directory}") from None
+        cluster.nodes = {node["number"]: Node(**node) for node in state["nodes"]}
+        return cluster
+
+    def _save(self):
+        fields = ("number", "port", "controller_port", "pid", "started")
+        nodes = [{"directory": str(node.directory)} | {field: getattr(node, field) for field in fields}
+                 for node in self.nodes.values()]
+        scratch = self.directory / "cluster.json.new"
+        scratch.write_text(json.dumps({"nodes": nodes}, indent=1) + "\n")
+        scratch.rename(self.directory / "cluster.json")
+
+    @property
+    def bootstrap(self):
+        return ",".join(f"127.0.0.1:{node.port}" for node in self.nodes.values())
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def start(self):
+        """Format new data directories, start every node, and return the cluster when all of them serve."""
+        self._class_path = jars.class_path()
+        try:
+            self._format()
+            for node in self.nodes.values():
+                node.start(self._class_path)
+            self._save()
+            self._wait_until_ready(self.nodes.values())
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def start_node(self, number):
+        """Start a node again that was killed or stopped, and wait until it serves."""
+        node = self._node(number)
+        if node.is_running():
+            raise ClusterError(f"node {number} is running already")
+        node.start(jars.class_path())
+        self._save()
+        self._wait_until_ready([node])
+
+    def stop(self):
+        """End every node, kindly at first, and remove the data."""
+        running = [node for node in self.nodes.values() if node.is_running()]
+        for node in running:
+            node.signal(signal.SIGCONT)
+            node.signal(signal.SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS
+        for node in running:
+            if not node.wait_until_gone(max(0.0, deadline - time.monotonic())):
+                node.signal(signal.SIGKILL)
+                node.wait_until_gone(STOP_SECONDS)
+        for holder in self._reserved:
+            holder.close()
+        self._remove_data()
+
+    def _remove_data(self):
+        if self._own_directory:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            return
+        for node in self.nodes.values():
+            shutil.rmtree(node.directory, ignore_errors=True)
+        (self.directory / "cluster.json").unlink(missing_ok=True)
+
+    def kill(self, number):
+        """End a node with SIGKILL."""
+        node = self._node(number)
+        node.signal(signal.SIGKILL)
+        if not node.wait_until_gone(STOP_SECONDS):
+            raise ClusterError(f"node {number} survived SIGKILL")
+
+    def pause(self, number):
+        """Stop a node in its tracks: its connections stay open and nothing is answered."""
+        self._node(number).signal(signal.SIGSTOP)
+
+    def resume(self, number):
+        self._node(number).signal(signal.SIGCONT)
+
+    def _node(self, number):
+        try:
+            return self.nodes[number]
+        except KeyError:
+            raise ClusterError(f"there is no node {number}") from None
+
+    def _format(self):
+        """Write each node's properties and give its data directory the cluster's id, all at the same time."""
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        tools = []
+        for node in self.nodes.values():
+            shutil.rmtree(node.directory, ignore_errors=True)
+            node.directory.mkdir()
+            node.properties.write_text(self._server_properties(node))
+            tools.append(subprocess.Popen(
+                [*JAVA, "-cp", self._class_path, "kafka.tools.StorageTool", "format", "-t", cluster_id,
+                 "-c", node.properties],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        for tool in tools:
+            output, _ = tool.communicate()
+            if tool.returncode != 0:
+                raise ClusterError(f"the storage tool failed:\n{output}")
+
+    def _server_properties(self, node):
+        replicas = len(self.nodes)
+        in_sync = 2 if replicas > 1 else 1
+        voters = ",".join(f"{each.number}@127.0.0.1:{each.controller_port}" for each in self.nodes.values())
+        return "".join(f"{name}={value}\n" for name, value in {
+            "process.roles": "broker,controller",
+            "node.id": node.number,
+            "controller.quorum.voters": voters,
+            "listeners": f"PLAINTEXT://127.0.0.1:{node.port},CONTROLLER://127.0.0.1:{node.controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{node.port}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "log.dirs": node.directory / "data",
+            "auto.create.topics.enable": "false",
+            "default.replication.factor": replicas,
+            "min.insync.replicas": in_sync,
+            "offsets.topic.num.partitions": 4,
+            "offsets.topic.replication.factor": replicas,
+            "transaction.state.log.num.partitions": 4,
+            "transaction.state.log.replication.factor": replicas,
+            "transaction.state.log.min.isr": in_sync,
+            "share.coordinator.state.topic.replication.factor": replicas,
+            "share.coordinator.state.topic.min.isr": in_sync,
+            # Tests do not want to wait for what a busy production cluster would take its time for.
+            "group.initial.rebalance.delay.ms": 0,
+            "broker.heartbeat.interval.ms": 1000,
+            "broker.session.timeout.ms": 6000,
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
+            # A small machine.
+            "num.network.threads": 2,
+            "num.io.threads": 4,
+            "background.threads": 2,
+            "log.segment.bytes": 64 << 20,
+            "log.index.size.max.bytes": 1 << 20,
+            "log.cleaner.dedupe.buffer.size": 4 << 20,
+            "log.cleaner.io.buffer.size": 128 << 10,
+        }.items())
+
+    def _wait_until_ready(self, nodes):
+        """Wait until each of these serves clients and knows all nodes that run as serving."""
+        expected = {node.number for node in self.nodes.values() if node.is_running()}
+        deadline = time.monotonic() + START_SECONDS
+        for node in nodes:
+            while not self._serves(node, expected):
+                if not node.is_running() or time.monotonic() > deadline:
+                    raise ClusterError(f"node {node.number} did not start\n{node.log_tail()}")
+                time.sleep(0.05)
+
+    @staticmethod
+    def _serves(node, expected):
+        try:
+            return protocol.known_brokers(node.port) >= expected
+        except OSError:
+            return False

@@ -1,0 +1,39 @@
+"""The broker's jars: downloaded once from Maven Central into build/kafka, again when pom.xml changes."""
+
+import fcntl
+import hashlib
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+CACHE = HERE.parent.parent / "build" / "kafka"
+ATTEMPTS = 3
+
+
+def class_path():
+    """The class path of the jars, after downloading them where that has not been done."""
+    wanted = CACHE / ("jars-" + hashlib.sha256((HERE / "pom.xml").read_bytes()).hexdigest()[:12])
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not wanted.is_dir():
+            _download(wanted)
+    return str(wanted / "*")
+
+
+def _download(wanted):
+    """Fill the directory in one step: a download that is interrupted leaves no directory of that name."""
+    for left_over in CACHE.glob("download-*"):
+        shutil.rmtree(left_over, ignore_errors=True)
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="download-", dir=CACHE))
+    command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(HERE / "pom.xml"),
+               "dependency:copy-dependencies", f"-DoutputDirectory={scratch}"]
+    for attempt in range(ATTEMPTS):
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        if done.returncode == 0:
+            scratch.rename(wanted)
+            return
+    raise RuntimeError(f"mvn could not download the broker's jars:\n{done.stdout}")
