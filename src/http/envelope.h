@@ -12,19 +12,18 @@ struct http_violation {
 };
 
 /**
- * envelope_error(status, message, violations, n, request_id, len):
- * The service's error envelope, {"ok":false,"error":{"code","message","violations","requestId"}}; violations are in it
- * only for status 400. The code follows the status (400 is VALIDATION_ERROR with violations, else BAD_REQUEST).
- * Returns a string of *len bytes that the caller frees, or NULL when memory fails.
+ * envelope_error(code, message, violations, n, request_id, len):
+ * The service's error envelope, {"ok":false,"error":{"code","message","violations","requestId"}}, with violations only
+ * when there are some. Returns a string of *len bytes that the caller frees, or NULL when memory fails.
  */
-char *envelope_error(int status, const char *message, const struct http_violation *violations, size_t n,
+char *envelope_error(const char *code, const char *message, const struct http_violation *violations, size_t n,
                      const char *request_id, size_t *len);
 
 /**
- * envelope_reply(request, status, message, violations, n):
+ * envelope_reply(request, status, code, message, violations, n):
  * Answer with the error envelope and what the status asks for besides: Allow: POST for 405, Retry-After for 503.
  */
-void envelope_reply(struct http_request *request, int status, const char *message,
+void envelope_reply(struct http_request *request, int status, const char *code, const char *message,
                     const struct http_violation *violations, size_t n);
 
 #endif

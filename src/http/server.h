@@ -31,12 +31,12 @@ struct http_callbacks {
         void (*on_request)(struct http_request *request, void *arg);
 
         /*
-         * A body is larger than max_body. Returns the status that a check before that one gives (404, 405), or 413. target
-         * is the request's target as it came. May be NULL: 413.
+         * A body is larger than max_body. Returns the status that a check before that one gives (404, 405), or 413. May be
+         * NULL: 413.
          */
-        int (*on_oversize)(const char *method, const char *target, void *arg);
+        int (*on_oversize)(const char *method, const char *path, size_t path_len, void *arg);
 
-        /* A request was refused before on_request, with this status (400, 404, 405, 413), for counting. May be NULL. */
+        /* A request was refused before on_request, with this status (400, 404, 405, 408, 413, 501), for counting. May be NULL. */
         void (*on_refused)(int status, void *arg);
 };
 

@@ -1,5 +1,6 @@
 #include "model/decode.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct decoder {
         struct kept kept[WATCH_FIELDS];
         enum json_type kind_type;
         struct decoded *decoded;
+        struct kept mended; /* the body as yajl gets it, when that is not the body itself */
         int out_of_memory;
 };
 
@@ -53,6 +55,7 @@ decoder_free(struct decoder *decoder)
                 return;
         for (size_t i = 0; i < WATCH_FIELDS; i++)
                 free(decoder->kept[i].data);
+        free(decoder->mended.data);
         free(decoder);
 }
 
@@ -158,6 +161,10 @@ on_name(void *arg, const unsigned char *name, size_t len)
 
         if (again & 1u << WATCH_KIND)
                 return give_up(decoder, "the member that names the kind is there twice");
+        for (size_t i = 0; i < WATCH_FIELDS; i++) {
+                if (again & 1u << i)
+                        decoder->kept[i].present = 0; /* the last counts, even if it leads nowhere */
+        }
         return 1;
 }
 
@@ -222,6 +229,61 @@ start(struct decoder *decoder, const struct event_rules *rules, struct decoded *
         memset(decoded, 0, sizeof(*decoded));
 }
 
+/* The UTF-16 code unit that the six bytes at an offset escape, \uXXXX, or -1 when that is not what is there. */
+static int
+escaped_unit(struct span body, size_t at)
+{
+        int unit = 0;
+
+        if (at > body.len || body.len - at < 6 || memcmp(body.data + at, "\\u", 2) != 0)
+                return -1;
+        for (size_t i = at + 2; i < at + 6; i++) {
+                if (!isxdigit((unsigned char)body.data[i]))
+                        return -1;
+                unit = unit * 16 + (isdigit((unsigned char)body.data[i]) ? body.data[i] - '0'
+                                                                         : (body.data[i] | 0x20) - 'a' + 10);
+        }
+        return unit;
+}
+
+/* Where the next backslash is, from an offset on; the body's length when there is none. */
+static size_t
+next_backslash(struct span body, size_t from)
+{
+        const char *found = from < body.len ? memchr(body.data + from, '\\', body.len - from) : NULL;
+
+        return found == NULL ? body.len : (size_t)(found - body.data);
+}
+
+/*
+ * An escaped surrogate without its other half is JSON (RFC 8259 section 8.2), but no character, and yajl makes invalid
+ * UTF-8 of it. So it gets U+FFFD to read in such a place, which escaped is as long. Returns 0 when memory fails.
+ */
+static int
+mend_surrogates(struct decoder *decoder, struct span *body)
+{
+        size_t step;
+
+        for (size_t i = next_backslash(*body, 0); i < body->len; i = next_backslash(*body, i + step)) {
+                int unit = escaped_unit(*body, i);
+
+                step = unit < 0 ? 2 : 6;
+                if ((unit & ~0x7ff) != 0xd800)
+                        continue;
+                if (unit < 0xdc00 && (escaped_unit(*body, i + 6) & ~0x3ff) == 0xdc00) {
+                        step = 12;
+                        continue;
+                }
+                if (body->data != decoder->mended.data) {
+                        if (!keep(decoder, &decoder->mended, *body))
+                                return 0;
+                        body->data = decoder->mended.data;
+                }
+                memcpy(decoder->mended.data + i, "\\ufffd", 6);
+        }
+        return 1;
+}
+
 /* yajl's own words for an error, on one line. */
 static void
 describe_error(yajl_handle yajl, struct decoded *decoded)
@@ -275,7 +337,9 @@ decoder_run(struct decoder *decoder, const struct event_rules *rules, struct spa
                 return give_up(decoder, "the body is empty");
         if (!utf8_is_valid(body.data, body.len))
                 return give_up(decoder, "the body is not valid UTF-8");
-        if (!parse(decoder, body))
+        if (memchr(body.data, '\v', body.len) != NULL || memchr(body.data, '\f', body.len) != NULL)
+                return give_up(decoder, "a control character that JSON has no place for"); /* yajl has */
+        if (!mend_surrogates(decoder, &body) || !parse(decoder, body))
                 return decoder->out_of_memory ? -1 : 0;
 
         decoded->kind = kept_span(&decoder->kept[WATCH_KIND]);

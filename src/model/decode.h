@@ -37,7 +37,8 @@ void decoder_free(struct decoder *decoder);
 /**
  * decoder_run(decoder, rules, body, decoded, result):
  * Read a body by a source's rules. One pass; strings are checked as UTF-8 by RFC 3629, JSON by RFC 8259. Of a member
- * that is there twice the last counts, but the kind's may not be. Returns 0, or -1 when memory fails.
+ * that is there twice the last counts, but the kind's may not be. Half a surrogate pair, escaped, reads as U+FFFD.
+ * Returns 0, or -1 when memory fails.
  */
 int decoder_run(struct decoder *decoder, const struct event_rules *rules, struct span body,
                 struct decoded *decoded, enum decode_result *result) MUST_CHECK;

@@ -126,9 +126,11 @@ remember(struct replay *replay, const uint8_t *signature, const char *delivery_i
         struct entry *entry;
         size_t index;
 
-        if (replay->n == replay->capacity && replay->capacity * 2 <= replay->max_entries)
+        if (replay->max_entries == 0)
+                return;
+        if (replay->n == replay->capacity && replay->n < replay->max_entries)
                 grow(replay);
-        if (replay->n == replay->capacity)
+        if (replay->n == replay->capacity || replay->n == replay->max_entries)
                 drop_oldest(replay);
         index = (replay->oldest + replay->n++) & (replay->capacity - 1);
         entry = &replay->entries[index];

@@ -131,7 +131,7 @@ make_room(struct slice *slice)
 
         if (slice->n_entries == UINT32_MAX - 1)
                 return -1;
-        if (slice->n_entries >= slice->n_buckets * ENTRIES_A_BUCKET && grow_buckets(slice) != 0)
+        if (slice->n_entries / ENTRIES_A_BUCKET >= slice->n_buckets && grow_buckets(slice) != 0)
                 return -1;
         if (slice->n_entries % CHUNK_ENTRIES != 0)
                 return 0;

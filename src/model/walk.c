@@ -15,8 +15,7 @@ match(const struct walk *walk, const struct walk_level *level, struct span name)
                 if (!(level->on_the_way & UINT32_C(1) << i))
                         continue;
                 segment = walk->watches[i].segments[walk->depth - 1];
-                if (strncmp(segment, name.data, name.len) == 0 && segment[name.len] == '\0' &&
-                    memchr(name.data, '\0', name.len) == NULL)
+                if (strlen(segment) == name.len && memcmp(segment, name.data, name.len) == 0)
                         matching |= UINT32_C(1) << i;
         }
         return matching;

@@ -1,0 +1,39 @@
+#ifndef HTTP_CONNECTION_H
+#define HTTP_CONNECTION_H
+
+#include <event2/bufferevent.h>
+#include <event2/http.h>
+
+#include "base/compiler.h"
+#include "http/server.h"
+
+/*
+ * The connections of a server. Each one's bytes go through framing.c before evhttp sees them, by a callback on its input
+ * buffer; a connection whose bytes are refused is taken away from evhttp (refusal.c). Deadlines are absolute, one timer a
+ * connection:
+ *
+ *   idle --first byte--> head --empty line--> body --last byte--> handling --reply sent--> idle
+ *   idle_timeout         header_timeout       request_timeout     none
+ */
+struct connections;
+
+struct connections *connections_new(struct event_base *base, const struct http_limits *limits,
+                                    const struct http_callbacks *callbacks, void *arg) MUST_CHECK;
+
+/* Every connection must have been released. NULL is harmless. */
+void connections_free(struct connections *connections);
+
+/**
+ * connections_open(connections):
+ * The bufferevent for a connection that is being accepted, for evhttp_set_bevcb(). Here TLS would come in. NULL when
+ * memory fails: evhttp then makes one of its own, so it is made unusable by closing it at once.
+ */
+struct bufferevent *connections_open(struct connections *connections);
+
+/* evhttp has sent a reply on the connection. */
+void connections_replied(struct connections *connections, struct evhttp_connection *evcon);
+
+/* A name for a request that appears once: 16 hexadecimal digits and a NUL. */
+void connections_next_id(struct connections *connections, char id[17]);
+
+#endif

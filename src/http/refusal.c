@@ -1,0 +1,134 @@
+#include "http/refusal.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+
+#include "http/envelope.h"
+#include "http/phrase.h"
+
+#define LINGER_S 1
+#define LINGER_BYTES (8u << 20)
+#define WRITE_TIMEOUT_S 5
+
+struct refusal {
+        struct bufferevent *bev;
+        struct event *timer;
+        size_t drained;
+        int answered;
+        /* evhttp's */
+        bufferevent_data_cb read_cb;
+        bufferevent_data_cb write_cb;
+        bufferevent_event_cb event_cb;
+        void *arg;
+};
+
+/* Hand the connection back as broken. evhttp frees it, and through its close callback this refusal. */
+static void
+finish(struct refusal *refusal)
+{
+        struct bufferevent *bev = refusal->bev;
+        bufferevent_event_cb event_cb = refusal->event_cb;
+        void *arg = refusal->arg;
+
+        bufferevent_setcb(bev, refusal->read_cb, refusal->write_cb, event_cb, arg);
+        event_cb(bev, BEV_EVENT_READING | BEV_EVENT_ERROR, arg);
+}
+
+static void
+on_read(struct bufferevent *bev, void *arg)
+{
+        struct refusal *refusal = arg;
+        struct evbuffer *input = bufferevent_get_input(bev);
+
+        refusal->drained += evbuffer_get_length(input);
+        (void)evbuffer_drain(input, evbuffer_get_length(input));
+        if (refusal->drained > LINGER_BYTES)
+                finish(refusal);
+}
+
+static void
+on_written(struct bufferevent *bev, void *arg)
+{
+        const struct timeval linger = {LINGER_S, 0};
+        struct refusal *refusal = arg;
+
+        if (refusal->answered)
+                return;
+        refusal->answered = 1;
+        (void)shutdown(bufferevent_getfd(bev), SHUT_WR);
+        (void)evtimer_add(refusal->timer, &linger);
+}
+
+static void
+on_event(struct bufferevent *bev, short what, void *arg)
+{
+        (void)bev;
+        if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR | BEV_EVENT_TIMEOUT))
+                finish(arg);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+        (void)fd;
+        (void)what;
+        finish(arg);
+}
+
+static int
+write_answer(struct bufferevent *bev, int status, const char *code, const char *message,
+             const char *request_id)
+{
+        struct evbuffer *output = bufferevent_get_output(bev);
+        size_t len;
+        char *body = envelope_error(code, message, NULL, 0, request_id, &len);
+        int result;
+
+        if (body == NULL)
+                return -1;
+        result =
+            evbuffer_add_printf(output,
+                                "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+                                "%s%sConnection: close\r\nx-request-id: %s\r\n\r\n",
+                                status, phrase_for(status), len, status == 405 ? "Allow: POST" : "",
+                                status == 405 ? "\r\n" : "", request_id);
+        if (result >= 0)
+                result = evbuffer_add(output, body, len);
+        free(body);
+        return result < 0 ? -1 : 0;
+}
+
+struct refusal *
+refusal_new(struct bufferevent *bev, int status, const char *code, const char *message,
+            const char *request_id)
+{
+        const struct timeval limit = {WRITE_TIMEOUT_S, 0};
+        struct refusal *refusal = calloc(1, sizeof(*refusal));
+
+        if (refusal == NULL)
+                return NULL;
+        refusal->bev = bev;
+        refusal->timer = evtimer_new(bufferevent_get_base(bev), on_timer, refusal);
+        if (refusal->timer == NULL || write_answer(bev, status, code, message, request_id) != 0) {
+                refusal_free(refusal);
+                return NULL;
+        }
+        bufferevent_getcb(bev, &refusal->read_cb, &refusal->write_cb, &refusal->event_cb, &refusal->arg);
+        bufferevent_setcb(bev, on_read, on_written, on_event, refusal);
+        (void)bufferevent_enable(bev, EV_READ | EV_WRITE);
+        (void)evtimer_add(refusal->timer, &limit);
+        return refusal;
+}
+
+void
+refusal_free(struct refusal *refusal)
+{
+        if (refusal == NULL)
+                return;
+        if (refusal->timer != NULL)
+                event_free(refusal->timer);
+        free(refusal);
+}

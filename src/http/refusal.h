@@ -1,0 +1,26 @@
+#ifndef HTTP_REFUSAL_H
+#define HTTP_REFUSAL_H
+
+#include <event2/bufferevent.h>
+
+#include "base/compiler.h"
+
+/*
+ * Takes a connection away from evhttp to answer it with an error that evhttp cannot write, and to close it: the answer is
+ * sent, the writing side is shut, what the client still sends is read and thrown away for a moment, so that it sees the
+ * answer and not a reset (RFC 9112 section 9.6). Then evhttp is told of an error and releases the connection.
+ */
+struct refusal;
+
+/**
+ * refusal_new(bev, status, code, message, request_id):
+ * Begin. evhttp's callbacks on bev are put aside and called once more at the end, which may be within this call's event
+ * loop pass only when the client has gone. Returns NULL when memory fails; then nothing has changed.
+ */
+struct refusal *refusal_new(struct bufferevent *bev, int status, const char *code, const char *message,
+                            const char *request_id) MUST_CHECK;
+
+/* bev is going away, whoever decided that. NULL is harmless. */
+void refusal_free(struct refusal *refusal);
+
+#endif

@@ -1,0 +1,141 @@
+#include "http/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/queue.h>
+
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+
+#include "http/head.h"
+#include "http/incoming.h"
+#include "http/phrase.h"
+
+struct http_request {
+        struct evhttp_request
+            *evreq; /* owned by the connection, or by us when that has gone; replying settles it */
+        struct connections *connections;
+        const int *closing;
+        char id[17];
+};
+
+static void
+on_sent(struct evhttp_request *evreq, void *arg)
+{
+        connections_replied(arg, evhttp_request_get_connection(evreq));
+}
+
+struct http_request *
+incoming_new(struct evhttp_request *evreq, struct connections *connections, const int *closing)
+{
+        struct http_request *request = calloc(1, sizeof(*request));
+
+        if (request == NULL)
+                return NULL;
+        request->evreq = evreq;
+        request->connections = connections;
+        request->closing = closing;
+        connections_next_id(connections, request->id);
+        evhttp_request_set_on_complete_cb(evreq, on_sent, connections);
+        return request;
+}
+
+const char *
+http_request_method(const struct http_request *request)
+{
+        switch (evhttp_request_get_command(request->evreq)) {
+        case EVHTTP_REQ_GET:
+                return "GET";
+        case EVHTTP_REQ_POST:
+                return "POST";
+        case EVHTTP_REQ_HEAD:
+                return "HEAD";
+        case EVHTTP_REQ_PUT:
+                return "PUT";
+        case EVHTTP_REQ_DELETE:
+                return "DELETE";
+        case EVHTTP_REQ_OPTIONS:
+                return "OPTIONS";
+        case EVHTTP_REQ_TRACE:
+                return "TRACE";
+        case EVHTTP_REQ_CONNECT:
+                return "CONNECT";
+        case EVHTTP_REQ_PATCH:
+                return "PATCH";
+        }
+        return "UNKNOWN";
+}
+
+const char *
+http_request_path(const struct http_request *request, size_t *len)
+{
+        const char *target = evhttp_request_get_uri(request->evreq);
+
+        return head_target_path(target, strlen(target), len);
+}
+
+void
+http_request_headers(const struct http_request *request,
+                     void (*visit)(const struct http_header *header, void *arg), void *arg)
+{
+        const struct evkeyvalq *headers = evhttp_request_get_input_headers(request->evreq);
+        const struct evkeyval *field;
+
+        TAILQ_FOREACH(field, headers, next)
+        {
+                const struct http_header header = {field->key, field->value};
+
+                visit(&header, arg);
+        }
+}
+
+const void *
+http_request_body(struct http_request *request, size_t *len)
+{
+        struct evbuffer *buffer = evhttp_request_get_input_buffer(request->evreq);
+
+        *len = evbuffer_get_length(buffer);
+        return *len == 0 ? (const void *)"" : evbuffer_pullup(buffer, -1);
+}
+
+const char *
+http_request_id(const struct http_request *request)
+{
+        return request->id;
+}
+
+static void
+add_headers(const struct http_request *request, const struct http_header *headers, size_t n_headers)
+{
+        struct evkeyvalq *out = evhttp_request_get_output_headers(request->evreq);
+        const char *type = "application/json";
+
+        for (size_t i = 0; i < n_headers; i++) {
+                if (strcasecmp(headers[i].name, "Content-Type") == 0)
+                        type = headers[i].value;
+                else
+                        (void)evhttp_add_header(out, headers[i].name, headers[i].value);
+        }
+        (void)evhttp_add_header(out, "Content-Type", type);
+        (void)evhttp_add_header(out, "x-request-id", request->id);
+        if (*request->closing)
+                (void)evhttp_add_header(out, "Connection", "close");
+}
+
+void
+http_reply(struct http_request *request, int status, const struct http_header *headers, size_t n_headers,
+           const char *body, size_t len)
+{
+        struct evbuffer *buffer = evbuffer_new();
+
+        add_headers(request, headers, n_headers);
+        if (buffer == NULL || evbuffer_add(buffer, body, len) != 0)
+                evhttp_send_error(request->evreq, HTTP_INTERNAL, NULL);
+        else
+                evhttp_send_reply(request->evreq, status, phrase_for(status), buffer);
+        if (buffer != NULL)
+                evbuffer_free(buffer);
+        free(request);
+}

@@ -1,0 +1,166 @@
+#include "http/server.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <event2/http.h>
+#include <event2/listener.h>
+
+#include "http/connection.h"
+#include "http/incoming.h"
+
+#define MAX_LISTENERS 64
+#define ALL_METHODS \
+        (EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | \
+         EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE | EVHTTP_REQ_PATCH)
+
+/* Accepting fails when descriptors run out; trying again at once would only spin. */
+#define ACCEPT_PAUSE_US 100000
+
+struct http_server {
+        struct event_base *base;
+        struct evhttp *evhttp;
+        struct connections *connections;
+        struct http_callbacks callbacks;
+        void *arg;
+        struct evconnlistener *listeners[MAX_LISTENERS];
+        size_t n_listeners;
+        struct event *resume;
+        int stopping;
+};
+
+static struct bufferevent *
+open_connection(struct event_base *base, void *arg)
+{
+        struct http_server *server = arg;
+
+        (void)base;
+        return connections_open(server->connections);
+}
+
+static void
+on_evhttp_request(struct evhttp_request *evreq, void *arg)
+{
+        struct http_server *server = arg;
+        struct http_request *request = incoming_new(evreq, server->connections, &server->stopping);
+
+        if (request == NULL)
+                evhttp_send_error(evreq, HTTP_SERVUNAVAIL, NULL);
+        else
+                server->callbacks.on_request(request, server->arg);
+}
+
+static void
+enable_listeners(struct http_server *server, int on)
+{
+        for (size_t i = 0; i < server->n_listeners; i++) {
+                if (on)
+                        (void)evconnlistener_enable(server->listeners[i]);
+                else
+                        (void)evconnlistener_disable(server->listeners[i]);
+        }
+}
+
+static void
+on_accept_error(struct evconnlistener *listener, void *arg)
+{
+        const struct timeval pause = {0, ACCEPT_PAUSE_US};
+        struct http_server *server = arg;
+
+        (void)listener;
+        enable_listeners(server, 0);
+        (void)evtimer_add(server->resume, &pause);
+}
+
+static void
+on_resume(evutil_socket_t fd, short what, void *arg)
+{
+        struct http_server *server = arg;
+
+        (void)fd;
+        (void)what;
+        if (!server->stopping)
+                enable_listeners(server, 1);
+}
+
+/* evhttp's own limits stand behind those of framing.c, which answer better. */
+static void
+configure(struct http_server *server, const struct http_limits *limits)
+{
+        uint64_t longest_ms = limits->idle_timeout_ms;
+
+        if (limits->request_timeout_ms > longest_ms)
+                longest_ms = limits->request_timeout_ms;
+        evhttp_set_bevcb(server->evhttp, open_connection, server);
+        evhttp_set_gencb(server->evhttp, on_evhttp_request, server);
+        evhttp_set_allowed_methods(server->evhttp, ALL_METHODS);
+        evhttp_set_default_content_type(server->evhttp, NULL);
+        evhttp_set_max_headers_size(server->evhttp, (ev_ssize_t)limits->max_header_bytes);
+        evhttp_set_max_body_size(server->evhttp, (ev_ssize_t)limits->max_body);
+        evhttp_set_timeout(server->evhttp, (int)(longest_ms / 1000) + 10);
+}
+
+struct http_server *
+http_server_new(struct event_base *base, const struct http_limits *limits,
+                const struct http_callbacks *callbacks, void *arg)
+{
+        struct http_server *server = calloc(1, sizeof(*server));
+
+        if (server == NULL)
+                return NULL;
+        server->base = base;
+        server->callbacks = *callbacks;
+        server->arg = arg;
+        server->evhttp = evhttp_new(base);
+        server->resume = evtimer_new(base, on_resume, server);
+        server->connections = connections_new(base, limits, &server->callbacks, arg);
+        if (server->evhttp == NULL || server->resume == NULL || server->connections == NULL) {
+                http_server_free(server);
+                return NULL;
+        }
+        configure(server, limits);
+        return server;
+}
+
+int
+http_server_listen(struct http_server *server, int fd)
+{
+        struct evconnlistener *listener;
+        int own = dup(fd);
+
+        if (own < 0)
+                return -1;
+        listener = evconnlistener_new(server->base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
+                                      0, own);
+        if (listener == NULL) {
+                (void)close(own);
+                return -1;
+        }
+        if (server->n_listeners == MAX_LISTENERS || evhttp_bind_listener(server->evhttp, listener) == NULL) {
+                evconnlistener_free(listener);
+                return -1;
+        }
+        evconnlistener_set_error_cb(listener, on_accept_error);
+        server->listeners[server->n_listeners++] = listener;
+        return 0;
+}
+
+void
+http_server_stop_listening(struct http_server *server)
+{
+        server->stopping = 1;
+        enable_listeners(server, 0);
+}
+
+void
+http_server_free(struct http_server *server)
+{
+        if (server == NULL)
+                return;
+        if (server->evhttp != NULL)
+                evhttp_free(server->evhttp); /* its listeners and connections with it */
+        if (server->resume != NULL)
+                event_free(server->resume);
+        connections_free(server->connections);
+        free(server);
+}
