@@ -51,7 +51,7 @@ struct config {
 
         struct config_listen *listen;
         size_t n_listen; /* at least 1 for a receiver */
-        size_t threads;
+        uint64_t threads;
         uint64_t max_body;
         uint64_t max_in_flight;
         uint64_t max_connections;
@@ -78,6 +78,9 @@ struct config {
         size_t n_kafka;
 
         struct config_listen *admin; /* NULL: no admin endpoint */
+
+        char *service_base_url;     /* NULL: not configured */
+        char *service_api_key_file; /* likewise */
 };
 
 /**

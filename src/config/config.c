@@ -1,0 +1,81 @@
+#include "config/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/load.h"
+#include "config/secrets.h"
+
+struct config *
+config_load(const char *file)
+{
+        struct ini ini;
+        struct config *config = load_file(file, &ini);
+
+        ini_clear(&ini);
+        return config;
+}
+
+static void
+free_source(struct config_source *source)
+{
+        free(source->name);
+        free(source->path);
+        free(source->header_prefix);
+        for (size_t i = 0; i < source->n_keys; i++)
+                signature_key_free(source->keys[i]);
+        free(source->keys);
+        for (size_t i = 0; i < source->n_webhook_ids; i++)
+                free(source->webhook_ids[i]);
+        free(source->webhook_ids);
+        pointer_clear(&source->rules.kind);
+        pointer_clear(&source->rules.key);
+        pointer_clear(&source->rules.subject);
+}
+
+static void
+free_lists(struct config *config)
+{
+        for (size_t i = 0; i < config->n_listen; i++)
+                free(config->listen[i].text);
+        free(config->listen);
+        for (size_t i = 0; i < config->n_sources; i++)
+                free_source(&config->sources[i]);
+        free(config->sources);
+        for (size_t i = 0; i < config->n_kafka; i++) {
+                free(config->kafka[i].name);
+                secrets_free(config->kafka[i].value, strlen(config->kafka[i].value));
+        }
+        free(config->kafka);
+}
+
+void
+config_free(struct config *config)
+{
+        if (config == NULL)
+                return;
+        free_lists(config);
+        topic_table_free(config->topics);
+        if (config->admin != NULL)
+                free(config->admin->text);
+        free(config->admin);
+        free(config->file);
+        free(config->instance);
+        free(config->topics_prefix);
+        free(config->deliveries_topic);
+        free(config->quarantine_topic);
+        free(config->group);
+        free(config->service_base_url);
+        free(config->service_api_key_file);
+        free(config);
+}
+
+const struct config_source *
+config_find_source(const struct config *config, const char *name, size_t len)
+{
+        for (size_t i = 0; i < config->n_sources; i++) {
+                if (strlen(config->sources[i].name) == len && memcmp(config->sources[i].name, name, len) == 0)
+                        return &config->sources[i];
+        }
+        return NULL;
+}

@@ -1,0 +1,219 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <yajl/yajl_gen.h>
+
+#include "config/config.h"
+#include "config/kafka.h"
+#include "config/load.h"
+#include "config/options.h"
+
+static const char masked[] = "(secret)";
+
+/* One value with where it comes from; section has the argument of [source NAME] in it. */
+struct shown {
+        const char *section;
+        const char *argument;
+        const char *name;
+        const char *value;
+        size_t line; /* 0: a default */
+};
+
+struct dump {
+        const struct config *config;
+        const struct ini *ini;
+        void (*show)(const struct shown *shown, void *arg);
+        void *arg;
+};
+
+/* What an option without a fixed default comes to; NULL when it is simply not set. */
+static const char *
+computed(const struct dump *dump, const struct option_row *option, const struct config_source *source)
+{
+        if (strcmp(option->name, "instance") == 0)
+                return dump->config->instance;
+        if (strcmp(option->name, "header_prefix") == 0)
+                return source->header_prefix;
+        return option->fallback;
+}
+
+static void
+dump_option(const struct dump *dump, const struct option_row *option, const struct config_source *source)
+{
+        const char *argument = source == NULL ? "" : source->name;
+        const char *value = computed(dump, option, source);
+        int given = 0;
+
+        for (size_t i = 0; i < dump->ini->n; i++) {
+                const struct ini_entry *entry = &dump->ini->entries[i];
+
+                if (entry->name == NULL || strcmp(entry->section, option->section) != 0 ||
+                    strcmp(entry->argument, argument) != 0 || strcmp(entry->name, option->name) != 0)
+                        continue;
+                dump->show(&(struct shown){option->section, argument, option->name,
+                                           option->type == OPTION_SECRET ? masked : entry->value,
+                                           entry->line},
+                           dump->arg);
+                given = 1;
+        }
+        if (!given && value != NULL)
+                dump->show(&(struct shown){option->section, argument, option->name, value, 0}, dump->arg);
+}
+
+static void
+dump_section(const struct dump *dump, const char *section, const struct config_source *source)
+{
+        for (size_t i = 0; i < options_count(); i++) {
+                const struct option_row *option = options_at(i);
+
+                if (strcmp(option->section, section) == 0)
+                        dump_option(dump, option, source);
+        }
+}
+
+static size_t
+line_of(const struct ini *ini, const char *section, const char *name)
+{
+        for (size_t i = 0; i < ini->n; i++) {
+                const struct ini_entry *entry = &ini->entries[i];
+
+                if (entry->name != NULL && strcmp(entry->section, section) == 0 &&
+                    strcmp(entry->name, name) == 0)
+                        return entry->line;
+        }
+        return 0;
+}
+
+static void
+dump_events(const struct dump *dump)
+{
+        for (size_t i = 0; i < topic_table_size(dump->config->topics); i++) {
+                const struct topic_rule *rule = topic_table_rule(dump->config->topics, i);
+
+                dump->show(&(struct shown){"events", "", rule->pattern, rule->topic,
+                                           line_of(dump->ini, "events", rule->pattern)},
+                           dump->arg);
+        }
+}
+
+static void
+dump_kafka(const struct dump *dump)
+{
+        for (size_t i = 0; i < dump->ini->n; i++) {
+                const struct ini_entry *entry = &dump->ini->entries[i];
+
+                if (entry->name != NULL && strcmp(entry->section, "kafka") == 0)
+                        dump->show(&(struct shown){"kafka", "", entry->name,
+                                                   kafka_is_secret(entry->name) ? masked : entry->value,
+                                                   entry->line},
+                                   dump->arg);
+        }
+}
+
+static void
+dump_all(const struct dump *dump)
+{
+        dump_section(dump, "gatepost", NULL);
+        dump_section(dump, "receiver", NULL);
+        dump_section(dump, "router", NULL);
+        for (size_t i = 0; i < dump->config->n_sources; i++)
+                dump_section(dump, "source", &dump->config->sources[i]);
+        dump_section(dump, "topics", NULL);
+        dump_events(dump);
+        dump_kafka(dump);
+        dump_section(dump, "admin", NULL);
+        dump_section(dump, "service", NULL);
+}
+
+struct text_out {
+        FILE *out;
+        const char *file;
+        char header[128]; /* of the section that was begun last */
+};
+
+static void
+show_text(const struct shown *shown, void *arg)
+{
+        struct text_out *text = arg;
+        char header[sizeof(text->header)], left[256];
+
+        (void)snprintf(header, sizeof(header), "[%s%s%s]", shown->section,
+                       *shown->argument == '\0' ? "" : " ", shown->argument);
+        if (strcmp(header, text->header) != 0) {
+                fprintf(text->out, "%s%s\n", *text->header == '\0' ? "" : "\n", header);
+                memcpy(text->header, header, sizeof(header));
+        }
+        (void)snprintf(left, sizeof(left), "%s = %s", shown->name, shown->value);
+        if (shown->line > 0)
+                fprintf(text->out, "%-56s ; line %zu\n", left, shown->line);
+        else
+                fprintf(text->out, "%-56s ; default\n", left);
+}
+
+static void
+put(yajl_gen json, const char *text)
+{
+        (void)yajl_gen_string(json, (const unsigned char *)text, strlen(text));
+}
+
+static void
+show_json(const struct shown *shown, void *arg)
+{
+        yajl_gen json = arg;
+
+        (void)yajl_gen_map_open(json);
+        put(json, "section");
+        put(json, shown->section);
+        if (*shown->argument != '\0') {
+                put(json, "source");
+                put(json, shown->argument);
+        }
+        put(json, "name");
+        put(json, shown->name);
+        put(json, "value");
+        put(json, shown->value);
+        put(json, "line");
+        if (shown->line > 0)
+                (void)yajl_gen_integer(json, (long long)shown->line);
+        else
+                (void)yajl_gen_null(json);
+        (void)yajl_gen_map_close(json);
+}
+
+static void
+print_json(struct dump *dump, FILE *out)
+{
+        yajl_gen json = yajl_gen_alloc(NULL);
+        const unsigned char *text;
+        size_t len;
+
+        if (json == NULL)
+                return;
+        (void)yajl_gen_config(json, yajl_gen_beautify, 1);
+        dump->show = show_json;
+        dump->arg = json;
+        (void)yajl_gen_array_open(json);
+        dump_all(dump);
+        (void)yajl_gen_array_close(json);
+        if (yajl_gen_get_buf(json, &text, &len) == yajl_gen_status_ok)
+                (void)fwrite(text, 1, len, out);
+        yajl_gen_free(json);
+}
+
+int
+config_print(const char *file, int json, FILE *out)
+{
+        struct ini ini;
+        struct config *config = load_file(file, &ini);
+        struct text_out text = {.out = out, .file = file};
+        struct dump dump = {config, &ini, show_text, &text};
+
+        if (config != NULL && json)
+                print_json(&dump, out);
+        else if (config != NULL)
+                dump_all(&dump);
+        config_free(config);
+        ini_clear(&ini);
+        return config == NULL ? -1 : 0;
+}

@@ -1,0 +1,138 @@
+#include "config/finish.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+/* The line of a section's header, or of an option in it; 0 when it is not there. */
+static size_t
+line_of(const struct ini *ini, const char *section, const char *argument, const char *name)
+{
+        for (size_t i = 0; i < ini->n; i++) {
+                const struct ini_entry *entry = &ini->entries[i];
+
+                if (strcmp(entry->section, section) != 0 || strcmp(entry->argument, argument) != 0)
+                        continue;
+                if (name == NULL ? entry->name == NULL
+                                 : entry->name != NULL && strcmp(entry->name, name) == 0)
+                        return entry->line;
+        }
+        return 0;
+}
+
+static void
+finish_instance(struct config *config, struct problems *problems)
+{
+        char host[256] = "";
+
+        if (config->instance != NULL)
+                return;
+        (void)gethostname(host, sizeof(host) - 1);
+        for (char *c = host; *c != '\0'; c++) {
+                if (strchr("/\\ \t,=", *c) != NULL)
+                        *c = '-';
+        }
+        if (host[0] == '\0')
+                problems_add(problems, 0, "this machine has no host name: give an `instance` in [gatepost]");
+        config->instance = mem_strdup(host);
+}
+
+static void
+check_source(struct config *config, struct config_source *source, const struct ini *ini,
+             struct problems *problems)
+{
+        size_t line = line_of(ini, "source", source->name, NULL);
+
+        source->rules.source = source->name;
+        if (source->header_prefix == NULL) {
+                source->header_prefix = mem_printf("x-%s", source->name);
+                for (char *c = source->header_prefix; *c != '\0'; c++) {
+                        if (*c >= 'A' && *c <= 'Z')
+                                *c = (char)(*c - 'A' + 'a');
+                }
+        }
+        if (source->path == NULL && line_of(ini, "source", source->name, "path") == 0)
+                problems_add(problems, line, "[source %s] needs a path", source->name);
+        if (source->n_keys == 0 && line_of(ini, "source", source->name, "secret_file") == 0 &&
+            line_of(ini, "source", source->name, "secret") == 0)
+                problems_add(problems, line,
+                             "[source %s] needs a secret_file; make one: gatepost secret new FILE",
+                             source->name);
+        for (const struct config_source *other = config->sources; other < source && source->path != NULL;
+             other++) {
+                if (other->path != NULL && strcmp(other->path, source->path) == 0)
+                        problems_add(problems, line_of(ini, "source", source->name, "path"),
+                                     "[source %s] has this path already", other->name);
+        }
+}
+
+static void
+finish_topics(struct config *config, const struct ini *ini, struct problems *problems)
+{
+        if (config->topics_prefix == NULL)
+                return; /* a bad one was reported */
+        config->deliveries_topic = mem_printf("%s.deliveries", config->topics_prefix);
+        config->quarantine_topic = mem_printf("%s.quarantine", config->topics_prefix);
+        config->group = mem_printf("%s.router", config->topics_prefix);
+        if (line_of(ini, "events", "", NULL) == 0)
+                topic_table_add_defaults(config->topics, config->topics_prefix);
+        else if (topic_table_size(config->topics) == 0 && problems->n == 0)
+                problems_add(problems, line_of(ini, "events", "", NULL),
+                             "[events] is empty: every delivery would go to quarantine; leave it out for the "
+                             "defaults");
+        for (size_t i = 0; i < topic_table_size(config->topics); i++) {
+                const struct topic_rule *rule = topic_table_rule(config->topics, i);
+
+                if (strcmp(rule->topic, config->deliveries_topic) == 0 ||
+                    strcmp(rule->topic, config->quarantine_topic) == 0)
+                        problems_add(problems, line_of(ini, "events", "", rule->pattern),
+                                     "%s cannot take events: it is Gatepost's own", rule->topic);
+        }
+}
+
+static void
+check_receiver(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        if (config->n_listen == 0 && line_of(ini, "receiver", "", "listen") == 0)
+                problems_add(problems, line_of(ini, "receiver", "", NULL),
+                             "a receiver needs a `listen` in [receiver], such as listen = 127.0.0.1:8080");
+        if (config->request_timeout_ms != 0 && config->header_timeout_ms > config->request_timeout_ms)
+                problems_add(problems, line_of(ini, "receiver", "", "header_timeout"),
+                             "header_timeout is longer than request_timeout");
+        if (config->max_in_flight != 0 && config->max_body > config->max_in_flight)
+                problems_add(
+                    problems, line_of(ini, "receiver", "", "max_in_flight"),
+                    "max_in_flight is smaller than max_body: a delivery of that size would never be let in");
+}
+
+static int
+has_property(const struct config *config, const char *name)
+{
+        for (size_t i = 0; i < config->n_kafka; i++) {
+                if (strcmp(config->kafka[i].name, name) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
+void
+finish_config(struct config *config, const struct ini *ini, struct problems *problems)
+{
+        finish_instance(config, problems);
+        if (config->n_sources == 0)
+                problems_add(problems, 0,
+                             "there is no source; add one: [source invoicing] with a path and a secret_file");
+        for (size_t i = 0; i < config->n_sources; i++)
+                check_source(config, &config->sources[i], ini, problems);
+        finish_topics(config, ini, problems);
+        if (config->roles & CONFIG_RECEIVER)
+                check_receiver(config, ini, problems);
+        if (!config->embedded && !has_property(config, "bootstrap.servers") &&
+            line_of(ini, "kafka", "", "bootstrap.servers") == 0 &&
+            line_of(ini, "kafka", "", "metadata.broker.list") == 0)
+                problems_add(
+                    problems, line_of(ini, "kafka", "", NULL),
+                    "[kafka] needs bootstrap.servers: the brokers, or `embedded` for trying things out");
+}

@@ -1,0 +1,197 @@
+#include "config/ini.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/crypto.h>
+
+#include "base/mem.h"
+
+/* The state of reading: where one is, and in which section. */
+struct reader {
+        struct ini *ini;
+        struct problems *problems;
+        size_t line;
+        char *section; /* NULL before the first header */
+        char *argument;
+        int skipping; /* the header was bad: its options are not reported as well */
+};
+
+static int
+is_space(char c)
+{
+        return c == ' ' || c == '\t';
+}
+
+static struct ini_entry *
+add_entry(struct reader *reader)
+{
+        struct ini *ini = reader->ini;
+        struct ini_entry *entry;
+
+        ini->entries = mem_resize(ini->entries, ini->n + 1, sizeof(struct ini_entry));
+        entry = &ini->entries[ini->n++];
+        *entry = (struct ini_entry){.line = reader->line,
+                                    .section = mem_strdup(reader->section),
+                                    .argument = mem_strdup(reader->argument)};
+        return entry;
+}
+
+/* Cut an inline comment, and the space or quotes around what is left. Returns its beginning. */
+static char *
+trim(char *text)
+{
+        char *end;
+
+        while (is_space(*text))
+                text++;
+        for (end = *text == '"' ? strchr(text + 1, '"') : NULL; end != NULL; end = strchr(end + 1, '"')) {
+                const char *rest = end + 1 + strspn(end + 1, " \t");
+
+                if (*rest == '\0' || (*rest == ';' && is_space(end[1]))) {
+                        *end = '\0';
+                        return text + 1;
+                }
+        }
+        for (end = text; *end != '\0' && !(*end == ';' && (end == text || is_space(end[-1]))); end++)
+                ;
+        *end = '\0';
+        while (end > text && is_space(end[-1]))
+                *--end = '\0';
+        return text;
+}
+
+static void
+set_section(struct reader *reader, const char *name, size_t len, const char *argument)
+{
+        free(reader->section);
+        free(reader->argument);
+        reader->section = mem_strndup(name, len);
+        reader->argument = mem_strdup(argument);
+        reader->skipping = 0;
+        (void)add_entry(reader);
+}
+
+static void
+read_header(struct reader *reader, char *text)
+{
+        char *end = strchr(text, ']');
+        size_t len;
+
+        reader->skipping = 1;
+        if (end == NULL) {
+                problems_add(reader->problems, reader->line, "the section's name has no ] at its end");
+                return;
+        }
+        if (*trim(end + 1) != '\0') {
+                problems_add(reader->problems, reader->line, "nothing may follow a section's ]");
+                return;
+        }
+        *end = '\0';
+        text = trim(text + 1);
+        len = strcspn(text, " \t");
+        if (len == 0) {
+                problems_add(reader->problems, reader->line, "a section needs a name");
+                return;
+        }
+        set_section(reader, text, len, text + len + strspn(text + len, " \t"));
+}
+
+static void
+read_option(struct reader *reader, char *text)
+{
+        char *equals = strchr(text, '='), *end;
+        struct ini_entry *entry;
+
+        if (equals == NULL || equals == text) {
+                problems_add(reader->problems, reader->line, "this is neither [section] nor option = value");
+                return;
+        }
+        if (reader->section == NULL && !reader->skipping) {
+                problems_add(reader->problems, reader->line, "an option before the first [section]");
+                return;
+        }
+        if (reader->skipping)
+                return;
+        for (end = equals; end > text && is_space(end[-1]); end--)
+                ;
+        *end = '\0';
+        entry = add_entry(reader);
+        entry->name = mem_strdup(text);
+        entry->value = mem_strdup(trim(equals + 1));
+}
+
+static void
+read_line(struct reader *reader, char *text)
+{
+        while (is_space(*text))
+                text++;
+        if (*text == '[')
+                read_header(reader, text);
+        else if (*text != '\0' && *text != '#' && *text != ';')
+                read_option(reader, text);
+}
+
+static void
+take_line(struct reader *reader, const char *text, size_t len)
+{
+        char line[INI_LINE_MAX + 1];
+
+        if (len > 0 && text[len - 1] == '\r')
+                len--;
+        if (reader->line == 1 && len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+                problems_add(reader->problems, 1,
+                             "the file begins with a byte order mark; save it as UTF-8 without one");
+                text += 3;
+                len -= 3;
+        }
+        if (memchr(text, '\0', len) != NULL) {
+                problems_add(reader->problems, reader->line, "a NUL byte; is this a text file?");
+                return;
+        }
+        if (len > INI_LINE_MAX) {
+                problems_add(reader->problems, reader->line, "the line is longer than %d bytes",
+                             INI_LINE_MAX);
+                return;
+        }
+        memcpy(line, text, len);
+        line[len] = '\0';
+        read_line(reader, line);
+        OPENSSL_cleanse(line, len);
+}
+
+void
+ini_parse(const char *text, size_t len, struct ini *ini, struct problems *problems)
+{
+        struct reader reader = {.ini = ini, .problems = problems};
+        const char *end = text + len;
+
+        memset(ini, 0, sizeof(*ini));
+        while (text < end) {
+                const char *eol = memchr(text, '\n', (size_t)(end - text));
+                const char *stop = eol == NULL ? end : eol;
+
+                reader.line++;
+                take_line(&reader, text, (size_t)(stop - text));
+                text = stop + 1;
+        }
+        free(reader.section);
+        free(reader.argument);
+}
+
+void
+ini_clear(struct ini *ini)
+{
+        for (size_t i = 0; i < ini->n; i++) {
+                struct ini_entry *entry = &ini->entries[i];
+
+                if (entry->value != NULL)
+                        OPENSSL_cleanse(entry->value, strlen(entry->value));
+                free(entry->section);
+                free(entry->argument);
+                free(entry->name);
+                free(entry->value);
+        }
+        free(ini->entries);
+        memset(ini, 0, sizeof(*ini));
+}

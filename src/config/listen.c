@@ -1,0 +1,96 @@
+#include "config/listen.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "base/mem.h"
+#include "base/number.h"
+
+static int
+parse_unix(const char *path, struct config_listen *listen, struct error *error)
+{
+        struct sockaddr_un *address = (struct sockaddr_un *)&listen->address;
+        size_t len = strlen(path);
+
+        if (path[0] != '/')
+                return error_set(error, "unix:%.64s: a socket's path begins with a slash", path);
+        if (len >= sizeof(address->sun_path))
+                return error_set(error, "a socket's path has at most %zu bytes",
+                                 sizeof(address->sun_path) - 1);
+        address->sun_family = AF_UNIX;
+        memcpy(address->sun_path, path, len + 1);
+        listen->address_len = sizeof(*address);
+        return 0;
+}
+
+static int
+parse_address(const char *host, in_port_t port, struct config_listen *listen)
+{
+        struct sockaddr_in *in = (struct sockaddr_in *)&listen->address;
+        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&listen->address;
+        size_t len = strlen(host);
+
+        if (host[0] == '[' && len > 2 && host[len - 1] == ']') {
+                char *inner = mem_strndup(host + 1, len - 2);
+                int ok = inet_pton(AF_INET6, inner, &in6->sin6_addr) == 1;
+
+                in6->sin6_family = AF_INET6;
+                in6->sin6_port = htons(port);
+                listen->address_len = sizeof(*in6);
+                free(inner);
+                return ok ? 0 : -1;
+        }
+        in->sin_family = AF_INET;
+        in->sin_port = htons(port);
+        listen->address_len = sizeof(*in);
+        if (strcmp(host, "*") == 0)
+                return 0; /* 0.0.0.0 */
+        return inet_pton(AF_INET, host, &in->sin_addr) == 1 ? 0 : -1;
+}
+
+int
+listen_parse(const char *text, struct config_listen *listen, struct error *error)
+{
+        const char *colon = strrchr(text, ':');
+        uint64_t port;
+        char *host;
+        int result;
+
+        memset(listen, 0, sizeof(*listen));
+        if (strncmp(text, "unix:", 5) == 0) {
+                result = parse_unix(text + 5, listen, error);
+        } else if (colon == NULL || number_parse(colon + 1, 0, 65535, &port, error) != 0) {
+                result =
+                    error_set(error, "'%.100s' has no port; write ADDRESS:PORT, [IPv6]:PORT or unix:PATH",
+                              text);
+        } else {
+                host = mem_strndup(text, (size_t)(colon - text));
+                result = parse_address(host, (in_port_t)port, listen);
+                free(host);
+                if (result != 0)
+                        (void)error_set(
+                            error,
+                            "'%.100s' has no numeric address; write 127.0.0.1:8080, [::1]:8080, *:8080 or "
+                            "unix:PATH",
+                            text);
+        }
+        if (result == 0)
+                listen->text = mem_strdup(text);
+        return result;
+}
+
+int
+listen_is_private(const struct config_listen *listen)
+{
+        const struct sockaddr_in *in = (const struct sockaddr_in *)&listen->address;
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&listen->address;
+
+        if (listen->address.ss_family == AF_UNIX)
+                return 1;
+        if (listen->address.ss_family == AF_INET)
+                return ntohl(in->sin_addr.s_addr) >> 24 == 127;
+        return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+}

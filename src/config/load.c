@@ -1,0 +1,213 @@
+#include "config/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "config/finish.h"
+#include "config/kafka.h"
+#include "config/options.h"
+#include "config/problems.h"
+#include "config/read.h"
+#include "config/values.h"
+
+/* A load under way. */
+struct load {
+        struct config *config;
+        const struct ini *ini;
+        struct problems *problems;
+};
+
+static void
+check_header(struct load *load, const struct ini_entry *header)
+{
+        const char *closest;
+
+        if (!options_is_section(header->section)) {
+                closest = options_suggest_section(header->section);
+                problems_add(load->problems, header->line, "there is no section [%.64s]%s%s%s",
+                             header->section, closest == NULL ? "" : "; did you mean [",
+                             closest == NULL ? "" : closest, closest == NULL ? "" : "]?");
+                return;
+        }
+        if (strcmp(header->section, "source") != 0 && *header->argument != '\0')
+                problems_add(load->problems, header->line, "[%s] takes no name after it", header->section);
+        if (strcmp(header->section, "source") != 0)
+                return;
+        if (*header->argument == '\0')
+                problems_add(load->problems, header->line, "a source needs a name: [source invoicing]");
+        else if (strlen(header->argument) > 64 ||
+                 strspn(header->argument,
+                        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") !=
+                     strlen(header->argument))
+                problems_add(
+                    load->problems, header->line,
+                    "'%.64s' is not a source's name: 1 to 64 letters, digits, hyphens and underscores",
+                    header->argument);
+}
+
+static struct config_source *
+find_source(const struct config *config, const char *name)
+{
+        for (size_t i = 0; i < config->n_sources; i++) {
+                if (strcmp(config->sources[i].name, name) == 0)
+                        return &config->sources[i];
+        }
+        return NULL;
+}
+
+static void
+add_source(struct load *load, const struct ini_entry *header)
+{
+        struct config *config = load->config;
+        struct config_source *source;
+
+        if (find_source(config, header->argument) != NULL) {
+                problems_add(load->problems, header->line, "[source %.64s] is there twice", header->argument);
+                return;
+        }
+        config->sources = mem_resize(config->sources, config->n_sources + 1, sizeof(*source));
+        source = &config->sources[config->n_sources++];
+        memset(source, 0, sizeof(*source));
+        source->name = mem_strdup(header->argument);
+}
+
+/* The entry of the same option before this one, or NULL. */
+static const struct ini_entry *
+find_before(const struct ini *ini, const struct ini_entry *entry)
+{
+        for (const struct ini_entry *e = ini->entries; e < entry; e++) {
+                if (e->name != NULL && strcmp(e->name, entry->name) == 0 &&
+                    strcmp(e->section, entry->section) == 0 && strcmp(e->argument, entry->argument) == 0)
+                        return e;
+        }
+        return NULL;
+}
+
+static void
+set_option(struct load *load, const struct ini_entry *entry)
+{
+        const struct option_row *option = options_find(entry->section, entry->name);
+        const struct ini_entry *before;
+        const char *closest;
+        struct error error;
+
+        if (option == NULL) {
+                closest = options_suggest(entry->section, entry->name);
+                problems_add(load->problems, entry->line, "[%s] has no option '%.64s'%s%s%s", entry->section,
+                             entry->name, closest == NULL ? "" : "; did you mean ",
+                             closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+                return;
+        }
+        before = option->repeatable ? NULL : find_before(load->ini, entry);
+        if (before != NULL)
+                problems_add(load->problems, entry->line, "%s was given on line %zu already", entry->name,
+                             before->line);
+        else if (values_set(option, entry->value, load->config,
+                            strcmp(entry->section, "source") == 0 ? find_source(load->config, entry->argument)
+                                                                  : NULL,
+                            &error) != 0)
+                problems_add(load->problems, entry->line, "%s%s%s",
+                             option->type == OPTION_REFUSED ? entry->name : "",
+                             option->type == OPTION_REFUSED ? ": " : "", error.text);
+}
+
+static void
+set_free_form(struct load *load, const struct ini_entry *entry)
+{
+        const struct ini_entry *before = find_before(load->ini, entry);
+        struct error error;
+        int result;
+
+        if (before != NULL) {
+                problems_add(load->problems, entry->line, "%.64s was given on line %zu already", entry->name,
+                             before->line);
+                return;
+        }
+        if (strcmp(entry->section, "kafka") == 0)
+                result = kafka_set(load->config, entry->name, entry->value, &error);
+        else
+                result = topic_table_add(load->config->topics, entry->name, entry->value, &error);
+        if (result != 0)
+                problems_add(load->problems, entry->line, "%s", error.text);
+}
+
+static void
+take_entries(struct load *load)
+{
+        for (size_t i = 0; i < load->ini->n; i++) {
+                const struct ini_entry *entry = &load->ini->entries[i];
+
+                if (entry->name == NULL) {
+                        check_header(load, entry);
+                        if (strcmp(entry->section, "source") == 0)
+                                add_source(load, entry);
+                } else if (options_is_free_form(entry->section)) {
+                        set_free_form(load, entry);
+                } else if (options_is_section(entry->section)) {
+                        set_option(load, entry);
+                }
+        }
+}
+
+static int
+is_given(const struct ini *ini, const struct option_row *option, const char *argument)
+{
+        for (size_t i = 0; i < ini->n; i++) {
+                const struct ini_entry *entry = &ini->entries[i];
+
+                if (entry->name != NULL && strcmp(entry->name, option->name) == 0 &&
+                    strcmp(entry->section, option->section) == 0 && strcmp(entry->argument, argument) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
+/* Fill in what is not given. A default of the table that is wrong is a programming error, which the tests find. */
+static void
+take_defaults(struct load *load)
+{
+        struct config *config = load->config;
+        struct error error;
+
+        for (size_t i = 0; i < options_count(); i++) {
+                const struct option_row *option = options_at(i);
+                int in_source = strcmp(option->section, "source") == 0;
+
+                if (option->fallback == NULL)
+                        continue;
+                for (size_t s = 0; s < (in_source ? config->n_sources : 1); s++) {
+                        struct config_source *source = in_source ? &config->sources[s] : NULL;
+
+                        if (is_given(load->ini, option, in_source ? source->name : ""))
+                                continue;
+                        if (values_set(option, option->fallback, config, source, &error) != 0)
+                                problems_add(load->problems, 0, "default of %s: %s", option->name,
+                                             error.text);
+                }
+        }
+}
+
+struct config *
+load_file(const char *file, struct ini *ini)
+{
+        struct config *config = mem_alloc(sizeof(*config));
+        struct problems problems = {.file = file};
+        struct load load = {config, ini, &problems};
+
+        memset(ini, 0, sizeof(*ini));
+        config->file = mem_strdup(file);
+        config->topics = topic_table_new();
+        if (read_file(file, ini, &problems) == 0) {
+                take_entries(&load);
+                take_defaults(&load);
+                finish_config(config, ini, &problems);
+        }
+        if (problems_print(&problems) > 0) {
+                config_free(config);
+                config = NULL;
+        }
+        problems_clear(&problems);
+        return config;
+}

@@ -1,0 +1,28 @@
+#ifndef CONFIG_PROBLEMS_H
+#define CONFIG_PROBLEMS_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+struct problem {
+        size_t line; /* 0: of the file as a whole */
+        char *text;
+};
+
+/* What is wrong with a file, collected so that all of it is told at once. */
+struct problems {
+        const char *file;
+        struct problem *items;
+        size_t n;
+};
+
+/* Take note of something wrong on a line. The text says how to mend it, and never has a secret in it. */
+void problems_add(struct problems *problems, size_t line, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* Write them to stderr in the order of their lines, `file:line: text`. Returns how many there are. */
+size_t problems_print(struct problems *problems);
+
+void problems_clear(struct problems *problems);
+
+#endif

@@ -1,0 +1,51 @@
+#include "config/read.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <openssl/crypto.h>
+
+#include "base/mem.h"
+#include "config/secrets.h"
+
+#define FILE_MAX (1 << 20)
+
+static int
+fail(struct problems *problems, const char *reason)
+{
+        problems_add(problems, 0, "%s", reason);
+        return -1;
+}
+
+int
+read_file(const char *file, struct ini *ini, struct problems *problems)
+{
+        FILE *in = fopen(file, "re");
+        struct stat st;
+        char *text;
+        size_t len;
+        int failed;
+
+        if (in == NULL)
+                return fail(problems, strerror(errno));
+        if (fstat(fileno(in), &st) == 0 && S_ISDIR(st.st_mode)) {
+                (void)fclose(in);
+                return fail(problems, "is a directory");
+        }
+        text = mem_alloc(FILE_MAX + 1);
+        len = fread(text, 1, FILE_MAX + 1, in);
+        failed = ferror(in);
+        (void)fclose(in);
+        if (!failed && len <= FILE_MAX)
+                ini_parse(text, len, ini, problems);
+        secrets_free(text, len);
+        if (failed)
+                return fail(problems, "cannot be read");
+        if (len > FILE_MAX)
+                return fail(problems, "is larger than 1MiB");
+        if (ini->n == 0 && problems->n == 0)
+                return fail(problems, "is empty; start from the sample gatepost.conf");
+        return 0;
+}

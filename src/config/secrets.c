@@ -1,0 +1,121 @@
+#include "config/secrets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <openssl/crypto.h>
+
+#include "base/mem.h"
+
+static int
+check(int fd, const char *path, struct error *error)
+{
+        struct stat st;
+
+        if (fstat(fd, &st) != 0)
+                return error_set(error, "%s: %s", path, strerror(errno));
+        if (!S_ISREG(st.st_mode))
+                return error_set(error, "%s is not a regular file", path);
+        if (st.st_mode & (S_IROTH | S_IWOTH))
+                return error_set(error,
+                                 "%s holds a secret and others can %s it (mode %04o); mend it: chmod o= %s",
+                                 path, st.st_mode & S_IROTH ? "read" : "write",
+                                 (unsigned)(st.st_mode & 07777), path);
+        return 0;
+}
+
+/* Not blocking on a FIFO, and looking at the mode of what was opened, not of what stands there later. */
+static int
+open_checked(const char *path, struct error *error)
+{
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+        if (fd < 0)
+                return error_set(error, "%s cannot be opened: %s", path, strerror(errno));
+        if (check(fd, path, error) != 0) {
+                (void)close(fd);
+                return -1;
+        }
+        return fd;
+}
+
+int
+secrets_check_file(const char *path, struct error *error)
+{
+        int fd = open_checked(path, error);
+
+        if (fd < 0)
+                return -1;
+        (void)close(fd);
+        return 0;
+}
+
+/* Reads up to size bytes. Returns how many, or -1. */
+static ssize_t
+read_all(int fd, char *buffer, size_t size)
+{
+        size_t len = 0;
+
+        while (len < size) {
+                ssize_t n = read(fd, buffer + len, size - len);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -1;
+                if (n == 0)
+                        break;
+                len += (size_t)n;
+        }
+        return (ssize_t)len;
+}
+
+char *
+secrets_read(const char *path, size_t min_len, size_t *len, struct error *error)
+{
+        int fd = open_checked(path, error);
+        char *secret;
+        ssize_t n;
+
+        if (fd < 0)
+                return NULL;
+        secret = mem_alloc(SECRETS_MAX + 3);
+        n = read_all(fd, secret, SECRETS_MAX + 2);
+        (void)close(fd);
+        if (n > 0 && secret[n - 1] == '\n')
+                n--;
+        if (n > 0 && secret[n - 1] == '\r')
+                n--;
+        *len = n < 0 ? 0 : (size_t)n;
+        if (n < 0)
+                (void)error_set(error, "%s cannot be read: %s", path, strerror(errno));
+        else if (*len > SECRETS_MAX)
+                (void)error_set(error, "%s is longer than a secret can be (%d bytes)", path, SECRETS_MAX);
+        else if (*len == 0)
+                (void)error_set(error, "%s is empty", path);
+        else if (*len < min_len)
+                (void)error_set(
+                    error, "the secret in %s is shorter than %zu bytes; make one: gatepost secret new FILE",
+                    path, min_len);
+        else if (memchr(secret, '\0', *len) != NULL)
+                (void)error_set(error, "%s has a NUL byte; is it a text file?", path);
+        else {
+                secret[*len] = '\0';
+                return secret;
+        }
+        secrets_free(secret, SECRETS_MAX);
+        return NULL;
+}
+
+void
+secrets_free(char *secret, size_t len)
+{
+        if (secret == NULL)
+                return;
+        OPENSSL_cleanse(secret, len);
+        free(secret);
+}

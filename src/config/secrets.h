@@ -1,0 +1,25 @@
+#ifndef CONFIG_SECRETS_H
+#define CONFIG_SECRETS_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+#define SECRETS_MAX 65536
+
+/**
+ * secrets_read(path, min_len, len, error):
+ * The secret in a file, without the newline at its end. Refused when others can read or write the file, when it is no
+ * regular file, and when the secret is shorter than min_len or longer than SECRETS_MAX bytes. Returns a string of *len
+ * bytes, to be released with secrets_free(), or NULL with the reason.
+ */
+char *secrets_read(const char *path, size_t min_len, size_t *len, struct error *error) MUST_CHECK;
+
+/* Wipe and release. NULL is harmless. */
+void secrets_free(char *secret, size_t len);
+
+/* Whether others can do nothing with the file at path. Returns 0, or -1 with the reason and the remedy. */
+int secrets_check_file(const char *path, struct error *error) MUST_CHECK;
+
+#endif

@@ -1,0 +1,309 @@
+#include "config/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/suggest.h"
+#include "config/listen.h"
+#include "config/secrets.h"
+
+/* A value on its way into its field. */
+struct setting {
+        const struct option_row *option;
+        const char *value;
+        void *field;
+        struct config *config;
+        struct config_source *source;
+        struct error *error;
+};
+
+static const char name_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+static int
+set_text(struct setting *s)
+{
+        char **field = s->field;
+
+        free(*field);
+        *field = mem_strdup(s->value);
+        return 0;
+}
+
+static int
+set_name(struct setting *s)
+{
+        size_t len = strlen(s->value);
+
+        if (len < s->option->min || len > s->option->max || strspn(s->value, name_chars) != len)
+                return error_set(
+                    s->error, "'%.64s' is not a name: 1 to %d letters, digits, dots, hyphens and underscores",
+                    s->value, (int)s->option->max);
+        return set_text(s);
+}
+
+static int
+set_number(struct setting *s)
+{
+        return number_parse(s->value, s->option->min, s->option->max, s->field, s->error);
+}
+
+static int
+set_size(struct setting *s)
+{
+        return number_parse_size(s->value, s->option->min, s->option->max, s->field, s->error);
+}
+
+static int
+set_duration(struct setting *s)
+{
+        return number_parse_duration(s->value, s->option->min, s->option->max, s->field, s->error);
+}
+
+static int
+set_switch(struct setting *s)
+{
+        int on = strcmp(s->value, "on") == 0;
+
+        if (!on && strcmp(s->value, "off") != 0)
+                return error_set(s->error, "'%.64s' is neither on nor off", s->value);
+        *(int *)s->field = on;
+        return 0;
+}
+
+static int
+set_roles(struct setting *s)
+{
+        static const char *const names[] = {"receiver", "router"};
+        char *list = mem_strdup(s->value), *rest = list, *name;
+        unsigned roles = 0;
+        int result = 0;
+
+        while (result == 0 && (name = strsep(&rest, ",")) != NULL) {
+                const char *closest;
+
+                name += strspn(name, " \t");
+                name[strcspn(name, " \t")] = '\0';
+                closest = suggest_closest(name, names, ARRAY_LEN(names));
+                if (strcmp(name, names[0]) == 0)
+                        roles |= CONFIG_RECEIVER;
+                else if (strcmp(name, names[1]) == 0)
+                        roles |= CONFIG_ROUTER;
+                else
+                        result =
+                            error_set(s->error, "'%.64s' is not a role; there are receiver and router%s%s%s",
+                                      name, closest == NULL ? "" : "; did you mean ",
+                                      closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+        }
+        free(list);
+        *(unsigned *)s->field = roles;
+        return result;
+}
+
+static int
+set_listen(struct setting *s)
+{
+        struct config *config = s->config;
+        struct config_listen listen;
+
+        if (listen_parse(s->value, &listen, s->error) != 0)
+                return -1;
+        for (size_t i = 0; i < config->n_listen; i++) {
+                if (strcmp(config->listen[i].text, listen.text) == 0 &&
+                    strcmp(strrchr(listen.text, ':'), ":0") != 0) {
+                        free(listen.text);
+                        return error_set(s->error, "%.100s is there twice", s->value);
+                }
+        }
+        config->listen = mem_resize(config->listen, config->n_listen + 1, sizeof(listen));
+        config->listen[config->n_listen++] = listen;
+        return 0;
+}
+
+static int
+set_admin(struct setting *s)
+{
+        struct config_listen listen;
+
+        if (strcmp(s->value, "off") == 0)
+                return 0;
+        if (listen_parse(s->value, &listen, s->error) != 0)
+                return -1;
+        if (!listen_is_private(&listen)) {
+                free(listen.text);
+                return error_set(
+                    s->error,
+                    "%.100s can be reached by others; the admin endpoint takes a loopback address, such as "
+                    "127.0.0.1:9464, or unix:PATH",
+                    s->value);
+        }
+        s->config->admin = mem_alloc(sizeof(listen));
+        *s->config->admin = listen;
+        return 0;
+}
+
+static int
+set_path(struct setting *s)
+{
+        if (s->value[0] != '/')
+                return error_set(s->error, "'%.64s': a path begins with a slash, such as /webhooks/invoicing",
+                                 s->value);
+        for (const char *c = s->value; *c != '\0'; c++) {
+                if (*c <= 0x20 || *c >= 0x7f || *c == '?' || *c == '#')
+                        return error_set(s->error,
+                                         "'%.64s': a path has no spaces, ?, # or letters beyond ASCII",
+                                         s->value);
+        }
+        return set_text(s);
+}
+
+static int
+set_header(struct setting *s)
+{
+        size_t len = strlen(s->value);
+
+        if (len == 0 || len > 100 || strspn(s->value, "abcdefghijklmnopqrstuvwxyz0123456789-") != len ||
+            s->value[len - 1] == '-')
+                return error_set(s->error,
+                                 "'%.64s': a header prefix is lowercase letters, digits and hyphens, with "
+                                 "none at the end, "
+                                 "such as x-invoicing",
+                                 s->value);
+        return set_text(s);
+}
+
+static int
+add_key(struct setting *s, const char *secret, size_t len)
+{
+        struct config_source *source = s->source;
+        struct signature_key *key = signature_key_new(secret, len);
+
+        if (key == NULL)
+                return error_set(s->error, "the secret cannot be made ready: out of memory");
+        source->keys = mem_resize(source->keys, source->n_keys + 1, sizeof(key));
+        source->keys[source->n_keys++] = key;
+        return 0;
+}
+
+static int
+set_secret(struct setting *s)
+{
+        size_t len = strlen(s->value);
+
+        if (len < SIGNATURE_SECRET_MIN)
+                return error_set(s->error, "the secret is shorter than %d bytes", SIGNATURE_SECRET_MIN);
+        if (secrets_check_file(s->config->file, s->error) != 0)
+                return -1;
+        return add_key(s, s->value, len);
+}
+
+static int
+set_secret_file(struct setting *s)
+{
+        size_t len;
+        char *secret = secrets_read(s->value, SIGNATURE_SECRET_MIN, &len, s->error);
+        int result;
+
+        if (secret == NULL)
+                return -1;
+        result = add_key(s, secret, len);
+        secrets_free(secret, len);
+        return result;
+}
+
+static int
+set_webhook_id(struct setting *s)
+{
+        struct config_source *source = s->source;
+        size_t len = strlen(s->value);
+
+        if (len < 1 || len > 64 || strspn(s->value, name_chars) != len || strpbrk(s->value, "._") != NULL)
+                return error_set(s->error, "'%.70s': a webhook-id is 1 to 64 letters, digits and hyphens",
+                                 s->value);
+        source->webhook_ids = mem_resize(source->webhook_ids, source->n_webhook_ids + 1, sizeof(char *));
+        source->webhook_ids[source->n_webhook_ids++] = mem_strdup(s->value);
+        return 0;
+}
+
+static int
+set_pointer(struct setting *s)
+{
+        return pointer_parse(s->value, s->field, s->error);
+}
+
+static int
+set_key(struct setting *s)
+{
+        struct event_rules *rules = s->field;
+
+        if (strcmp(s->value, "kind") == 0)
+                rules->key_from = EVENT_KEY_KIND;
+        else if (strcmp(s->value, "delivery-id") == 0)
+                rules->key_from = EVENT_KEY_DELIVERY_ID;
+        else if (strcmp(s->value, "webhook-id") == 0)
+                rules->key_from = EVENT_KEY_WEBHOOK_ID;
+        else if (s->value[0] == '/') {
+                rules->key_from = EVENT_KEY_POINTER;
+                return pointer_parse(s->value, &rules->key, s->error);
+        } else
+                return error_set(s->error,
+                                 "'%.64s': a key is kind, delivery-id, webhook-id or a JSON pointer",
+                                 s->value);
+        return 0;
+}
+
+static int
+set_url(struct setting *s)
+{
+        if (strncmp(s->value, "https://", 8) != 0 || s->value[8] == '\0' ||
+            strpbrk(s->value, " \t\"<>") != NULL)
+                return error_set(s->error, "'%.100s' is not an https address, such as https://api.example/v1",
+                                 s->value);
+        return set_text(s);
+}
+
+static int
+set_private_file(struct setting *s)
+{
+        return secrets_check_file(s->value, s->error) != 0 ? -1 : set_text(s);
+}
+
+static int
+set_refused(struct setting *s)
+{
+        return error_set(s->error, "%s", s->option->help);
+}
+
+static int (*const setters[])(struct setting *s) = {
+    [OPTION_NAME] = set_name,
+    [OPTION_NUMBER] = set_number,
+    [OPTION_SIZE] = set_size,
+    [OPTION_DURATION] = set_duration,
+    [OPTION_SWITCH] = set_switch,
+    [OPTION_ROLES] = set_roles,
+    [OPTION_LISTEN] = set_listen,
+    [OPTION_ADMIN] = set_admin,
+    [OPTION_PATH] = set_path,
+    [OPTION_HEADER] = set_header,
+    [OPTION_SECRET] = set_secret,
+    [OPTION_SECRET_FILE] = set_secret_file,
+    [OPTION_WEBHOOK_ID] = set_webhook_id,
+    [OPTION_POINTER] = set_pointer,
+    [OPTION_KEY] = set_key,
+    [OPTION_URL] = set_url,
+    [OPTION_PRIVATE_FILE] = set_private_file,
+    [OPTION_REFUSED] = set_refused,
+};
+
+int
+values_set(const struct option_row *option, const char *value, struct config *config,
+           struct config_source *source, struct error *error)
+{
+        struct setting setting = {option, value, NULL, config, source, error};
+
+        if (*value == '\0')
+                return error_set(error, "%s has no value", option->name);
+        setting.field = source == NULL ? (char *)config + option->offset : (char *)source + option->offset;
+        return setters[option->type](&setting);
+}
