@@ -1,0 +1,81 @@
+#include "cli/check.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+#include "base/mem.h"
+#include "cli/kafka_access.h"
+#include "config/config.h"
+#include "kafka/topics_check.h"
+
+static void
+on_finding(const struct topic_finding *finding, void *arg)
+{
+        int *n_fatal = arg;
+
+        fprintf(stderr, "%s: topic %s: %s\n", finding->fatal ? "error" : "warning", finding->topic,
+                finding->text);
+        *n_fatal += finding->fatal;
+}
+
+static int
+check_online(const struct config *config)
+{
+        size_t n;
+        struct topic_need *needs = topics_needed(config, &n);
+        struct topic_state *states = mem_alloc(n * sizeof(*states));
+        rd_kafka_t *client = kafka_access_open(config, NULL);
+        struct error error;
+        int status = EX_CONFIG, n_fatal = 0;
+
+        if (client != NULL &&
+            topics_describe(client, needs, n, states, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0) {
+                fprintf(stderr, "gatepost: %s\n", error.text);
+                status = EX_UNAVAILABLE;
+        } else if (client != NULL) {
+                for (size_t i = 0; i < n; i++)
+                        topics_check(config, &needs[i], &states[i], on_finding, &n_fatal);
+                status = n_fatal > 0 ? EX_CONFIG : 0;
+        }
+        if (client != NULL)
+                rd_kafka_destroy(client);
+        free(states);
+        free(needs);
+        return status;
+}
+
+int
+check_run(const struct command_context *context, int argc, char **argv)
+{
+        static const struct option options[] = {{"online", no_argument, NULL, 'o'},
+                                                {"help", no_argument, NULL, 'h'},
+                                                {NULL, 0, NULL, 0}};
+        struct config *config;
+        int option, online = 0, status = 0;
+
+        while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+                if (option == 'h')
+                        return command_help(context);
+                if (option != 'o')
+                        return command_misused(context, "wrong option");
+                online = 1;
+        }
+        if (optind != argc)
+                return command_misused(context, "takes no arguments");
+        config = config_load(context->file);
+        if (config == NULL)
+                return EX_CONFIG;
+        if (online && config->embedded)
+                fprintf(stderr,
+                        "gatepost: the broker is embedded in gatepostd; there is nothing to ask online\n");
+        else if (online)
+                status = check_online(config);
+        if (status == 0)
+                printf("%s: ok, %zu source%s, %zu event topics%s\n", context->file, config->n_sources,
+                       config->n_sources == 1 ? "" : "s", topic_table_size(config->topics),
+                       online ? ", Kafka ok" : "");
+        config_free(config);
+        return status;
+}

@@ -1,0 +1,156 @@
+#include "cli/command.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/suggest.h"
+#include "cli/check.h"
+#include "cli/secret.h"
+#include "cli/send.h"
+#include "cli/show_config.h"
+#include "cli/tail.h"
+#include "cli/topics_create.h"
+#include "cli/topics_list.h"
+
+static const struct command commands[] = {
+    {"check", "[--online]", "says what is wrong with the configuration",
+     "  --online  ask Kafka about the topics too\n", check_run},
+    {"config", "[--json]", "shows the effective configuration, and where each value comes from",
+     "  --json  as JSON\n", show_config_run},
+    {"topics create", "[--partitions N] [--replication-factor N] [--bootstrap ADDR]",
+     "makes the topics that are missing, with the right settings",
+     "  --partitions N          of each topic (default: 6)\n"
+     "  --replication-factor N  default: 3 where there are three brokers, else 1\n"
+     "  --bootstrap ADDR        brokers, instead of the configured ones\n",
+     topics_create_run},
+    {"topics list", "[--json] [--bootstrap ADDR]", "shows the topics, and what is wrong with them",
+     "  --json            as JSON\n"
+     "  --bootstrap ADDR  brokers, instead of the configured ones\n",
+     topics_list_run},
+    {"send",
+     "[--to URL] [--source NAME] (--kind KIND | BODY | -) [--delivery-id ID] [--webhook-id ID] [--age TIME] "
+     "[--forge] "
+     "[--repeat N]",
+     "signs a delivery and sends it to a receiver",
+     "  --to URL          where to (default: the first `listen`, and the source's path)\n"
+     "  --source NAME     whose secret, headers and path (default: the first source)\n"
+     "  --kind KIND       a body made up for this kind; or give a file, or - for standard input\n"
+     "  --delivery-id ID  default: a new one\n"
+     "  --webhook-id ID   default: the source's first, or a new one\n"
+     "  --age TIME        sign with a timestamp so old, such as 1h\n"
+     "  --forge           sign with another secret\n"
+     "  --repeat N        send it N times in all, each signed anew\n",
+     send_run},
+    {"tail", "[--from beginning|end] [--until-end] [--json] [--quarantine] [--bootstrap ADDR] [KIND...]",
+     "follows the published events, as a consumer sees them",
+     "  --from WHERE      beginning or end (default: end)\n"
+     "  --until-end       stop at what is the end now\n"
+     "  --json            one object a line\n"
+     "  --quarantine      the quarantine too\n"
+     "  --bootstrap ADDR  brokers, instead of the configured ones\n"
+     "  KIND              only these, such as invoice.accepted or 'invoice.*'\n",
+     tail_run},
+    {"secret new", "FILE", "makes a file with a random secret, which only its owner may read", "",
+     secret_run},
+};
+
+void
+command_list(void)
+{
+        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+                printf("  %-14s %s\n", commands[i].name, commands[i].help);
+}
+
+static void
+print_usage(FILE *out, const struct command *command)
+{
+        fprintf(out, "usage: gatepost [-c FILE] %s %s\n", command->name, command->usage);
+}
+
+int
+command_misused(const struct command_context *context, const char *format, ...)
+{
+        va_list args;
+
+        fprintf(stderr, "gatepost %s: ", context->command->name);
+        va_start(args, format);
+        (void)vfprintf(stderr, format, args);
+        va_end(args);
+        fputc('\n', stderr);
+        print_usage(stderr, context->command);
+        return EX_USAGE;
+}
+
+int
+command_help(const struct command_context *context)
+{
+        const struct command *command = context->command;
+
+        print_usage(stdout, command);
+        printf("\n%s\n%s%s", command->help, *command->options == '\0' ? "" : "\n", command->options);
+        return 0;
+}
+
+/* How many of the words the name has, if the words begin with it; else 0. */
+static int
+matches(const char *name, int argc, char **argv)
+{
+        size_t first = strcspn(name, " ");
+
+        if (argc < 1 || strlen(argv[0]) != first || strncmp(name, argv[0], first) != 0)
+                return 0;
+        if (name[first] == '\0')
+                return 1;
+        return argc > 1 && strcmp(argv[1], name + first + 1) == 0 ? 2 : 0;
+}
+
+static int
+unknown(int argc, char **argv)
+{
+        const char *names[ARRAY_LEN(commands)], *closest;
+        char given[64];
+        int is_group = 0;
+
+        for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+                size_t first = strcspn(commands[i].name, " ");
+
+                names[i] = commands[i].name;
+                if (commands[i].name[first] != '\0' && strlen(argv[0]) == first &&
+                    strncmp(commands[i].name, argv[0], first) == 0) {
+                        if (!is_group)
+                                fprintf(stderr, "gatepost %s: which one?\n", argv[0]);
+                        is_group = 1;
+                        print_usage(stderr, &commands[i]);
+                }
+        }
+        if (is_group)
+                return EX_USAGE;
+        (void)snprintf(given, sizeof(given), "%s", argv[0]);
+        closest = suggest_closest(given, names, ARRAY_LEN(names));
+        if (closest == NULL && argc > 1) {
+                (void)snprintf(given, sizeof(given), "%s %s", argv[0], argv[1]);
+                closest = suggest_closest(given, names, ARRAY_LEN(names));
+        }
+        fprintf(stderr, "gatepost: there is no command '%s'%s%s%s; see gatepost --help\n", argv[0],
+                closest == NULL ? "" : "; did you mean ", closest == NULL ? "" : closest,
+                closest == NULL ? "" : "?");
+        return EX_USAGE;
+}
+
+int
+command_run(const char *file, int argc, char **argv)
+{
+        for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+                const struct command_context context = {file, &commands[i]};
+                int n_words = matches(commands[i].name, argc, argv);
+
+                if (n_words == 0)
+                        continue;
+                optind = 0; /* glibc: begin anew, the main's options are done */
+                return commands[i].run(&context, argc - n_words + 1, argv + n_words - 1);
+        }
+        return unknown(argc, argv);
+}

@@ -1,0 +1,23 @@
+#ifndef CLI_POST_H
+#define CLI_POST_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+/* What a receiver answered. */
+struct post_answer {
+        int status;
+        char *body; /* the caller frees it; a string, cut at 64 KiB */
+};
+
+/**
+ * post_send(url, socket_path, headers, n_headers, body, len, answer, error):
+ * POST a body; headers are whole lines. socket_path is NULL, or the Unix-domain socket to go through. Waits 30 s at most.
+ * Returns 0, or -1 with the reason when there is no answer.
+ */
+int post_send(const char *url, const char *socket_path, const char *const *headers, size_t n_headers,
+              const void *body, size_t len, struct post_answer *answer, struct error *error) MUST_CHECK;
+
+#endif

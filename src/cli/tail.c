@@ -1,0 +1,206 @@
+#include "cli/tail.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/mem.h"
+#include "cli/kafka_access.h"
+#include "cli/show_record.h"
+#include "kafka/reader.h"
+
+#define POLL_MS 200
+
+struct wish {
+        const char *bootstrap;
+        int from_beginning;
+        int until_end;
+        int as_json;
+        int quarantine;
+        char **kinds; /* all when there are none */
+        size_t n_kinds;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void
+on_signal(int signal_number)
+{
+        (void)signal_number;
+        interrupted = 1;
+}
+
+/* Whether a kind as given, exact or `a.*`, means events by a rule's pattern. */
+static int
+kind_means(const char *kind, const char *pattern)
+{
+        size_t len = strlen(kind);
+
+        if (strcmp(kind, pattern) == 0)
+                return 1;
+        return len >= 2 && strcmp(kind + len - 2, ".*") == 0 && strncmp(kind, pattern, len - 1) == 0;
+}
+
+/* Whether the topic of a rule is to be read at all. */
+static int
+is_wanted(const struct config *config, const struct topic_rule *rule, const struct wish *wish)
+{
+        for (size_t i = 0; i < wish->n_kinds; i++) {
+                if (kind_means(wish->kinds[i], rule->pattern) ||
+                    topic_table_find(config->topics, wish->kinds[i], strlen(wish->kinds[i])) == rule)
+                        return 1;
+        }
+        return wish->n_kinds == 0;
+}
+
+/* The topics to read: an array that the caller frees. */
+static const char **
+choose_topics(const struct config *config, const struct wish *wish, size_t *n)
+{
+        size_t n_rules = topic_table_size(config->topics);
+        const char **topics = mem_alloc((n_rules + 1) * sizeof(*topics));
+
+        *n = 0;
+        for (size_t i = 0; i < n_rules; i++) {
+                const struct topic_rule *rule = topic_table_rule(config->topics, i);
+
+                if (is_wanted(config, rule, wish))
+                        topics[(*n)++] = rule->topic;
+        }
+        if (wish->quarantine)
+                topics[(*n)++] = config->quarantine_topic;
+        return topics;
+}
+
+/* A topic may have more kinds than those asked for. */
+static int
+has_wanted_kind(const rd_kafka_message_t *message, const struct wish *wish)
+{
+        rd_kafka_headers_t *headers;
+        const void *value;
+        size_t len;
+
+        if (wish->n_kinds == 0 || rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+            rd_kafka_header_get_last(headers, "ce_type", &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return 1;
+        for (size_t i = 0; i < wish->n_kinds; i++) {
+                const char *kind = wish->kinds[i];
+                size_t kind_len = strlen(kind);
+
+                if (kind_len == len && memcmp(kind, value, len) == 0)
+                        return 1;
+                if (kind_len >= 2 && strcmp(kind + kind_len - 2, ".*") == 0 && len >= kind_len &&
+                    memcmp(kind, value, kind_len - 1) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
+/* Show records until told to stop, or at the end. Returns an exit status. */
+static int
+follow(struct reader *reader, const struct wish *wish)
+{
+        while (!interrupted && !ferror(stdout)) {
+                rd_kafka_message_t *message = reader_poll(reader, POLL_MS);
+
+                if (message == NULL) {
+                        if (wish->until_end && reader_reached_end(reader))
+                                break;
+                        continue;
+                }
+                if (has_wanted_kind(message, wish)) {
+                        if (wish->as_json)
+                                show_record_json(message);
+                        else
+                                show_record_text(message);
+                        (void)fflush(stdout);
+                }
+                rd_kafka_message_destroy(message);
+        }
+        return 0;
+}
+
+static int
+run(const struct config *config, const struct wish *wish)
+{
+        int status;
+        const char *bootstrap = kafka_access_bootstrap(config, wish->bootstrap, &status);
+        struct reader *reader;
+        struct error error;
+        const char **topics;
+        size_t n;
+
+        if (status != 0)
+                return status;
+        topics = choose_topics(config, wish, &n);
+        if (n == 0) {
+                fprintf(stderr, "gatepost tail: no topic has events of these kinds\n");
+                free(topics);
+                return EX_USAGE;
+        }
+        reader =
+            reader_new(config, bootstrap, topics, n, wish->from_beginning, KAFKA_ACCESS_TIMEOUT_MS, &error);
+        free(topics);
+        if (reader == NULL) {
+                fprintf(stderr, "gatepost tail: %s\n", error.text);
+                return EX_UNAVAILABLE;
+        }
+        (void)signal(SIGINT, on_signal);
+        (void)signal(SIGTERM, on_signal);
+        status = follow(reader, wish);
+        reader_free(reader);
+        return status;
+}
+
+/* Read the arguments. Returns -1 to go on, or an exit status. */
+static int
+parse(const struct command_context *context, int argc, char **argv, struct wish *wish)
+{
+        static const struct option options[] = {{"from", required_argument, NULL, 'f'},
+                                                {"until-end", no_argument, NULL, 'u'},
+                                                {"json", no_argument, NULL, 'j'},
+                                                {"quarantine", no_argument, NULL, 'q'},
+                                                {"help", no_argument, NULL, 'h'},
+                                                {"bootstrap", required_argument, NULL, 'b'},
+                                                {NULL, 0, NULL, 0}};
+        int option;
+
+        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+                if (option == 'h')
+                        return command_help(context);
+                if (option == '?')
+                        return command_misused(context, "wrong option");
+                if (option == 'f' && strcmp(optarg, "beginning") != 0 && strcmp(optarg, "end") != 0)
+                        return command_misused(context, "--from takes beginning or end");
+                if (option == 'f')
+                        wish->from_beginning = strcmp(optarg, "beginning") == 0;
+                wish->until_end |= option == 'u';
+                wish->as_json |= option == 'j';
+                wish->quarantine |= option == 'q';
+                if (option == 'b')
+                        wish->bootstrap = optarg;
+        }
+        wish->kinds = argv + optind;
+        wish->n_kinds = (size_t)(argc - optind);
+        return -1;
+}
+
+int
+tail_run(const struct command_context *context, int argc, char **argv)
+{
+        struct wish wish = {0};
+        int status = parse(context, argc, argv, &wish);
+        struct config *config;
+
+        if (status >= 0)
+                return status;
+        config = config_load(context->file);
+        if (config == NULL)
+                return EX_CONFIG;
+        status = run(config, &wish);
+        config_free(config);
+        return status;
+}

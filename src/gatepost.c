@@ -1,0 +1,64 @@
+#include <getopt.h>
+#include <stdio.h>
+#include <sysexits.h>
+
+#include "cli/command.h"
+
+#define DEFAULT_FILE SYSCONFDIR "/gatepost/gatepost.conf"
+
+static void
+help(void)
+{
+        printf("usage: gatepost [-c FILE] COMMAND ...\n"
+               "The command line of the webhook gateway.\n\n"
+               "  -c, --config FILE  the configuration (default: %s)\n"
+               "  -h, --help         show this and exit; after a command, show its options\n"
+               "  -V, --version      show the version and exit\n\n"
+               "commands:\n",
+               DEFAULT_FILE);
+        command_list();
+}
+
+/* What was printed must have been written: a full disk or a closed pipe is a failure. */
+static int
+finish(int status)
+{
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+                fprintf(stderr, "gatepost: the output could not be written\n");
+                return EX_IOERR;
+        }
+        return status;
+}
+
+int
+main(int argc, char **argv)
+{
+        static const struct option options[] = {{"config", required_argument, NULL, 'c'},
+                                                {"help", no_argument, NULL, 'h'},
+                                                {"version", no_argument, NULL, 'V'},
+                                                {NULL, 0, NULL, 0}};
+        const char *file = DEFAULT_FILE;
+        int option;
+
+        while ((option = getopt_long(argc, argv, "+c:hV", options, NULL)) != -1) {
+                switch (option) {
+                case 'c':
+                        file = optarg;
+                        break;
+                case 'h':
+                        help();
+                        return finish(0);
+                case 'V':
+                        printf("gatepost %s\n", PACKAGE_VERSION);
+                        return finish(0);
+                default:
+                        fprintf(stderr, "see gatepost --help\n");
+                        return EX_USAGE;
+                }
+        }
+        if (optind == argc) {
+                fprintf(stderr, "gatepost: which command? See gatepost --help\n");
+                return EX_USAGE;
+        }
+        return finish(command_run(file, argc - optind, argv + optind));
+}

@@ -1,0 +1,134 @@
+#include "kafka/reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kafka/client.h"
+
+struct reader {
+        rd_kafka_t *client;
+        rd_kafka_topic_partition_list_t *partitions;
+        size_t n_at_end;
+};
+
+static rd_kafka_t *
+open_client(const struct config *config, const char *bootstrap, struct error *error)
+{
+        const struct client_property properties[] = {
+            {"group.id", "gatepost-reader", 0}, /* librdkafka wants one; it is never joined */
+            {"enable.auto.commit", "false", 0},
+            {"enable.auto.offset.store", "false", 0},
+            {"auto.offset.reset", "earliest", 0},
+            {"isolation.level", "read_committed", 0},
+            {"enable.partition.eof", "true", 0},
+            {"fetch.error.backoff.ms", "50", 1},
+            {NULL, NULL, 0},
+        };
+        rd_kafka_t *client = client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, NULL, NULL, error);
+
+        if (client != NULL)
+                (void)rd_kafka_poll_set_consumer(client);
+        return client;
+}
+
+static int
+add_topic(struct reader *reader, const struct rd_kafka_metadata *metadata, const char *topic, int64_t offset,
+          struct error *error)
+{
+        for (int t = 0; t < metadata->topic_cnt; t++) {
+                if (strcmp(metadata->topics[t].topic, topic) != 0 || metadata->topics[t].partition_cnt == 0)
+                        continue;
+                for (int p = 0; p < metadata->topics[t].partition_cnt; p++) {
+                        if (rd_kafka_topic_partition_list_find(reader->partitions, topic, p) == NULL)
+                                rd_kafka_topic_partition_list_add(reader->partitions, topic, p)->offset =
+                                    offset;
+                }
+                return 0;
+        }
+        return error_set(error, "the topic %s is missing; make it: gatepost topics create", topic);
+}
+
+static int
+assign(struct reader *reader, const char *const *topics, size_t n, int64_t offset, int timeout_ms,
+       struct error *error)
+{
+        const struct rd_kafka_metadata *metadata;
+        rd_kafka_resp_err_t err = rd_kafka_metadata(reader->client, 1, NULL, &metadata, timeout_ms);
+        int result = 0;
+
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
+        for (size_t i = 0; i < n && result == 0; i++)
+                result = add_topic(reader, metadata, topics[i], offset, error);
+        rd_kafka_metadata_destroy(metadata);
+        if (result == 0) {
+                err = rd_kafka_assign(reader->client, reader->partitions);
+                if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                        result = error_set(error, "assign: %s", rd_kafka_err2str(err));
+        }
+        return result;
+}
+
+struct reader *
+reader_new(const struct config *config, const char *bootstrap, const char *const *topics, size_t n,
+           int from_beginning, int timeout_ms, struct error *error)
+{
+        struct reader *reader = mem_alloc(sizeof(*reader));
+
+        reader->partitions = rd_kafka_topic_partition_list_new((int)n);
+        reader->client = open_client(config, bootstrap, error);
+        if (reader->client == NULL ||
+            assign(reader, topics, n, from_beginning ? RD_KAFKA_OFFSET_BEGINNING : RD_KAFKA_OFFSET_END,
+                   timeout_ms, error) != 0) {
+                reader_free(reader);
+                return NULL;
+        }
+        return reader;
+}
+
+void
+reader_free(struct reader *reader)
+{
+        if (reader == NULL)
+                return;
+        if (reader->client != NULL) {
+                (void)rd_kafka_consumer_close(reader->client);
+                rd_kafka_destroy(reader->client);
+        }
+        rd_kafka_topic_partition_list_destroy(reader->partitions);
+        free(reader);
+}
+
+/* A partition has been read to its end; its opaque in the list is the mark. */
+static void
+note_end(struct reader *reader, const rd_kafka_message_t *message)
+{
+        rd_kafka_topic_partition_t *item =
+            rd_kafka_topic_partition_list_find(reader->partitions, rd_kafka_topic_name(message->rkt),
+                                               message->partition);
+
+        if (item != NULL && item->opaque == NULL) {
+                item->opaque = item;
+                reader->n_at_end++;
+        }
+}
+
+rd_kafka_message_t *
+reader_poll(struct reader *reader, int timeout_ms)
+{
+        rd_kafka_message_t *message = rd_kafka_consumer_poll(reader->client, timeout_ms);
+
+        if (message == NULL || message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+                return message;
+        if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+                note_end(reader, message);
+        rd_kafka_message_destroy(message);
+        return NULL;
+}
+
+int
+reader_reached_end(const struct reader *reader)
+{
+        return reader->n_at_end >= (size_t)reader->partitions->cnt;
+}

@@ -1,0 +1,28 @@
+#ifndef KAFKA_READER_H
+#define KAFKA_READER_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
+
+/* Reads topics as a consumer does, read_committed, outside any group, and commits nothing. For one thread. */
+struct reader;
+
+/**
+ * reader_new(config, bootstrap, topics, n, from_beginning, timeout_ms, error):
+ * Read all partitions of n topics, from their beginning or from their end. Returns NULL with the reason: Kafka cannot be
+ * reached, or a topic is missing.
+ */
+struct reader *reader_new(const struct config *config, const char *bootstrap, const char *const *topics,
+                          size_t n, int from_beginning, int timeout_ms, struct error *error) MUST_CHECK;
+void reader_free(struct reader *reader);
+
+/* The next record within the time, or NULL; the caller destroys it. */
+rd_kafka_message_t *reader_poll(struct reader *reader, int timeout_ms);
+
+/* Whether every partition has been read to its end at least once. */
+int reader_reached_end(const struct reader *reader);
+
+#endif
