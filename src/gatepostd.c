@@ -129,9 +129,9 @@ open_embedded(struct daemon *daemon, struct error *error)
         if (daemon->embedded == NULL)
                 return -1;
         daemon->bootstrap = embedded_bootstrap(daemon->embedded);
-        log_notice("embedded broker address=%s: for trying things out; it forgets everything at exit and "
-                   "keeps about 5 MB "
-                   "a partition",
+        log_notice("embedded broker address=%s note=\"for trying things out: it forgets everything at exit, "
+                   "and keeps about "
+                   "5 MB a partition\"",
                    daemon->bootstrap);
         return 0;
 }
