@@ -44,10 +44,12 @@ static const struct command commands[] = {
      "  --forge           sign with another secret\n"
      "  --repeat N        send it N times in all, each signed anew\n",
      send_run},
-    {"tail", "[--from beginning|end] [--until-end] [--json] [--quarantine] [--bootstrap ADDR] [KIND...]",
+    {"tail",
+     "[--from beginning|end] [--until-end] [--headers | --json] [--quarantine] [--bootstrap ADDR] [KIND...]",
      "follows the published events, as a consumer sees them",
      "  --from WHERE      beginning or end (default: end)\n"
      "  --until-end       stop at what is the end now\n"
+     "  --headers         each record's headers below it\n"
      "  --json            one object a line\n"
      "  --quarantine      the quarantine too\n"
      "  --bootstrap ADDR  brokers, instead of the configured ones\n"

@@ -34,29 +34,40 @@ format_timestamp(const rd_kafka_message_t *message, char text[CLOCK_RFC3339_SIZE
         return clock_format_ms(rd_kafka_message_timestamp(message, &type), text);
 }
 
-void
-show_record_text(const rd_kafka_message_t *message)
+static void
+print_headers(const rd_kafka_message_t *message)
 {
-        char when[CLOCK_RFC3339_SIZE];
         rd_kafka_headers_t *headers;
         const char *name;
         const void *value;
         size_t len;
 
+        if (rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return;
+        for (size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value, &len) == 0; i++) {
+                printf("    %s: ", name);
+                print_safely(value, len);
+                putchar('\n');
+        }
+}
+
+void
+show_record_text(const rd_kafka_message_t *message, int with_headers)
+{
+        char when[CLOCK_RFC3339_SIZE];
+
         printf("%s %s %" PRId32 "/%" PRId64 " key=", format_timestamp(message, when),
                rd_kafka_topic_name(message->rkt), message->partition, message->offset);
         print_safely(message->key, message->key_len);
-        putchar('\n');
-        if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR) {
-                for (size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value, &len) == 0; i++) {
-                        printf("    %s: ", name);
-                        print_safely(value, len);
-                        putchar('\n');
-                }
+        if (with_headers) {
+                putchar('\n');
+                print_headers(message);
+                printf("    ");
+        } else {
+                putchar(' ');
         }
-        printf("    ");
         print_safely(message->payload, message->len);
-        printf("\n");
+        putchar('\n');
 }
 
 static void

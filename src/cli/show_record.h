@@ -3,8 +3,13 @@
 
 #include <librdkafka/rdkafka.h>
 
-/* Write a record to stdout: one line for a person, with its headers indented below, or one JSON object in a line. */
-void show_record_text(const rd_kafka_message_t *message);
+/**
+ * show_record_text(message, with_headers):
+ * Write a record to stdout for a person: one line, or with its headers indented below. Control characters are escaped.
+ */
+void show_record_text(const rd_kafka_message_t *message, int with_headers);
+
+/* Write it as one JSON object in a line. */
 void show_record_json(const rd_kafka_message_t *message);
 
 #endif

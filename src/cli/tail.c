@@ -20,6 +20,7 @@ struct wish {
         int until_end;
         int as_json;
         int quarantine;
+        int headers;
         char **kinds; /* all when there are none */
         size_t n_kinds;
 };
@@ -115,7 +116,7 @@ follow(struct reader *reader, const struct wish *wish)
                         if (wish->as_json)
                                 show_record_json(message);
                         else
-                                show_record_text(message);
+                                show_record_text(message, wish->headers);
                         (void)fflush(stdout);
                 }
                 rd_kafka_message_destroy(message);
@@ -163,6 +164,7 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                                                 {"until-end", no_argument, NULL, 'u'},
                                                 {"json", no_argument, NULL, 'j'},
                                                 {"quarantine", no_argument, NULL, 'q'},
+                                                {"headers", no_argument, NULL, 'H'},
                                                 {"help", no_argument, NULL, 'h'},
                                                 {"bootstrap", required_argument, NULL, 'b'},
                                                 {NULL, 0, NULL, 0}};
@@ -180,6 +182,7 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                 wish->until_end |= option == 'u';
                 wish->as_json |= option == 'j';
                 wish->quarantine |= option == 'q';
+                wish->headers |= option == 'H';
                 if (option == 'b')
                         wish->bootstrap = optarg;
         }

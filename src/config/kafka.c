@@ -58,32 +58,38 @@ static int
 check_refused(const char *name, struct error *error)
 {
         if (strncmp(name, "test.mock.", 10) == 0)
-                return error_set(error, "%s may not be set: a mock broker keeps no promise; see `embedded`",
-                                 name);
+                return error_set(error, "may not be set: a mock broker keeps no promise; see `embedded`");
         for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
                 if (strcmp(name, refused[i].name) == 0)
-                        return error_set(error, "%s may not be set: %s", name, refused[i].reason);
+                        return error_set(error, "may not be set: %s", refused[i].reason);
         }
         return 0;
 }
 
-/* Names of properties close to a misspelt one, out of librdkafka's own list. */
+/* Properties without a default are not in librdkafka's list. */
+static const char *const unlisted[] = {
+    "bootstrap.servers", "sasl.username",    "sasl.password",         "sasl.password_file",
+    "ssl.ca.location",   "ssl.key.location", "ssl.key.password_file", "ssl.certificate.location",
+};
+
+/* A name close to a misspelt one, out of librdkafka's own list. */
 static int
 unknown(const char *name, struct error *error)
 {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         size_t n;
         const char **pairs = rd_kafka_conf_dump(conf, &n);
-        const char **names = mem_alloc((n / 2 + 1) * sizeof(*names));
+        const char **names = mem_alloc((n / 2 + ARRAY_LEN(unlisted)) * sizeof(*names));
         const char *closest;
 
         for (size_t i = 0; i + 1 < n; i += 2)
                 names[i / 2] = pairs[i];
-        closest = suggest_closest(name, names, n / 2);
+        memcpy(names + n / 2, unlisted, sizeof(unlisted));
+        closest = suggest_closest(name, names, n / 2 + ARRAY_LEN(unlisted));
         if (closest != NULL)
-                (void)error_set(error, "librdkafka has no property '%.64s'; did you mean %s?", name, closest);
+                (void)error_set(error, "librdkafka has no such property; did you mean %s?", closest);
         else
-                (void)error_set(error, "librdkafka has no property '%.64s'", name);
+                (void)error_set(error, "librdkafka has no such property");
         free(names);
         rd_kafka_conf_dump_free(pairs, n);
         rd_kafka_conf_destroy(conf);
@@ -104,7 +110,7 @@ check_property(const char *name, const char *value, struct error *error)
         if (result == RD_KAFKA_CONF_UNKNOWN)
                 return unknown(name, error);
         if (kafka_is_secret(name))
-                return error_set(error, "librdkafka does not take the value of %s", name);
+                return error_set(error, "librdkafka does not take this value");
         return error_set(error, "%s", reason);
 }
 
@@ -151,7 +157,7 @@ kafka_set(struct config *config, const char *name, const char *value, struct err
         if (check_refused(name, error) != 0)
                 return -1;
         if (*value == '\0')
-                return error_set(error, "%s has no value", name);
+                return error_set(error, "the value is missing");
         if (kafka_is_secret(name) && secrets_check_file(config->file, error) != 0)
                 return -1;
         if (strcmp(name, "metadata.broker.list") == 0)

@@ -108,9 +108,7 @@ set_option(struct load *load, const struct ini_entry *entry)
                             strcmp(entry->section, "source") == 0 ? find_source(load->config, entry->argument)
                                                                   : NULL,
                             &error) != 0)
-                problems_add(load->problems, entry->line, "%s%s%s",
-                             option->type == OPTION_REFUSED ? entry->name : "",
-                             option->type == OPTION_REFUSED ? ": " : "", error.text);
+                problems_add(load->problems, entry->line, "%s: %s", entry->name, error.text);
 }
 
 static void
@@ -130,7 +128,7 @@ set_free_form(struct load *load, const struct ini_entry *entry)
         else
                 result = topic_table_add(load->config->topics, entry->name, entry->value, &error);
         if (result != 0)
-                problems_add(load->problems, entry->line, "%s", error.text);
+                problems_add(load->problems, entry->line, "%.64s: %s", entry->name, error.text);
 }
 
 static void

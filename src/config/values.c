@@ -303,7 +303,7 @@ values_set(const struct option_row *option, const char *value, struct config *co
         struct setting setting = {option, value, NULL, config, source, error};
 
         if (*value == '\0')
-                return error_set(error, "%s has no value", option->name);
+                return error_set(error, "the value is missing");
         setting.field = source == NULL ? (char *)config + option->offset : (char *)source + option->offset;
         return setters[option->type](&setting);
 }

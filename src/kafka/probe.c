@@ -39,9 +39,8 @@ on_finding(const struct topic_finding *finding, void *arg)
         int routes = (findings->config->roles & CONFIG_ROUTER) != 0;
         int fatal = finding->fatal;
 
-        /* Without a router, settings are the affair of those who route. */
-        if (!routes && !fatal)
-                return;
+        if (!routes && (finding->routing_only || !fatal))
+                return; /* the affair of those who route */
         log_line(fatal ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING, "topic %s: %s", finding->topic, finding->text);
         findings->n_fatal += fatal;
 }

@@ -14,6 +14,7 @@ struct check {
         const struct topic_state *state;
         void (*found)(const struct topic_finding *finding, void *arg);
         void *arg;
+        int routing_only; /* what is looked at concerns a router only */
 };
 
 static void report(const struct check *check, int fatal, const char *format, ...) PRINTF_LIKE(3, 4);
@@ -21,7 +22,9 @@ static void report(const struct check *check, int fatal, const char *format, ...
 static void
 report(const struct check *check, int fatal, const char *format, ...)
 {
-        struct topic_finding finding = {.fatal = fatal, .topic = check->need->name};
+        struct topic_finding finding = {.fatal = fatal,
+                                        .routing_only = check->routing_only,
+                                        .topic = check->need->name};
         va_list args;
 
         va_start(args, format);
@@ -51,7 +54,7 @@ check_retention(const struct check *check)
                 report_setting(check, 1, "compaction is on: records that tell repeats would vanish",
                                "cleanup.policy=delete");
         if (state->retention_bytes >= 0)
-                report_setting(check, 0,
+                report_setting(check, 1,
                                "retention.bytes is limited: records may go before dedup_window is over",
                                "retention.bytes=-1");
         if (state->retention_ms < 0 || state->retention_ms >= wanted_ms)
@@ -81,7 +84,7 @@ void
 topics_check(const struct config *config, const struct topic_need *need, const struct topic_state *state,
              void (*found)(const struct topic_finding *finding, void *arg), void *arg)
 {
-        const struct check check = {config, need, state, found, arg};
+        struct check check = {config, need, state, found, arg, 0};
 
         if (!state->exists) {
                 report(&check, 1, "the topic is missing; make it: gatepost -c %s topics create",
@@ -104,6 +107,7 @@ topics_check(const struct config *config, const struct topic_need *need, const s
                                "unclean.leader.election.enable=false");
         if (need->use != TOPIC_DELIVERIES)
                 return;
+        check.routing_only = 1;
         check_retention(&check);
         if (!state->log_append_time)
                 report_setting(&check, 0,

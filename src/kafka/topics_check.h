@@ -6,7 +6,8 @@
 
 /* Something about a topic that is not as it should be. */
 struct topic_finding {
-        int fatal; /* the promise cannot be kept: the daemon refuses to start */
+        int fatal;        /* the promise cannot be kept: the daemon refuses to start */
+        int routing_only; /* it does not concern a process that only receives */
         const char *topic;
         char text[384]; /* what is wrong, and the command that mends it */
 };

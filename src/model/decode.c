@@ -286,12 +286,12 @@ mend_surrogates(struct decoder *decoder, struct span *body)
 
 /* yajl's own words for an error, on one line. */
 static void
-describe_error(yajl_handle yajl, struct decoded *decoded)
+describe_error(yajl_handle yajl, size_t consumed, struct decoded *decoded)
 {
         unsigned char *text = yajl_get_error(yajl, 0, NULL, 0);
 
         (void)snprintf(decoded->detail, sizeof(decoded->detail), "%s near byte %zu",
-                       text == NULL ? "not JSON" : (const char *)text, yajl_get_bytes_consumed(yajl));
+                       text == NULL ? "not JSON" : (const char *)text, consumed);
         if (text != NULL)
                 yajl_free_error(yajl, text);
         for (char *c = decoded->detail; *c != '\0'; c++) {
@@ -300,25 +300,40 @@ describe_error(yajl_handle yajl, struct decoded *decoded)
         }
 }
 
+/* Whether nothing but JSON's white space stands from an offset on. */
+static int
+is_blank(struct span body, size_t from)
+{
+        while (from < body.len && memchr(" \t\r\n", body.data[from], 4) != NULL)
+                from++;
+        return from == body.len;
+}
+
 /* Returns whether the body is one JSON text that nothing stopped; else decoded->detail says why not. */
 static int
 parse(struct decoder *decoder, struct span body)
 {
         yajl_handle yajl = yajl_alloc(&callbacks, NULL, decoder);
         yajl_status status;
+        size_t consumed;
 
         if (yajl == NULL) {
                 decoder->out_of_memory = 1;
                 return 0;
         }
         (void)yajl_config(yajl, yajl_dont_validate_strings, 1); /* done better, before */
+        /* Else it would let pass a string that begins after the object and never ends. */
+        (void)yajl_config(yajl, yajl_allow_trailing_garbage, 1);
         status = yajl_parse(yajl, (const unsigned char *)body.data, body.len);
+        consumed = yajl_get_bytes_consumed(yajl);
         if (status == yajl_status_ok)
                 status = yajl_complete_parse(yajl);
         if (status == yajl_status_error)
-                describe_error(yajl, decoder->decoded);
+                describe_error(yajl, consumed, decoder->decoded);
         yajl_free(yajl);
-        return status == yajl_status_ok;
+        if (status != yajl_status_ok)
+                return 0;
+        return is_blank(body, consumed) || give_up(decoder, "something follows the JSON object");
 }
 
 static struct span

@@ -284,7 +284,7 @@ def test_tail_shows_quarantine(shared, daemon, reader, tail):
     delivery = daemon.accept(Delivery(b"\xff\0 no JSON"))
     reader.wait_for(delivery.delivery_id)
     records = tail("--quarantine")
-    assert {each["topic"] for each in records} == {shared.kafka.quarantine}
+    assert shared.kafka.quarantine in {each["topic"] for each in records}
     (printed,) = [each for each in records if each["key"] == delivery.delivery_id]
     assert printed["headers"]["gatepost-reason"] == "malformed-json"
 

@@ -146,7 +146,7 @@ def test_misspelt_name_gets_a_suggestion(check, line, suggestion):
     assert status == EX_CONFIG and len(errors) == 1 and re.search(rf"\b{suggestion}\b", errors[0][1])
 
 
-@pytest.mark.parametrize("missing", ["path =", "header_prefix =", "secret ="])
+@pytest.mark.parametrize("missing", ["path =", "secret ="])
 def test_source_that_lacks_something_is_an_error(check, missing):
     text = "".join(line for line in SOURCE.splitlines(True) if not line.startswith(missing)) + REST
     status, errors = check(text)

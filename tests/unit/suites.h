@@ -1,0 +1,21 @@
+#ifndef UNIT_SUITES_H
+#define UNIT_SUITES_H
+
+#include <check.h>
+
+/* One suite a subject; main.c runs them all. */
+Suite *suite_base(void);
+Suite *suite_config(void);
+Suite *suite_decode(void);
+Suite *suite_dedup(void);
+Suite *suite_delivery(void);
+Suite *suite_framing(void);
+Suite *suite_judge(void);
+Suite *suite_number(void);
+Suite *suite_options(void);
+Suite *suite_partition(void);
+Suite *suite_replay(void);
+Suite *suite_signature(void);
+Suite *suite_topic_table(void);
+
+#endif

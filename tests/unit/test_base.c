@@ -1,0 +1,179 @@
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/log.h"
+#include "base/suggest.h"
+#include "base/utf8.h"
+#include "suites.h"
+
+START_TEST(test_hex_comes_back_as_it_was)
+{
+        uint8_t bytes[256], back[256];
+        char text[513];
+
+        for (int i = 0; i < 256; i++)
+                bytes[i] = (uint8_t)i;
+        hex_encode(bytes, sizeof(bytes), text);
+        ck_assert_int_eq((int)strlen(text), 512);
+        ck_assert_int_eq(hex_decode(text, back, sizeof(back)), 0);
+        ck_assert_mem_eq(bytes, back, sizeof(bytes));
+}
+END_TEST
+
+START_TEST(test_upper_case_hex_is_refused)
+{
+        uint8_t byte;
+
+        ck_assert_int_eq(hex_decode("ab", &byte, 1), 0);
+        ck_assert_int_eq(hex_decode("aB", &byte, 1), -1);
+        ck_assert_int_eq(hex_decode("Ab", &byte, 1), -1);
+        ck_assert_int_eq(hex_decode("g0", &byte, 1), -1);
+}
+END_TEST
+
+START_TEST(test_times_are_written_as_rfc_3339)
+{
+        char text[CLOCK_RFC3339_SIZE];
+
+        ck_assert_str_eq(clock_format_s(0, text), "1970-01-01T00:00:00Z");
+        ck_assert_str_eq(clock_format_s(1795229045, text), "2026-11-21T02:44:05Z");
+        ck_assert_str_eq(clock_format_ms(1795229045678, text), "2026-11-21T02:44:05.678Z");
+        ck_assert_str_eq(clock_format_ms(-1, text), "1969-12-31T23:59:59.999Z");
+        ck_assert_str_eq(clock_format_s(INT64_MAX, text), "9999-12-31T23:59:59Z");
+}
+END_TEST
+
+static const struct {
+        const char *text;
+        int is_utc;
+} timestamps[] = {
+    {"2026-11-21T03:04:05Z", 1},
+    {"2026-11-21T03:04:05.5Z", 1},
+    {"2026-11-21T03:04:05+00:00", 1},
+    {"2026-11-21T23:59:60Z", 1},
+    {"2024-02-29T00:00:00Z", 1},
+    {"2026-02-29T00:00:00Z", 0},
+    {"2026-13-01T00:00:00Z", 0},
+    {"2026-11-21T24:00:00Z", 0},
+    {"2026-11-21T03:60:05Z", 0},
+    {"2026-11-21T03:04:61Z", 0},
+    {"2026-11-21T03:04:05", 0},
+    {"2026-11-21T03:04:05.Z", 0},
+    {"2026-11-21T03:04:05+01:00", 0},
+    {"2026-11-21T03:04:05-00:00", 0},
+    {"2026-11-21 03:04:05Z", 0},
+    {"21.11.2026", 0},
+    {"", 0},
+    {"2026-11-21T03:04:05Zx", 0},
+    {"2026-11-21T03:04:05.123456789Z", 1},
+    {"1900-02-29T00:00:00Z", 0},
+};
+
+START_TEST(test_utc_timestamps_are_told_from_others)
+{
+        ck_assert_int_eq(clock_is_utc_timestamp(timestamps[_i].text, strlen(timestamps[_i].text)),
+                         timestamps[_i].is_utc);
+}
+END_TEST
+
+static const struct {
+        const char *bytes;
+        size_t len;
+        int valid;
+} texts[] = {
+    {"", 0, 1},
+    {"plain text, longer than a word", 30, 1},
+    {"a\0b", 3, 1},
+    {"za\xc5\xbc\xc3\xb3\xc5\x82\xc4\x87", 10, 1},
+    {"\xf0\x9f\xa7\xbe", 4, 1},
+    {"\xf4\x8f\xbf\xbf", 4, 1},
+    {"\xed\x9f\xbf", 3, 1},
+    {"\xee\x80\x80", 3, 1},
+    {"\xc0\xaf", 2, 0},         /* overlong */
+    {"\xe0\x80\xaf", 3, 0},     /* overlong */
+    {"\xf0\x80\x80\xaf", 4, 0}, /* overlong */
+    {"\xed\xa0\x80", 3, 0},     /* surrogate */
+    {"\xf4\x90\x80\x80", 4, 0}, /* above U+10FFFF */
+    {"\xf5\x80\x80\x80", 4, 0}, /* never a first byte */
+    {"\x80", 1, 0},             /* continuation alone */
+    {"\xc3", 1, 0},             /* cut off */
+    {"\xe2\x82", 2, 0},         /* cut off */
+    {"12345678\xff", 9, 0},     /* after a whole word */
+    {"\xe2\x28\xa1", 3, 0},     /* bad continuation */
+};
+
+START_TEST(test_utf8_is_judged_by_rfc_3629)
+{
+        ck_assert_int_eq(utf8_is_valid(texts[_i].bytes, texts[_i].len), texts[_i].valid);
+}
+END_TEST
+
+START_TEST(test_misspelt_names_find_the_one_that_was_meant)
+{
+        static const char *const names[] = {"tolerance", "secret_file", "path", "key", "kind"};
+
+        ck_assert_str_eq(suggest_closest("tolerence", names, 5), "tolerance");
+        ck_assert_str_eq(suggest_closest("secretfile", names, 5), "secret_file");
+        ck_assert_str_eq(suggest_closest("paht", names, 5), "path");
+        ck_assert_ptr_null(suggest_closest("listen", names, 5));
+        ck_assert_ptr_null(suggest_closest("ab", names, 5));
+}
+END_TEST
+
+START_TEST(test_a_reason_can_be_given_its_circumstances)
+{
+        struct error error;
+
+        ck_assert_int_eq(error_set(&error, "no %s", "room"), -1);
+        ck_assert_int_eq(error_prefix(&error, "topic %d", 7), -1);
+        ck_assert_str_eq(error.text, "topic 7: no room");
+}
+END_TEST
+
+START_TEST(test_quoted_log_values_stay_on_one_line)
+{
+        char quoted[LOG_QUOTED_SIZE], longer[1000];
+
+        ck_assert_str_eq(log_quote("a\nb\"c\\", quoted), "\"a\\x0ab\\\"c\\\\\"");
+        memset(longer, '\x01', sizeof(longer) - 1);
+        longer[sizeof(longer) - 1] = '\0';
+        ck_assert_int_lt((int)strlen(log_quote(longer, quoted)), LOG_QUOTED_SIZE);
+}
+END_TEST
+
+START_TEST(test_a_flood_lets_one_line_a_second_through)
+{
+        struct log_flood flood = LOG_FLOOD_INIT;
+        uint64_t n = 0;
+
+        ck_assert_int_eq(log_flood_pass(&flood, &n), 1);
+        ck_assert_uint_eq(n, 1);
+        for (int i = 0; i < 99; i++)
+                ck_assert_int_eq(log_flood_pass(&flood, &n), 0);
+        flood.last_ms -= 1000; /* a second later */
+        ck_assert_int_eq(log_flood_pass(&flood, &n), 1);
+        ck_assert_uint_eq(n, 100);
+}
+END_TEST
+
+Suite *
+suite_base(void)
+{
+        Suite *suite = suite_create("base");
+        TCase *all = tcase_create("all");
+
+        tcase_add_test(all, test_hex_comes_back_as_it_was);
+        tcase_add_test(all, test_upper_case_hex_is_refused);
+        tcase_add_test(all, test_times_are_written_as_rfc_3339);
+        tcase_add_loop_test(all, test_utc_timestamps_are_told_from_others, 0,
+                            (int)(sizeof(timestamps) / sizeof(timestamps[0])));
+        tcase_add_loop_test(all, test_utf8_is_judged_by_rfc_3629, 0, (int)(sizeof(texts) / sizeof(texts[0])));
+        tcase_add_test(all, test_misspelt_names_find_the_one_that_was_meant);
+        tcase_add_test(all, test_a_reason_can_be_given_its_circumstances);
+        tcase_add_test(all, test_quoted_log_values_stay_on_one_line);
+        tcase_add_test(all, test_a_flood_lets_one_line_a_second_through);
+        suite_add_tcase(suite, all);
+        return suite;
+}

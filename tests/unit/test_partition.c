@@ -1,0 +1,78 @@
+#include "router/partition.h"
+#include "suites.h"
+
+START_TEST(test_records_follow_each_other)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 3);
+
+        partition->dedup = dedup_new(1000);
+        partition->next = partition->decide_from = 10;
+        ck_assert(partition_accepts(partition, 10));
+        ck_assert_int_eq((int)partition_open(partition), 0);
+        partition_advance(partition, 10, 5000);
+        ck_assert_int_eq((int)partition_open(partition), 1);
+        partition_committed(partition);
+        ck_assert_int_eq((int)partition->decide_from, 11);
+        ck_assert_int_eq((int)partition_open(partition), 0);
+        partition_clear(&list);
+}
+END_TEST
+
+START_TEST(test_a_gap_is_taken_only_when_it_shows_twice)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        partition->next = 10;
+        ck_assert(!partition_accepts(partition, 12)); /* read again */
+        ck_assert(partition_accepts(partition, 10));
+        partition_advance(partition, 10, 0);
+        ck_assert(partition_accepts(partition, 12)); /* still nothing at 11 */
+        partition_clear(&list);
+}
+END_TEST
+
+START_TEST(test_what_is_only_read_back_is_not_open)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        partition->next = 5;
+        partition->decide_from = 10;
+        ck_assert_int_eq((int)partition_open(partition), 0);
+        partition_committed(partition);
+        ck_assert_int_eq((int)partition->decide_from, 10);
+        partition_clear(&list);
+}
+END_TEST
+
+START_TEST(test_partitions_come_and_go)
+{
+        struct partition_list list = {0};
+
+        for (int32_t id = 0; id < 5; id++)
+                partition_add(&list, id)->dedup = dedup_new(1000);
+        partition_remove(&list, partition_find(&list, 1));
+        ck_assert_ptr_null(partition_find(&list, 1));
+        for (int32_t id = 2; id < 5; id++)
+                ck_assert_int_eq(partition_find(&list, id)->id, id);
+        ck_assert_uint_eq(list.n, 4);
+        partition_clear(&list);
+        ck_assert_uint_eq(list.n, 0);
+}
+END_TEST
+
+Suite *
+suite_partition(void)
+{
+        Suite *suite = suite_create("partition");
+        TCase *all = tcase_create("all");
+
+        tcase_add_test(all, test_records_follow_each_other);
+        tcase_add_test(all, test_a_gap_is_taken_only_when_it_shows_twice);
+        tcase_add_test(all, test_what_is_only_read_back_is_not_open);
+        tcase_add_test(all, test_partitions_come_and_go);
+        suite_add_tcase(suite, all);
+        return suite;
+}
