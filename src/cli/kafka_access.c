@@ -23,7 +23,8 @@ rd_kafka_t *
 kafka_access_open(const struct config *config, const char *bootstrap)
 {
         struct error error;
-        rd_kafka_t *client = client_new(RD_KAFKA_PRODUCER, config, bootstrap, NULL, NULL, NULL, &error);
+        rd_kafka_t *client =
+            client_new(RD_KAFKA_PRODUCER, config, bootstrap, NULL, client_tell_errors, NULL, &error);
 
         if (client == NULL)
                 fprintf(stderr, "gatepost: %s\n", error.text);

@@ -4,9 +4,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
+#include <time.h>
 
+#include "base/mem.h"
 #include "base/number.h"
 #include "cli/kafka_access.h"
+
+/* Wait until the brokers know of all topics, so that a daemon started next finds them. */
+static int
+wait_for_all(rd_kafka_t *client, const struct topic_need *needs, size_t n)
+{
+        const struct timespec pause = {0, 100 * 1000000L};
+        struct topic_state *states = mem_alloc(n * sizeof(*states));
+        struct error error;
+        size_t n_there = 0;
+
+        for (int tries = 0; n_there < n && tries < 50; tries++) {
+                if (tries > 0)
+                        (void)nanosleep(&pause, NULL);
+                n_there = 0;
+                if (topics_describe(client, needs, n, states, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
+                        break;
+                for (size_t i = 0; i < n; i++)
+                        n_there += states[i].exists != 0;
+        }
+        free(states);
+        if (n_there < n)
+                fprintf(stderr, "gatepost topics create: the brokers do not know of all topics yet\n");
+        return n_there == n ? 0 : EX_TEMPFAIL;
+}
 
 /* Make each topic; goes on after a failure, so that all is told at once. */
 static int
@@ -29,6 +55,8 @@ create_all(const struct config *config, rd_kafka_t *client, const struct topic_s
                         (void)fflush(stdout);
                 }
         }
+        if (status == 0)
+                status = wait_for_all(client, needs, n);
         free(needs);
         return status;
 }

@@ -30,6 +30,8 @@ on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
         char quoted[LOG_QUOTED_SIZE];
 
         (void)rk;
+        if (strcmp(facility, "FATAL") == 0)
+                return; /* comes back from the call that met it */
         log_line(level < LOG_LEVEL_WARNING ? LOG_LEVEL_WARNING : (enum log_level)level,
                  "librdkafka facility=%s text=%s", facility, log_quote(text, quoted));
 }
@@ -46,6 +48,12 @@ on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
         if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
             code == RD_KAFKA_RESP_ERR__SSL || code == RD_KAFKA_RESP_ERR__RESOLVE)
                 client_not_reached(reason);
+}
+
+void
+client_tell_errors(rd_kafka_conf_t *conf)
+{
+        rd_kafka_conf_set_error_cb(conf, on_error);
 }
 
 static int
@@ -76,7 +84,10 @@ set_all(rd_kafka_conf_t *conf, const struct config *config, const char *bootstra
 {
         int debug = 0;
 
-        if (set(conf, "client.id", "gatepost", error) != 0 || set_some(conf, properties, 1, error) != 0)
+        /* Kafka is back the moment that it is back: librdkafka would wait up to ten seconds to try again. */
+        if (set(conf, "client.id", "gatepost", error) != 0 ||
+            set(conf, "reconnect.backoff.max.ms", "500", error) != 0 ||
+            set_some(conf, properties, 1, error) != 0)
                 return -1;
         for (size_t i = 0; i < config->n_kafka; i++) {
                 if (set(conf, config->kafka[i].name, config->kafka[i].value, error) != 0)
@@ -107,7 +118,6 @@ client_new(rd_kafka_type_t type, const struct config *config, const char *bootst
         }
         rd_kafka_conf_set_opaque(conf, arg);
         rd_kafka_conf_set_log_cb(conf, on_log);
-        rd_kafka_conf_set_error_cb(conf, on_error);
         if (setup != NULL)
                 setup(conf);
         client = rd_kafka_new(type, conf, reason, sizeof(reason));

@@ -29,6 +29,13 @@ rd_kafka_t *client_new(rd_kafka_type_t type, const struct config *config, const 
                        const struct client_property *properties, void (*setup)(rd_kafka_conf_t *conf),
                        void *arg, struct error *error) MUST_CHECK;
 
+/**
+ * client_tell_errors(conf):
+ * A setup: when no broker can be reached, or none lets us in, say why, as client_not_reached() does, while the client is
+ * polled. For one client of a process, or each would have its own opinion.
+ */
+void client_tell_errors(rd_kafka_conf_t *conf);
+
 /* Something that only a reachable Kafka can do has succeeded, or failed: says in the log when that is news. */
 void client_reached(void);
 void client_not_reached(const char *reason);

@@ -20,6 +20,7 @@ struct probe {
         void *arg;
         _Atomic enum probe_state state;
         atomic_int verified;
+        int n_refusals; /* looks that found a topic wrong */
         pthread_t thread;
         pthread_mutex_t mutex; /* over stopping */
         pthread_cond_t wake;
@@ -29,6 +30,7 @@ struct probe {
 /* What the check of the topics has found so far. */
 struct findings {
         const struct config *config;
+        int is_silent;
         int n_fatal;
 };
 
@@ -41,28 +43,49 @@ on_finding(const struct topic_finding *finding, void *arg)
 
         if (!routes && (finding->routing_only || !fatal))
                 return; /* the affair of those who route */
-        log_line(fatal ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING, "topic %s: %s", finding->topic, finding->text);
+        if (!findings->is_silent)
+                log_line(fatal ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING, "topic %s: %s", finding->topic,
+                         finding->text);
         findings->n_fatal += fatal;
 }
 
-/* Returns 1 when the topics are right, 0 when they are not, -1 with the reason when Kafka did not answer. */
 static int
+check_all(const struct probe *probe, const struct topic_need *needs, const struct topic_state *states,
+          size_t n, int is_silent)
+{
+        struct findings findings = {probe->config, is_silent, 0};
+
+        for (size_t i = 0; i < n; i++)
+                topics_check(probe->config, &needs[i], &states[i], on_finding, &findings);
+        return findings.n_fatal;
+}
+
+/*
+ * Returns the state that the topics put the probe in, or PROBE_STARTING with the reason when Kafka did not answer. A
+ * topic that was made a moment ago may not be known to every broker yet: only the second look in a row refuses.
+ */
+static enum probe_state
 verify(struct probe *probe, struct error *error)
 {
-        struct findings findings = {probe->config, 0};
         size_t n;
         struct topic_need *needs = topics_needed(probe->config, &n);
         struct topic_state *states = mem_alloc(n * sizeof(*states));
-        int result;
+        enum probe_state state = PROBE_STARTING;
 
+        error->text[0] = '\0';
         if (!(probe->config->roles & CONFIG_ROUTER))
                 n = 1; /* a receiver knows `deliveries` only, the first of them */
-        result = topics_describe(probe->client, needs, n, states, TIMEOUT_MS, error);
-        for (size_t i = 0; result == 0 && i < n; i++)
-                topics_check(probe->config, &needs[i], &states[i], on_finding, &findings);
+        if (topics_describe(probe->client, needs, n, states, TIMEOUT_MS, error) == 0) {
+                if (check_all(probe, needs, states, n, 1) == 0)
+                        state = PROBE_REACHABLE;
+                else if (probe->n_refusals++ > 0)
+                        state = PROBE_REFUSED;
+                if (state != PROBE_STARTING)
+                        (void)check_all(probe, needs, states, n, 0);
+        }
         free(states);
         free(needs);
-        return result != 0 ? -1 : findings.n_fatal == 0;
+        return state;
 }
 
 static int
@@ -82,22 +105,22 @@ look(struct probe *probe)
 {
         struct error error;
         int verified = atomic_load(&probe->verified);
-        int result;
+        enum probe_state state;
 
         if (verified || probe->config->embedded)
-                result = answers(probe, &error) == 0 ? 1 : -1;
+                state = answers(probe, &error) == 0 ? PROBE_REACHABLE
+                        : verified                  ? PROBE_AWAY
+                                                    : PROBE_STARTING;
         else
-                result = verify(probe, &error);
+                state = verify(probe, &error);
         (void)rd_kafka_poll(probe->client, 0);
-        if (result < 0) {
+        if (state == PROBE_REACHABLE) {
+                client_reached();
+                atomic_store(&probe->verified, 1);
+        } else if (state != PROBE_REFUSED && error.text[0] != '\0') {
                 client_not_reached(error.text);
-                return verified ? PROBE_AWAY : PROBE_STARTING;
         }
-        client_reached();
-        if (result == 0)
-                return PROBE_REFUSED;
-        atomic_store(&probe->verified, 1);
-        return PROBE_REACHABLE;
+        return state;
 }
 
 /* Sleep until the next look. Returns whether to stop instead; sooner again while Kafka has never answered. */
@@ -107,7 +130,7 @@ pause_or_stop(struct probe *probe)
         struct timespec until;
         int stopping;
 
-        (void)clock_gettime(CLOCK_REALTIME, &until);
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += atomic_load(&probe->verified) ? INTERVAL_S : 1;
         pthread_mutex_lock(&probe->mutex);
         if (!probe->stopping)
@@ -131,6 +154,18 @@ run(void *arg)
         return NULL;
 }
 
+/* A condition whose time-outs do not follow the clock when it is set. */
+static void
+init_wake(pthread_cond_t *wake)
+{
+        pthread_condattr_t attributes;
+
+        pthread_condattr_init(&attributes);
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        pthread_cond_init(wake, &attributes);
+        pthread_condattr_destroy(&attributes);
+}
+
 struct probe *
 probe_new(const struct config *config, const char *bootstrap, void (*changed)(void *arg), void *arg,
           struct error *error)
@@ -141,8 +176,9 @@ probe_new(const struct config *config, const char *bootstrap, void (*changed)(vo
         probe->changed = changed;
         probe->arg = arg;
         pthread_mutex_init(&probe->mutex, NULL);
-        pthread_cond_init(&probe->wake, NULL);
-        probe->client = client_new(RD_KAFKA_PRODUCER, config, bootstrap, NULL, NULL, NULL, error);
+        init_wake(&probe->wake);
+        probe->client =
+            client_new(RD_KAFKA_PRODUCER, config, bootstrap, NULL, client_tell_errors, NULL, error);
         if (probe->client == NULL || pthread_create(&probe->thread, NULL, run, probe) != 0) {
                 if (probe->client != NULL)
                         rd_kafka_destroy(probe->client);

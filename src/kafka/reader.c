@@ -25,7 +25,8 @@ open_client(const struct config *config, const char *bootstrap, struct error *er
             {"fetch.error.backoff.ms", "50", 1},
             {NULL, NULL, 0},
         };
-        rd_kafka_t *client = client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, NULL, NULL, error);
+        rd_kafka_t *client =
+            client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, client_tell_errors, NULL, error);
 
         if (client != NULL)
                 (void)rd_kafka_poll_set_consumer(client);

@@ -101,6 +101,7 @@ pending_expire(struct pending_list *list, int64_t now_ms)
         struct pending *pending;
 
         while ((pending = TAILQ_FIRST(&list->waiting)) != NULL && pending->deadline_ms <= now_ms) {
+                atomic_store(&list->shared->failed_ms, now_ms);
                 TAILQ_REMOVE(&list->waiting, pending, entry);
                 answer_unavailable(list, pending, "the delivery was not stored in time; send it again");
                 pending->request = NULL;

@@ -1,24 +1,26 @@
 #include "router/worker.h"
 
-#include <stdlib.h>
 #include <sysexits.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "kafka/consumer.h"
-#include "kafka/transaction.h"
-#include "model/judge.h"
-#include "router/batch.h"
 #include "router/incoming.h"
-#include "router/partition.h"
 #include "router/position.h"
+#include "router/work.h"
 
 #define POLL_MS 100
-#define INIT_TIMEOUT_MS 2000
 #define PAUSE_MS 200
-#define REPORT_INTERVAL_MS 1000
+#define REPORT_INTERVAL_MS 200
+
+/*
+ * Being fenced once may be our own doing: a join whose answer was lost with its broker leaves the name to a member that
+ * nobody is. Being fenced again and again is another router of the same name.
+ */
+#define FENCED_MAX 5
+#define FENCED_WITHIN_MS 120000
+#define FENCED_PAUSE_MS 1000
 
 /*
  * The worker goes round one loop. What it needs before it can decide a record it makes first: a producer that is ready,
@@ -28,21 +30,15 @@
 struct worker {
         const struct config *config;
         const char *bootstrap;
-        struct metrics *metrics;
         struct worker_status *status;
 
-        struct judge *judge;
-        const struct event_rules **rules;
-        struct consumer *consumer;
-        struct transaction *transaction; /* NULL: to be made */
-        int transaction_ready;           /* has fenced its predecessors */
-        int transaction_open;
-
+        struct consumer *consumer;                 /* NULL: to be made */
         rd_kafka_topic_partition_list_t *assigned; /* NULL: none given yet, or taken away */
         int positioned; /* the assigned partitions are being read from where they should */
-        struct partition_list partitions;
-        struct batch batch;
+        struct work work;
 
+        int n_fenced; /* since */
+        int64_t fenced_since_ms;
         int exit_status;
         int64_t reported_ms;
 };
@@ -93,39 +89,23 @@ recover(struct worker *worker, const char *reason)
         if (reason != NULL)
                 log_warning("transaction given up, starting again from the committed offsets reason=%s",
                             log_quote(reason, quoted));
-        if (worker->transaction_open)
-                metrics_count_transaction(worker->metrics, 0);
-        transaction_free(worker->transaction);
-        worker->transaction = NULL;
-        worker->transaction_ready = 0;
-        worker->transaction_open = 0;
+        work_give_up(&worker->work);
         worker->positioned = 0;
-        batch_reset(&worker->batch);
         set_state(worker, WORKER_RESTORING);
 }
 
 /* Returns 0 when the producer is ready, -1 when to try again. */
 static int
-prepare_transaction(struct worker *worker)
+prepare_work(struct worker *worker)
 {
         struct error error;
-        int result;
+        int result = work_prepare(&worker->work, &error);
 
-        if (worker->transaction_ready)
-                return 0;
-        if (worker->transaction == NULL)
-                worker->transaction = transaction_new(worker->config, worker->bootstrap, &error);
-        result =
-            worker->transaction == NULL ? -1 : transaction_init(worker->transaction, INIT_TIMEOUT_MS, &error);
-        if (result == 0) {
-                worker->transaction_ready = 1;
-                return 0;
-        }
         if (result < 0) {
                 recover(worker, error.text);
                 pause_ms(PAUSE_MS);
         }
-        return -1;
+        return result == 0 ? 0 : -1;
 }
 
 /* Returns 0 when every assigned partition has its position, -1 when to try again or to end. */
@@ -134,8 +114,8 @@ prepare_position(struct worker *worker)
 {
         struct error error;
 
-        switch (
-            position_take(worker->config, worker->consumer, worker->assigned, &worker->partitions, &error)) {
+        switch (position_take(worker->config, worker->consumer, worker->assigned, &worker->work.partitions,
+                              &error)) {
         case POSITION_TAKEN:
                 worker->positioned = 1;
                 return 0;
@@ -150,101 +130,99 @@ prepare_position(struct worker *worker)
         return -1;
 }
 
-/* Commit the open batch with the offsets it has come to. Returns 0, or -1 after recovering. */
-static int
+/* Commit what is open, or recover. */
+static void
 commit(struct worker *worker)
 {
-        rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(8);
         struct error error;
-        int result;
 
-        for (size_t i = 0; i < worker->partitions.n; i++) {
-                if (partition_open(&worker->partitions.items[i]) > 0)
-                        position_add_offset(offsets, worker->config->deliveries_topic,
-                                            &worker->partitions.items[i]);
-        }
-        result = transaction_commit(worker->transaction, consumer_client(worker->consumer), offsets, &error);
-        rd_kafka_topic_partition_list_destroy(offsets);
-        if (result != 0) {
+        if (work_commit(&worker->work, consumer_client(worker->consumer), &error) != 0)
                 recover(worker, error.text);
-                return -1;
-        }
-        worker->transaction_open = 0;
-        for (size_t i = 0; i < worker->partitions.n; i++)
-                partition_committed(&worker->partitions.items[i]);
-        batch_count(&worker->batch, worker->config, worker->metrics);
-        batch_reset(&worker->batch);
-        return 0;
-}
-
-/* Decide a record and do what was decided, in a transaction that is opened for it if none is. */
-static int
-decide(struct worker *worker, struct partition *partition, const struct record *record,
-       const rd_kafka_message_t *message, struct error *error)
-{
-        struct verdict verdict;
-
-        if (!worker->transaction_open) {
-                if (transaction_begin(worker->transaction, error) != 0)
-                        return -1;
-                worker->transaction_open = 1;
-        }
-        if (judge_decide(worker->judge, partition->dedup, record, &verdict) != 0)
-                return error_set(error, "out of memory");
-        return batch_add(&worker->batch, worker->config, worker->transaction, record, message, &verdict,
-                         error);
 }
 
 static void
 take_message(struct worker *worker, const rd_kafka_message_t *message)
 {
-        struct partition *partition = partition_find(&worker->partitions, message->partition);
-        struct record record;
         struct error error;
-        int result;
 
-        if (partition == NULL || message->offset < partition->next)
-                return; /* fetched before a new position was taken */
-        if (!partition_accepts(partition, message->offset)) {
-                recover(worker, "records are missing before one that came; reading them again");
+        if (work_take(&worker->work, message, &error) == 0)
                 return;
-        }
-        incoming_record(message, &record);
-        if (message->offset < partition->decide_from)
-                result = judge_remember(worker->judge, partition->dedup, &record);
-        else
-                result = decide(worker, partition, &record, message, &error);
-        if (result != 0) {
-                recover(worker, message->offset < partition->decide_from ? "out of memory" : error.text);
-                pause_ms(PAUSE_MS);
-                return;
-        }
-        partition_advance(partition, message->offset, record.timestamp_ms);
+        recover(worker, error.text);
+        pause_ms(PAUSE_MS);
 }
 
-/* Tables and lag, for the metrics, at most once a second. */
+/* What others see of the worker: that it lives, and now and then its tables, its lag and its state. */
 static void
 report(struct worker *worker)
 {
+        const struct partition_list *partitions = &worker->work.partitions;
         int64_t now = clock_monotonic_ms(), lag = 0;
         size_t remembered = 0;
         int restoring = 0;
 
         atomic_store(&worker->status->alive_ms, now);
-        if (now - worker->reported_ms < REPORT_INTERVAL_MS &&
-            atomic_load(&worker->status->state) == WORKER_ROUTING)
+        if (now - worker->reported_ms < REPORT_INTERVAL_MS)
                 return;
-        for (size_t i = 0; i < worker->partitions.n; i++) {
-                struct partition *partition = &worker->partitions.items[i];
+        for (size_t i = 0; i < partitions->n; i++) {
+                const struct partition *partition = &partitions->items[i];
 
                 remembered += partition->dedup == NULL ? 0 : dedup_size(partition->dedup);
                 restoring |= partition->next < partition->decide_from;
-                lag += incoming_lag(worker->consumer, worker->config->deliveries_topic, partition);
+                if (worker->consumer != NULL)
+                        lag += incoming_lag(worker->consumer, worker->config->deliveries_topic, partition);
         }
-        metrics_set_router(worker->metrics, remembered, (uint64_t)lag);
+        metrics_set_router(worker->work.metrics, remembered, (uint64_t)lag);
         worker->reported_ms = now;
         if (worker->positioned && !restoring)
                 set_state(worker, WORKER_ROUTING);
+}
+
+static void
+note_fenced(struct worker *worker)
+{
+        int64_t now = clock_monotonic_ms();
+
+        if (worker->n_fenced == 0 || now - worker->fenced_since_ms > FENCED_WITHIN_MS) {
+                worker->n_fenced = 0;
+                worker->fenced_since_ms = now;
+        }
+        if (++worker->n_fenced < FENCED_MAX)
+                return;
+        log_error("another router runs as instance=%s: give each its own `instance` in [gatepost]",
+                  worker->config->instance);
+        worker->exit_status = EX_CONFIG;
+}
+
+/* The consumer has failed for good: the next round makes another, and all goes on from what was committed. */
+static void
+replace_consumer(struct worker *worker, const char *reason)
+{
+        char quoted[LOG_QUOTED_SIZE];
+
+        log_warning("the consumer failed and is replaced reason=%s", log_quote(reason, quoted));
+        recover(worker, NULL);
+        consumer_free(worker->consumer);
+        worker->consumer = NULL;
+        set_state(worker, WORKER_STARTING);
+        pause_ms(FENCED_PAUSE_MS);
+}
+
+/* Returns 0 when there is a consumer, -1 when to try again. */
+static int
+prepare_consumer(struct worker *worker)
+{
+        static const struct consumer_events events = {on_assigned, on_revoked};
+        char quoted[LOG_QUOTED_SIZE];
+        struct error error;
+
+        if (worker->consumer != NULL)
+                return 0;
+        worker->consumer = consumer_new(worker->config, worker->bootstrap, &events, worker, &error);
+        if (worker->consumer != NULL)
+                return 0;
+        log_error("a consumer cannot be made reason=%s", log_quote(error.text, quoted));
+        pause_ms(FENCED_PAUSE_MS);
+        return -1;
 }
 
 /* Take what the poll gave. Returns whether the batch is to be committed now. */
@@ -257,21 +235,19 @@ take(struct worker *worker, enum consumer_result result, rd_kafka_message_t *mes
                 if (worker->positioned)
                         take_message(worker, message);
                 rd_kafka_message_destroy(message);
-                return worker->transaction_open && batch_is_full(&worker->batch, worker->config);
+                return work_is_full(&worker->work);
         case CONSUMER_NOTHING:
-                return worker->transaction_open;
+                return worker->work.is_open;
         case CONSUMER_LOST:
                 recover(worker, error->text);
                 pause_ms(PAUSE_MS);
                 return 0;
         case CONSUMER_FENCED:
-                log_error("another router runs as instance=%s: give each its own `instance` in [gatepost]",
-                          worker->config->instance);
-                worker->exit_status = EX_CONFIG;
+                note_fenced(worker);
+                replace_consumer(worker, error->text);
                 return 0;
         case CONSUMER_BROKEN:
-                log_error("the consumer failed for good: %s", error->text);
-                worker->exit_status = EX_SOFTWARE;
+                replace_consumer(worker, error->text);
                 return 0;
         }
         return 0;
@@ -286,70 +262,46 @@ step(struct worker *worker)
         enum consumer_result result;
 
         report(worker);
-        if (prepare_transaction(worker) != 0)
+        if (prepare_consumer(worker) != 0 || prepare_work(worker) != 0)
                 return;
         if (worker->assigned != NULL && !worker->positioned && prepare_position(worker) != 0)
                 return;
-        result = consumer_poll(worker->consumer, worker->transaction_open ? 0 : POLL_MS, &message, &error);
+        result = consumer_poll(worker->consumer, worker->work.is_open ? 0 : POLL_MS, &message, &error);
         /* Taken away, or given anew, while the poll was under way: what is open is no longer ours to commit. */
-        if (worker->transaction_open && !worker->positioned) {
+        if (worker->work.is_open && !worker->positioned) {
                 if (result == CONSUMER_MESSAGE)
                         rd_kafka_message_destroy(message);
                 recover(worker, NULL);
                 return;
         }
-        if (take(worker, result, message, &error) && commit(worker) == 0)
-                report(worker);
-}
-
-static int
-open_worker(struct worker *worker, struct error *error)
-{
-        static const struct consumer_events events = {on_assigned, on_revoked};
-        const struct config *config = worker->config;
-
-        worker->rules = mem_alloc(config->n_sources * sizeof(*worker->rules));
-        for (size_t i = 0; i < config->n_sources; i++)
-                worker->rules[i] = &config->sources[i].rules;
-        batch_init(&worker->batch, config);
-        worker->judge = judge_new(worker->rules, config->n_sources, config->topics);
-        if (worker->judge == NULL)
-                return error_set(error, "out of memory");
-        worker->consumer = consumer_new(config, worker->bootstrap, &events, worker, error);
-        return worker->consumer == NULL ? -1 : 0;
+        if (take(worker, result, message, &error))
+                commit(worker);
 }
 
 static void
 close_worker(struct worker *worker)
 {
-        transaction_free(worker->transaction);
+        work_close(&worker->work);
         consumer_free(worker->consumer);
         if (worker->assigned != NULL)
                 rd_kafka_topic_partition_list_destroy(worker->assigned);
-        partition_clear(&worker->partitions);
-        judge_free(worker->judge);
-        batch_free(&worker->batch);
-        free(worker->rules);
 }
 
 int
 worker_run(const struct config *config, const char *bootstrap, struct metrics *metrics,
            struct worker_status *status)
 {
-        struct worker worker = {.config = config,
-                                .bootstrap = bootstrap,
-                                .metrics = metrics,
-                                .status = status};
+        struct worker worker = {.config = config, .bootstrap = bootstrap, .status = status};
         struct error error;
 
-        if (open_worker(&worker, &error) != 0) {
+        if (work_open(&worker.work, config, bootstrap, metrics, &error) != 0) {
                 log_error("the router does not start: %s", error.text);
                 worker.exit_status = EX_SOFTWARE;
         }
         while (worker.exit_status == 0 && !atomic_load(&status->stopping))
                 step(&worker);
-        if (worker.transaction_open && worker.positioned && worker.exit_status == 0)
-                (void)commit(&worker);
+        if (worker.work.is_open && worker.positioned && worker.exit_status == 0)
+                commit(&worker);
         close_worker(&worker);
         return worker.exit_status;
 }

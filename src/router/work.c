@@ -1,0 +1,131 @@
+#include "router/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "router/incoming.h"
+#include "router/position.h"
+
+#define INIT_TIMEOUT_MS 2000
+
+int
+work_open(struct work *work, const struct config *config, const char *bootstrap, struct metrics *metrics,
+          struct error *error)
+{
+        memset(work, 0, sizeof(*work));
+        work->config = config;
+        work->bootstrap = bootstrap;
+        work->metrics = metrics;
+        work->rules = mem_alloc(config->n_sources * sizeof(*work->rules));
+        for (size_t i = 0; i < config->n_sources; i++)
+                work->rules[i] = &config->sources[i].rules;
+        batch_init(&work->batch, config);
+        work->judge = judge_new(work->rules, config->n_sources, config->topics);
+        return work->judge == NULL ? error_set(error, "out of memory") : 0;
+}
+
+void
+work_close(struct work *work)
+{
+        transaction_free(work->transaction);
+        partition_clear(&work->partitions);
+        judge_free(work->judge);
+        batch_free(&work->batch);
+        free(work->rules);
+}
+
+int
+work_prepare(struct work *work, struct error *error)
+{
+        int result;
+
+        if (work->is_ready)
+                return 0;
+        if (work->transaction == NULL)
+                work->transaction = transaction_new(work->config, work->bootstrap, error);
+        if (work->transaction == NULL)
+                return -1;
+        result = transaction_init(work->transaction, INIT_TIMEOUT_MS, error);
+        work->is_ready = result == 0;
+        return result;
+}
+
+/* Decide a record and do what was decided, in a transaction that is opened for it if none is. */
+static int
+decide(struct work *work, struct partition *partition, const struct record *record,
+       const rd_kafka_message_t *message, struct error *error)
+{
+        struct verdict verdict;
+
+        if (!work->is_open) {
+                if (transaction_begin(work->transaction, error) != 0)
+                        return -1;
+                work->is_open = 1;
+        }
+        if (judge_decide(work->judge, partition->dedup, record, &verdict) != 0)
+                return error_set(error, "out of memory");
+        return batch_add(&work->batch, work->config, work->transaction, record, message, &verdict, error);
+}
+
+int
+work_take(struct work *work, const rd_kafka_message_t *message, struct error *error)
+{
+        struct partition *partition = partition_find(&work->partitions, message->partition);
+        struct record record;
+
+        if (partition == NULL || message->offset < partition->next)
+                return 0;
+        if (!partition_accepts(partition, message->offset))
+                return error_set(error, "records are missing before one that came; reading them again");
+        incoming_record(message, &record);
+        if (message->offset < partition->decide_from) {
+                if (judge_remember(work->judge, partition->dedup, &record) != 0)
+                        return error_set(error, "out of memory");
+        } else if (decide(work, partition, &record, message, error) != 0) {
+                return -1;
+        }
+        partition_advance(partition, message->offset, record.timestamp_ms);
+        return 0;
+}
+
+int
+work_is_full(const struct work *work)
+{
+        return work->is_open && batch_is_full(&work->batch, work->config);
+}
+
+int
+work_commit(struct work *work, rd_kafka_t *consumer, struct error *error)
+{
+        rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(8);
+        int result;
+
+        for (size_t i = 0; i < work->partitions.n; i++) {
+                if (partition_open(&work->partitions.items[i]) > 0)
+                        position_add_offset(offsets, work->config->deliveries_topic,
+                                            &work->partitions.items[i]);
+        }
+        result = transaction_commit(work->transaction, consumer, offsets, error);
+        rd_kafka_topic_partition_list_destroy(offsets);
+        if (result != 0)
+                return -1;
+        work->is_open = 0;
+        for (size_t i = 0; i < work->partitions.n; i++)
+                partition_committed(&work->partitions.items[i]);
+        batch_count(&work->batch, work->config, work->metrics);
+        batch_reset(&work->batch);
+        return 0;
+}
+
+void
+work_give_up(struct work *work)
+{
+        if (work->is_open)
+                metrics_count_transaction(work->metrics, 0);
+        transaction_free(work->transaction);
+        work->transaction = NULL;
+        work->is_ready = 0;
+        work->is_open = 0;
+        batch_reset(&work->batch);
+}

@@ -1,0 +1,56 @@
+#ifndef ROUTER_WORK_H
+#define ROUTER_WORK_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
+#include "kafka/transaction.h"
+#include "model/judge.h"
+#include "ops/metrics.h"
+#include "router/batch.h"
+#include "router/partition.h"
+
+/*
+ * What a router does between two commits: it decides records, within one transaction, and commits that with the offsets
+ * it has come to. Any trouble is for the caller to answer by work_give_up() and by going back to the committed offsets.
+ */
+struct work {
+        const struct config *config;
+        const char *bootstrap;
+        struct metrics *metrics;
+        struct judge *judge;
+        const struct event_rules **rules;
+        struct transaction *transaction; /* NULL: to be made */
+        int is_ready;                    /* the transaction has fenced its predecessors */
+        int is_open;                     /* something is decided and not committed */
+        struct partition_list partitions;
+        struct batch batch;
+};
+
+/* Returns 0, or -1 with the reason; release it with work_close() in either case. */
+int work_open(struct work *work, const struct config *config, const char *bootstrap, struct metrics *metrics,
+              struct error *error) MUST_CHECK;
+void work_close(struct work *work);
+
+/* Make what deciding needs. Returns 0 when it is there, 1 to try again, -1 with the reason to give up first. */
+int work_prepare(struct work *work, struct error *error) MUST_CHECK;
+
+/**
+ * work_take(work, message, error):
+ * Remember or decide a record, by where it stands. Records that were fetched before the position was taken are passed
+ * over. Returns 0, or -1 with the reason.
+ */
+int work_take(struct work *work, const rd_kafka_message_t *message, struct error *error) MUST_CHECK;
+
+/* Whether what is open has come to its limits. */
+int work_is_full(const struct work *work);
+
+/* Commit what is open. Returns 0, or -1 with the reason; then the outcome may be unknown. */
+int work_commit(struct work *work, rd_kafka_t *consumer, struct error *error) MUST_CHECK;
+
+/* Abort what is open, if that can be done, and never use its producer again. The partitions' tables stay. */
+void work_give_up(struct work *work);
+
+#endif
