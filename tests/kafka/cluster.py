@@ -92,6 +92,12 @@ class Node:
             raise ClusterError(f"node {self.number} is not running")
         os.kill(self.pid, number)
 
+    def is_stopped(self):
+        """Whether each of its threads is: a process takes a moment to stop after SIGSTOP."""
+        states = [stat.read_text().rpartition(")")[2].split()[0]
+                  for stat in pathlib.Path(f"/proc/{self.pid}/task").glob("*/stat")]
+        return bool(states) and set(states) == {"T"}
+
     def wait_until_gone(self, seconds):
         return _wait(lambda: not self.is_running(), seconds)
 
@@ -209,7 +215,10 @@ class Cluster:
 
     def pause(self, number):
         """Stop a node in its tracks: its connections stay open and nothing is answered."""
-        self._node(number).signal(signal.SIGSTOP)
+        node = self._node(number)
+        node.signal(signal.SIGSTOP)
+        if not _wait(node.is_stopped, STOP_SECONDS):
+            raise ClusterError(f"node {number} did not stop")
 
     def resume(self, number):
         self._node(number).signal(signal.SIGCONT)
