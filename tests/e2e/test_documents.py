@@ -1,0 +1,102 @@
+"""The documents: what README, man pages and quickstart tell a newcomer to do, done."""
+
+import pathlib
+import re
+import shlex
+import subprocess
+
+import pytest
+
+
+ROOT = pathlib.Path(__file__).parents[2]
+QUICKSTART_SECONDS = 300
+
+
+def commands_in(text, indent):
+    """The lines of an example that call gatepost, in their order, without their comments."""
+    lines = [line.partition("  #")[0].strip() for line in text.splitlines() if line.startswith(indent)]
+    return [shlex.split(line)[1:] for line in lines if line.startswith("gatepost ")]
+
+
+def run_all(installation, config, commands):
+    for command in commands:
+        if command[0] == "tail" and "--until-end" not in command:
+            command = [*command, "--until-end"]  # else it would follow for ever
+        done = installation.gatepost(*command, config=config)
+        assert done.returncode == 0, (command, done.stderr)
+        yield command, done.stdout
+
+
+@pytest.fixture
+def reached_by_socket(installation):
+    """A configuration whose receiver the command line finds by itself."""
+    config = installation.config()
+    config["receiver"]["listen"] = f"unix:{installation.directory}/receiver.sock"
+    return config
+
+
+def test_the_commands_of_the_readme_work_in_their_order(installation, reached_by_socket):
+    commands = commands_in((ROOT / "README").read_text(), "    ")
+    assert [command[0] for command in commands] == ["check", "topics", "topics", "send", "tail"]
+    before, after = commands[:3], commands[3:]
+    for _ in run_all(installation, reached_by_socket, before):
+        pass
+    installation.start(reached_by_socket)
+    answers = list(run_all(installation, reached_by_socket, after[:1]))
+    assert answers[0][1].startswith("200 ")
+    installation.kafka.wait_until_routed()
+    (_, printed), = run_all(installation, reached_by_socket, after[1:])
+    assert f"{installation.prefix}.invoice.accepted" in printed
+
+
+def test_the_examples_of_gatepost_1_work(installation, reached_by_socket):
+    page = (ROOT / "man" / "gatepost.1").read_text()
+    commands = commands_in(page.partition(".Sh EXAMPLES")[2], "")
+    assert [command[0] for command in commands] == ["send", "tail"]
+    installation.create_topics(reached_by_socket)
+    installation.start(reached_by_socket)
+    for _ in run_all(installation, reached_by_socket, commands[:1]):
+        pass
+    installation.kafka.wait_until_routed()
+    (_, printed), = run_all(installation, reached_by_socket, commands[1:])
+    assert "invoice.accepted" in printed
+
+
+def test_gatepost_1_describes_every_command(installation):
+    page = (ROOT / "man" / "gatepost.1").read_text()
+    listed = installation.gatepost("--help", config=False).stdout.partition("commands:\n")[2]
+    names = [re.split(r"\s{2,}", line.strip())[0] for line in listed.splitlines()]
+    assert len(names) >= 7
+    for name in names:
+        assert f".It Cm {name}" in page
+        usage = installation.gatepost(*name.split(), "--help", config=False).stdout.splitlines()[0]
+        for option in re.findall(r"--([a-z-]+)", usage):
+            assert re.search(rf"Fl -{option}\b", page), (name, option)
+
+
+def test_man_pages_are_clean():
+    if subprocess.run(["sh", "-c", "command -v mandoc"], stdout=subprocess.DEVNULL).returncode != 0:
+        pytest.fail("mandoc is not installed; tests/run installs it")
+    pages = sorted(str(page) for page in (ROOT / "man").iterdir())
+    done = subprocess.run(["mandoc", "-Tlint", "-W", "warning", *pages], stdout=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_sample_configuration_is_right_but_for_its_secret(installation):
+    secret = installation.directory / "invoicing"
+    assert installation.gatepost("secret", "new", str(secret), config=False).returncode == 0
+    sample = installation.directory / "sample.conf"
+    sample.write_text((ROOT / "etc" / "gatepost.conf").read_text().replace("/etc/gatepost/secrets/invoicing", str(secret)))
+    done = installation.gatepost("check", config=str(sample))
+    assert done.returncode == 0, done.stderr
+
+
+def test_quickstart_shows_what_became_of_each_delivery():
+    done = subprocess.run([ROOT / "quickstart"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=QUICKSTART_SECONDS)
+    assert done.returncode == 0, done.stdout
+    table = done.stdout.partition("What happened to each\n")[2]
+    for became in ("published in invoicing.invoice.accepted", "published in invoicing.reporting_batch",
+                   "refused: INVALID_SIGNATURE", "refused: STALE_TIMESTAMP", "dropped, a repeat",
+                   "quarantined: unknown-kind", "quarantined: conflicting-body"):
+        assert became in table, done.stdout
