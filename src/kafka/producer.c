@@ -63,7 +63,6 @@ producer_new(const struct config *config, const char *bootstrap, int wake_fd, pr
              void *arg, struct error *error)
 {
         struct producer *producer = calloc(1, sizeof(*producer));
-        const struct rd_kafka_metadata *metadata;
         rd_kafka_queue_t *queue;
 
         if (producer == NULL) {
@@ -81,9 +80,17 @@ producer_new(const struct config *config, const char *bootstrap, int wake_fd, pr
         queue = rd_kafka_queue_get_main(producer->client);
         rd_kafka_queue_io_event_enable(queue, wake_fd, "r", 1);
         rd_kafka_queue_destroy(queue);
-        if (rd_kafka_metadata(producer->client, 0, producer->topic, &metadata, METADATA_TIMEOUT_MS) == 0)
-                rd_kafka_metadata_destroy(metadata);
+        producer_connect(producer, METADATA_TIMEOUT_MS);
         return producer;
+}
+
+void
+producer_connect(struct producer *producer, int timeout_ms)
+{
+        const struct rd_kafka_metadata *metadata;
+
+        if (rd_kafka_metadata(producer->client, 0, producer->topic, &metadata, timeout_ms) == 0)
+                rd_kafka_metadata_destroy(metadata);
 }
 
 void

@@ -10,7 +10,7 @@
 
 /*
  * Appends records to the topic `deliveries`, acknowledged by every in-sync replica (acks=all, idempotent). It belongs to
- * one thread, whose event loop it wakes through a descriptor; nothing here blocks but _new and _free.
+ * one thread, whose event loop it wakes through a descriptor; nothing here blocks but _new, _connect and _free.
  */
 struct producer;
 
@@ -38,6 +38,12 @@ void producer_free(struct producer *producer);
  */
 int producer_append(struct producer *producer, struct span key, struct span body, rd_kafka_headers_t *headers,
                     void *record_arg, struct error *error) MUST_CHECK;
+
+/**
+ * producer_connect(producer, timeout_ms):
+ * Ask for the topic's metadata, so that the next append need not wait for them. Blocks; may be called from any thread.
+ */
+void producer_connect(struct producer *producer, int timeout_ms);
 
 /* Report what is there to report. */
 void producer_serve(struct producer *producer);

@@ -1,5 +1,6 @@
 #include "receiver/intake.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +14,13 @@
 #include "receiver/screen.h"
 
 #define RETRY_PRODUCER_MS 1000
+#define CONNECT_TIMEOUT_MS 2000
 
 struct intake {
         struct receiver_shared *shared;
         int wake_fd;
-        struct producer *producer; /* NULL while it cannot be made */
+        struct producer *producer; /* NULL while it cannot be made; the lane's own */
+        pthread_mutex_t mutex;     /* held to replace the producer, and by others to use it */
         int64_t producer_tried_ms;
         struct pending_list pending;
 };
@@ -41,10 +44,12 @@ renew_producer(struct intake *intake)
                 return;
         if (intake->producer == NULL && now - intake->producer_tried_ms < RETRY_PRODUCER_MS)
                 return;
+        pthread_mutex_lock(&intake->mutex);
         producer_free(intake->producer);
         intake->producer_tried_ms = now;
         intake->producer = producer_new(intake->shared->config, intake->shared->bootstrap, intake->wake_fd,
                                         on_report, intake, &error);
+        pthread_mutex_unlock(&intake->mutex);
         if (intake->producer == NULL)
                 log_error("a producer cannot be made: %s", error.text);
         else
@@ -146,6 +151,7 @@ intake_new(struct receiver_shared *shared, int wake_fd, struct error *error)
 
         intake->shared = shared;
         intake->wake_fd = wake_fd;
+        pthread_mutex_init(&intake->mutex, NULL);
         pending_init(&intake->pending, shared);
         intake->producer = producer_new(shared->config, shared->bootstrap, wake_fd, on_report, intake, error);
         if (intake->producer == NULL) {
@@ -176,6 +182,15 @@ void
 intake_expire(struct intake *intake)
 {
         pending_expire(&intake->pending, clock_monotonic_ms());
+}
+
+void
+intake_connect(struct intake *intake)
+{
+        pthread_mutex_lock(&intake->mutex);
+        if (intake->producer != NULL)
+                producer_connect(intake->producer, CONNECT_TIMEOUT_MS);
+        pthread_mutex_unlock(&intake->mutex);
 }
 
 int64_t

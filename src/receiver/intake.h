@@ -29,6 +29,9 @@ void intake_serve(struct intake *intake);
 /* Answer 503 to what has waited for ack_timeout. */
 void intake_expire(struct intake *intake);
 
+/* Kafka has come back: get ready to append. Blocks for two seconds at most; for another thread than the lane's. */
+void intake_connect(struct intake *intake);
+
 /* When intake_expire() has something to do, in monotonic milliseconds; -1 when no request waits. */
 int64_t intake_next_deadline(const struct intake *intake);
 

@@ -213,6 +213,12 @@ lane_new(struct receiver_shared *shared, const int *listeners, size_t n, struct 
 }
 
 void
+lane_connect(struct lane *lane)
+{
+        intake_connect(lane->intake);
+}
+
+void
 lane_stop(struct lane *lane)
 {
         ssize_t written = write(lane->pipe[1], (char[]){WAKE_STOP}, 1);

@@ -18,6 +18,9 @@ struct lane;
 struct lane *lane_new(struct receiver_shared *shared, const int *listeners, size_t n,
                       struct error *error) MUST_CHECK;
 
+/* Kafka has come back: get ready to append. Blocks for two seconds at most. */
+void lane_connect(struct lane *lane);
+
 /* Ask it to stop: accept no more, answer what is in flight. Returns at once. */
 void lane_stop(struct lane *lane);
 

@@ -21,6 +21,7 @@ struct receiver {
         size_t n_listeners;
         struct lane **lanes;
         size_t n_lanes;
+        int is_connected; /* the lanes have been told that Kafka is there */
 };
 
 static int
@@ -66,7 +67,6 @@ receiver_new(const struct config *config, const char *bootstrap, struct metrics 
         receiver->config = config;
         receiver->probe = probe;
         receiver->shared = receiver_shared_new(config, bootstrap, metrics);
-        receiver_probe_changed(receiver);
         if (open_listeners(receiver, error) != 0 || start_lanes(receiver, error) != 0) {
                 receiver_free(receiver);
                 return NULL;
@@ -77,7 +77,12 @@ receiver_new(const struct config *config, const char *bootstrap, struct metrics 
 void
 receiver_probe_changed(struct receiver *receiver)
 {
+        int is_reachable = probe_state(receiver->probe) == PROBE_REACHABLE;
+
         atomic_store(&receiver->shared->may_append, probe_has_verified(receiver->probe));
+        for (size_t i = 0; i < receiver->n_lanes && is_reachable; i++)
+                lane_connect(receiver->lanes[i]);
+        receiver->is_connected = is_reachable;
 }
 
 int
@@ -86,7 +91,7 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
         struct receiver *receiver = arg;
         int64_t failed_ms = atomic_load(&receiver->shared->failed_ms);
 
-        if (probe_state(receiver->probe) != PROBE_REACHABLE) {
+        if (probe_state(receiver->probe) != PROBE_REACHABLE || !receiver->is_connected) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "Kafka is not reachable");
                 return 0;
         }

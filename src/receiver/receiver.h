@@ -19,7 +19,7 @@ struct receiver;
 struct receiver *receiver_new(const struct config *config, const char *bootstrap, struct metrics *metrics,
                               const struct probe *probe, struct error *error) MUST_CHECK;
 
-/* The probe's state has changed: deliveries may be appended once the topic was found right. */
+/* The probe's state has changed: when Kafka is there, get ready to append; blocks for a moment then. */
 void receiver_probe_changed(struct receiver *receiver);
 
 /* For health_add(): appends are possible. */

@@ -238,7 +238,7 @@ class Cluster:
             node.directory.mkdir()
             node.properties.write_text(self._server_properties(node))
             tools.append(subprocess.Popen(
-                [*JAVA, "-cp", self._class_path, "kafka.tools.StorageTool", "format", "-t", cluster_id,
+                [*JAVA, "-cp", self._class_path, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}",
                  "-c", node.properties],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         for tool in tools:
