@@ -32,9 +32,11 @@ clock_format_s(int64_t s, char text[CLOCK_RFC3339_SIZE])
         static const int64_t year_0 = -62167219200, year_10000 = 253402300800;
         time_t seconds = (time_t)(s < year_0 ? year_0 : s >= year_10000 ? year_10000 - 1 : s);
         struct tm tm;
+        size_t len;
 
         (void)gmtime_r(&seconds, &tm);
-        (void)strftime(text, CLOCK_RFC3339_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm);
+        len = (size_t)snprintf(text, CLOCK_RFC3339_SIZE, "%04d", tm.tm_year + 1900); /* %Y does not pad */
+        (void)strftime(text + len, CLOCK_RFC3339_SIZE - len, "-%m-%dT%H:%M:%SZ", &tm);
         return text;
 }
 

@@ -132,11 +132,32 @@ struct text_out {
         char header[128]; /* of the section that was begun last */
 };
 
+static int
+is_space(char c)
+{
+        return c == ' ' || c == '\t';
+}
+
+/* Whether a value would be read back as another one when it is not in quotes. */
+static int
+needs_quotes(const char *value)
+{
+        if (*value == '\0' || *value == '"' || *value == ';' || is_space(*value) ||
+            is_space(value[strlen(value) - 1]))
+                return 1;
+        for (const char *c = value + 1; *c != '\0'; c++) {
+                if (*c == ';' && is_space(c[-1]))
+                        return 1;
+        }
+        return 0;
+}
+
 static void
 show_text(const struct shown *shown, void *arg)
 {
         struct text_out *text = arg;
-        char header[sizeof(text->header)], left[256];
+        char header[sizeof(text->header)];
+        int len;
 
         (void)snprintf(header, sizeof(header), "[%s%s%s]", shown->section,
                        *shown->argument == '\0' ? "" : " ", shown->argument);
@@ -144,11 +165,13 @@ show_text(const struct shown *shown, void *arg)
                 fprintf(text->out, "%s%s\n", *text->header == '\0' ? "" : "\n", header);
                 memcpy(text->header, header, sizeof(header));
         }
-        (void)snprintf(left, sizeof(left), "%s = %s", shown->name, shown->value);
+        len = fprintf(text->out, "%s = ", shown->name);
+        len += fprintf(text->out, needs_quotes(shown->value) ? "\"%s\"" : "%s", shown->value);
+        fprintf(text->out, "%*s ; ", len < 56 ? 56 - len : 0, "");
         if (shown->line > 0)
-                fprintf(text->out, "%-56s ; line %zu\n", left, shown->line);
+                fprintf(text->out, "line %zu\n", shown->line);
         else
-                fprintf(text->out, "%-56s ; default\n", left);
+                fputs("default\n", text->out);
 }
 
 static void

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "config/listen.h"
 
 /* The line of a section's header, or of an option in it; 0 when it is not there. */
 static size_t
@@ -18,6 +19,17 @@ line_of(const struct ini *ini, const char *section, const char *argument, const 
                 if (name == NULL ? entry->name == NULL
                                  : entry->name != NULL && strcmp(entry->name, name) == 0)
                         return entry->line;
+        }
+        return 0;
+}
+
+/* Whether there is such a section, with whatever name after it. */
+static int
+has_section(const struct ini *ini, const char *section)
+{
+        for (size_t i = 0; i < ini->n; i++) {
+                if (strcmp(ini->entries[i].section, section) == 0)
+                        return 1;
         }
         return 0;
 }
@@ -92,6 +104,16 @@ finish_topics(struct config *config, const struct ini *ini, struct problems *pro
         }
 }
 
+/* The line of whichever of two options of a section comes later in the file. */
+static size_t
+later_line(const struct ini *ini, const char *section, const char *one, const char *other)
+{
+        size_t a = line_of(ini, section, "", one), b = line_of(ini, section, "", other);
+
+        return a > b ? a : b;
+}
+
+/* A value that could not be read is 0, and was reported. */
 static void
 check_receiver(const struct config *config, const struct ini *ini, struct problems *problems)
 {
@@ -99,12 +121,29 @@ check_receiver(const struct config *config, const struct ini *ini, struct proble
                 problems_add(problems, line_of(ini, "receiver", "", NULL),
                              "a receiver needs a `listen` in [receiver], such as listen = 127.0.0.1:8080");
         if (config->request_timeout_ms != 0 && config->header_timeout_ms > config->request_timeout_ms)
-                problems_add(problems, line_of(ini, "receiver", "", "header_timeout"),
+                problems_add(problems, later_line(ini, "receiver", "header_timeout", "request_timeout"),
                              "header_timeout is longer than request_timeout");
         if (config->max_in_flight != 0 && config->max_body > config->max_in_flight)
                 problems_add(
-                    problems, line_of(ini, "receiver", "", "max_in_flight"),
+                    problems, later_line(ini, "receiver", "max_body", "max_in_flight"),
                     "max_in_flight is smaller than max_body: a delivery of that size would never be let in");
+        for (size_t i = 0; config->admin != NULL && i < config->n_listen; i++) {
+                if (listen_is_same(config->admin, &config->listen[i]))
+                        problems_add(
+                            problems, line_of(ini, "admin", "", "listen"),
+                            "%s is where [receiver] listens; the admin endpoint needs an address of its own",
+                            config->admin->text);
+        }
+}
+
+static void
+check_router(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        size_t batch = line_of(ini, "router", "", "max_batch_bytes");
+
+        if (config->max_batch_bytes != 0 && config->max_body > config->max_batch_bytes)
+                problems_add(problems, batch != 0 ? batch : line_of(ini, "receiver", "", "max_body"),
+                             "max_batch_bytes, in [router], is smaller than max_body, in [receiver]");
 }
 
 static int
@@ -121,7 +160,7 @@ void
 finish_config(struct config *config, const struct ini *ini, struct problems *problems)
 {
         finish_instance(config, problems);
-        if (config->n_sources == 0)
+        if (config->n_sources == 0 && !has_section(ini, "source"))
                 problems_add(problems, 0,
                              "there is no source; add one: [source invoicing] with a path and a secret_file");
         for (size_t i = 0; i < config->n_sources; i++)
@@ -129,6 +168,7 @@ finish_config(struct config *config, const struct ini *ini, struct problems *pro
         finish_topics(config, ini, problems);
         if (config->roles & CONFIG_RECEIVER)
                 check_receiver(config, ini, problems);
+        check_router(config, ini, problems);
         if (!config->embedded && !has_property(config, "bootstrap.servers") &&
             line_of(ini, "kafka", "", "bootstrap.servers") == 0 &&
             line_of(ini, "kafka", "", "metadata.broker.list") == 0)

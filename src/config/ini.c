@@ -6,6 +6,7 @@
 #include <openssl/crypto.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 /* The state of reading: where one is, and in which section. */
 struct reader {
@@ -132,10 +133,26 @@ read_line(struct reader *reader, char *text)
                 read_option(reader, text);
 }
 
+/* Why a line cannot be read at all, or NULL. */
+static const char *
+line_fault(const char *text, size_t len)
+{
+        if (memchr(text, '\0', len) != NULL)
+                return "a NUL byte; is this a text file?";
+        if (len > INI_LINE_MAX)
+                return "the line is longer than 4096 bytes";
+        for (size_t i = 0; i < len; i++) {
+                if (((unsigned char)text[i] < 0x20 && text[i] != '\t') || text[i] == 0x7f)
+                        return "a control character in the line";
+        }
+        return utf8_is_valid(text, len) ? NULL : "the line is not UTF-8; save the file as UTF-8";
+}
+
 static void
 take_line(struct reader *reader, const char *text, size_t len)
 {
         char line[INI_LINE_MAX + 1];
+        const char *fault;
 
         if (len > 0 && text[len - 1] == '\r')
                 len--;
@@ -145,13 +162,9 @@ take_line(struct reader *reader, const char *text, size_t len)
                 text += 3;
                 len -= 3;
         }
-        if (memchr(text, '\0', len) != NULL) {
-                problems_add(reader->problems, reader->line, "a NUL byte; is this a text file?");
-                return;
-        }
-        if (len > INI_LINE_MAX) {
-                problems_add(reader->problems, reader->line, "the line is longer than %d bytes",
-                             INI_LINE_MAX);
+        fault = line_fault(text, len);
+        if (fault != NULL) {
+                problems_add(reader->problems, reader->line, "%s", fault);
                 return;
         }
         memcpy(line, text, len);

@@ -1,5 +1,6 @@
 #include "config/kafka.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,11 @@ static const struct {
     {"group.instance.id", "it is `instance`, in [gatepost]"},
     {"partition.assignment.strategy", "the router gives up all partitions at once"},
     {"allow.auto.create.topics", "topics are made with the right settings: gatepost topics create"},
+    {"delivery.report.only.error", "a delivery is answered when its report comes"},
+    {"enabled_events", "a delivery is answered when its report comes"},
+    {"offset.store.method", "offsets are committed with the events, in one transaction"},
+    {"group.protocol", "the router gives up all partitions at once"},
+    {"group.protocol.type", "the router gives up all partitions at once"},
     {"plugin.library.paths", "no foreign code in this process"},
     {"interceptors", "no foreign code in this process"},
 };
@@ -66,37 +72,53 @@ check_refused(const char *name, struct error *error)
         return 0;
 }
 
-/* Properties without a default are not in librdkafka's list. */
-static const char *const unlisted[] = {
-    "bootstrap.servers", "sasl.username",    "sasl.password",         "sasl.password_file",
-    "ssl.ca.location",   "ssl.key.location", "ssl.key.password_file", "ssl.certificate.location",
-};
+/*
+ * Cut the names out of librdkafka's documentation of its properties, `name | ... ` a line. It has what
+ * rd_kafka_conf_dump() leaves out: the aliases, bootstrap.servers among them. Returns how many; the caller frees the list.
+ */
+static size_t
+cut_names(char *documentation, const char ***names)
+{
+        char *save = NULL;
+        size_t n = 0;
 
-/* A name close to a misspelt one, out of librdkafka's own list. */
+        *names = NULL;
+        for (char *line = strtok_r(documentation, "\n", &save); line != NULL;
+             line = strtok_r(NULL, "\n", &save)) {
+                size_t len = strcspn(line, " ");
+
+                if (len == 0 || strspn(line + len, " ") == 0 || line[len + strspn(line + len, " ")] != '|')
+                        continue;
+                line[len] = '\0';
+                *names = mem_resize(*names, n + 1, sizeof(**names));
+                (*names)[n++] = line;
+        }
+        return n;
+}
+
 static int
 unknown(const char *name, struct error *error)
 {
-        rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        size_t n;
-        const char **pairs = rd_kafka_conf_dump(conf, &n);
-        const char **names = mem_alloc((n / 2 + ARRAY_LEN(unlisted)) * sizeof(*names));
-        const char *closest;
+        char *documentation = NULL;
+        size_t len, n;
+        FILE *out = open_memstream(&documentation, &len);
+        const char **names, *closest;
 
-        for (size_t i = 0; i + 1 < n; i += 2)
-                names[i / 2] = pairs[i];
-        memcpy(names + n / 2, unlisted, sizeof(unlisted));
-        closest = suggest_closest(name, names, n / 2 + ARRAY_LEN(unlisted));
-        if (closest != NULL)
-                (void)error_set(error, "librdkafka has no such property; did you mean %s?", closest);
-        else
-                (void)error_set(error, "librdkafka has no such property");
+        if (out == NULL)
+                return error_set(error, "librdkafka has no such property");
+        rd_kafka_conf_properties_show(out);
+        (void)fclose(out);
+        n = cut_names(documentation, &names);
+        closest = suggest_closest(name, names, n);
+        (void)error_set(error, "librdkafka has no such property%s%s%s",
+                        closest == NULL ? "" : "; did you mean ", closest == NULL ? "" : closest,
+                        closest == NULL ? "" : "?");
         free(names);
-        rd_kafka_conf_dump_free(pairs, n);
-        rd_kafka_conf_destroy(conf);
+        free(documentation);
         return -1;
 }
 
-/* Whether librdkafka takes it. */
+/* Whether librdkafka takes it. Its reason quotes the value, so that must not be a secret. */
 static int
 check_property(const char *name, const char *value, struct error *error)
 {
@@ -109,15 +131,26 @@ check_property(const char *name, const char *value, struct error *error)
                 return 0;
         if (result == RD_KAFKA_CONF_UNKNOWN)
                 return unknown(name, error);
-        if (kafka_is_secret(name))
-                return error_set(error, "librdkafka does not take this value");
+        reason[strcspn(reason, "\n")] = '\0'; /* some of its reasons end with one */
         return error_set(error, "%s", reason);
+}
+
+static int
+is_set(const struct config *config, const char *name)
+{
+        for (size_t i = 0; i < config->n_kafka; i++) {
+                if (strcmp(config->kafka[i].name, name) == 0)
+                        return 1;
+        }
+        return config->embedded && strcmp(name, "bootstrap.servers") == 0;
 }
 
 static int
 add(struct config *config, const char *name, const char *value, struct error *error)
 {
-        if (check_property(name, value, error) != 0)
+        if (is_set(config, name))
+                return error_set(error, "it is set already, by its other name; remove one");
+        if (check_property(name, kafka_is_secret(name) ? "a secret" : value, error) != 0)
                 return -1;
         config->kafka = mem_resize(config->kafka, config->n_kafka + 1, sizeof(struct config_property));
         config->kafka[config->n_kafka++] =

@@ -83,6 +83,17 @@ listen_parse(const char *text, struct config_listen *listen, struct error *error
 }
 
 int
+listen_is_same(const struct config_listen *a, const struct config_listen *b)
+{
+        const struct sockaddr_in *in =
+            (const struct sockaddr_in *)&a->address; /* sin6_port is in the same place */
+
+        if (a->address.ss_family != AF_UNIX && in->sin_port == 0)
+                return 0;
+        return a->address_len == b->address_len && memcmp(&a->address, &b->address, a->address_len) == 0;
+}
+
+int
 listen_is_private(const struct config_listen *listen)
 {
         const struct sockaddr_in *in = (const struct sockaddr_in *)&listen->address;

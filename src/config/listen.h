@@ -12,6 +12,9 @@
  */
 int listen_parse(const char *text, struct config_listen *listen, struct error *error) MUST_CHECK;
 
+/* Whether both are one address. Port 0 is always another one. */
+int listen_is_same(const struct config_listen *a, const struct config_listen *b);
+
 /* Whether only processes of this machine can connect. */
 int listen_is_private(const struct config_listen *listen);
 

@@ -19,34 +19,6 @@ struct load {
         struct problems *problems;
 };
 
-static void
-check_header(struct load *load, const struct ini_entry *header)
-{
-        const char *closest;
-
-        if (!options_is_section(header->section)) {
-                closest = options_suggest_section(header->section);
-                problems_add(load->problems, header->line, "there is no section [%.64s]%s%s%s",
-                             header->section, closest == NULL ? "" : "; did you mean [",
-                             closest == NULL ? "" : closest, closest == NULL ? "" : "]?");
-                return;
-        }
-        if (strcmp(header->section, "source") != 0 && *header->argument != '\0')
-                problems_add(load->problems, header->line, "[%s] takes no name after it", header->section);
-        if (strcmp(header->section, "source") != 0)
-                return;
-        if (*header->argument == '\0')
-                problems_add(load->problems, header->line, "a source needs a name: [source invoicing]");
-        else if (strlen(header->argument) > 64 ||
-                 strspn(header->argument,
-                        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") !=
-                     strlen(header->argument))
-                problems_add(
-                    load->problems, header->line,
-                    "'%.64s' is not a source's name: 1 to 64 letters, digits, hyphens and underscores",
-                    header->argument);
-}
-
 static struct config_source *
 find_source(const struct config *config, const char *name)
 {
@@ -57,20 +29,67 @@ find_source(const struct config *config, const char *name)
         return NULL;
 }
 
-static void
+/* The line of the first header of a source. */
+static size_t
+source_line(const struct ini *ini, const char *name)
+{
+        for (size_t i = 0; i < ini->n; i++) {
+                if (strcmp(ini->entries[i].section, "source") == 0 &&
+                    strcmp(ini->entries[i].argument, name) == 0)
+                        return ini->entries[i].line;
+        }
+        return 0;
+}
+
+/* A name that is wrong is reported, and the source's options are read all the same. Returns whether they are. */
+static int
 add_source(struct load *load, const struct ini_entry *header)
 {
+        static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
         struct config *config = load->config;
         struct config_source *source;
+        size_t len = strlen(header->argument);
 
-        if (find_source(config, header->argument) != NULL) {
-                problems_add(load->problems, header->line, "[source %.64s] is there twice", header->argument);
-                return;
+        if (len == 0) {
+                problems_add(load->problems, header->line, "a source needs a name: [source invoicing]");
+                return 0;
         }
+        if (find_source(config, header->argument) != NULL) {
+                problems_add(load->problems, header->line, "[source %.64s] is there twice, first on line %zu",
+                             header->argument, source_line(load->ini, header->argument));
+                return 0;
+        }
+        if (len > 64 || strspn(header->argument, chars) != len)
+                problems_add(
+                    load->problems, header->line,
+                    "'%.64s' is not a source's name: 1 to 64 letters, digits, hyphens and underscores",
+                    header->argument);
         config->sources = mem_resize(config->sources, config->n_sources + 1, sizeof(*source));
         source = &config->sources[config->n_sources++];
         memset(source, 0, sizeof(*source));
         source->name = mem_strdup(header->argument);
+        return 1;
+}
+
+/* Whether the options after a header are to be read; when not, the reason has been reported. */
+static int
+open_section(struct load *load, const struct ini_entry *header)
+{
+        const char *closest;
+
+        if (strcmp(header->section, "source") == 0)
+                return add_source(load, header);
+        if (!options_is_section(header->section)) {
+                closest = options_suggest_section(header->section);
+                problems_add(load->problems, header->line, "there is no section [%.64s]%s%s%s",
+                             header->section, closest == NULL ? "" : "; did you mean [",
+                             closest == NULL ? "" : closest, closest == NULL ? "" : "]?");
+                return 0;
+        }
+        if (*header->argument == '\0')
+                return 1;
+        problems_add(load->problems, header->line, "[%s] takes no name after it", header->section);
+        return 0;
 }
 
 /* The entry of the same option before this one, or NULL. */
@@ -86,28 +105,40 @@ find_before(const struct ini *ini, const struct ini_entry *entry)
 }
 
 static void
+report_unknown(struct load *load, const struct ini_entry *entry)
+{
+        const char *closest = options_suggest(entry->section, entry->name);
+        const char *home = options_section_of(entry->name);
+
+        if (closest != NULL)
+                problems_add(load->problems, entry->line, "[%s] has no option '%.64s'; did you mean %s?",
+                             entry->section, entry->name, closest);
+        else if (home != NULL)
+                problems_add(load->problems, entry->line, "[%s] has no option '%.64s'; it belongs in [%s]",
+                             entry->section, entry->name, home);
+        else
+                problems_add(load->problems, entry->line, "[%s] has no option '%.64s'", entry->section,
+                             entry->name);
+}
+
+static void
 set_option(struct load *load, const struct ini_entry *entry)
 {
         const struct option_row *option = options_find(entry->section, entry->name);
+        struct config_source *source =
+            strcmp(entry->section, "source") == 0 ? find_source(load->config, entry->argument) : NULL;
         const struct ini_entry *before;
-        const char *closest;
         struct error error;
 
         if (option == NULL) {
-                closest = options_suggest(entry->section, entry->name);
-                problems_add(load->problems, entry->line, "[%s] has no option '%.64s'%s%s%s", entry->section,
-                             entry->name, closest == NULL ? "" : "; did you mean ",
-                             closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+                report_unknown(load, entry);
                 return;
         }
         before = option->repeatable ? NULL : find_before(load->ini, entry);
         if (before != NULL)
                 problems_add(load->problems, entry->line, "%s was given on line %zu already", entry->name,
                              before->line);
-        else if (values_set(option, entry->value, load->config,
-                            strcmp(entry->section, "source") == 0 ? find_source(load->config, entry->argument)
-                                                                  : NULL,
-                            &error) != 0)
+        else if (values_set(option, entry->value, load->config, source, &error) != 0)
                 problems_add(load->problems, entry->line, "%s: %s", entry->name, error.text);
 }
 
@@ -134,18 +165,17 @@ set_free_form(struct load *load, const struct ini_entry *entry)
 static void
 take_entries(struct load *load)
 {
+        int is_open = 0;
+
         for (size_t i = 0; i < load->ini->n; i++) {
                 const struct ini_entry *entry = &load->ini->entries[i];
 
-                if (entry->name == NULL) {
-                        check_header(load, entry);
-                        if (strcmp(entry->section, "source") == 0)
-                                add_source(load, entry);
-                } else if (options_is_free_form(entry->section)) {
+                if (entry->name == NULL)
+                        is_open = open_section(load, entry);
+                else if (is_open && options_is_free_form(entry->section))
                         set_free_form(load, entry);
-                } else if (options_is_section(entry->section)) {
+                else if (is_open)
                         set_option(load, entry);
-                }
         }
 }
 

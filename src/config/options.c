@@ -124,7 +124,7 @@ options_suggest(const char *section, const char *name)
         size_t n = 0;
 
         for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-                if (strcmp(options[i].section, section) == 0)
+                if (strcmp(options[i].section, section) == 0 && options[i].type != OPTION_REFUSED)
                         names[n++] = options[i].name;
         }
         return suggest_closest(name, names, n);
@@ -134,6 +134,16 @@ const char *
 options_suggest_section(const char *section)
 {
         return suggest_closest(section, sections, ARRAY_LEN(sections));
+}
+
+const char *
+options_section_of(const char *name)
+{
+        for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+                if (strcmp(options[i].name, name) == 0)
+                        return options[i].section;
+        }
+        return NULL;
 }
 
 int

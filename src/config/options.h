@@ -48,6 +48,9 @@ const struct option_row *options_find(const char *section, const char *name);
 const char *options_suggest(const char *section, const char *name);
 const char *options_suggest_section(const char *section);
 
+/* The section that has an option of that very name, or NULL. */
+const char *options_section_of(const char *name);
+
 int options_is_section(const char *section);
 
 /* Whether a section takes options by names of its own: [events], [kafka]. */

@@ -34,6 +34,7 @@ read_file(const char *file, struct ini *ini, struct problems *problems)
                 (void)fclose(in);
                 return fail(problems, "is a directory");
         }
+        (void)setvbuf(in, NULL, _IONBF, 0); /* no copy of a secret stays in a buffer */
         text = mem_alloc(FILE_MAX + 1);
         len = fread(text, 1, FILE_MAX + 1, in);
         failed = ferror(in);

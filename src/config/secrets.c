@@ -12,19 +12,15 @@
 #include "base/mem.h"
 
 static int
-check(int fd, const char *path, struct error *error)
+check(const struct stat *st, const char *path, struct error *error)
 {
-        struct stat st;
-
-        if (fstat(fd, &st) != 0)
-                return error_set(error, "%s: %s", path, strerror(errno));
-        if (!S_ISREG(st.st_mode))
+        if (!S_ISREG(st->st_mode))
                 return error_set(error, "%s is not a regular file", path);
-        if (st.st_mode & (S_IROTH | S_IWOTH))
+        if (st->st_mode & (S_IROTH | S_IWOTH))
                 return error_set(error,
                                  "%s holds a secret and others can %s it (mode %04o); mend it: chmod o= %s",
-                                 path, st.st_mode & S_IROTH ? "read" : "write",
-                                 (unsigned)(st.st_mode & 07777), path);
+                                 path, st->st_mode & S_IROTH ? "read" : "write",
+                                 (unsigned)(st->st_mode & 07777), path);
         return 0;
 }
 
@@ -32,26 +28,29 @@ check(int fd, const char *path, struct error *error)
 static int
 open_checked(const char *path, struct error *error)
 {
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), result;
+        struct stat st;
 
         if (fd < 0)
                 return error_set(error, "%s cannot be opened: %s", path, strerror(errno));
-        if (check(fd, path, error) != 0) {
-                (void)close(fd);
-                return -1;
-        }
-        return fd;
+        if (fstat(fd, &st) != 0)
+                result = error_set(error, "%s: %s", path, strerror(errno));
+        else
+                result = check(&st, path, error);
+        if (result == 0)
+                return fd;
+        (void)close(fd);
+        return -1;
 }
 
 int
 secrets_check_file(const char *path, struct error *error)
 {
-        int fd = open_checked(path, error);
+        struct stat st;
 
-        if (fd < 0)
-                return -1;
-        (void)close(fd);
-        return 0;
+        if (stat(path, &st) == 0)
+                return check(&st, path, error);
+        return errno == EACCES ? 0 : error_set(error, "%s cannot be opened: %s", path, strerror(errno));
 }
 
 /* Reads up to size bytes. Returns how many, or -1. */
@@ -87,9 +86,7 @@ secrets_read(const char *path, size_t min_len, size_t *len, struct error *error)
         n = read_all(fd, secret, SECRETS_MAX + 2);
         (void)close(fd);
         if (n > 0 && secret[n - 1] == '\n')
-                n--;
-        if (n > 0 && secret[n - 1] == '\r')
-                n--;
+                n -= n > 1 && secret[n - 2] == '\r' ? 2 : 1;
         *len = n < 0 ? 0 : (size_t)n;
         if (n < 0)
                 (void)error_set(error, "%s cannot be read: %s", path, strerror(errno));

@@ -19,7 +19,10 @@ char *secrets_read(const char *path, size_t min_len, size_t *len, struct error *
 /* Wipe and release. NULL is harmless. */
 void secrets_free(char *secret, size_t len);
 
-/* Whether others can do nothing with the file at path. Returns 0, or -1 with the reason and the remedy. */
+/*
+ * Whether others can do nothing with the file at path, without opening it: this account need not be one that may, as with
+ * the API key, which the daemon does not use. Returns 0, or -1 with the reason and the remedy.
+ */
 int secrets_check_file(const char *path, struct error *error) MUST_CHECK;
 
 #endif

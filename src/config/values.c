@@ -43,22 +43,35 @@ set_name(struct setting *s)
         return set_text(s);
 }
 
+/* The field keeps its 0 when the value is refused, so that nothing is concluded from it. */
+static int
+set_with(int (*parse)(const char *text, uint64_t min, uint64_t max, uint64_t *value, struct error *error),
+         struct setting *s)
+{
+        uint64_t value;
+
+        if (parse(s->value, s->option->min, s->option->max, &value, s->error) != 0)
+                return -1;
+        *(uint64_t *)s->field = value;
+        return 0;
+}
+
 static int
 set_number(struct setting *s)
 {
-        return number_parse(s->value, s->option->min, s->option->max, s->field, s->error);
+        return set_with(number_parse, s);
 }
 
 static int
 set_size(struct setting *s)
 {
-        return number_parse_size(s->value, s->option->min, s->option->max, s->field, s->error);
+        return set_with(number_parse_size, s);
 }
 
 static int
 set_duration(struct setting *s)
 {
-        return number_parse_duration(s->value, s->option->min, s->option->max, s->field, s->error);
+        return set_with(number_parse_duration, s);
 }
 
 static int
@@ -110,8 +123,7 @@ set_listen(struct setting *s)
         if (listen_parse(s->value, &listen, s->error) != 0)
                 return -1;
         for (size_t i = 0; i < config->n_listen; i++) {
-                if (strcmp(config->listen[i].text, listen.text) == 0 &&
-                    strcmp(strrchr(listen.text, ':'), ":0") != 0) {
+                if (listen_is_same(&config->listen[i], &listen)) {
                         free(listen.text);
                         return error_set(s->error, "%.100s is there twice", s->value);
                 }

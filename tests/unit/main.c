@@ -19,6 +19,13 @@ main(void)
         srunner_add_suite(runner, suite_partition());
         srunner_add_suite(runner, suite_options());
         srunner_add_suite(runner, suite_config());
+        srunner_add_suite(runner, suite_ini());
+        srunner_add_suite(runner, suite_config_good());
+        srunner_add_suite(runner, suite_config_errors());
+        srunner_add_suite(runner, suite_config_secrets());
+        srunner_add_suite(runner, suite_config_kafka());
+        srunner_add_suite(runner, suite_config_print());
+        srunner_add_suite(runner, suite_config_sample());
         srunner_add_suite(runner, suite_framing());
         srunner_run_all(runner, CK_ENV);
         n_failed = srunner_ntests_failed(runner);

@@ -6,10 +6,17 @@
 /* One suite a subject; main.c runs them all. */
 Suite *suite_base(void);
 Suite *suite_config(void);
+Suite *suite_config_errors(void);
+Suite *suite_config_good(void);
+Suite *suite_config_kafka(void);
+Suite *suite_config_print(void);
+Suite *suite_config_sample(void);
+Suite *suite_config_secrets(void);
 Suite *suite_decode(void);
 Suite *suite_dedup(void);
 Suite *suite_delivery(void);
 Suite *suite_framing(void);
+Suite *suite_ini(void);
 Suite *suite_judge(void);
 Suite *suite_number(void);
 Suite *suite_options(void);

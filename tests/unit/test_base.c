@@ -71,6 +71,15 @@ static const struct {
     {"1900-02-29T00:00:00Z", 0},
 };
 
+START_TEST(test_times_beyond_four_digit_years_are_held)
+{
+        char text[CLOCK_RFC3339_SIZE];
+
+        ck_assert_str_eq(clock_format_s(INT64_MAX, text), "9999-12-31T23:59:59Z");
+        ck_assert_str_eq(clock_format_s(INT64_MIN, text), "0000-01-01T00:00:00Z");
+}
+END_TEST
+
 START_TEST(test_utc_timestamps_are_told_from_others)
 {
         ck_assert_int_eq(clock_is_utc_timestamp(timestamps[_i].text, strlen(timestamps[_i].text)),
@@ -167,6 +176,7 @@ suite_base(void)
         tcase_add_test(all, test_hex_comes_back_as_it_was);
         tcase_add_test(all, test_upper_case_hex_is_refused);
         tcase_add_test(all, test_times_are_written_as_rfc_3339);
+        tcase_add_test(all, test_times_beyond_four_digit_years_are_held);
         tcase_add_loop_test(all, test_utc_timestamps_are_told_from_others, 0,
                             (int)(sizeof(timestamps) / sizeof(timestamps[0])));
         tcase_add_loop_test(all, test_utf8_is_judged_by_rfc_3629, 0, (int)(sizeof(texts) / sizeof(texts[0])));

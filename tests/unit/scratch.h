@@ -1,0 +1,50 @@
+#ifndef TESTS_SCRATCH_H
+#define TESTS_SCRATCH_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "config/config.h"
+
+/* A directory of its own for each test: use both as a checked fixture. */
+void scratch_setup(void);
+void scratch_teardown(void);
+
+/* The path of a file in it, made anew with the content and the mode. The text is valid until the test ends. */
+const char *scratch_file(const char *name, const void *content, size_t len, mode_t mode);
+
+/* The path of a file that is not there. */
+const char *scratch_path(const char *name);
+
+/* How loading a configuration went. */
+struct loaded {
+        struct config *config; /* NULL: it was refused */
+        char
+            *messages; /* what was written to stderr, without the path before each line's number: `7: what` */
+};
+
+/* Load a text with config_load(), from a file of mode 0600 or of another. */
+struct loaded scratch_load(const char *text);
+struct loaded scratch_load_mode(const char *text, mode_t mode);
+void scratch_release(struct loaded *loaded);
+
+/* The text up to what must be in every configuration: a source, a place to listen, and a broker. */
+extern const char scratch_minimal[];
+#define SCRATCH_MINIMAL_LINES 7
+
+/* Load the minimal configuration with more lines after it; line 1 of those is line SCRATCH_MINIMAL_LINES + 1. */
+struct loaded scratch_load_more(const char *more);
+
+/* How many lines of messages there are. */
+size_t scratch_count(const struct loaded *loaded);
+
+/* Fail unless there is a message for that line with the words in it. Returns its text. */
+const char *scratch_expect(const struct loaded *loaded, unsigned line, const char *words);
+
+/* Fail unless the minimal configuration with more lines has exactly one message, for the last line, with the words in it. */
+void scratch_expect_refused(const char *more, const char *words);
+
+/* What a function writes to stderr while it runs. The caller frees it. */
+char *scratch_capture(void (*run)(void *arg), void *arg);
+
+#endif

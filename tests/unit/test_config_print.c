@@ -1,0 +1,178 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <yajl/yajl_tree.h>
+
+#include "scratch.h"
+#include "suites.h"
+
+/* The configuration in a file as config_print() writes it. The caller frees the text. */
+static char *
+print(const char *path, int json)
+{
+        char *text = NULL;
+        size_t len = 0;
+        FILE *out = open_memstream(&text, &len);
+
+        ck_assert_ptr_nonnull(out);
+        ck_assert_int_eq(config_print(path, json, out), 0);
+        (void)fclose(out);
+        return text;
+}
+
+static const char *
+write_more(const char *more)
+{
+        char text[2048];
+
+        (void)snprintf(text, sizeof(text), "%s%s", scratch_minimal, more);
+        return scratch_file("gatepost.conf", text, strlen(text), 0600);
+}
+
+/* Fail unless a line of the text begins with one part and ends with another. */
+static void
+expect_line(const char *text, const char *begin, const char *end)
+{
+        size_t begin_len = strlen(begin), end_len = strlen(end);
+
+        for (const char *at = text; *at != '\0';) {
+                size_t len = strcspn(at, "\n");
+
+                if (len >= begin_len + end_len && strncmp(at, begin, begin_len) == 0 &&
+                    strncmp(at + len - end_len, end, end_len) == 0)
+                        return;
+                at += len + (at[len] == '\n');
+        }
+        ck_abort_msg("no line '%s ... %s' in:\n%s", begin, end, text);
+}
+
+START_TEST(test_values_come_with_their_lines_or_as_defaults)
+{
+        char *text = print(write_more("[receiver]\nmax_body = 2MiB\n"), 0);
+
+        expect_line(text, "max_body = 2MiB ", "; line 9");
+        expect_line(text, "listen = 127.0.0.1:8080 ", "; line 2");
+        expect_line(text, "ack_timeout = 8s ", "; default");
+        expect_line(text, "header_prefix = x-invoicing ", "; default");
+        expect_line(text, "bootstrap.servers = kafka1:9092 ", "; line 7");
+        expect_line(text, "invoice.accepted = gatepost.invoice.accepted ", "; default");
+        expect_line(text, "[source invoicing]", "");
+        free(text);
+}
+END_TEST
+
+START_TEST(test_secrets_are_masked)
+{
+        for (int json = 0; json < 2; json++) {
+                char *text = print(write_more("sasl.password = hidden\nssl.key.pem = hidden too\n"), json);
+
+                ck_assert_ptr_null(strstr(text, "hidden"));
+                ck_assert_ptr_null(strstr(text, "sixteen"));
+                ck_assert_ptr_nonnull(strstr(text, "sasl.password"));
+                free(text);
+        }
+}
+END_TEST
+
+START_TEST(test_what_is_printed_loads_again_and_prints_the_same_values)
+{
+        char *first = print(write_more("[gatepost]\ninstance = gw\n[events]\na.* = t.a\n"
+                                       "[kafka]\nsasl.username = \" spaces ; and comments \"\n"
+                                       "sasl.kerberos.kinit.cmd = a;b \"c\"\n"),
+                            0);
+        struct loaded loaded;
+
+        for (char *at = strstr(first, "(secret)"); at != NULL; at = strstr(at, "(secret)"))
+                memcpy(at, "12345678", 8);
+        ck_assert_ptr_nonnull(strstr(first, "secret = 12345678"));
+        memcpy(strstr(first, "secret = 12345678"), "secret = 1234567812345678", 25);
+        loaded = scratch_load(first);
+        ck_assert_str_eq(loaded.messages, "");
+        ck_assert_str_eq(loaded.config->kafka[1].value, " spaces ; and comments ");
+        ck_assert_str_eq(loaded.config->kafka[2].value, "a;b \"c\"");
+        ck_assert_uint_eq(topic_table_size(loaded.config->topics), 1);
+        scratch_release(&loaded);
+        free(first);
+}
+END_TEST
+
+START_TEST(test_long_value_is_printed_whole)
+{
+        char more[1024] = "sasl.username = ", *text;
+        size_t len = strlen(more);
+
+        memset(more + len, 'x', 600);
+        memcpy(more + len + 600, "end\n", 5);
+        text = print(write_more(more), 0);
+        ck_assert_ptr_nonnull(strstr(text, "xxend ; line 8"));
+        free(text);
+}
+END_TEST
+
+START_TEST(test_json_has_every_value_with_its_line)
+{
+        char *text = print(write_more("[receiver]\nmax_body = 2MiB\n"), 1), problem[256];
+        yajl_val tree = yajl_tree_parse(text, problem, sizeof(problem));
+        int found = 0;
+
+        ck_assert_msg(YAJL_IS_ARRAY(tree), "%s", problem);
+        for (size_t i = 0; i < YAJL_GET_ARRAY(tree)->len; i++) {
+                yajl_val row = YAJL_GET_ARRAY(tree)->values[i];
+                yajl_val name = yajl_tree_get(row, (const char *[]){"name", NULL}, yajl_t_string);
+                yajl_val line = yajl_tree_get(row, (const char *[]){"line", NULL}, yajl_t_any);
+
+                ck_assert_ptr_nonnull(name);
+                if (strcmp(name->u.string, "max_body") == 0) {
+                        ck_assert_int_eq(YAJL_GET_INTEGER(line), 9);
+                        found++;
+                } else if (strcmp(name->u.string, "threads") == 0) {
+                        ck_assert(YAJL_IS_NULL(line));
+                        found++;
+                }
+        }
+        ck_assert_int_eq(found, 2);
+        yajl_tree_free(tree);
+        free(text);
+}
+END_TEST
+
+static void
+print_bad(void *arg)
+{
+        char *text = NULL;
+        size_t len = 0;
+        FILE *out = open_memstream(&text, &len);
+
+        ck_assert_int_eq(config_print(arg, 0, out), -1);
+        (void)fclose(out);
+        ck_assert_uint_eq(len, 0);
+        free(text);
+}
+
+START_TEST(test_file_with_errors_prints_errors_only)
+{
+        const char *path = write_more("[receiver]\nthreads = 0\n");
+        char *written = scratch_capture(print_bad, (void *)(uintptr_t)path);
+
+        ck_assert_ptr_nonnull(strstr(written, ":9: threads"));
+        free(written);
+}
+END_TEST
+
+Suite *
+suite_config_print(void)
+{
+        Suite *suite = suite_create("config print");
+        TCase *tests = tcase_create("dump");
+
+        tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
+        tcase_add_test(tests, test_values_come_with_their_lines_or_as_defaults);
+        tcase_add_test(tests, test_secrets_are_masked);
+        tcase_add_test(tests, test_what_is_printed_loads_again_and_prints_the_same_values);
+        tcase_add_test(tests, test_long_value_is_printed_whole);
+        tcase_add_test(tests, test_json_has_every_value_with_its_line);
+        tcase_add_test(tests, test_file_with_errors_prints_errors_only);
+        suite_add_tcase(suite, tests);
+        return suite;
+}
