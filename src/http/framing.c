@@ -170,6 +170,7 @@ feed_line(struct framing *framing, const char *data, size_t len, size_t *used)
         const char *too_long, *fault = NULL;
         size_t limit = line_limit(framing, &too_long);
 
+        *used = 0;
         if (framing->line == NULL)
                 framing->line = malloc(framing->max_header_bytes);
         if (framing->line == NULL)
@@ -212,7 +213,7 @@ enum framing_verdict
 framing_feed(struct framing *framing, const char *data, size_t len, size_t *used)
 {
         enum framing_verdict verdict = FRAMING_MORE;
-        size_t n;
+        size_t n = 0;
 
         for (*used = 0; *used < len && verdict == FRAMING_MORE; *used += n) {
                 if (framing->state == FRAMING_LENGTH_BODY || framing->state == FRAMING_CHUNK_DATA)
