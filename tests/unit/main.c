@@ -1,32 +1,27 @@
 #include <stdlib.h>
 
+#include "base/compiler.h"
 #include "suites.h"
+
+static Suite *(*const suites[])(void) = {
+    suite_base,           suite_cloudevents,  suite_config,        suite_config_errors,
+    suite_config_good,    suite_config_kafka, suite_config_print,  suite_config_sample,
+    suite_config_secrets, suite_decode,       suite_decode_fields, suite_decode_json,
+    suite_dedup,          suite_dedup_log,    suite_delivery,      suite_digest,
+    suite_fields,         suite_framing,      suite_ini,           suite_judge,
+    suite_number,         suite_options,      suite_partition,     suite_pointer,
+    suite_record,         suite_replay,       suite_signature,     suite_slice,
+    suite_topic_table,    suite_trace,        suite_walk,
+};
 
 int
 main(void)
 {
-        SRunner *runner = srunner_create(suite_base());
+        SRunner *runner = srunner_create(NULL);
         int n_failed;
 
-        srunner_add_suite(runner, suite_number());
-        srunner_add_suite(runner, suite_signature());
-        srunner_add_suite(runner, suite_delivery());
-        srunner_add_suite(runner, suite_topic_table());
-        srunner_add_suite(runner, suite_dedup());
-        srunner_add_suite(runner, suite_replay());
-        srunner_add_suite(runner, suite_decode());
-        srunner_add_suite(runner, suite_judge());
-        srunner_add_suite(runner, suite_partition());
-        srunner_add_suite(runner, suite_options());
-        srunner_add_suite(runner, suite_config());
-        srunner_add_suite(runner, suite_ini());
-        srunner_add_suite(runner, suite_config_good());
-        srunner_add_suite(runner, suite_config_errors());
-        srunner_add_suite(runner, suite_config_secrets());
-        srunner_add_suite(runner, suite_config_kafka());
-        srunner_add_suite(runner, suite_config_print());
-        srunner_add_suite(runner, suite_config_sample());
-        srunner_add_suite(runner, suite_framing());
+        for (size_t i = 0; i < ARRAY_LEN(suites); i++)
+                srunner_add_suite(runner, suites[i]());
         srunner_run_all(runner, CK_ENV);
         n_failed = srunner_ntests_failed(runner);
         srunner_free(runner);

@@ -1,180 +1,208 @@
+#include <check.h>
 #include <malloc.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "model/dedup.h"
 #include "suites.h"
 
-#define WINDOW_MS 1600 /* a slice of 100 ms */
-#define N_RECORDS 3000
-#define N_IDS 40
+#define WINDOW INT64_C(160000)
+#define SLICE (WINDOW / 16)
+#define T INT64_C(1795230240000) /* where a slice begins */
+#define BODY 77
+#define OTHER_BODY 88
 
-/* A log of few ids with rising timestamps; the definition of a repeat can be looked up in it by brute force. */
-static struct {
-        int id;
-        uint64_t body;
-        int64_t ms;
-} records[N_RECORDS];
+static struct dedup *dedup;
 
 static void
-identity_of(int id, uint8_t identity[DEDUP_IDENTITY_SIZE])
+set_up(void)
 {
-        uint64_t mixed = (uint64_t)id * UINT64_C(0x9e3779b97f4a7c15);
+        dedup = dedup_new(WINDOW);
+        ck_assert_ptr_nonnull(dedup);
+}
 
-        memset(identity, 0, DEDUP_IDENTITY_SIZE);
-        memcpy(identity, &mixed, sizeof(mixed));
-        memcpy(identity + 8, &id, sizeof(id));
+static void
+tear_down(void)
+{
+        dedup_free(dedup);
+}
+
+/* An identity like a digest's: its bits look random. */
+static void
+make_identity(uint64_t number, uint8_t identity[DEDUP_IDENTITY_SIZE])
+{
+        for (size_t i = 0; i < DEDUP_IDENTITY_SIZE; i += sizeof(number)) {
+                number = (number ^ number >> 31) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+                number ^= number >> 29;
+                memcpy(identity + i, &number, sizeof(number));
+        }
 }
 
 static enum dedup_answer
-check_at(struct dedup *dedup, int offset)
+check(uint64_t number, uint64_t body, int64_t offset, int64_t timestamp_ms)
 {
         uint8_t identity[DEDUP_IDENTITY_SIZE];
         enum dedup_answer answer;
 
-        identity_of(records[offset].id, identity);
-        ck_assert_int_eq(dedup_check(dedup, identity, records[offset].body, offset, records[offset].ms,
-                                     &answer),
-                         0);
+        make_identity(number, identity);
+        if (dedup_check(dedup, identity, body, offset, timestamp_ms, &answer) != 0)
+                ck_abort_msg("dedup_check failed"); /* unlike ck_assert, it costs nothing when all is well */
         return answer;
 }
 
-/* By the definition: an earlier record, at most the window older, has the same identity. */
-static int
-is_repeat(int offset)
+START_TEST(test_second_record_of_an_identity_is_a_repeat)
 {
-        for (int i = offset - 1; i >= 0 && records[i].ms >= records[offset].ms - WINDOW_MS; i--) {
-                if (records[i].id == records[offset].id)
-                        return 1;
-        }
-        return 0;
-}
-
-static void
-make_records(unsigned seed)
-{
-        int64_t ms = 1000000;
-
-        srand(seed);
-        for (int i = 0; i < N_RECORDS; i++) {
-                ms += rand() % 4 == 0 ? rand() % 400 : rand() % 10;
-                records[i].id = rand() % N_IDS;
-                records[i].body = (uint64_t)(rand() % 2);
-                records[i].ms = ms;
-        }
-}
-
-START_TEST(test_a_repeat_is_what_the_definition_says_through_rewinds_and_restores)
-{
-        struct dedup *dedup = dedup_new(WINDOW_MS);
-        enum dedup_answer first_answers[N_RECORDS];
-        int committed = 0, judged = 0, offset = 0;
-
-        make_records((unsigned)_i + 1);
-        while (offset < N_RECORDS) {
-                enum dedup_answer answer = check_at(dedup, offset);
-
-                ck_assert_msg((answer != DEDUP_NEW) == is_repeat(offset), "offset %d", offset);
-                if (offset < judged)
-                        ck_assert_int_eq(answer, first_answers[offset]);
-                else
-                        first_answers[judged++] = answer;
-                offset++;
-                switch (rand() % 20) {
-                case 0: /* a commit: what came before will not be read again */
-                        committed = offset;
-                        dedup_expire(dedup, records[offset - 1].ms);
-                        break;
-                case 1: /* a transaction is given up */
-                        offset = committed;
-                        break;
-                case 2: /* another router takes over */
-                        if (committed == 0)
-                                break;
-                        dedup_free(dedup);
-                        dedup = dedup_new(WINDOW_MS);
-                        for (offset = 0;
-                             records[offset].ms < dedup_restore_start(WINDOW_MS, records[committed - 1].ms);)
-                                offset++;
-                        for (; offset < committed; offset++)
-                                (void)check_at(dedup, offset);
-                        break;
-                default:
-                        break;
-                }
-        }
-        dedup_free(dedup);
+        ck_assert_int_eq(check(1, BODY, 10, T), DEDUP_NEW);
+        ck_assert_int_eq(check(2, BODY, 11, T), DEDUP_NEW);
+        ck_assert_int_eq(check(1, BODY, 12, T), DEDUP_REPEAT);
+        ck_assert_int_eq(check(1, BODY, 13, T + SLICE), DEDUP_REPEAT);
+        ck_assert_int_eq(check(2, BODY, 14, T + WINDOW), DEDUP_REPEAT);
 }
 END_TEST
 
-START_TEST(test_another_body_under_the_same_id_is_a_conflict)
+START_TEST(test_same_offset_is_no_repeat_of_itself)
 {
-        struct dedup *dedup = dedup_new(WINDOW_MS);
-        uint8_t identity[DEDUP_IDENTITY_SIZE];
-        enum dedup_answer answer;
-
-        identity_of(1, identity);
-        ck_assert_int_eq(dedup_check(dedup, identity, 7, 10, 5000, &answer), 0);
-        ck_assert_int_eq(answer, DEDUP_NEW);
-        ck_assert_int_eq(dedup_check(dedup, identity, 7, 11, 5000, &answer), 0);
-        ck_assert_int_eq(answer, DEDUP_REPEAT);
-        ck_assert_int_eq(dedup_check(dedup, identity, 8, 12, 5100, &answer), 0);
-        ck_assert_int_eq(answer, DEDUP_CONFLICT);
-        ck_assert_int_eq(dedup_check(dedup, identity, 7, 10, 5000, &answer), 0); /* the first, read again */
-        ck_assert_int_eq(answer, DEDUP_NEW);
-        dedup_free(dedup);
+        for (int i = 0; i < 3; i++)
+                ck_assert_int_eq(check(1, BODY, 10, T), DEDUP_NEW);
+        ck_assert_int_eq(check(1, BODY, 9, T), DEDUP_NEW);
+        ck_assert_int_eq(check(1, BODY, 10, T), DEDUP_REPEAT);
 }
 END_TEST
 
-START_TEST(test_the_window_ends_to_the_millisecond)
+START_TEST(test_other_body_is_a_conflict)
 {
-        struct dedup *dedup = dedup_new(WINDOW_MS);
-        uint8_t identity[DEDUP_IDENTITY_SIZE];
-        enum dedup_answer answer;
-
-        identity_of(1, identity);
-        ck_assert_int_eq(dedup_check(dedup, identity, 7, 1, 5050, &answer), 0);
-        ck_assert_int_eq(dedup_check(dedup, identity, 7, 2, 5050 + WINDOW_MS + 1, &answer), 0);
-        ck_assert_int_eq(answer, DEDUP_NEW);
-        ck_assert_int_eq(dedup_check(dedup, identity, 7, 3, 5050 + 2 * WINDOW_MS + 1, &answer), 0);
-        ck_assert_int_eq(answer, DEDUP_REPEAT);
-        dedup_free(dedup);
+        ck_assert_int_eq(check(1, BODY, 10, T), DEDUP_NEW);
+        ck_assert_int_eq(check(1, OTHER_BODY, 11, T), DEDUP_CONFLICT);
+        ck_assert_int_eq(check(1, OTHER_BODY, 12, T), DEDUP_CONFLICT); /* what conflicts is not what counts */
+        ck_assert_int_eq(check(1, BODY, 13, T), DEDUP_REPEAT);
+        ck_assert_int_eq(check(1, OTHER_BODY, 14, T + 3 * SLICE), DEDUP_CONFLICT);
+        ck_assert_int_eq(check(1, OTHER_BODY, 15, T + 5 * SLICE), DEDUP_CONFLICT);
+        ck_assert_int_eq(check(1, BODY, 16, T + 5 * SLICE), DEDUP_REPEAT);
 }
 END_TEST
 
-START_TEST(test_what_has_expired_takes_no_memory)
+START_TEST(test_window_ends_to_the_millisecond)
 {
-        struct dedup *dedup = dedup_new(WINDOW_MS);
+        for (int64_t at = 0; at < 2 * SLICE; at += 937) {
+                uint64_t number = (uint64_t)at * 2;
 
-        make_records(99);
-        for (int i = 0; i < N_RECORDS; i++)
-                (void)check_at(dedup, i);
-        ck_assert_uint_gt(dedup_size(dedup), N_IDS);
-        dedup_expire(dedup, records[N_RECORDS - 1].ms + 2 * WINDOW_MS);
+                ck_assert_int_eq(check(number, BODY, 10, T + at), DEDUP_NEW);
+                ck_assert_int_eq(check(number + 1, BODY, 10, T + at), DEDUP_NEW);
+                ck_assert_int_eq(check(number, BODY, 11, T + at + WINDOW), DEDUP_REPEAT);
+                ck_assert_int_eq(check(number + 1, BODY, 11, T + at + WINDOW + 1), DEDUP_NEW);
+        }
+}
+END_TEST
+
+START_TEST(test_window_is_counted_from_the_last_record_also_if_that_was_a_repeat)
+{
+        ck_assert_int_eq(check(1, BODY, 10, T), DEDUP_NEW);
+        for (int64_t i = 1; i <= 50; i++)
+                ck_assert_int_eq(check(1, BODY, 10 + i, T + i * WINDOW), DEDUP_REPEAT);
+        ck_assert_int_eq(check(1, BODY, 61, T + 51 * WINDOW + 1), DEDUP_NEW);
+}
+END_TEST
+
+START_TEST(test_times_before_the_epoch_are_times)
+{
+        ck_assert_int_eq(check(1, BODY, 10, -1), DEDUP_NEW);
+        ck_assert_int_eq(check(1, BODY, 11, WINDOW - 1), DEDUP_REPEAT);
+        ck_assert_int_eq(check(2, BODY, 12, -1), DEDUP_NEW);
+        ck_assert_int_eq(check(2, BODY, 13, WINDOW), DEDUP_NEW);
+}
+END_TEST
+
+START_TEST(test_size_counts_an_identity_once_a_slice)
+{
         ck_assert_uint_eq(dedup_size(dedup), 0);
-        dedup_free(dedup);
+        (void)check(1, BODY, 10, T);
+        (void)check(1, BODY, 11, T + SLICE - 1);
+        (void)check(2, BODY, 12, T);
+        ck_assert_uint_eq(dedup_size(dedup), 2);
+        (void)check(1, BODY, 13, T + SLICE);
+        ck_assert_uint_eq(dedup_size(dedup), 3);
 }
 END_TEST
 
-START_TEST(test_an_id_takes_at_most_48_bytes)
+START_TEST(test_expiry_keeps_what_a_record_at_that_time_needs)
 {
-        const int n = 400000;
-        struct dedup *dedup = dedup_new(UINT64_C(259200000));
-        size_t before = mallinfo2().uordblks + mallinfo2().hblkhd, bytes;
-        uint8_t identity[DEDUP_IDENTITY_SIZE];
-        enum dedup_answer answer;
+        for (int64_t at = 0; at < SLICE; at += 937) {
+                uint64_t number = (uint64_t)at;
 
-        for (int i = 0; i < n; i++) {
-                identity_of(i, identity);
-                ck_assert_int_eq(dedup_check(dedup, identity, 1, i, INT64_C(1795000000000) + i * 500,
-                                             &answer),
-                                 0);
+                ck_assert_int_eq(check(number, BODY, 10, T + at), DEDUP_NEW);
+                dedup_expire(dedup, T + at + WINDOW);
+                ck_assert_int_eq(check(number, BODY, 11, T + at + WINDOW), DEDUP_REPEAT);
+                tear_down();
+                set_up();
         }
-        bytes = mallinfo2().uordblks + mallinfo2().hblkhd - before;
-        ck_assert_uint_eq(dedup_size(dedup), (size_t)n);
-        /* Under AddressSanitizer malloc does not tell: then nothing is measured here. */
-        ck_assert_msg(bytes / (size_t)n <= 48, "%zu bytes an id", bytes / (size_t)n);
-        dedup_free(dedup);
+}
+END_TEST
+
+START_TEST(test_expiry_drops_what_nothing_needs)
+{
+        (void)check(1, BODY, 10, T);
+        (void)check(2, BODY, 11, T + SLICE);
+        dedup_expire(dedup, T + WINDOW + 2 * SLICE - 1);
+        ck_assert_uint_eq(dedup_size(dedup), 2);
+        dedup_expire(dedup, T + WINDOW + 2 * SLICE);
+        ck_assert_uint_eq(dedup_size(dedup), 1);
+        ck_assert_int_eq(check(2, BODY, 12, T + SLICE + WINDOW), DEDUP_REPEAT);
+        dedup_expire(dedup, T + 3 * WINDOW);
+        ck_assert_uint_eq(dedup_size(dedup), 0);
+        ck_assert_int_eq(check(2, BODY, 13, T + 3 * WINDOW), DEDUP_NEW);
+        dedup_expire(dedup, T); /* going back does no harm */
+        ck_assert_uint_eq(dedup_size(dedup), 1);
+}
+END_TEST
+
+START_TEST(test_restoring_starts_where_a_slice_does_and_a_window_or_more_before)
+{
+        for (int64_t at = 0; at < 3 * SLICE; at += 613) {
+                int64_t start = dedup_restore_start(WINDOW, T + at);
+
+                ck_assert_int_eq(start % SLICE, 0);
+                ck_assert_int_le(start, T + at - WINDOW);
+                ck_assert_int_ge(start, T + at - WINDOW - 2 * SLICE);
+        }
+        ck_assert_int_le(dedup_restore_start(1, T), T - 1);
+}
+END_TEST
+
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+/* The bytes in use, from malloc or from the sanitizer that took its place. */
+static size_t
+allocated_bytes(void)
+{
+        struct mallinfo2 info = mallinfo2();
+
+        if (__sanitizer_get_current_allocated_bytes != NULL)
+                return __sanitizer_get_current_allocated_bytes();
+        return info.uordblks + info.hblkhd;
+}
+
+START_TEST(test_million_entries_take_48_bytes_each_at_most_and_give_them_back)
+{
+        static const uint64_t sizes[] = {1200000, 2200000};
+        uint64_t n = sizes[_i];
+        size_t before = allocated_bytes(), full, n_new = 0;
+
+        ck_assert_uint_gt(before, 0);
+        for (uint64_t i = 0; i < n; i++)
+                n_new += check(i, i, (int64_t)i, T + (int64_t)(i * WINDOW / n)) == DEDUP_NEW;
+        ck_assert_uint_eq(n_new, n);
+        ck_assert_uint_eq(dedup_size(dedup), n);
+        full = allocated_bytes() - before;
+        ck_assert_msg(full >= n * 36 && full <= n * 48, "%zu bytes for %zu entries", full, (size_t)n);
+        dedup_expire(dedup, T + 3 * WINDOW);
+        ck_assert_uint_eq(dedup_size(dedup), 0);
+        ck_assert_uint_lt(allocated_bytes(), before + 65536);
+}
+END_TEST
+
+START_TEST(test_dedup_free_of_nothing_is_harmless)
+{
+        dedup_free(NULL);
 }
 END_TEST
 
@@ -182,15 +210,22 @@ Suite *
 suite_dedup(void)
 {
         Suite *suite = suite_create("dedup");
-        TCase *all = tcase_create("all");
+        TCase *tcase = tcase_create("dedup");
 
-        tcase_set_timeout(all, 60);
-        tcase_add_loop_test(all, test_a_repeat_is_what_the_definition_says_through_rewinds_and_restores, 0,
-                            20);
-        tcase_add_test(all, test_another_body_under_the_same_id_is_a_conflict);
-        tcase_add_test(all, test_the_window_ends_to_the_millisecond);
-        tcase_add_test(all, test_what_has_expired_takes_no_memory);
-        tcase_add_test(all, test_an_id_takes_at_most_48_bytes);
-        suite_add_tcase(suite, all);
+        tcase_add_checked_fixture(tcase, set_up, tear_down);
+        tcase_set_timeout(tcase, 60);
+        tcase_add_test(tcase, test_second_record_of_an_identity_is_a_repeat);
+        tcase_add_test(tcase, test_same_offset_is_no_repeat_of_itself);
+        tcase_add_test(tcase, test_other_body_is_a_conflict);
+        tcase_add_test(tcase, test_window_ends_to_the_millisecond);
+        tcase_add_test(tcase, test_window_is_counted_from_the_last_record_also_if_that_was_a_repeat);
+        tcase_add_test(tcase, test_times_before_the_epoch_are_times);
+        tcase_add_test(tcase, test_size_counts_an_identity_once_a_slice);
+        tcase_add_test(tcase, test_expiry_keeps_what_a_record_at_that_time_needs);
+        tcase_add_test(tcase, test_expiry_drops_what_nothing_needs);
+        tcase_add_test(tcase, test_restoring_starts_where_a_slice_does_and_a_window_or_more_before);
+        tcase_add_loop_test(tcase, test_million_entries_take_48_bytes_each_at_most_and_give_them_back, 0, 2);
+        tcase_add_test(tcase, test_dedup_free_of_nothing_is_harmless);
+        suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -1,59 +1,170 @@
+#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "model/replay.h"
 #include "suites.h"
 
+#define NOW INT64_C(1795230245000)
+#define LATER (NOW + 300000)
+
 static char original[DELIVERY_ID_MAX + 1];
 
-static const uint8_t *
-signature_of(int n)
+/* A delivery with the n-th signature; the signatures that end alike begin differently. */
+static int
+check(struct replay *replay, uint32_t n, const char *delivery_id, int64_t now_ms, int64_t expires_ms)
 {
-        static uint8_t signature[SIGNATURE_SIZE];
+        uint8_t signature[SIGNATURE_SIZE];
 
-        memset(signature, 0, sizeof(signature));
+        memset(signature, 0x5a, sizeof(signature));
         memcpy(signature, &n, sizeof(n));
-        memcpy(signature + 8, &n, sizeof(n));
-        return signature;
+        memset(original, 0, sizeof(original));
+        return replay_check(replay, signature, delivery_id, now_ms, expires_ms, original);
 }
 
-START_TEST(test_a_signature_under_another_id_is_a_replay)
+static struct replay *
+replay_of(size_t max_entries)
 {
-        struct replay *replay = replay_new(1024);
+        struct replay *replay = replay_new(max_entries);
 
-        ck_assert_int_eq(replay_check(replay, signature_of(1), "first", 0, 1000, original), 0);
-        ck_assert_int_eq(replay_check(replay, signature_of(1), "first", 10, 1000, original), 0);
-        ck_assert_int_eq(replay_check(replay, signature_of(2), "second", 10, 1000, original), 0);
-        ck_assert_int_eq(replay_check(replay, signature_of(1), "third", 20, 1000, original), 1);
-        ck_assert_str_eq(original, "first");
-        replay_free(replay);
+        ck_assert_ptr_nonnull(replay);
+        return replay;
 }
-END_TEST
 
-START_TEST(test_a_stale_signature_is_forgotten)
+/* How many of the signatures 0 to n - 1 it remembers. Checking again under the same id adds nothing it knows. */
+static uint32_t
+first_remembered(struct replay *replay, uint32_t n)
 {
-        struct replay *replay = replay_new(1024);
-
-        ck_assert_int_eq(replay_check(replay, signature_of(1), "first", 0, 1000, original), 0);
-        ck_assert_int_eq(replay_check(replay, signature_of(1), "other", 1001, 2000, original), 0);
-        replay_free(replay);
-}
-END_TEST
-
-START_TEST(test_when_it_is_full_the_oldest_goes)
-{
-        struct replay *replay = replay_new(1024);
-        char id[16];
-
-        for (int i = 0; i < 5000; i++) {
-                (void)snprintf(id, sizeof(id), "id-%d", i);
-                ck_assert_int_eq(replay_check(replay, signature_of(i), id, 0, 1000, original), 0);
+        for (uint32_t i = n; i > 0; i--) {
+                if (check(replay, i - 1, "other", NOW, LATER) != 1)
+                        return i;
         }
-        ck_assert_int_eq(replay_check(replay, signature_of(4999), "x", 0, 1000, original), 1);
-        ck_assert_int_eq(replay_check(replay, signature_of(5000 - 1024), "x", 0, 1000, original), 1);
-        ck_assert_str_eq(original, "id-3976");
-        ck_assert_int_eq(replay_check(replay, signature_of(5000 - 1025), "x", 0, 1000, original), 0);
+        return 0;
+}
+
+START_TEST(test_signature_under_another_id_is_a_replay_of_the_first)
+{
+        struct replay *replay = replay_of(1000);
+
+        ck_assert_int_eq(check(replay, 1, "d-1", NOW, LATER), 0);
+        ck_assert_int_eq(check(replay, 1, "d-2", NOW + 1, LATER), 1);
+        ck_assert_str_eq(original, "d-1");
+        ck_assert_int_eq(check(replay, 1, "d-3", NOW + 2, LATER), 1);
+        ck_assert_str_eq(original, "d-1");
+        ck_assert_int_eq(check(replay, 2, "d-2", NOW + 3, LATER), 0);
         replay_free(replay);
+}
+END_TEST
+
+START_TEST(test_signature_under_the_same_id_is_no_replay)
+{
+        struct replay *replay = replay_of(1000);
+
+        for (int i = 0; i < 10; i++)
+                ck_assert_int_eq(check(replay, 1, "d-1", NOW + i, LATER), 0);
+        /* An id that only begins the same is another. */
+        ck_assert_int_eq(check(replay, 1, "d-10", NOW, LATER), 1);
+        ck_assert_int_eq(check(replay, 1, "d-", NOW, LATER), 1);
+        replay_free(replay);
+}
+END_TEST
+
+START_TEST(test_longest_id_is_told_whole)
+{
+        static const char id[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+        struct replay *replay = replay_of(1000);
+
+        ck_assert_uint_eq(strlen(id), DELIVERY_ID_MAX);
+        ck_assert_int_eq(check(replay, 1, id, NOW, LATER), 0);
+        ck_assert_int_eq(check(replay, 1, id, NOW, LATER), 0);
+        ck_assert_int_eq(check(replay, 1, "d-1", NOW, LATER), 1);
+        ck_assert_str_eq(original, id);
+        replay_free(replay);
+}
+END_TEST
+
+START_TEST(test_signature_is_forgotten_after_it_expires)
+{
+        struct replay *replay = replay_of(1000);
+
+        ck_assert_int_eq(check(replay, 1, "d-1", NOW, NOW + 100), 0);
+        ck_assert_int_eq(check(replay, 2, "d-2", NOW, NOW + 200), 0);
+        ck_assert_int_eq(check(replay, 1, "x", NOW + 100, LATER), 1);
+        ck_assert_int_eq(check(replay, 1, "x", NOW + 101, LATER), 0);
+        ck_assert_int_eq(check(replay, 2, "x", NOW + 101, LATER), 1);
+        ck_assert_str_eq(original, "d-2");
+        /* Now it is known under the new id. */
+        ck_assert_int_eq(check(replay, 1, "d-1", NOW + 102, LATER), 1);
+        ck_assert_str_eq(original, "x");
+        replay_free(replay);
+}
+END_TEST
+
+START_TEST(test_growing_forgets_nothing)
+{
+        enum { N = 20000 };
+        struct replay *replay = replay_of(65536);
+        char id[32];
+
+        uint32_t n_known = 0;
+
+        for (uint32_t i = 0; i < N; i++) {
+                (void)snprintf(id, sizeof(id), "d-%u", i);
+                n_known += check(replay, i, id, NOW, LATER) != 0;
+        }
+        ck_assert_uint_eq(n_known, 0);
+        for (uint32_t i = 0; i < N; i++) {
+                (void)snprintf(id, sizeof(id), "d-%u", i);
+                n_known += check(replay, i, "other", NOW, LATER) == 1 && strcmp(original, id) == 0;
+        }
+        ck_assert_uint_eq(n_known, N);
+        replay_free(replay);
+}
+END_TEST
+
+START_TEST(test_growing_after_the_ring_has_turned_forgets_nothing)
+{
+        struct replay *replay = replay_of(4096);
+
+        for (uint32_t i = 0; i < 100; i++)
+                ck_assert_int_eq(check(replay, i, "d", NOW, NOW + 1), 0);
+        for (uint32_t i = 100; i < 3100; i++) /* the first hundred expire and make room at the front */
+                ck_assert_int_eq(check(replay, i, "d", NOW + 2, LATER), 0);
+        for (uint32_t i = 100; i < 3100; i++)
+                ck_assert_int_eq(check(replay, i, "other", NOW + 2, LATER), 1);
+        ck_assert_int_eq(check(replay, 0, "other", NOW + 2, LATER), 0);
+        replay_free(replay);
+}
+END_TEST
+
+static const size_t maxima[] = {1, 100, 256, 1000, 1024};
+
+START_TEST(test_full_it_forgets_the_oldest_and_no_more)
+{
+        struct replay *replay = replay_of(maxima[_i]);
+        uint32_t n = 3000;
+
+        for (uint32_t i = 0; i < n; i++)
+                ck_assert_int_eq(check(replay, i, "d", NOW, LATER), 0);
+        /* From the newest back to the one that is not known any more, which then takes the place of another. */
+        ck_assert_uint_eq(first_remembered(replay, n), n - maxima[_i]);
+        replay_free(replay);
+}
+END_TEST
+
+START_TEST(test_without_room_it_knows_nothing)
+{
+        struct replay *replay = replay_of(0);
+
+        ck_assert_int_eq(check(replay, 1, "d-1", NOW, LATER), 0);
+        ck_assert_int_eq(check(replay, 1, "d-2", NOW, LATER), 0);
+        replay_free(replay);
+}
+END_TEST
+
+START_TEST(test_replay_free_of_nothing_is_harmless)
+{
+        replay_free(NULL);
 }
 END_TEST
 
@@ -61,11 +172,18 @@ Suite *
 suite_replay(void)
 {
         Suite *suite = suite_create("replay");
-        TCase *all = tcase_create("all");
+        TCase *tcase = tcase_create("replay");
 
-        tcase_add_test(all, test_a_signature_under_another_id_is_a_replay);
-        tcase_add_test(all, test_a_stale_signature_is_forgotten);
-        tcase_add_test(all, test_when_it_is_full_the_oldest_goes);
-        suite_add_tcase(suite, all);
+        tcase_add_test(tcase, test_signature_under_another_id_is_a_replay_of_the_first);
+        tcase_add_test(tcase, test_signature_under_the_same_id_is_no_replay);
+        tcase_add_test(tcase, test_longest_id_is_told_whole);
+        tcase_add_test(tcase, test_signature_is_forgotten_after_it_expires);
+        tcase_add_test(tcase, test_growing_forgets_nothing);
+        tcase_add_test(tcase, test_growing_after_the_ring_has_turned_forgets_nothing);
+        tcase_add_loop_test(tcase, test_full_it_forgets_the_oldest_and_no_more, 0,
+                            sizeof(maxima) / sizeof(maxima[0]));
+        tcase_add_test(tcase, test_without_room_it_knows_nothing);
+        tcase_add_test(tcase, test_replay_free_of_nothing_is_harmless);
+        suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -1,0 +1,146 @@
+#include <check.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "model/cloudevents.h"
+#include "spans.h"
+#include "suites.h"
+
+static const struct event_rules rules = {.source = "invoicing"};
+static struct cloudevents event;
+static struct record record;
+static struct verdict verdict;
+
+static void
+set_up(void)
+{
+        memset(&event, 0xff, sizeof(event)); /* nothing depends on what was there */
+        record = (struct record){
+            .key = SPAN("d-1"),
+            .body = SPAN("{}"),
+            .source = SPAN("invoicing"),
+            .webhook_id = SPAN("w-1"),
+            .timestamp = SPAN("1795230245"),
+        };
+        verdict = (struct verdict){
+            .action = VERDICT_PUBLISH,
+            .rules = &rules,
+            .kind = SPAN("invoice.accepted"),
+            .key = SPAN("partition-me"),
+        };
+}
+
+static void
+assert_header(size_t index, const char *name, const char *value)
+{
+        struct span found = event.headers[index].value;
+
+        ck_assert_str_eq(event.headers[index].name, name);
+        ck_assert_msg(span_equals(found, (struct span){value, strlen(value)}), "%s is '%.*s', not '%s'", name,
+                      (int)found.len, found.data, value);
+}
+
+START_TEST(test_event_has_the_headers_of_a_cloudevent_in_binary_mode)
+{
+        cloudevents_describe(&record, &verdict, &event);
+        ck_assert_uint_eq(event.n, 7);
+        assert_header(0, "content-type", "application/json");
+        assert_header(1, "ce_specversion", "1.0");
+        assert_header(2, "ce_id", "d-1");
+        assert_header(3, "ce_type", "invoice.accepted");
+        assert_header(4, "ce_source", "/invoicing");
+        assert_header(5, "ce_time", "2026-11-21T03:04:05Z");
+        assert_header(6, "ce_webhookid", "w-1");
+}
+END_TEST
+
+START_TEST(test_subject_and_trace_context_follow_when_they_are_there)
+{
+        verdict.subject = SPAN("INV-1");
+        record.traceparent = SPAN("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+        record.tracestate = SPAN("congo=t61rcWkgMzE");
+        cloudevents_describe(&record, &verdict, &event);
+        ck_assert_uint_eq(event.n, CLOUDEVENTS_MAX_HEADERS);
+        assert_header(7, "ce_subject", "INV-1");
+        assert_header(8, "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+        assert_header(9, "tracestate", "congo=t61rcWkgMzE");
+}
+END_TEST
+
+START_TEST(test_kind_is_told_to_its_last_byte)
+{
+        verdict.kind = SPAN("reporting_batch.\xc3\xa4\0b");
+        cloudevents_describe(&record, &verdict, &event);
+        assert_span(event.headers[3].value, "reporting_batch.\xc3\xa4\0b");
+}
+END_TEST
+
+START_TEST(test_longest_source_name_fits)
+{
+        static const char name[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+        const struct event_rules long_rules = {.source = name};
+
+        verdict.rules = &long_rules;
+        cloudevents_describe(&record, &verdict, &event);
+        assert_header(4, "ce_source", "/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
+}
+END_TEST
+
+START_TEST(test_foreign_timestamp_makes_no_time)
+{
+        static const struct span foreign[] = {
+            {NULL, 0},
+            SPAN_OF(""),
+            SPAN_OF("179523024"),
+            SPAN_OF("17952302450"),
+            SPAN_OF("179523024x"),
+            SPAN_OF("-179523024"),
+            SPAN_OF("\0\0\0\0\0\0\0\0\0\0"),
+        };
+
+        for (size_t i = 0; i < ARRAY_LEN(foreign); i++) {
+                record.timestamp = foreign[i];
+                cloudevents_describe(&record, &verdict, &event);
+                ck_assert_uint_eq(event.n, 6);
+                assert_header(5, "ce_webhookid", "w-1");
+        }
+}
+END_TEST
+
+START_TEST(test_missing_webhook_id_leaves_its_header_out)
+{
+        record.webhook_id = NO_SPAN;
+        cloudevents_describe(&record, &verdict, &event);
+        ck_assert_uint_eq(event.n, 6);
+        assert_header(5, "ce_time", "2026-11-21T03:04:05Z");
+}
+END_TEST
+
+START_TEST(test_earliest_and_latest_timestamps_have_a_time)
+{
+        record.timestamp = SPAN("0000000000");
+        cloudevents_describe(&record, &verdict, &event);
+        assert_header(5, "ce_time", "1970-01-01T00:00:00Z");
+        record.timestamp = SPAN("9999999999");
+        cloudevents_describe(&record, &verdict, &event);
+        assert_header(5, "ce_time", "2286-11-20T17:46:39Z");
+}
+END_TEST
+
+Suite *
+suite_cloudevents(void)
+{
+        Suite *suite = suite_create("cloudevents");
+        TCase *tcase = tcase_create("cloudevents");
+
+        tcase_add_checked_fixture(tcase, set_up, NULL);
+        tcase_add_test(tcase, test_event_has_the_headers_of_a_cloudevent_in_binary_mode);
+        tcase_add_test(tcase, test_subject_and_trace_context_follow_when_they_are_there);
+        tcase_add_test(tcase, test_kind_is_told_to_its_last_byte);
+        tcase_add_test(tcase, test_longest_source_name_fits);
+        tcase_add_test(tcase, test_foreign_timestamp_makes_no_time);
+        tcase_add_test(tcase, test_missing_webhook_id_leaves_its_header_out);
+        tcase_add_test(tcase, test_earliest_and_latest_timestamps_have_a_time);
+        suite_add_tcase(suite, tcase);
+        return suite;
+}

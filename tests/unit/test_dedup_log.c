@@ -1,0 +1,245 @@
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "model/dedup.h"
+#include "suites.h"
+
+/*
+ * Reads random logs as a router would, with commits, expiry, rewinds and restarts in random order, and holds each
+ * answer against the definition: a record repeats an earlier one of its identity that is at most the window older.
+ */
+
+#define LOG_LEN 300
+#define N_STEPS 3000
+#define UNKNOWN (-1)
+
+struct line {
+        uint8_t identity[DEDUP_IDENTITY_SIZE];
+        uint64_t body;
+        int64_t offset;
+        int64_t timestamp_ms;
+        int answered; /* UNKNOWN or what was answered when it was decided first */
+};
+
+struct reader {
+        struct line log[LOG_LEN];
+        int64_t window_ms;
+        struct dedup *dedup;
+        uint64_t random;
+        size_t next;    /* index of the next line to read */
+        size_t expired; /* no line before this one will be decided again */
+        size_t n_repeats, n_conflicts, n_reread;
+};
+
+/* xorshift64*: a number below n, the same in each run. */
+static int64_t
+dice(struct reader *reader, int64_t n)
+{
+        reader->random ^= reader->random >> 12;
+        reader->random ^= reader->random << 25;
+        reader->random ^= reader->random >> 27;
+        return (int64_t)((reader->random * UINT64_C(0x2545f4914f6cdd1d) >> 33) % (uint64_t)n);
+}
+
+/* A log of few identities over several windows; timestamps rise, but for at most the given skew. */
+static void
+write_log(struct reader *reader, int64_t skew)
+{
+        int64_t n_identities = 1 + dice(reader, 40);
+        int64_t longest_pause = 1 + reader->window_ms / (1 + dice(reader, 60));
+        int64_t now = 1795230240000 + dice(reader, 100000), offset = dice(reader, 1000);
+
+        for (size_t i = 0; i < LOG_LEN; i++) {
+                struct line *line = &reader->log[i];
+
+                now += dice(reader, 4) == 0 ? 0 : dice(reader, longest_pause + 1);
+                offset += dice(reader, 10) == 0 ? 1 + dice(reader, 5) : 1;
+                memset(line->identity, (int)dice(reader, n_identities), sizeof(line->identity));
+                line->body = (uint64_t)(dice(reader, 10) == 0);
+                line->offset = offset;
+                line->timestamp_ms = now - dice(reader, skew + 1);
+                line->answered = UNKNOWN;
+        }
+}
+
+/* Compare with the definition. Which body counts is defined to a slice: only where all in question agree it is sure. */
+static void
+assert_answer_is_right(const struct reader *reader, size_t index, enum dedup_answer answer)
+{
+        const struct line *line = &reader->log[index];
+        int is_repeat = 0, n_same = 0, n_other = 0;
+
+        for (size_t i = 0; i < index; i++) {
+                const struct line *earlier = &reader->log[i];
+                int64_t age_ms = line->timestamp_ms - earlier->timestamp_ms;
+
+                if (earlier->identity[0] != line->identity[0])
+                        continue;
+                is_repeat |= age_ms <= reader->window_ms;
+                if (age_ms <= reader->window_ms + reader->window_ms / 16 + 1)
+                        *(earlier->body == line->body ? &n_same : &n_other) += 1;
+        }
+        if ((answer != DEDUP_NEW) != is_repeat)
+                ck_abort_msg("line %zu: answer %d, but repeat is %d", index, (int)answer, is_repeat);
+        if (is_repeat && n_other == 0 && answer != DEDUP_REPEAT)
+                ck_abort_msg("line %zu: answer %d, but no body differs", index, (int)answer);
+        if (is_repeat && n_same == 0 && answer != DEDUP_CONFLICT)
+                ck_abort_msg("line %zu: answer %d, but no body is the same", index, (int)answer);
+}
+
+static enum dedup_answer
+read_line(struct reader *reader, size_t index)
+{
+        const struct line *line = &reader->log[index];
+        enum dedup_answer answer;
+
+        if (dedup_check(reader->dedup, line->identity, line->body, line->offset, line->timestamp_ms,
+                        &answer) != 0)
+                ck_abort_msg("dedup_check failed");
+        return answer;
+}
+
+static void
+decide_next(struct reader *reader)
+{
+        struct line *line = &reader->log[reader->next];
+        enum dedup_answer answer = read_line(reader, reader->next);
+
+        assert_answer_is_right(reader, reader->next, answer);
+        if (line->answered == UNKNOWN) {
+                line->answered = (int)answer;
+                reader->n_repeats += answer == DEDUP_REPEAT;
+                reader->n_conflicts += answer == DEDUP_CONFLICT;
+        } else {
+                if ((int)answer != line->answered)
+                        ck_abort_msg("line %zu: answer %d, before it was %d", reader->next, (int)answer,
+                                     line->answered);
+                reader->n_reread++;
+        }
+        reader->next++;
+}
+
+/* What is before the next line is committed: it will not be decided again. */
+static void
+commit(struct reader *reader)
+{
+        if (reader->next <= reader->expired)
+                return;
+        reader->expired = reader->next;
+        dedup_expire(reader->dedup, reader->log[reader->next - 1].timestamp_ms);
+}
+
+/* A router that knows only where it was committed, and reads back from the first line that is young enough. */
+static void
+restart(struct reader *reader)
+{
+        size_t committed =
+            reader->expired + (size_t)dice(reader, (int64_t)(reader->next - reader->expired + 1));
+        size_t from = 0;
+
+        dedup_free(reader->dedup);
+        reader->dedup = dedup_new((uint64_t)reader->window_ms);
+        ck_assert_ptr_nonnull(reader->dedup);
+        if (committed > 0) {
+                int64_t start =
+                    dedup_restore_start((uint64_t)reader->window_ms, reader->log[committed - 1].timestamp_ms);
+
+                while (from < committed && reader->log[from].timestamp_ms < start)
+                        from++;
+        }
+        for (; from < committed; from++)
+                (void)read_line(reader, from);
+        reader->next = reader->expired = committed;
+}
+
+static void
+read_log(struct reader *reader)
+{
+        for (int i = 0; i < N_STEPS; i++) {
+                int64_t step = dice(reader, 100);
+
+                if (step < 2)
+                        restart(reader);
+                else if (step < 8)
+                        reader->next = reader->expired +
+                                       (size_t)dice(reader, (int64_t)(reader->next - reader->expired + 1));
+                else if (step < 12)
+                        commit(reader);
+                else if (reader->next < LOG_LEN)
+                        decide_next(reader);
+        }
+        while (reader->next < LOG_LEN)
+                decide_next(reader);
+}
+
+static void
+try_logs(uint64_t seed, int64_t shortest_window_ms, int with_skew)
+{
+        struct reader *reader = calloc(1, sizeof(*reader));
+        size_t n_repeats = 0, n_conflicts = 0, n_reread = 0;
+
+        ck_assert_ptr_nonnull(reader);
+        for (int i = 0; i < 20; i++) {
+                *reader =
+                    (struct reader){.random = (seed * 20 + (uint64_t)i) * UINT64_C(0x9e3779b97f4a7c15) + 1};
+                reader->window_ms = shortest_window_ms + dice(reader, 1 + dice(reader, 5000));
+                reader->dedup = dedup_new((uint64_t)reader->window_ms);
+                ck_assert_ptr_nonnull(reader->dedup);
+                write_log(reader, with_skew ? reader->window_ms / 16 : 0);
+                read_log(reader);
+                dedup_free(reader->dedup);
+                n_repeats += reader->n_repeats;
+                n_conflicts += reader->n_conflicts;
+                n_reread += reader->n_reread;
+        }
+        /* The logs are such that all of it happens. */
+        ck_assert_uint_gt(n_repeats, 100);
+        ck_assert_uint_gt(n_conflicts, 20);
+        ck_assert_uint_gt(n_reread, 1000);
+        free(reader);
+}
+
+START_TEST(test_answers_follow_the_definition_through_rewinds_and_restarts)
+{
+        try_logs((uint64_t)_i, 16, 0);
+}
+END_TEST
+
+START_TEST(test_answers_follow_the_definition_for_windows_of_few_milliseconds)
+{
+        struct reader *reader = calloc(1, sizeof(*reader));
+
+        ck_assert_ptr_nonnull(reader);
+        for (int64_t window_ms = 1; window_ms < 40; window_ms++) {
+                *reader = (struct reader){.random = (uint64_t)window_ms, .window_ms = window_ms};
+                reader->dedup = dedup_new((uint64_t)window_ms);
+                ck_assert_ptr_nonnull(reader->dedup);
+                write_log(reader, 0);
+                read_log(reader);
+                dedup_free(reader->dedup);
+        }
+        free(reader);
+}
+END_TEST
+
+START_TEST(test_answers_follow_the_definition_when_clocks_differ_by_a_slice)
+{
+        try_logs((uint64_t)_i + 1000, 160, 1);
+}
+END_TEST
+
+Suite *
+suite_dedup_log(void)
+{
+        Suite *suite = suite_create("dedup_log");
+        TCase *tcase = tcase_create("dedup_log");
+
+        tcase_set_timeout(tcase, 60);
+        tcase_add_loop_test(tcase, test_answers_follow_the_definition_through_rewinds_and_restarts, 0, 10);
+        tcase_add_test(tcase, test_answers_follow_the_definition_for_windows_of_few_milliseconds);
+        tcase_add_loop_test(tcase, test_answers_follow_the_definition_when_clocks_differ_by_a_slice, 0, 10);
+        suite_add_tcase(suite, tcase);
+        return suite;
+}

@@ -1,0 +1,135 @@
+#include <check.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "model/digest.h"
+#include "spans.h"
+#include "suites.h"
+
+static struct digest *digest;
+
+static void
+set_up(void)
+{
+        digest = digest_new();
+        ck_assert_ptr_nonnull(digest);
+}
+
+static void
+tear_down(void)
+{
+        digest_free(digest);
+}
+
+/* Whether two records are one delivery. */
+static int
+same_identity(const struct record *record, const struct record *other)
+{
+        uint8_t one[DEDUP_IDENTITY_SIZE], two[DEDUP_IDENTITY_SIZE];
+
+        ck_assert_int_eq(digest_identity(digest, record, one), 0);
+        ck_assert_int_eq(digest_identity(digest, other, two), 0);
+        return memcmp(one, two, sizeof(one)) == 0;
+}
+
+START_TEST(test_identity_is_source_delivery_id_and_released)
+{
+        struct record record = {.source = SPAN("invoicing"), .key = SPAN("d-1")}, other = record;
+
+        ck_assert(same_identity(&record, &other));
+        other.source = SPAN("billing");
+        ck_assert(!same_identity(&record, &other));
+        other = record;
+        other.key = SPAN("d-2");
+        ck_assert(!same_identity(&record, &other));
+        other = record;
+        other.released = SPAN("0-17");
+        ck_assert(!same_identity(&record, &other));
+        record.released = SPAN("0-17");
+        ck_assert(same_identity(&record, &other));
+        record.released = SPAN("0-18");
+        ck_assert(!same_identity(&record, &other));
+}
+END_TEST
+
+START_TEST(test_nothing_else_is_part_of_the_identity)
+{
+        struct record record = {.source = SPAN("invoicing"), .key = SPAN("d-1")}, other = record;
+
+        other.partition = 3;
+        other.offset = 12345;
+        other.timestamp_ms = 1795230245000;
+        other.body = SPAN("{}");
+        other.webhook_id = SPAN("w-1");
+        other.timestamp = SPAN("1795230245");
+        other.replay_of = SPAN("d-0");
+        other.traceparent = SPAN("00");
+        ck_assert(same_identity(&record, &other));
+}
+END_TEST
+
+START_TEST(test_parts_of_an_identity_do_not_run_into_each_other)
+{
+        struct record record = {.source = SPAN("ab"), .key = SPAN("c")};
+        struct record other = {.source = SPAN("a"), .key = SPAN("bc")};
+
+        ck_assert(!same_identity(&record, &other));
+        record = (struct record){.source = SPAN("a"), .key = SPAN("b0-1")};
+        other = (struct record){.source = SPAN("a"), .key = SPAN("b"), .released = SPAN("0-1")};
+        ck_assert(!same_identity(&record, &other));
+        record = (struct record){.source = SPAN("a"), .key = SPAN("b\0")};
+        other = (struct record){.source = SPAN("a"), .key = SPAN("b")};
+        ck_assert(!same_identity(&record, &other));
+}
+END_TEST
+
+START_TEST(test_missing_parts_are_like_empty_ones)
+{
+        struct record record = {.source = NO_SPAN, .key = SPAN("d-1")};
+        struct record other = {.source = SPAN(""), .key = SPAN("d-1"), .released = SPAN("")};
+
+        ck_assert(same_identity(&record, &other));
+}
+END_TEST
+
+START_TEST(test_body_is_known_by_the_first_64_bits_of_its_sha256)
+{
+        static const uint8_t of_empty[] = {0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14};
+        static const uint8_t of_abc[] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea};
+        struct record record = {.key = SPAN("d-1"), .body = NO_SPAN};
+        uint64_t body;
+
+        ck_assert_int_eq(digest_body(digest, &record, &body), 0);
+        ck_assert_mem_eq(&body, of_empty, sizeof(body));
+        record.body = SPAN("abc");
+        ck_assert_int_eq(digest_body(digest, &record, &body), 0);
+        ck_assert_mem_eq(&body, of_abc, sizeof(body));
+        record.body = SPAN("");
+        record.key = SPAN("d-2");
+        ck_assert_int_eq(digest_body(digest, &record, &body), 0);
+        ck_assert_mem_eq(&body, of_empty, sizeof(body));
+}
+END_TEST
+
+START_TEST(test_digest_free_of_nothing_is_harmless)
+{
+        digest_free(NULL);
+}
+END_TEST
+
+Suite *
+suite_digest(void)
+{
+        Suite *suite = suite_create("digest");
+        TCase *tcase = tcase_create("digest");
+
+        tcase_add_checked_fixture(tcase, set_up, tear_down);
+        tcase_add_test(tcase, test_identity_is_source_delivery_id_and_released);
+        tcase_add_test(tcase, test_nothing_else_is_part_of_the_identity);
+        tcase_add_test(tcase, test_parts_of_an_identity_do_not_run_into_each_other);
+        tcase_add_test(tcase, test_missing_parts_are_like_empty_ones);
+        tcase_add_test(tcase, test_body_is_known_by_the_first_64_bits_of_its_sha256);
+        tcase_add_test(tcase, test_digest_free_of_nothing_is_harmless);
+        suite_add_tcase(suite, tcase);
+        return suite;
+}

@@ -1,0 +1,70 @@
+#include <check.h>
+#include <string.h>
+
+#include "model/record.h"
+#include "spans.h"
+#include "suites.h"
+
+START_TEST(test_each_header_that_matters_is_noted_in_its_place)
+{
+        struct record record = {0};
+
+        record_add_header(&record, "gatepost-source", SPAN("invoicing"));
+        record_add_header(&record, "gatepost-webhook-id", SPAN("w-1"));
+        record_add_header(&record, "gatepost-timestamp", SPAN("1795230245"));
+        record_add_header(&record, "gatepost-replay-of", SPAN("d-0"));
+        record_add_header(&record, "gatepost-released", SPAN("2-17"));
+        record_add_header(&record, "traceparent", SPAN("00-aa-bb-01"));
+        record_add_header(&record, "tracestate", SPAN("k=v"));
+        assert_span(record.source, "invoicing");
+        assert_span(record.webhook_id, "w-1");
+        assert_span(record.timestamp, "1795230245");
+        assert_span(record.replay_of, "d-0");
+        assert_span(record.released, "2-17");
+        assert_span(record.traceparent, "00-aa-bb-01");
+        assert_span(record.tracestate, "k=v");
+        ck_assert_ptr_null(record.key.data);
+        ck_assert_ptr_null(record.body.data);
+}
+END_TEST
+
+START_TEST(test_of_a_repeated_header_the_last_counts)
+{
+        struct record record = {0};
+
+        record_add_header(&record, RECORD_SOURCE, SPAN("first"));
+        record_add_header(&record, RECORD_SOURCE, SPAN("last"));
+        assert_span(record.source, "last");
+        record_add_header(&record, RECORD_SOURCE, NO_SPAN);
+        ck_assert_ptr_null(record.source.data);
+}
+END_TEST
+
+START_TEST(test_other_headers_change_nothing)
+{
+        struct record record = {0}, untouched = {0};
+
+        record_add_header(&record, RECORD_SIGNATURE, SPAN("sha256="));
+        record_add_header(&record, RECORD_RECEIVED, SPAN("2026-11-21T03:04:05.678Z"));
+        record_add_header(&record, RECORD_INSTANCE, SPAN("gw1"));
+        record_add_header(&record, "Gatepost-Source",
+                          SPAN("x")); /* unlike HTTP's, Kafka's names have a case */
+        record_add_header(&record, "gatepost-sourc", SPAN("x"));
+        record_add_header(&record, "gatepost-source2", SPAN("x"));
+        record_add_header(&record, "", SPAN("x"));
+        ck_assert_mem_eq(&record, &untouched, sizeof(record));
+}
+END_TEST
+
+Suite *
+suite_record(void)
+{
+        Suite *suite = suite_create("record");
+        TCase *tcase = tcase_create("record");
+
+        tcase_add_test(tcase, test_each_header_that_matters_is_noted_in_its_place);
+        tcase_add_test(tcase, test_of_a_repeated_header_the_last_counts);
+        tcase_add_test(tcase, test_other_headers_change_nothing);
+        suite_add_tcase(suite, tcase);
+        return suite;
+}
