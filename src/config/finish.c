@@ -136,6 +136,24 @@ check_receiver(const struct config *config, const struct ini *ini, struct proble
         }
 }
 
+/* A delivery may come from tolerance before its timestamp until tolerance after: so long it must be remembered. */
+static void
+check_windows(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        for (size_t i = 0; i < config->n_sources && config->dedup_window_ms != 0; i++) {
+                const struct config_source *source = &config->sources[i];
+                size_t window = line_of(ini, "router", "", "dedup_window");
+
+                if (config->dedup_window_ms < 2 * source->tolerance_ms)
+                        problems_add(problems,
+                                     window != 0 ? window : line_of(ini, "source", source->name, "tolerance"),
+                                     "dedup_window is shorter than twice the tolerance of [source %s]: a "
+                                     "captured delivery "
+                                     "would still be fresh when it is forgotten",
+                                     source->name);
+        }
+}
+
 static void
 check_router(const struct config *config, const struct ini *ini, struct problems *problems)
 {
@@ -144,6 +162,7 @@ check_router(const struct config *config, const struct ini *ini, struct problems
         if (config->max_batch_bytes != 0 && config->max_body > config->max_batch_bytes)
                 problems_add(problems, batch != 0 ? batch : line_of(ini, "receiver", "", "max_body"),
                              "max_batch_bytes, in [router], is smaller than max_body, in [receiver]");
+        check_windows(config, ini, problems);
 }
 
 static int

@@ -215,6 +215,7 @@ static const struct {
     {"[kafka]\nsasl.password_file = /nonexistent\n", "cannot be opened"},
     {"[service]\nbase_url = http://api\n", "https"},
     {"[router]\ndedup_window = 99999d\n", "is not between"},
+    {"[router]\ndedup_window = 599s\n", ":9: dedup_window is shorter than twice the tolerance"},
 };
 
 START_TEST(test_what_is_wrong_is_refused_with_a_reason)

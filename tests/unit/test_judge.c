@@ -1,6 +1,3 @@
-#include <check.h>
-#include <string.h>
-
 #include "base/compiler.h"
 #include "base/utf8.h"
 #include "model/judge.h"
@@ -60,14 +57,12 @@ tear_down(void)
 static struct record
 record_of(struct span delivery_id, struct span body)
 {
-        return (struct record){
-            .offset = next_offset++,
-            .timestamp_ms = T,
-            .key = delivery_id,
-            .body = body,
-            .source = SPAN("invoicing"),
-            .webhook_id = SPAN("w-1"),
-        };
+        return (struct record){.offset = next_offset++,
+                               .timestamp_ms = T,
+                               .key = delivery_id,
+                               .body = body,
+                               .source = SPAN("invoicing"),
+                               .webhook_id = SPAN("w-1")};
 }
 
 static enum verdict_action
