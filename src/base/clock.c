@@ -105,3 +105,25 @@ clock_is_utc_timestamp(const char *text, size_t len)
                 return text[i] == 'Z' || text[i] == 'z';
         return len - i == 6 && memcmp(text + i, "+00:00", 6) == 0;
 }
+
+int
+clock_parse_ms(const char *text, size_t len, int64_t *ms)
+{
+        static const int factors[] = {100, 10, 1};
+        struct tm tm = {0};
+
+        if (!clock_is_utc_timestamp(text, len))
+                return -1;
+        tm.tm_year = digits(text, 4) - 1900;
+        tm.tm_mon = digits(text + 5, 2) - 1;
+        tm.tm_mday = digits(text + 8, 2);
+        tm.tm_hour = digits(text + 11, 2);
+        tm.tm_min = digits(text + 14, 2);
+        tm.tm_sec = digits(text + 17, 2);
+        *ms = (int64_t)timegm(&tm) * 1000;
+        if (text[19] != '.')
+                return 0;
+        for (size_t i = 0; i < 3 && isdigit((unsigned char)text[20 + i]); i++)
+                *ms += (text[20 + i] - '0') * factors[i];
+        return 0;
+}

@@ -29,4 +29,7 @@ char *clock_format_s(int64_t s, char text[CLOCK_RFC3339_SIZE]);
  */
 int clock_is_utc_timestamp(const char *text, size_t len);
 
+/* Read such a timestamp, to the millisecond (what is finer is cut off). Returns 0, or -1 when it is none. */
+int clock_parse_ms(const char *text, size_t len, int64_t *ms) MUST_CHECK;
+
 #endif

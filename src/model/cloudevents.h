@@ -11,10 +11,7 @@
 
 /* An event's record headers: CloudEvents 1.0, Kafka protocol binding, binary content mode. */
 struct cloudevents {
-        struct {
-                const char *name;
-                struct span value;
-        } headers[CLOUDEVENTS_MAX_HEADERS];
+        struct record_header headers[CLOUDEVENTS_MAX_HEADERS];
         size_t n;
         char source[80];
         char time[CLOCK_RFC3339_SIZE];

@@ -146,3 +146,9 @@ dedup_restore_start(uint64_t window_ms, int64_t timestamp_ms)
 
         return slice_start(width, timestamp_ms - (int64_t)window_ms - width);
 }
+
+int64_t
+dedup_trusted_from(uint64_t window_ms, int64_t first_ms)
+{
+        return first_ms + (int64_t)window_ms + 2 * slice_width(window_ms);
+}

@@ -57,4 +57,10 @@ size_t dedup_size(const struct dedup *dedup);
 /* The timestamp from which to read, so that a record at timestamp_ms (or a slice before it) or later is judged rightly. */
 int64_t dedup_restore_start(uint64_t window_ms, int64_t timestamp_ms);
 
+/*
+ * The timestamp from which records are judged rightly when nothing older than first_ms can be read: the least one whose
+ * dedup_restore_start() lies there or later, up to a slice.
+ */
+int64_t dedup_trusted_from(uint64_t window_ms, int64_t first_ms);
+
 #endif

@@ -72,3 +72,29 @@ digest_body(struct digest *digest, const struct record *record, uint64_t *body)
         memcpy(body, full, sizeof(*body));
         return 0;
 }
+
+int
+digest_begin(struct digest *digest, const char *topic, struct span key, struct span value)
+{
+        if (!EVP_DigestInit_ex2(digest->context, digest->sha256, NULL) ||
+            !add(digest, (struct span){topic, strlen(topic)}) || !add(digest, key) || !add(digest, value))
+                return -1;
+        return 0;
+}
+
+int
+digest_header(struct digest *digest, const char *name, struct span value)
+{
+        return add(digest, (struct span){name, strlen(name)}) && add(digest, value) ? 0 : -1;
+}
+
+int
+digest_end(struct digest *digest, uint8_t fingerprint[DIGEST_FINGERPRINT_SIZE])
+{
+        uint8_t full[EVP_MAX_MD_SIZE];
+
+        if (!EVP_DigestFinal_ex(digest->context, full, NULL))
+                return -1;
+        memcpy(fingerprint, full, DIGEST_FINGERPRINT_SIZE);
+        return 0;
+}

@@ -7,7 +7,10 @@
 #include "model/dedup.h"
 #include "model/record.h"
 
-/* Computes what the dedup table knows of a record, by SHA-256. For one thread at a time. */
+/*
+ * What is remembered of records in their stead, by SHA-256: what the dedup table knows, and fingerprints for comparing
+ * what was published with what had to be. For one thread at a time.
+ */
 struct digest;
 
 /* NULL when memory or OpenSSL fails. */
@@ -23,5 +26,16 @@ int digest_identity(struct digest *digest, const struct record *record,
 
 /* The first 64 bits over the body. Returns 0, or -1 when OpenSSL fails. */
 int digest_body(struct digest *digest, const struct record *record, uint64_t *body) MUST_CHECK;
+
+#define DIGEST_FINGERPRINT_SIZE 16
+
+/**
+ * digest_begin(digest, topic, key, value), digest_header(digest, name, value), digest_end(digest, fingerprint):
+ * The first 128 bits over a whole record, with its headers in their order. A null key, value or header value counts as an
+ * empty one. Each returns 0, or -1 when OpenSSL fails.
+ */
+int digest_begin(struct digest *digest, const char *topic, struct span key, struct span value) MUST_CHECK;
+int digest_header(struct digest *digest, const char *name, struct span value) MUST_CHECK;
+int digest_end(struct digest *digest, uint8_t fingerprint[DIGEST_FINGERPRINT_SIZE]) MUST_CHECK;
 
 #endif

@@ -26,6 +26,12 @@ struct span {
         size_t len;
 };
 
+/* A header of a record that is to be. */
+struct record_header {
+        const char *name;
+        struct span value; /* no data: a null value */
+};
+
 /* One record of `deliveries`, seen without knowing Kafka. All spans belong to whoever holds the record. */
 struct record {
         int32_t partition;

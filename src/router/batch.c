@@ -1,13 +1,11 @@
 #include "router/batch.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "model/cloudevents.h"
+#include "model/published.h"
 
 #define MAX_AGE_MS 1000
 
@@ -42,69 +40,45 @@ batch_is_full(const struct batch *batch, const struct config *config)
                clock_monotonic_ms() - batch->started_ms >= MAX_AGE_MS;
 }
 
-static int
-add_header(rd_kafka_headers_t *headers, const char *name, struct span value)
-{
-        return rd_kafka_header_add(headers, name, -1, value.data, (ssize_t)value.len) ==
-               RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-static int
-add_text(rd_kafka_headers_t *headers, const char *name, const char *text)
-{
-        return add_header(headers, name, (struct span){text, strlen(text)});
-}
-
-static int
-add_number(rd_kafka_headers_t *headers, const char *name, int64_t number)
-{
-        char text[24];
-
-        (void)snprintf(text, sizeof(text), "%" PRId64, number);
-        return add_text(headers, name, text);
-}
-
-static int
-publish(struct transaction *transaction, const struct record *record, const struct verdict *verdict,
-        struct error *error)
-{
-        rd_kafka_headers_t *headers = rd_kafka_headers_new(CLOUDEVENTS_MAX_HEADERS);
-        struct cloudevents event;
-
-        cloudevents_describe(record, verdict, &event);
-        for (size_t i = 0; i < event.n; i++) {
-                if (!add_header(headers, event.headers[i].name, event.headers[i].value)) {
-                        rd_kafka_headers_destroy(headers);
-                        return error_set(error, "out of memory");
-                }
-        }
-        if (transaction_produce(transaction, verdict->topic->topic, verdict->key, record->body, headers,
-                                error) != 0)
-                return error_prefix(error, "topic %s", verdict->topic->topic);
-        return 0;
-}
-
-/* The record as it was, and why it is here. */
-static int
-quarantine(const struct config *config, struct transaction *transaction, const struct record *record,
-           const rd_kafka_message_t *message, const struct verdict *verdict, struct error *error)
+/* The headers of what is published: the delivery's own where they are kept, and those that say more. NULL: no memory. */
+static rd_kafka_headers_t *
+make_headers(const struct published *published, const rd_kafka_message_t *message)
 {
         rd_kafka_headers_t *original, *headers;
 
-        if (rd_kafka_message_headers(message, &original) == RD_KAFKA_RESP_ERR_NO_ERROR)
+        if (published->keeps_headers &&
+            rd_kafka_message_headers(message, &original) == RD_KAFKA_RESP_ERR_NO_ERROR)
                 headers = rd_kafka_headers_copy(original);
         else
-                headers = rd_kafka_headers_new(4);
-        if (!add_text(headers, RECORD_REASON, judge_reason_name(verdict->reason)) ||
-            !add_text(headers, RECORD_DETAIL, verdict->detail) ||
-            !add_number(headers, RECORD_PARTITION, record->partition) ||
-            !add_number(headers, RECORD_OFFSET, record->offset)) {
-                rd_kafka_headers_destroy(headers);
-                return error_set(error, "out of memory");
+                headers = rd_kafka_headers_new(published->n_headers);
+        for (size_t i = 0; i < published->n_headers; i++) {
+                const struct record_header *header = &published->headers[i];
+
+                if (rd_kafka_header_add(headers, header->name, -1, header->value.data,
+                                        (ssize_t)header->value.len) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+                        rd_kafka_headers_destroy(headers);
+                        return NULL;
+                }
         }
-        if (transaction_produce(transaction, config->quarantine_topic, record->key, record->body, headers,
+        return headers;
+}
+
+/* Produce what comes of a record, if anything does. */
+static int
+publish(const struct config *config, struct transaction *transaction, const struct record *record,
+        const rd_kafka_message_t *message, const struct verdict *verdict, struct error *error)
+{
+        struct published published;
+        rd_kafka_headers_t *headers;
+
+        if (!published_describe(record, verdict, config->quarantine_topic, &published))
+                return 0;
+        headers = make_headers(&published, message);
+        if (headers == NULL)
+                return error_set(error, "out of memory");
+        if (transaction_produce(transaction, published.topic, published.key, published.value, headers,
                                 error) != 0)
-                return error_prefix(error, "topic %s", config->quarantine_topic);
+                return error_prefix(error, "topic %s", published.topic);
         return 0;
 }
 
@@ -117,18 +91,13 @@ batch_add(struct batch *batch, const struct config *config, struct transaction *
                 batch->started_ms = clock_monotonic_ms();
         batch->n_records++;
         batch->n_bytes += record->body.len;
-        switch (verdict->action) {
-        case VERDICT_DROP:
+        if (verdict->action == VERDICT_DROP)
                 batch->n_duplicates++;
-                return 0;
-        case VERDICT_PUBLISH:
+        else if (verdict->action == VERDICT_PUBLISH)
                 batch->n_events[verdict->topic->index]++;
-                return publish(transaction, record, verdict, error);
-        case VERDICT_QUARANTINE:
+        else
                 batch->n_quarantined[verdict->reason]++;
-                return quarantine(config, transaction, record, message, verdict, error);
-        }
-        return 0;
+        return publish(config, transaction, record, message, verdict, error);
 }
 
 void

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "router/incoming.h"
+#include "kafka/message.h"
 #include "router/position.h"
 
 #define INIT_TIMEOUT_MS 2000
@@ -78,7 +78,7 @@ work_take(struct work *work, const rd_kafka_message_t *message, struct error *er
                 return 0;
         if (!partition_accepts(partition, message->offset))
                 return error_set(error, "records are missing before one that came; reading them again");
-        incoming_record(message, &record);
+        message_record(message, &record);
         if (message->offset < partition->decide_from) {
                 if (judge_remember(work->judge, partition->dedup, &record) != 0)
                         return error_set(error, "out of memory");

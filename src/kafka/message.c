@@ -1,0 +1,39 @@
+#include "kafka/message.h"
+
+#include <string.h>
+
+void
+message_record(const rd_kafka_message_t *message, struct record *record)
+{
+        rd_kafka_timestamp_type_t type;
+        rd_kafka_headers_t *headers;
+        const char *name;
+        const void *value;
+        size_t len;
+        int64_t timestamp_ms = rd_kafka_message_timestamp(message, &type);
+
+        memset(record, 0, sizeof(*record));
+        record->partition = message->partition;
+        record->offset = message->offset;
+        record->timestamp_ms = timestamp_ms < 0 ? 0 : timestamp_ms;
+        record->key = (struct span){message->key, message->key_len};
+        record->body = (struct span){message->payload, message->len};
+        if (rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return;
+        for (size_t i = 0;
+             rd_kafka_header_get_all(headers, i, &name, &value, &len) == RD_KAFKA_RESP_ERR_NO_ERROR; i++)
+                record_add_header(record, name, (struct span){value, len});
+}
+
+struct span
+message_header(const rd_kafka_message_t *message, const char *name)
+{
+        rd_kafka_headers_t *headers;
+        const void *value;
+        size_t len;
+
+        if (rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+            rd_kafka_header_get_last(headers, name, &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return (struct span){NULL, 0};
+        return (struct span){value, len};
+}

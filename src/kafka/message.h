@@ -1,0 +1,14 @@
+#ifndef KAFKA_MESSAGE_H
+#define KAFKA_MESSAGE_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "model/record.h"
+
+/* A message of `deliveries` as the model sees it; the spans are the message's. */
+void message_record(const rd_kafka_message_t *message, struct record *record);
+
+/* The value of the last header of this name; no data when there is none. It is the message's. */
+struct span message_header(const rd_kafka_message_t *message, const char *name);
+
+#endif
