@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/log.h"
@@ -84,6 +85,29 @@ START_TEST(test_utc_timestamps_are_told_from_others)
 {
         ck_assert_int_eq(clock_is_utc_timestamp(timestamps[_i].text, strlen(timestamps[_i].text)),
                          timestamps[_i].is_utc);
+}
+END_TEST
+
+START_TEST(test_utc_timestamps_are_read_to_the_millisecond)
+{
+        static const struct {
+                const char *text;
+                int64_t ms;
+        } times[] = {
+            {"1970-01-01T00:00:00Z", 0},
+            {"2026-11-21T03:04:05Z", INT64_C(1795230245000)},
+            {"2026-11-21T03:04:05.6789Z", INT64_C(1795230245678)},
+            {"2026-11-21T03:04:05.5+00:00", INT64_C(1795230245500)},
+            {"1969-12-31T23:59:59.999Z", -1},
+        };
+        int64_t ms;
+
+        for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+                ck_assert_int_eq(clock_parse_ms(times[i].text, strlen(times[i].text), &ms), 0);
+                ck_assert_int_eq(ms, times[i].ms);
+        }
+        ck_assert_int_eq(clock_parse_ms("2026-11-21T03:04:05", 19, &ms), -1);
+        ck_assert_int_eq(clock_parse_ms("2026-11-31T03:04:05Z", 20, &ms), -1);
 }
 END_TEST
 
@@ -177,6 +201,7 @@ suite_base(void)
         tcase_add_test(all, test_upper_case_hex_is_refused);
         tcase_add_test(all, test_times_are_written_as_rfc_3339);
         tcase_add_test(all, test_times_beyond_four_digit_years_are_held);
+        tcase_add_test(all, test_utc_timestamps_are_read_to_the_millisecond);
         tcase_add_loop_test(all, test_utc_timestamps_are_told_from_others, 0,
                             (int)(sizeof(timestamps) / sizeof(timestamps[0])));
         tcase_add_loop_test(all, test_utf8_is_judged_by_rfc_3629, 0, (int)(sizeof(texts) / sizeof(texts[0])));

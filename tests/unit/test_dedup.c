@@ -181,6 +181,16 @@ allocated_bytes(void)
         return info.uordblks + info.hblkhd;
 }
 
+START_TEST(test_records_are_judged_rightly_a_window_and_two_slices_after_the_first_that_is_left)
+{
+        int64_t from = dedup_trusted_from(WINDOW, T);
+
+        ck_assert_int_ge(dedup_restore_start(WINDOW, from), T);
+        ck_assert_int_le(from, T + WINDOW + 2 * (WINDOW / 16));
+        ck_assert_int_ge(dedup_restore_start(1, dedup_trusted_from(1, T)), T);
+}
+END_TEST
+
 START_TEST(test_million_entries_take_48_bytes_each_at_most_and_give_them_back)
 {
         static const uint64_t sizes[] = {1200000, 2200000};
@@ -214,6 +224,8 @@ suite_dedup(void)
 
         tcase_add_checked_fixture(tcase, set_up, tear_down);
         tcase_set_timeout(tcase, 60);
+        tcase_add_test(tcase,
+                       test_records_are_judged_rightly_a_window_and_two_slices_after_the_first_that_is_left);
         tcase_add_test(tcase, test_second_record_of_an_identity_is_a_repeat);
         tcase_add_test(tcase, test_same_offset_is_no_repeat_of_itself);
         tcase_add_test(tcase, test_other_body_is_a_conflict);

@@ -111,6 +111,57 @@ START_TEST(test_body_is_known_by_the_first_64_bits_of_its_sha256)
 }
 END_TEST
 
+/* The fingerprint of a record with up to two headers. */
+static const uint8_t *
+fingerprint(const char *topic, struct span key, struct span value, const struct record_header headers[2])
+{
+        static uint8_t bytes[2][DIGEST_FINGERPRINT_SIZE];
+        static int turn;
+
+        turn = !turn;
+        ck_assert_int_eq(digest_begin(digest, topic, key, value), 0);
+        for (size_t i = 0; i < 2 && headers[i].name != NULL; i++)
+                ck_assert_int_eq(digest_header(digest, headers[i].name, headers[i].value), 0);
+        ck_assert_int_eq(digest_end(digest, bytes[turn]), 0);
+        return bytes[turn];
+}
+
+static int
+same_fingerprint(const uint8_t *one, const uint8_t *other)
+{
+        return memcmp(one, other, DIGEST_FINGERPRINT_SIZE) == 0;
+}
+
+START_TEST(test_fingerprint_tells_every_part_of_a_record)
+{
+        const struct record_header ab[2] = {{"a", SPAN_OF("1")}, {"b", SPAN_OF("2")}};
+        const struct record_header ba[2] = {{"b", SPAN_OF("2")}, {"a", SPAN_OF("1")}};
+        const struct record_header joined[2] = {{"a", SPAN_OF("1b2")}, {NULL, {NULL, 0}}};
+        const struct record_header none[2] = {{NULL, {NULL, 0}}, {NULL, {NULL, 0}}};
+        struct span k = SPAN("k"), v = SPAN("v");
+
+        ck_assert(same_fingerprint(fingerprint("t", k, v, ab), fingerprint("t", k, v, ab)));
+        ck_assert(!same_fingerprint(fingerprint("t", k, v, ab), fingerprint("u", k, v, ab)));
+        ck_assert(!same_fingerprint(fingerprint("t", k, v, ab), fingerprint("t", v, v, ab)));
+        ck_assert(!same_fingerprint(fingerprint("t", k, v, ab), fingerprint("t", k, k, ab)));
+        ck_assert(!same_fingerprint(fingerprint("t", k, v, ab), fingerprint("t", k, v, ba)));
+        ck_assert(!same_fingerprint(fingerprint("t", k, v, ab), fingerprint("t", k, v, joined)));
+        ck_assert(!same_fingerprint(fingerprint("t", k, v, ab), fingerprint("t", k, v, none)));
+        ck_assert(!same_fingerprint(fingerprint("t", SPAN("kv"), NO_SPAN, none),
+                                    fingerprint("t", SPAN("k"), SPAN("v"), none)));
+}
+END_TEST
+
+START_TEST(test_fingerprint_takes_null_for_empty)
+{
+        const struct record_header null[2] = {{"a", {NULL, 0}}, {NULL, {NULL, 0}}};
+        const struct record_header empty[2] = {{"a", {"", 0}}, {NULL, {NULL, 0}}};
+
+        ck_assert(same_fingerprint(fingerprint("t", NO_SPAN, NO_SPAN, null),
+                                   fingerprint("t", SPAN(""), SPAN(""), empty)));
+}
+END_TEST
+
 START_TEST(test_digest_free_of_nothing_is_harmless)
 {
         digest_free(NULL);
@@ -129,6 +180,8 @@ suite_digest(void)
         tcase_add_test(tcase, test_parts_of_an_identity_do_not_run_into_each_other);
         tcase_add_test(tcase, test_missing_parts_are_like_empty_ones);
         tcase_add_test(tcase, test_body_is_known_by_the_first_64_bits_of_its_sha256);
+        tcase_add_test(tcase, test_fingerprint_tells_every_part_of_a_record);
+        tcase_add_test(tcase, test_fingerprint_takes_null_for_empty);
         tcase_add_test(tcase, test_digest_free_of_nothing_is_harmless);
         suite_add_tcase(suite, tcase);
         return suite;

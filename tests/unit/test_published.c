@@ -1,0 +1,79 @@
+#include <check.h>
+#include <string.h>
+
+#include "model/published.h"
+#include "spans.h"
+#include "suites.h"
+
+static const struct event_rules rules = {.source = "invoicing"};
+static const struct topic_rule topic = {.topic = "p.invoice.accepted"};
+static const struct record record = {
+    .partition = 3, .offset = 12345678901, .key = {"d-1", 3}, .body = {"{}", 2}, .source = {"invoicing", 9}};
+
+START_TEST(test_event_is_a_cloudevent_of_its_own_headers)
+{
+        struct verdict verdict = {.action = VERDICT_PUBLISH, .topic = &topic, .rules = &rules};
+        struct cloudevents event;
+        struct published published;
+
+        verdict.kind = SPAN("invoice.accepted");
+        verdict.key = SPAN("k");
+        cloudevents_describe(&record, &verdict, &event);
+        ck_assert_int_eq(published_describe(&record, &verdict, "p.quarantine", &published), 1);
+        ck_assert_str_eq(published.topic, "p.invoice.accepted");
+        assert_span(published.key, "k");
+        assert_span(published.value, "{}");
+        ck_assert_int_eq(published.keeps_headers, 0);
+        ck_assert_uint_eq(published.n_headers, event.n);
+        for (size_t i = 0; i < event.n; i++) {
+                ck_assert_str_eq(published.headers[i].name, event.headers[i].name);
+                ck_assert_uint_eq(published.headers[i].value.len, event.headers[i].value.len);
+        }
+}
+END_TEST
+
+START_TEST(test_quarantined_record_keeps_what_it_was_and_says_why_it_is_there)
+{
+        struct verdict verdict = {.action = VERDICT_QUARANTINE,
+                                  .reason = QUARANTINE_UNKNOWN_KIND,
+                                  .detail = "no topic"};
+        struct published published;
+
+        ck_assert_int_eq(published_describe(&record, &verdict, "p.quarantine", &published), 1);
+        ck_assert_str_eq(published.topic, "p.quarantine");
+        assert_span(published.key, "d-1");
+        assert_span(published.value, "{}");
+        ck_assert_int_eq(published.keeps_headers, 1);
+        ck_assert_uint_eq(published.n_headers, 4);
+        ck_assert_str_eq(published.headers[0].name, "gatepost-reason");
+        assert_span(published.headers[0].value, "unknown-kind");
+        ck_assert_str_eq(published.headers[1].name, "gatepost-detail");
+        assert_span(published.headers[1].value, "no topic");
+        ck_assert_str_eq(published.headers[2].name, "gatepost-partition");
+        assert_span(published.headers[2].value, "3");
+        ck_assert_str_eq(published.headers[3].name, "gatepost-offset");
+        assert_span(published.headers[3].value, "12345678901");
+}
+END_TEST
+
+START_TEST(test_nothing_comes_of_a_repeat)
+{
+        struct verdict verdict = {.action = VERDICT_DROP};
+        struct published published;
+
+        ck_assert_int_eq(published_describe(&record, &verdict, "p.quarantine", &published), 0);
+}
+END_TEST
+
+Suite *
+suite_published(void)
+{
+        Suite *suite = suite_create("published");
+        TCase *tcase = tcase_create("published");
+
+        tcase_add_test(tcase, test_event_is_a_cloudevent_of_its_own_headers);
+        tcase_add_test(tcase, test_quarantined_record_keeps_what_it_was_and_says_why_it_is_there);
+        tcase_add_test(tcase, test_nothing_comes_of_a_repeat);
+        suite_add_tcase(suite, tcase);
+        return suite;
+}
