@@ -7,6 +7,7 @@
 #include <sysexits.h>
 
 #include "base/suggest.h"
+#include "cli/audit.h"
 #include "cli/check.h"
 #include "cli/secret.h"
 #include "cli/send.h"
@@ -55,6 +56,12 @@ static const struct command commands[] = {
      "  --bootstrap ADDR  brokers, instead of the configured ones\n"
      "  KIND              only these, such as invoice.accepted or 'invoice.*'\n",
      tail_run},
+    {"audit", "[--since TIME] [--json] [--bootstrap ADDR]",
+     "holds what was published against the deliveries: lost, duplicated, unexpected",
+     "  --since TIME      demand only deliveries from then on: an age, such as 2h, or 2026-11-21T03:04:05Z\n"
+     "  --json            as JSON\n"
+     "  --bootstrap ADDR  brokers, instead of the configured ones\n",
+     audit_run},
     {"secret new", "FILE", "makes a file with a random secret, which only its owner may read", "",
      secret_run},
 };

@@ -37,3 +37,21 @@ message_header(const rd_kafka_message_t *message, const char *name)
                 return (struct span){NULL, 0};
         return (struct span){value, len};
 }
+
+int
+message_digest_headers(const rd_kafka_message_t *message, struct digest *digest)
+{
+        rd_kafka_headers_t *headers;
+        const char *name;
+        const void *value;
+        size_t len;
+
+        if (rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return 0;
+        for (size_t i = 0;
+             rd_kafka_header_get_all(headers, i, &name, &value, &len) == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
+                if (digest_header(digest, name, (struct span){value, len}) != 0)
+                        return -1;
+        }
+        return 0;
+}

@@ -3,6 +3,8 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "base/compiler.h"
+#include "model/digest.h"
 #include "model/record.h"
 
 /* A message of `deliveries` as the model sees it; the spans are the message's. */
@@ -10,5 +12,8 @@ void message_record(const rd_kafka_message_t *message, struct record *record);
 
 /* The value of the last header of this name; no data when there is none. It is the message's. */
 struct span message_header(const rd_kafka_message_t *message, const char *name);
+
+/* Add all headers to a fingerprint that is being made: digest_header(). Returns 0, or -1 when OpenSSL fails. */
+int message_digest_headers(const rd_kafka_message_t *message, struct digest *digest) MUST_CHECK;
 
 #endif

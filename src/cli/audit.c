@@ -1,0 +1,172 @@
+#include "cli/audit.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "cli/audit_print.h"
+#include "cli/audit_work.h"
+#include "cli/kafka_access.h"
+
+#define SKETCH_BITS 20       /* 32 MiB */
+#define MAX_ENTRIES 1000000u /* 64 MB */
+#define MAX_AGE_MS UINT64_C(315360000000)
+
+struct wish {
+        const char *bootstrap;
+        int64_t since_ms;
+        int as_json;
+};
+
+static void
+on_finding(const struct tally_finding *finding, void *arg)
+{
+        struct audit *audit = arg;
+
+        audit->total.n_faults[finding->fault] += finding->n;
+        audit->topics[finding->place.topic].n_faults[finding->fault] += finding->n;
+        if (audit->n_examples < AUDIT_MAX_EXAMPLES)
+                audit->examples[audit->n_examples++].finding = *finding;
+}
+
+/* Read everything as often as it takes. Returns 0, or an exit status after saying why. */
+static int
+compare(struct audit *audit)
+{
+        size_t n_left;
+        int status;
+
+        do {
+                status = audit_expected(audit);
+                if (status == 0)
+                        status = audit_found(audit);
+                if (status != 0)
+                        return status;
+                audit->n_passes++;
+                n_left = tally_end_pass(audit->tally, on_finding, audit);
+                if (n_left > 0 && isatty(STDERR_FILENO))
+                        fprintf(stderr,
+                                "something differs, or a router is at work: looking closer, %zu pass%s\n",
+                                n_left, n_left == 1 ? "" : "es");
+        } while (n_left > 0);
+        for (size_t t = 0; t < audit->plan->n_topics; t++) {
+                audit->total.n_demanded += audit->topics[t].n_demanded;
+                audit->total.n_read += audit->topics[t].n_read;
+        }
+        audit_identify(audit);
+        return 0;
+}
+
+static int
+run_plan(const struct audit_plan *plan, const struct wish *wish)
+{
+        struct audit *audit = mem_alloc(sizeof(*audit));
+        int status = EX_OSERR;
+
+        audit->plan = plan;
+        audit->topics = mem_alloc(plan->n_topics * sizeof(*audit->topics));
+        audit->tally = tally_new(SKETCH_BITS, MAX_ENTRIES);
+        audit->digest = digest_new();
+        if (audit->tally == NULL || audit->digest == NULL)
+                fprintf(stderr, "gatepost audit: out of memory\n");
+        else
+                status = compare(audit);
+        if (status == 0) {
+                (wish->as_json ? audit_print_json : audit_print_text)(audit);
+                for (size_t f = 0; f < TALLY_N_FAULTS; f++) {
+                        if (audit->total.n_faults[f] > 0)
+                                status = EX_DATAERR;
+                }
+        }
+        digest_free(audit->digest);
+        tally_free(audit->tally);
+        free(audit->topics);
+        free(audit);
+        return status;
+}
+
+static int
+run(const struct config *config, const struct wish *wish)
+{
+        int status;
+        const char *bootstrap = kafka_access_bootstrap(config, wish->bootstrap, &status);
+        struct audit_plan plan;
+
+        if (status != 0)
+                return status;
+        status = audit_plan_make(config, bootstrap, wish->since_ms, &plan);
+        if (status == 0)
+                status = run_plan(&plan, wish);
+        audit_plan_free(&plan);
+        return status;
+}
+
+/* Read --since: an age, or a time. Returns 0, or -1 with the reason. */
+static int
+parse_since(const char *text, int64_t *since_ms, struct error *error)
+{
+        int64_t now_ms = clock_now_ms();
+        uint64_t age_ms;
+
+        if (strpbrk(text, ":-") == NULL) {
+                if (number_parse_duration(text, 1, MAX_AGE_MS, &age_ms, error) != 0)
+                        return -1;
+                *since_ms = now_ms - (int64_t)age_ms;
+                return 0;
+        }
+        if (clock_parse_ms(text, strlen(text), since_ms) != 0)
+                return error_set(error,
+                                 "'%.64s' is no time in UTC, such as 2026-11-21T03:04:05Z, and no age, "
+                                 "such as 2h",
+                                 text);
+        return *since_ms <= now_ms ? 0 : error_set(error, "%.64s lies ahead", text);
+}
+
+/* Read the arguments. Returns -1 to go on, or an exit status. */
+static int
+parse(const struct command_context *context, int argc, char **argv, struct wish *wish)
+{
+        static const struct option options[] = {{"since", required_argument, NULL, 's'},
+                                                {"json", no_argument, NULL, 'j'},
+                                                {"bootstrap", required_argument, NULL, 'b'},
+                                                {"help", no_argument, NULL, 'h'},
+                                                {NULL, 0, NULL, 0}};
+        struct error error;
+        int option;
+
+        while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+                if (option == 'h')
+                        return command_help(context);
+                if (option == '?')
+                        return command_misused(context, "wrong option");
+                if (option == 's' && parse_since(optarg, &wish->since_ms, &error) != 0)
+                        return command_misused(context, "--since: %s", error.text);
+                wish->as_json |= option == 'j';
+                if (option == 'b')
+                        wish->bootstrap = optarg;
+        }
+        return optind == argc ? -1 : command_misused(context, "takes no arguments");
+}
+
+int
+audit_run(const struct command_context *context, int argc, char **argv)
+{
+        struct wish wish = {.since_ms = AUDIT_FROM_BEGINNING};
+        int status = parse(context, argc, argv, &wish);
+        struct config *config;
+
+        if (status >= 0)
+                return status;
+        config = config_load(context->file);
+        if (config == NULL)
+                return EX_CONFIG;
+        status = run(config, &wish);
+        config_free(config);
+        return status;
+}

@@ -1,0 +1,120 @@
+#include "cli/audit_bounds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/dedup.h"
+
+int
+audit_bounds_ask(struct offsets *offsets, struct range *ranges, size_t n, struct error *error)
+{
+        for (size_t i = 0; i < n; i++) {
+                if (offsets_bounds(offsets, ranges[i].topic, ranges[i].partition, &ranges[i].from,
+                                   &ranges[i].to, AUDIT_TIMEOUT_MS, error) != 0)
+                        return -1;
+        }
+        return 0;
+}
+
+static enum range_answer
+on_first(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+{
+        int64_t *first_ms = arg;
+        rd_kafka_timestamp_type_t type;
+
+        (void)error;
+        first_ms[index] = rd_kafka_message_timestamp(message, &type);
+        return RANGE_ENOUGH;
+}
+
+/*
+ * The timestamp of the first record in each range from which some were deleted: AUDIT_NEVER when none is left,
+ * AUDIT_FROM_BEGINNING for a range that is whole.
+ */
+static int
+read_first(const struct audit_plan *plan, const struct range *ranges, size_t n, int64_t *first_ms)
+{
+        struct range *cut = mem_alloc(n * sizeof(*cut));
+        enum range_result result;
+        struct error error;
+
+        memcpy(cut, ranges, n * sizeof(*cut));
+        for (size_t i = 0; i < n; i++) {
+                first_ms[i] = cut[i].from > 0 ? AUDIT_NEVER : AUDIT_FROM_BEGINNING;
+                if (cut[i].from == 0)
+                        cut[i].to = 0;
+        }
+        result = range_read(plan->config, plan->bootstrap, cut, n, on_first, first_ms, &error);
+        free(cut);
+        return result == RANGE_DONE ? 0 : audit_plan_failed(result, &error);
+}
+
+static int
+is_time(int64_t ms)
+{
+        return ms != AUDIT_FROM_BEGINNING && ms != AUDIT_NEVER;
+}
+
+int
+audit_bounds_judge(struct audit_plan *plan, int64_t since_ms)
+{
+        int status = read_first(plan, plan->deliveries, plan->n_deliveries, plan->from_ms);
+
+        if (status == 0)
+                status = read_first(plan, plan->published, plan->n_published, plan->kept_ms);
+        if (status != 0)
+                return status;
+        for (size_t p = 0; p < plan->n_deliveries; p++) {
+                /* The first copy of a record may have been among those deleted. */
+                if (is_time(plan->from_ms[p]))
+                        plan->from_ms[p] =
+                            dedup_trusted_from(plan->config->dedup_window_ms, plan->from_ms[p]);
+                if (plan->from_ms[p] < since_ms)
+                        plan->from_ms[p] = since_ms;
+        }
+        for (size_t i = 0; i < plan->n_published; i++) {
+                if (is_time(plan->kept_ms[i]))
+                        plan->kept_ms[i] += AUDIT_CLOCK_SKEW_MS;
+        }
+        return 0;
+}
+
+/* Let a range begin with the first record at a time or later. */
+static int
+begin_at(struct offsets *offsets, struct range *range, int64_t time_ms, struct error *error)
+{
+        int64_t offset;
+
+        if (range->from >= range->to)
+                return 0;
+        if (offsets_at_time(offsets, range->topic, range->partition, time_ms, &offset, AUDIT_TIMEOUT_MS,
+                            error) != 0)
+                return -1;
+        if (offset < 0 || offset > range->to)
+                offset = range->to;
+        if (offset > range->from)
+                range->from = offset;
+        return 0;
+}
+
+int
+audit_bounds_narrow(struct audit_plan *plan, struct offsets *offsets, int64_t since_ms, struct error *error)
+{
+        int64_t earliest = AUDIT_NEVER;
+
+        for (size_t p = 0; p < plan->n_deliveries; p++) {
+                if (plan->from_ms[p] < earliest)
+                        earliest = plan->from_ms[p];
+                if (since_ms != AUDIT_FROM_BEGINNING &&
+                    begin_at(offsets, &plan->deliveries[p],
+                             dedup_restore_start(plan->config->dedup_window_ms, since_ms), error) != 0)
+                        return -1;
+        }
+        /* What is older is not held against the deliveries: audit_plan_counts(). */
+        for (size_t i = 0; i < plan->n_published && is_time(earliest); i++) {
+                if (begin_at(offsets, &plan->published[i], earliest - AUDIT_CLOCK_SKEW_MS, error) != 0)
+                        return -1;
+        }
+        return 0;
+}

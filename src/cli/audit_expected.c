@@ -1,0 +1,129 @@
+#include "cli/audit_work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+#include "base/mem.h"
+#include "kafka/message.h"
+#include "model/dedup.h"
+#include "model/judge.h"
+#include "model/published.h"
+
+/* What deciding needs, as the router has it. */
+struct decider {
+        struct audit *audit;
+        struct judge *judge;
+        const struct event_rules **rules;
+        struct dedup **dedups; /* one a partition */
+};
+
+/* The fingerprint of the record that must come of a delivery. */
+static int
+fingerprint(struct digest *digest, const struct published *published, const rd_kafka_message_t *message,
+            uint8_t bytes[DIGEST_FINGERPRINT_SIZE])
+{
+        if (digest_begin(digest, published->topic, published->key, published->value) != 0)
+                return -1;
+        if (published->keeps_headers && message_digest_headers(message, digest) != 0)
+                return -1;
+        for (size_t i = 0; i < published->n_headers; i++) {
+                if (digest_header(digest, published->headers[i].name, published->headers[i].value) != 0)
+                        return -1;
+        }
+        return digest_end(digest, bytes);
+}
+
+static int
+add(struct audit *audit, const struct record *record, const struct verdict *verdict,
+    const rd_kafka_message_t *message)
+{
+        const struct audit_plan *plan = audit->plan;
+        uint8_t bytes[DIGEST_FINGERPRINT_SIZE];
+        struct tally_place place = {.partition = record->partition, .offset = record->offset};
+        struct published published;
+        enum sketch_side side = SKETCH_ALLOWED;
+
+        if (!published_describe(record, verdict, plan->config->quarantine_topic, &published))
+                return 0;
+        place.topic =
+            verdict->action == VERDICT_PUBLISH ? plan->of_rule[verdict->topic->index] : plan->quarantine;
+        if (audit_plan_demands(plan, record, place.topic, published.key)) {
+                side = SKETCH_REQUIRED;
+                audit->topics[place.topic].n_demanded += audit->n_passes == 0;
+        }
+        if (fingerprint(audit->digest, &published, message, bytes) != 0)
+                return -1;
+        return tally_add(audit->tally, bytes, side, &place);
+}
+
+static enum range_answer
+on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+{
+        struct decider *decider = arg;
+        struct dedup *dedup = decider->dedups[index];
+        struct verdict verdict;
+        struct record record;
+
+        message_record(message, &record);
+        if (judge_decide(decider->judge, dedup, &record, &verdict) != 0 ||
+            add(decider->audit, &record, &verdict, message) != 0) {
+                (void)error_set(error, "out of memory");
+                return RANGE_FAIL;
+        }
+        dedup_expire(dedup, record.timestamp_ms);
+        audit_progress_step(&decider->audit->progress);
+        return RANGE_GO_ON;
+}
+
+static int
+open_decider(struct decider *decider, struct audit *audit)
+{
+        const struct config *config = audit->plan->config;
+        size_t n = audit->plan->n_deliveries;
+
+        decider->audit = audit;
+        decider->rules = mem_alloc(config->n_sources * sizeof(*decider->rules));
+        decider->dedups = mem_alloc(n * sizeof(*decider->dedups));
+        for (size_t i = 0; i < config->n_sources; i++)
+                decider->rules[i] = &config->sources[i].rules;
+        decider->judge = judge_new(decider->rules, config->n_sources, config->topics);
+        if (decider->judge == NULL)
+                return -1;
+        for (size_t p = 0; p < n; p++) {
+                decider->dedups[p] = dedup_new(config->dedup_window_ms);
+                if (decider->dedups[p] == NULL)
+                        return -1;
+        }
+        return 0;
+}
+
+static void
+close_decider(struct decider *decider)
+{
+        for (size_t p = 0; p < decider->audit->plan->n_deliveries; p++)
+                dedup_free(decider->dedups[p]);
+        free(decider->dedups);
+        judge_free(decider->judge);
+        free(decider->rules);
+}
+
+int
+audit_expected(struct audit *audit)
+{
+        const struct audit_plan *plan = audit->plan;
+        enum range_result result = RANGE_FAILED;
+        struct decider decider = {0};
+        struct error error;
+
+        audit_progress_begin(&audit->progress, "deliveries", audit->n_passes, plan->deliveries,
+                             plan->n_deliveries);
+        if (open_decider(&decider, audit) == 0)
+                result = range_read(plan->config, plan->bootstrap, plan->deliveries, plan->n_deliveries,
+                                    on_delivery, &decider, &error);
+        else
+                (void)error_set(&error, "out of memory");
+        close_decider(&decider);
+        audit_progress_end(&audit->progress);
+        return result == RANGE_DONE ? 0 : audit_plan_failed(result, &error);
+}

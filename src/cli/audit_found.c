@@ -1,0 +1,94 @@
+#include "cli/audit_work.h"
+
+#include <string.h>
+
+#include "kafka/message.h"
+
+static int
+fingerprint(struct digest *digest, const rd_kafka_message_t *message, uint8_t bytes[DIGEST_FINGERPRINT_SIZE])
+{
+        if (digest_begin(digest, rd_kafka_topic_name(message->rkt),
+                         (struct span){message->key, message->key_len},
+                         (struct span){message->payload, message->len}) != 0 ||
+            message_digest_headers(message, digest) != 0)
+                return -1;
+        return digest_end(digest, bytes);
+}
+
+static enum range_answer
+on_published(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+{
+        struct audit *audit = arg;
+        struct tally_place place = {audit->plan->topic_of[index], message->partition, message->offset};
+        uint8_t bytes[DIGEST_FINGERPRINT_SIZE];
+
+        audit_progress_step(&audit->progress);
+        if (!audit_plan_counts(audit->plan, message))
+                return RANGE_GO_ON;
+        audit->topics[place.topic].n_read += audit->n_passes == 0;
+        if (fingerprint(audit->digest, message, bytes) != 0 ||
+            tally_add(audit->tally, bytes, SKETCH_FOUND, &place) != 0) {
+                (void)error_set(error, "out of memory");
+                return RANGE_FAIL;
+        }
+        return RANGE_GO_ON;
+}
+
+int
+audit_found(struct audit *audit)
+{
+        const struct audit_plan *plan = audit->plan;
+        enum range_result result;
+        struct error error;
+
+        audit_progress_begin(&audit->progress, "what was published", audit->n_passes, plan->published,
+                             plan->n_published);
+        result = range_read(plan->config, plan->bootstrap, plan->published, plan->n_published, on_published,
+                            audit, &error);
+        audit_progress_end(&audit->progress);
+        return result == RANGE_DONE ? 0 : audit_plan_failed(result, &error);
+}
+
+const char *
+audit_where(const struct audit *audit, const struct tally_finding *finding)
+{
+        return finding->fault == TALLY_LOST ? audit->plan->config->deliveries_topic
+                                            : audit->plan->topics[finding->place.topic];
+}
+
+/* The delivery-id of a record of any of the topics. */
+static enum range_answer
+on_example(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+{
+        struct audit_example *example = arg;
+        struct span id = message_header(message, "ce_id");
+
+        (void)index;
+        (void)error;
+        if (id.len == 0)
+                id = (struct span){message->key, message->key_len};
+        if (id.len >= sizeof(example->delivery_id))
+                id.len = sizeof(example->delivery_id) - 1;
+        for (size_t i = 0; i < id.len;
+             i++) /* it may be a foreign record: control characters could play tricks */
+                example->delivery_id[i] = (char)(id.data[i] > 0x20 && id.data[i] < 0x7f ? id.data[i] : '?');
+        return RANGE_ENOUGH;
+}
+
+void
+audit_identify(struct audit *audit)
+{
+        for (size_t i = 0; i < audit->n_examples; i++) {
+                struct audit_example *example = &audit->examples[i];
+                const struct tally_place *place = &example->finding.place;
+                struct range range = {.topic = audit_where(audit, &example->finding),
+                                      .partition = place->partition,
+                                      .from = place->offset,
+                                      .to = place->offset + 1};
+                struct error error;
+
+                if (range_read(audit->plan->config, audit->plan->bootstrap, &range, 1, on_example, example,
+                               &error) != RANGE_DONE)
+                        return;
+        }
+}

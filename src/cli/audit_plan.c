@@ -1,0 +1,252 @@
+#include "cli/audit_plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "cli/audit_bounds.h"
+#include "kafka/message.h"
+#include "kafka/offsets.h"
+#include "kafka/topics.h"
+
+/* A transaction that is being committed is waited for. */
+#define COMMITTED_TIMEOUT_MS 60000
+
+static int
+refuse(int status, const char *reason)
+{
+        fprintf(stderr, "gatepost audit: %s\n", reason);
+        return status;
+}
+
+int
+audit_plan_failed(enum range_result result, const struct error *error)
+{
+        if (result == RANGE_AWAY)
+                return refuse(EX_UNAVAILABLE, error->text);
+        if (result == RANGE_FAILED)
+                return refuse(EX_OSERR, error->text);
+        fprintf(stderr, "gatepost audit: %s; try again\n", error->text);
+        return EX_TEMPFAIL;
+}
+
+/* The number of a topic that a router writes, made if there is none. */
+static uint32_t
+number_topic(struct audit_plan *plan, const char *topic)
+{
+        size_t i = 0;
+
+        while (i < plan->n_topics && strcmp(plan->topics[i], topic) != 0)
+                i++;
+        if (i == plan->n_topics)
+                plan->topics[plan->n_topics++] = topic;
+        return (uint32_t)i;
+}
+
+static void
+number_topics(struct audit_plan *plan)
+{
+        const struct config *config = plan->config;
+        size_t n_rules = topic_table_size(config->topics);
+
+        plan->topics = mem_alloc((n_rules + 1) * sizeof(*plan->topics));
+        plan->of_rule = mem_alloc(n_rules * sizeof(*plan->of_rule));
+        for (size_t i = 0; i < n_rules; i++)
+                plan->of_rule[i] = number_topic(plan, topic_table_rule(config->topics, i)->topic);
+        plan->quarantine = number_topic(plan, config->quarantine_topic);
+}
+
+/* Room for the partitions of all topics. Returns 0, or -1 with the reason. */
+static int
+list_partitions(struct audit_plan *plan, struct offsets *offsets, struct error *error)
+{
+        int32_t n = offsets_partitions(offsets, plan->config->deliveries_topic, AUDIT_TIMEOUT_MS, error);
+
+        if (n < 0)
+                return -1;
+        plan->n_deliveries = (size_t)n;
+        plan->deliveries = mem_alloc(plan->n_deliveries * sizeof(*plan->deliveries));
+        plan->committed = mem_alloc(plan->n_deliveries * sizeof(*plan->committed));
+        plan->from_ms = mem_alloc(plan->n_deliveries * sizeof(*plan->from_ms));
+        for (int32_t p = 0; p < n; p++)
+                plan->deliveries[p] = (struct range){.topic = plan->config->deliveries_topic, .partition = p};
+
+        plan->first_range = mem_alloc((plan->n_topics + 1) * sizeof(*plan->first_range));
+        for (size_t t = 0; t < plan->n_topics; t++) {
+                n = offsets_partitions(offsets, plan->topics[t], AUDIT_TIMEOUT_MS, error);
+                if (n < 0)
+                        return -1;
+                plan->first_range[t + 1] = plan->n_published + (size_t)n;
+                plan->published = mem_resize(plan->published, plan->first_range[t + 1], sizeof(struct range));
+                plan->topic_of = mem_resize(plan->topic_of, plan->first_range[t + 1], sizeof(uint32_t));
+                for (int32_t p = 0; p < n; p++) {
+                        plan->topic_of[plan->n_published] = (uint32_t)t;
+                        plan->published[plan->n_published++] =
+                            (struct range){.topic = plan->topics[t], .partition = p};
+                }
+        }
+        plan->kept_ms = mem_alloc(plan->n_published * sizeof(*plan->kept_ms));
+        return 0;
+}
+
+/* A router that has gone beyond the end of `deliveries` has read another topic of that name. */
+static int
+check_committed(const struct audit_plan *plan)
+{
+        for (size_t p = 0; p < plan->n_deliveries; p++) {
+                if (plan->committed[p] <= plan->deliveries[p].to)
+                        continue;
+                fprintf(stderr,
+                        "gatepost audit: partition %zu of %s ends at offset %" PRId64
+                        " but was routed up to %" PRId64 ": was the topic deleted and made anew?\n",
+                        p, plan->config->deliveries_topic, plan->deliveries[p].to, plan->committed[p]);
+                return EX_DATAERR;
+        }
+        return 0;
+}
+
+/* Ask for everything in the order that the header tells. */
+static int
+ask(struct audit_plan *plan, struct offsets *offsets, int64_t since_ms)
+{
+        struct error error;
+        int status;
+
+        if (list_partitions(plan, offsets, &error) != 0 ||
+            offsets_committed(offsets, plan->config->deliveries_topic, (int32_t)plan->n_deliveries,
+                              plan->committed, COMMITTED_TIMEOUT_MS, &error) != 0 ||
+            audit_bounds_ask(offsets, plan->published, plan->n_published, &error) != 0 ||
+            audit_bounds_ask(offsets, plan->deliveries, plan->n_deliveries, &error) != 0)
+                return refuse(EX_UNAVAILABLE, error.text);
+        status = check_committed(plan);
+        if (status == 0)
+                status = audit_bounds_judge(plan, since_ms);
+        if (status == 0 && audit_bounds_narrow(plan, offsets, since_ms, &error) != 0)
+                status = refuse(EX_UNAVAILABLE, error.text);
+        return status;
+}
+
+int
+audit_plan_make(const struct config *config, const char *bootstrap, int64_t since_ms, struct audit_plan *plan)
+{
+        struct offsets *offsets;
+        struct error error;
+        int status;
+
+        memset(plan, 0, sizeof(*plan));
+        plan->config = config;
+        plan->bootstrap = bootstrap;
+        offsets = offsets_new(config, bootstrap, &error);
+        if (offsets == NULL)
+                return refuse(EX_CONFIG, error.text);
+        number_topics(plan);
+        status = ask(plan, offsets, since_ms);
+        offsets_free(offsets);
+        return status;
+}
+
+void
+audit_plan_free(struct audit_plan *plan)
+{
+        free(plan->deliveries);
+        free(plan->committed);
+        free(plan->from_ms);
+        free(plan->topics);
+        free(plan->first_range);
+        free(plan->of_rule);
+        free(plan->published);
+        free(plan->topic_of);
+        free(plan->kept_ms);
+}
+
+/* The partition that the partitioner of receiver and router, murmur2 as Java's, chooses for a key. */
+static size_t
+partition_of(struct span key, size_t n)
+{
+        return (size_t)rd_kafka_msg_partitioner_murmur2(NULL, key.data, key.len, (int32_t)n, NULL, NULL);
+}
+
+int
+audit_plan_demands(const struct audit_plan *plan, const struct record *delivery, uint32_t topic,
+                   struct span key)
+{
+        size_t p = (size_t)delivery->partition;
+        size_t first = plan->first_range[topic], n = plan->first_range[topic + 1] - first;
+
+        if (delivery->offset >= plan->committed[p] || delivery->timestamp_ms < plan->from_ms[p])
+                return 0;
+        if (key.len > 0)
+                return delivery->timestamp_ms >= plan->kept_ms[first + partition_of(key, n)];
+        for (size_t i = first; i < first + n; i++) { /* without a key it may be in any of them */
+                if (delivery->timestamp_ms < plan->kept_ms[i])
+                        return 0;
+        }
+        return 1;
+}
+
+/* The partition of `deliveries` that a published record came from; n_deliveries when it does not say. */
+static size_t
+origin(const struct audit_plan *plan, const rd_kafka_message_t *message)
+{
+        struct span partition = message_header(message, RECORD_PARTITION);
+        struct span id = message_header(message, "ce_id");
+        char text[12] = "";
+        struct error error;
+        uint64_t number;
+
+        if (partition.len > 0 && partition.len < sizeof(text)) {
+                memcpy(text, partition.data, partition.len);
+                if (number_parse(text, 0, plan->n_deliveries - 1, &number, &error) == 0)
+                        return (size_t)number;
+        }
+        if (id.len == 0)
+                id = (struct span){message->key, message->key_len};
+        return id.len == 0 ? plan->n_deliveries : partition_of(id, plan->n_deliveries);
+}
+
+int
+audit_plan_counts(const struct audit_plan *plan, const rd_kafka_message_t *message)
+{
+        size_t p = origin(plan, message);
+        rd_kafka_timestamp_type_t type;
+
+        if (p == plan->n_deliveries || plan->from_ms[p] == AUDIT_FROM_BEGINNING)
+                return 1;
+        return rd_kafka_message_timestamp(message, &type) >= plan->from_ms[p] - AUDIT_CLOCK_SKEW_MS;
+}
+
+int64_t
+audit_plan_checked_from(const struct audit_plan *plan, uint32_t topic)
+{
+        int64_t from = AUDIT_FROM_BEGINNING, now = clock_now_ms();
+        size_t n_kept = 0;
+
+        for (size_t p = 0; p < plan->n_deliveries; p++) {
+                if (plan->from_ms[p] > from && plan->from_ms[p] <= now)
+                        from = plan->from_ms[p];
+        }
+        for (size_t i = plan->first_range[topic]; i < plan->first_range[topic + 1]; i++) {
+                if (plan->kept_ms[i] == AUDIT_NEVER)
+                        continue;
+                n_kept++;
+                if (plan->kept_ms[i] > from)
+                        from = plan->kept_ms[i];
+        }
+        return n_kept == 0 ? AUDIT_NEVER : from;
+}
+
+size_t
+audit_plan_unchecked(const struct audit_plan *plan)
+{
+        int64_t now = clock_now_ms();
+        size_t n = 0;
+
+        for (size_t p = 0; p < plan->n_deliveries; p++)
+                n += plan->deliveries[p].from < plan->deliveries[p].to && plan->from_ms[p] > now;
+        return n;
+}

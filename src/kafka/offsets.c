@@ -1,0 +1,128 @@
+#include "kafka/offsets.h"
+
+#include <stdlib.h>
+
+#include <librdkafka/rdkafka.h>
+
+#include "base/mem.h"
+#include "kafka/client.h"
+
+/* The isolation level is a client's, not a question's. */
+struct offsets {
+        rd_kafka_t *group; /* read_committed */
+        rd_kafka_t *log;   /* read_uncommitted */
+};
+
+static rd_kafka_t *
+open_client(const struct config *config, const char *bootstrap, const char *isolation,
+            void (*setup)(rd_kafka_conf_t *conf), struct error *error)
+{
+        const struct client_property properties[] = {
+            {"group.id", config->group, 0},
+            {"enable.auto.commit", "false", 0},
+            {"enable.auto.offset.store", "false", 0},
+            {"isolation.level", isolation, 0},
+            {NULL, NULL, 0},
+        };
+
+        return client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, setup, NULL, error);
+}
+
+struct offsets *
+offsets_new(const struct config *config, const char *bootstrap, struct error *error)
+{
+        struct offsets *offsets = mem_alloc(sizeof(*offsets));
+
+        offsets->log = open_client(config, bootstrap, "read_uncommitted", client_tell_errors, error);
+        offsets->group = open_client(config, bootstrap, "read_committed", NULL, error);
+        if (offsets->log == NULL || offsets->group == NULL) {
+                offsets_free(offsets);
+                return NULL;
+        }
+        return offsets;
+}
+
+void
+offsets_free(struct offsets *offsets)
+{
+        if (offsets == NULL)
+                return;
+        if (offsets->log != NULL)
+                rd_kafka_destroy(offsets->log);
+        if (offsets->group != NULL)
+                rd_kafka_destroy(offsets->group);
+        free(offsets);
+}
+
+int32_t
+offsets_partitions(struct offsets *offsets, const char *topic, int timeout_ms, struct error *error)
+{
+        rd_kafka_topic_t *handle = rd_kafka_topic_new(offsets->log, topic, NULL);
+        const struct rd_kafka_metadata *metadata;
+        rd_kafka_resp_err_t err = rd_kafka_metadata(offsets->log, 0, handle, &metadata, timeout_ms);
+        int32_t n = -1;
+
+        (void)rd_kafka_poll(offsets->log, 0);
+        rd_kafka_topic_destroy(handle);
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
+        if (metadata->topic_cnt == 1 && metadata->topics[0].partition_cnt > 0)
+                n = metadata->topics[0].partition_cnt;
+        rd_kafka_metadata_destroy(metadata);
+        if (n < 0)
+                (void)error_set(error, "the topic %s is missing; make it: gatepost topics create", topic);
+        return n;
+}
+
+int
+offsets_committed(struct offsets *offsets, const char *topic, int32_t n, int64_t *committed, int timeout_ms,
+                  struct error *error)
+{
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(n);
+        rd_kafka_resp_err_t err;
+
+        rd_kafka_topic_partition_list_add_range(list, topic, 0, n - 1);
+        err = rd_kafka_committed(offsets->group, list, timeout_ms);
+        for (int i = 0; i < list->cnt && err == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
+                const rd_kafka_topic_partition_t *item = &list->elems[i];
+
+                err = item->err;
+                committed[item->partition] = item->offset < 0 ? -1 : item->offset;
+        }
+        rd_kafka_topic_partition_list_destroy(list);
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return error_set(error, "the committed offsets of the router: %s", rd_kafka_err2str(err));
+        return 0;
+}
+
+int
+offsets_bounds(struct offsets *offsets, const char *topic, int32_t partition, int64_t *low, int64_t *high,
+               int timeout_ms, struct error *error)
+{
+        rd_kafka_resp_err_t err =
+            rd_kafka_query_watermark_offsets(offsets->log, topic, partition, low, high, timeout_ms);
+
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return error_set(error, "the ends of partition %d of %s: %s", partition, topic,
+                                 rd_kafka_err2str(err));
+        return 0;
+}
+
+int
+offsets_at_time(struct offsets *offsets, const char *topic, int32_t partition, int64_t time_ms,
+                int64_t *offset, int timeout_ms, struct error *error)
+{
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_resp_err_t err;
+
+        rd_kafka_topic_partition_list_add(list, topic, partition)->offset = time_ms;
+        err = rd_kafka_offsets_for_times(offsets->log, list, timeout_ms);
+        if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+                err = list->elems[0].err;
+        *offset = list->elems[0].offset < 0 ? -1 : list->elems[0].offset;
+        rd_kafka_topic_partition_list_destroy(list);
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return error_set(error, "partition %d of %s by time: %s", partition, topic,
+                                 rd_kafka_err2str(err));
+        return 0;
+}

@@ -1,0 +1,238 @@
+#include "kafka/range.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kafka/client.h"
+
+#define BATCH 1000
+#define POLL_MS 200
+
+/* Longer than a router's transaction may live (30 s) and its coordinator may take to notice (10 s). */
+#define STALL_MS 60000
+
+struct reading {
+        rd_kafka_t *client;
+        struct range *ranges;
+        size_t n;
+        size_t n_left; /* ranges that are not done */
+        size_t last;   /* the range of the last record: the next is mostly of it too */
+        range_record *on_record;
+        void *arg;
+        int64_t progress_ms; /* monotonic, of the last record */
+        struct error *error;
+};
+
+static rd_kafka_t *
+open_client(const struct config *config, const char *bootstrap, struct error *error)
+{
+        const struct client_property properties[] = {
+            {"group.id", "gatepost-reader", 0}, /* librdkafka wants one; it is never joined */
+            {"enable.auto.commit", "false", 0},
+            {"enable.auto.offset.store", "false", 0},
+            {"auto.offset.reset", "error", 0}, /* a record that is gone must not go unnoticed */
+            {"isolation.level", "read_committed", 0},
+            {"enable.partition.eof", "true", 0},
+            {"fetch.error.backoff.ms", "50", 1},
+            {"queued.max.messages.kbytes", "16384", 1},
+            {NULL, NULL, 0},
+        };
+        rd_kafka_t *client =
+            client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, client_tell_errors, NULL, error);
+
+        if (client != NULL)
+                (void)rd_kafka_poll_set_consumer(client);
+        return client;
+}
+
+/* The range that a message is of; n when it is none that is still read. */
+static size_t
+find(const struct reading *reading, const rd_kafka_message_t *message)
+{
+        const char *topic = rd_kafka_topic_name(message->rkt);
+
+        for (size_t k = 0; k < reading->n; k++) {
+                size_t i = (reading->last + k) % reading->n;
+                const struct range *range = &reading->ranges[i];
+
+                if (range->partition == message->partition && strcmp(range->topic, topic) == 0)
+                        return range->is_done ? reading->n : i;
+        }
+        return reading->n;
+}
+
+static void
+end_range(struct reading *reading, size_t index)
+{
+        struct range *range = &reading->ranges[index];
+        rd_kafka_topic_partition_list_t *list;
+
+        if (range->is_done)
+                return;
+        range->is_done = 1;
+        reading->n_left--;
+        /* What comes after it need not be fetched. */
+        list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_topic_partition_list_add(list, range->topic, range->partition);
+        (void)rd_kafka_pause_partitions(reading->client, list);
+        rd_kafka_topic_partition_list_destroy(list);
+}
+
+static enum range_result
+take_record(struct reading *reading, const rd_kafka_message_t *message, size_t index)
+{
+        struct range *range = &reading->ranges[index];
+        enum range_answer answer = RANGE_ENOUGH;
+
+        range->is_at_end = 0;
+        reading->last = index;
+        if (message->offset < range->to)
+                answer = reading->on_record(message, index, reading->error, reading->arg);
+        if (answer == RANGE_FAIL)
+                return RANGE_FAILED;
+        if (answer == RANGE_ENOUGH || message->offset + 1 >= range->to)
+                end_range(reading, index);
+        return RANGE_DONE;
+}
+
+static enum range_result
+take_error(struct reading *reading, const rd_kafka_message_t *message)
+{
+        size_t index;
+
+        switch (message->err) {
+        case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+                index = find(reading, message);
+                if (index < reading->n)
+                        reading->ranges[index].is_at_end = 1;
+                if (index < reading->n && message->offset >= reading->ranges[index].to)
+                        end_range(reading, index);
+                return RANGE_DONE;
+        case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+        case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+                (void)error_set(reading->error, "records of %s were deleted while they were to be read",
+                                message->rkt == NULL ? "a topic" : rd_kafka_topic_name(message->rkt));
+                return RANGE_DELETED;
+        case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+        case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+        case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+        case RD_KAFKA_RESP_ERR__BAD_MSG:
+        case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
+        case RD_KAFKA_RESP_ERR__FATAL:
+                (void)error_set(reading->error, "%s", rd_kafka_message_errstr(message));
+                return RANGE_AWAY;
+        default:
+                return RANGE_DONE; /* it goes on trying by itself */
+        }
+}
+
+static enum range_result
+take(struct reading *reading, const rd_kafka_message_t *message)
+{
+        size_t index;
+
+        if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return take_error(reading, message);
+        index = find(reading, message);
+        return index < reading->n ? take_record(reading, message, index) : RANGE_DONE;
+}
+
+/* Nothing has come for too long: say why. */
+static enum range_result
+give_up(struct reading *reading)
+{
+        size_t i = 0;
+
+        while (reading->ranges[i].is_done)
+                i++;
+        if (!reading->ranges[i].is_at_end) {
+                (void)error_set(reading->error, "Kafka has not answered for %d seconds", STALL_MS / 1000);
+                return RANGE_AWAY;
+        }
+        (void)error_set(reading->error,
+                        "partition %d of %s has a transaction that stays open before offset %" PRId64,
+                        reading->ranges[i].partition, reading->ranges[i].topic, reading->ranges[i].to);
+        return RANGE_OPEN_TRANSACTION;
+}
+
+static enum range_result
+read_all(struct reading *reading, rd_kafka_queue_t *queue)
+{
+        rd_kafka_message_t *messages[BATCH];
+        enum range_result result = RANGE_DONE;
+
+        while (reading->n_left > 0 && result == RANGE_DONE) {
+                ssize_t n = rd_kafka_consume_batch_queue(queue, POLL_MS, messages, BATCH);
+
+                if (n > 0)
+                        reading->progress_ms = clock_monotonic_ms();
+                for (ssize_t i = 0; i < n; i++) {
+                        if (result == RANGE_DONE)
+                                result = take(reading, messages[i]);
+                        rd_kafka_message_destroy(messages[i]);
+                }
+                if (result == RANGE_DONE && reading->n_left > 0 &&
+                    clock_monotonic_ms() - reading->progress_ms > STALL_MS)
+                        result = give_up(reading);
+        }
+        return result;
+}
+
+/* Those ranges that have anything in them. */
+static rd_kafka_topic_partition_list_t *
+list_ranges(struct reading *reading)
+{
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)reading->n);
+
+        for (size_t i = 0; i < reading->n; i++) {
+                struct range *range = &reading->ranges[i];
+
+                range->is_done = range->from >= range->to;
+                range->is_at_end = 0;
+                if (range->is_done)
+                        continue;
+                rd_kafka_topic_partition_list_add(list, range->topic, range->partition)->offset = range->from;
+                reading->n_left++;
+        }
+        return list;
+}
+
+static enum range_result
+assign_and_read(struct reading *reading)
+{
+        rd_kafka_topic_partition_list_t *list = list_ranges(reading);
+        rd_kafka_resp_err_t err = rd_kafka_assign(reading->client, list);
+        enum range_result result;
+        rd_kafka_queue_t *queue;
+
+        rd_kafka_topic_partition_list_destroy(list);
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+                (void)error_set(reading->error, "assign: %s", rd_kafka_err2str(err));
+                return RANGE_FAILED;
+        }
+        queue = rd_kafka_queue_get_consumer(reading->client);
+        result = read_all(reading, queue);
+        rd_kafka_queue_destroy(queue);
+        (void)rd_kafka_consumer_close(reading->client);
+        return result;
+}
+
+enum range_result
+range_read(const struct config *config, const char *bootstrap, struct range *ranges, size_t n,
+           range_record *on_record, void *arg, struct error *error)
+{
+        struct reading reading = {
+            .ranges = ranges, .n = n, .on_record = on_record, .arg = arg, .error = error};
+        enum range_result result;
+
+        /* A client of its own each time: what it has fetched ahead cannot be taken for a later range's. */
+        reading.client = open_client(config, bootstrap, error);
+        if (reading.client == NULL)
+                return RANGE_FAILED;
+        reading.progress_ms = clock_monotonic_ms();
+        result = assign_and_read(&reading);
+        rd_kafka_destroy(reading.client);
+        return result;
+}
