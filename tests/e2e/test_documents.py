@@ -37,7 +37,7 @@ def reached_by_socket(installation):
 
 def test_the_commands_of_the_readme_work_in_their_order(installation, reached_by_socket):
     commands = commands_in((ROOT / "README").read_text(), "    ")
-    assert [command[0] for command in commands] == ["check", "topics", "topics", "send", "tail"]
+    assert [command[0] for command in commands] == ["check", "topics", "topics", "send", "tail", "audit"]
     before, after = commands[:3], commands[3:]
     for _ in run_all(installation, reached_by_socket, before):
         pass
@@ -45,21 +45,22 @@ def test_the_commands_of_the_readme_work_in_their_order(installation, reached_by
     answers = list(run_all(installation, reached_by_socket, after[:1]))
     assert answers[0][1].startswith("200 ")
     installation.kafka.wait_until_routed()
-    (_, printed), = run_all(installation, reached_by_socket, after[1:])
+    (_, printed), (_, audited) = run_all(installation, reached_by_socket, after[1:])
     assert f"{installation.prefix}.invoice.accepted" in printed
+    assert audited.splitlines()[-1].split() == ["total", "1", "1", "0", "0", "0"]
 
 
 def test_the_examples_of_gatepost_1_work(installation, reached_by_socket):
     page = (ROOT / "man" / "gatepost.1").read_text()
     commands = commands_in(page.partition(".Sh EXAMPLES")[2], "")
-    assert [command[0] for command in commands] == ["send", "tail"]
+    assert [command[0] for command in commands] == ["send", "tail", "audit"]
     installation.create_topics(reached_by_socket)
     installation.start(reached_by_socket)
     for _ in run_all(installation, reached_by_socket, commands[:1]):
         pass
     installation.kafka.wait_until_routed()
-    (_, printed), = run_all(installation, reached_by_socket, commands[1:])
-    assert "invoice.accepted" in printed
+    (_, printed), (_, audited) = run_all(installation, reached_by_socket, commands[1:])
+    assert "invoice.accepted" in printed and audited.splitlines()[-1].split() == ["total", "1", "1", "0", "0", "0"]
 
 
 def test_gatepost_1_describes_every_command(installation):

@@ -1,0 +1,318 @@
+"""gatepost audit: what was published against what must have been."""
+
+import collections
+import dataclasses
+import json
+import threading
+import time
+
+import confluent_kafka
+import pytest
+from confluent_kafka import TopicPartition
+
+from load import Load
+from signing import KINDS, Delivery, event_body
+
+EX_USAGE, EX_DATAERR, EX_UNAVAILABLE = 64, 65, 69
+MINUTE_MS = 60_000
+
+
+@dataclasses.dataclass
+class Result:
+    status: int
+    report: dict
+    stderr: str
+
+    @property
+    def faults(self):
+        return self.report["lost"], self.report["duplicated"], self.report["unexpected"]
+
+    @property
+    def examples(self):
+        return [(each["what"], each["deliveryId"]) for each in self.report["examples"]]
+
+    def topic(self, name):
+        (topic,) = [each for each in self.report["topics"] if each["topic"] == name]
+        return topic
+
+
+def audit(installation, *arguments, config=None):
+    done = installation.gatepost("audit", "--json", *arguments, config=config)
+    assert done.stdout, done.stderr
+    result = Result(done.returncode, json.loads(done.stdout), done.stderr)
+    assert result.status == (EX_DATAERR if any(result.faults) else 0), done.stdout + done.stderr
+    for name in ("expected", "found", "lost", "duplicated", "unexpected"):
+        assert sum(topic[name] for topic in result.report["topics"]) == result.report[name]
+    return result
+
+
+def by_hand(kafka, records, end="commit"):
+    """Write records as they are, in a transaction; returns its producer when it is left open."""
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 3,
+                                         "transactional.id": f"{kafka.prefix}-by-hand"})
+    producer.init_transactions()
+    producer.begin_transaction()
+    for record in records:
+        producer.produce(record.topic, record.value, record.key, headers=record.headers)
+    producer.flush()
+    if end == "commit":
+        producer.commit_transaction()
+    elif end == "abort":
+        producer.abort_transaction()
+    return producer
+
+
+def claim_routed(kafka, beyond=0):
+    """Commit the ends of deliveries, or more, for the router's group, as if a router had been there."""
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": kafka.group, "log_level": 3})
+    ends = {partition: end + beyond for partition, end in kafka.ends(kafka.deliveries).items()}
+    consumer.commit(offsets=[TopicPartition(kafka.deliveries, *each) for each in ends.items()], asynchronous=False)
+    consumer.close()
+
+
+@pytest.fixture
+def routed(installation):
+    """An installation whose router has routed one delivery of each kind, and ended."""
+    installation.create_topics()
+    deliveries = [Delivery(event_body(kind)) for kind in KINDS]
+    installation.kafka.append(deliveries)
+    daemon = installation.start(installation.config("router"))
+    installation.kafka.wait_until_routed()
+    daemon.stop()
+    installation.deliveries = deliveries
+    return installation
+
+
+def test_all_is_well_with_repeats_conflicts_and_quarantine(installation):
+    installation.create_topics()
+    config = installation.config()
+    config["source invoicing"]["subject"] = "/invoiceId"
+    daemon = installation.start(config)
+    deliveries = [daemon.accept(Delivery(event_body(kind))) for kind in KINDS * 3]
+    for delivery in deliveries[::3]:
+        daemon.accept(delivery.signed_again())
+    daemon.accept(deliveries[0].but(body=event_body()))
+    daemon.accept(deliveries[0].but(delivery_id="a-replayed-one"))
+    daemon.accept(Delivery(b"\xff no JSON"))
+    daemon.accept(Delivery(b""))
+    daemon.accept(Delivery(event_body("no.such.kind")))
+    installation.kafka.append([Delivery()], source="no-such-source")
+    installation.kafka.wait_until_routed()
+    result = audit(installation, config=config)
+    records = collections.Counter(record.topic for record in installation.kafka.read())
+    assert result.faults == (0, 0, 0) and records[installation.kafka.quarantine] == 6
+    assert {each["topic"]: each["found"] for each in result.report["topics"]} == {
+        topic: records[topic] for topic in installation.kafka.published_topics()}
+    assert result.report["expected"] == len(deliveries) + 6
+    assert all(each["checkedSince"] is None for each in result.report["topics"])
+
+
+def test_router_at_work_raises_no_alarm(installation):
+    installation.create_topics()
+    daemon = installation.start()
+    deliveries = (Delivery(event_body(KINDS[i % len(KINDS)], text="x" * 300)) for i in range(1000000))
+    load = Load(lambda: [daemon.address], deliveries, threads=4).start()
+    expected = []
+    for _ in range(5):
+        result = audit(installation)
+        assert result.faults == (0, 0, 0)
+        expected.append(result.report["expected"])
+    load.stop()
+    installation.kafka.wait_until_routed()
+    assert expected == sorted(expected) and expected[-1] > expected[0]
+    assert audit(installation).report["expected"] == len(load.accepted)
+
+
+def test_event_published_twice_is_duplicated(routed):
+    record = routed.kafka.read(f"{routed.prefix}.invoice.rejected")[0]
+    by_hand(routed.kafka, [record])
+    result = audit(routed)
+    assert result.faults == (0, 1, 0)
+    assert result.examples == [("duplicated", record.delivery_id)]
+    assert result.topic(record.topic)["duplicated"] == 1
+    by_hand(routed.kafka, [record] * 2)
+    assert audit(routed).faults == (0, 3, 0)
+
+
+def test_foreign_records_are_unexpected(routed):
+    event = routed.kafka.read(f"{routed.prefix}.invoice.rejected")[0]
+    by_hand(routed.kafka, [dataclasses.replace(event, value=b"{}"),
+                           dataclasses.replace(event, key=b"another"),
+                           dataclasses.replace(event, headers=event.headers[::-1]),
+                           dataclasses.replace(event, topic=routed.kafka.quarantine),
+                           dataclasses.replace(event, headers=None, key=None, value=None)])
+    result = audit(routed)
+    assert result.faults == (0, 0, 5) and result.topic(routed.kafka.quarantine)["unexpected"] == 1
+    assert result.topic(event.topic)["unexpected"] == 4
+
+
+def test_events_that_are_gone_are_lost(routed):
+    topic = f"{routed.prefix}.reporting_batch"
+    routed.kafka.delete(topic)
+    routed.create_topics()
+    result = audit(routed)
+    lost = [each.delivery_id for each in routed.deliveries if b'"reporting_batch.' in each.body]
+    assert result.faults == (len(lost), 0, 0) and result.topic(topic)["found"] == 0
+    assert sorted(result.examples) == sorted(("lost", each) for each in lost)
+
+
+def test_altered_event_is_lost_and_unexpected(installation):
+    installation.create_topics()
+    other = installation.config("router")
+    other["source invoicing"]["key"] = "delivery-id"
+    installation.kafka.append([Delivery()])
+    installation.start(other)
+    installation.kafka.wait_until_routed()
+    assert audit(installation).faults == (1, 0, 1)
+    assert audit(installation, config=other).faults == (0, 0, 0)
+
+
+def test_deliveries_that_the_router_passed_over_are_lost(installation):
+    installation.create_topics()
+    deliveries = [Delivery(event_body(KINDS[i % len(KINDS)])) for i in range(50)]
+    installation.kafka.append(deliveries + deliveries[:10])
+    claim_routed(installation.kafka)
+    done = installation.gatepost("audit")
+    assert done.returncode == EX_DATAERR
+    assert done.stdout.splitlines()[0].split() == ["TOPIC", "EXPECTED", "FOUND", "LOST", "DUPLICATED", "UNEXPECTED"]
+    assert done.stdout.splitlines()[-1].split() == ["total", "50", "0", "50", "0", "0"]
+    assert done.stderr.count("lost: ") == 20 and "and 30 more" in done.stderr
+    shown = [line.partition("delivery-id ")[2].partition(",")[0] for line in done.stderr.splitlines()[:20]]
+    assert set(shown) < {each.delivery_id for each in deliveries} and len(set(shown)) == 20
+
+
+def test_what_is_not_committed_is_not_demanded(installation):
+    installation.create_topics()
+    installation.kafka.append([Delivery() for _ in range(5)])
+    result = audit(installation)
+    assert result.faults == (0, 0, 0) and result.report["expected"] == 0
+    assert "no router" in result.stderr
+    claim_routed(installation.kafka)
+    installation.kafka.append([Delivery() for _ in range(5)])
+    assert audit(installation).faults == (5, 0, 0)
+
+
+def test_nothing_at_all_is_well(installation):
+    installation.create_topics()
+    assert audit(installation).report["found"] == 0
+
+
+def test_aborted_records_were_never_there(routed):
+    by_hand(routed.kafka, routed.kafka.read() * 2, end="abort")
+    result = audit(routed)
+    assert result.faults == (0, 0, 0) and result.report["found"] == len(KINDS)
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_open_transaction_is_waited_for(routed, commits):
+    producer = by_hand(routed.kafka, routed.kafka.read(), end=None)
+    ending = threading.Timer(3, producer.commit_transaction if commits else producer.abort_transaction)
+    ending.start()
+    begun = time.monotonic()
+    assert audit(routed).faults == (0, len(KINDS) if commits else 0, 0)
+    assert time.monotonic() - begun >= 2.5
+    ending.join()
+
+
+def test_since_leaves_out_what_is_older(installation):
+    installation.create_topics()
+    kafka = installation.kafka
+    old, new = [Delivery() for _ in range(7)], [Delivery() for _ in range(5)]
+    kafka.append(old)
+    time.sleep(1.5)
+    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    kafka.append(new + old)
+    claim_routed(kafka)
+    assert audit(installation).faults == (12, 0, 0)
+    result = audit(installation, "--since", since)
+    assert result.faults == (5, 0, 0)
+    assert sorted(id for _, id in result.examples) == sorted(each.delivery_id for each in new)
+    assert all(each["checkedSince"] == since.replace("Z", ".000Z") for each in result.report["topics"])
+    assert audit(installation, "--since", "1h").faults == (12, 0, 0)
+    assert audit(installation, "--since", "1ms").faults == (0, 0, 0)
+    assert "CHECKED SINCE" in installation.gatepost("audit", "--since", since).stdout
+
+
+def test_since_counts_events_of_older_deliveries_neither_way(routed):
+    time.sleep(1.1)
+    result = audit(routed, "--since", "1ms")
+    assert result.faults == (0, 0, 0) and result.report["expected"] == 0
+    assert f"{len(KINDS)} more records" in result.stderr
+
+
+def drop_first(kafka, topic, n):
+    """Delete the first n records of partition 0 of a topic, as retention does."""
+    future = kafka.admin.delete_records([TopicPartition(topic, 0, n)])
+    (each,) = future.values()
+    assert each.result(30).low_watermark == n
+
+
+def test_deleted_deliveries_raise_no_alarm_but_what_is_lost_later_does(installation):
+    """The first copy of a delivery is gone, its repeat stands there still: that was dropped, not lost."""
+    config = installation.config("router")
+    config["router"]["dedup_window"] = "20min"
+    installation.create_topics(config, 1)
+    kafka = installation.kafka
+    kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")
+    start = int(time.time() * 1000) - 120 * MINUTE_MS
+    repeated, later = Delivery(), Delivery()
+    for minute, delivery in ((0, repeated), (10, Delivery()), (15, repeated), (60, later), (70, Delivery())):
+        kafka.append([delivery], timestamp_ms=start + minute * MINUTE_MS)
+    daemon = installation.start(config)
+    kafka.wait_until_routed()
+    daemon.stop()
+    assert audit(installation, config=config).report["expected"] == 4
+    drop_first(kafka, kafka.deliveries, 1)
+    result = audit(installation, config=config)
+    assert result.faults == (0, 0, 0) and result.report["expected"] == 2
+    assert all(each["checkedSince"] for each in result.report["topics"])
+    kafka.delete(f"{installation.prefix}.invoice.accepted")
+    installation.create_topics(config, 1)
+    result = audit(installation, config=config)
+    assert result.faults == (2, 0, 0) and ("lost", later.delivery_id) in result.examples
+
+
+def test_deleted_events_raise_no_alarm_but_other_topics_are_checked(installation):
+    installation.create_topics(partitions=1)
+    kafka = installation.kafka
+    kafka.append([Delivery(event_body(kind)) for kind in ("invoice.accepted", "invoice.rejected") for _ in range(4)])
+    daemon = installation.start(installation.config("router"))
+    kafka.wait_until_routed()
+    daemon.stop()
+    accepted, rejected = (f"{installation.prefix}.invoice.{kind}" for kind in ("accepted", "rejected"))
+    drop_first(kafka, accepted, 2)
+    result = audit(installation)
+    assert result.faults == (0, 0, 0)
+    assert result.topic(accepted)["expected"] == 0 and result.topic(accepted)["checkedSince"]
+    assert result.topic(rejected)["expected"] == 4 and result.topic(rejected)["checkedSince"] is None
+    drop_first(kafka, accepted, kafka.ends(accepted)[0])
+    assert audit(installation).topic(accepted)["checkedSince"] == "never"
+    kafka.delete(rejected)
+    installation.create_topics(partitions=1)
+    assert audit(installation).faults == (4, 0, 0)
+
+
+def test_committed_offsets_beyond_the_end_are_told(installation):
+    installation.create_topics()
+    claim_routed(installation.kafka, beyond=1)
+    done = installation.gatepost("audit")
+    assert done.returncode == EX_DATAERR and "deleted and made anew" in done.stderr and not done.stdout
+
+
+def test_missing_topics_are_told(installation):
+    done = installation.gatepost("audit")
+    assert done.returncode == EX_UNAVAILABLE and "gatepost topics create" in done.stderr
+
+
+def test_audit_without_kafka_exits_69(installation):
+    config = installation.config()
+    config["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
+    done = installation.gatepost("audit", config=config)
+    assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and "Kafka" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--since", "nonsense"], ["--since", "2h30"], ["--since", "2026-11-31T00:00:00Z"],
+                                       ["--since", "2999-01-01T00:00:00Z"], ["--since"], ["--nonsense"], ["topic"]])
+def test_wrong_arguments_exit_64(installation, arguments):
+    done = installation.gatepost("audit", *arguments)
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and "usage: " in done.stderr
