@@ -36,7 +36,6 @@ open_client(const struct config *config, const char *bootstrap, struct error *er
             {"isolation.level", "read_committed", 0},
             {"enable.partition.eof", "true", 0},
             {"fetch.error.backoff.ms", "50", 1},
-            {"queued.max.messages.kbytes", "16384", 1},
             {NULL, NULL, 0},
         };
         rd_kafka_t *client =
