@@ -209,9 +209,12 @@ def test_open_transaction_is_waited_for(routed, commits):
     ending = threading.Timer(3, producer.commit_transaction if commits else producer.abort_transaction)
     ending.start()
     begun = time.monotonic()
-    assert audit(routed).faults == (0, len(KINDS) if commits else 0, 0)
+    try:
+        result = audit(routed)
+    finally:
+        ending.join()
+    assert result.faults == (0, len(KINDS) if commits else 0, 0)
     assert time.monotonic() - begun >= 2.5
-    ending.join()
 
 
 def test_since_leaves_out_what_is_older(installation):
