@@ -75,6 +75,6 @@ envelope_reply(struct http_request *request, int status, const char *code, const
                 header = &retry_after;
         else if (status == 405)
                 header = &allow;
-        http_reply(request, status, header, header != NULL, body == NULL ? "" : body, len);
+        http_reply(request, status, header, header != NULL, body == NULL ? "" : body, body == NULL ? 0 : len);
         free(body);
 }
