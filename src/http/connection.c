@@ -1,5 +1,4 @@
 #include "http/connection.h"
-#include "base/compiler.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +19,11 @@ struct connection {
         struct evhttp_connection *evcon; /* NULL until evhttp has made it */
         struct event *timer;
         struct framing framing;
-        struct refusal *refusal; /* taken away from evhttp */
+        struct refusal *refusal; /* answers it in evhttp's place; NULL also when memory failed for that */
         enum stage stage;
         int oversize_status; /* what a body that grows too large would be answered */
         evutil_socket_t fd;
+        int refused; /* taken away from evhttp */
         int surplus; /* there is no room for it: to be closed as soon as evhttp has it */
 };
 
@@ -32,6 +32,7 @@ struct connections {
         struct http_limits limits;
         const struct http_callbacks *callbacks;
         void *arg;
+        struct connection *spare;               /* made ahead, for the next that is accepted */
         TAILQ_HEAD(idle_head, connection) idle; /* the one that has waited longest first */
         struct connection **by_fd;
         size_t by_fd_size;
@@ -111,31 +112,16 @@ break_off(struct connection *connection)
                 event_cb(connection->bev, BEV_EVENT_READING | BEV_EVENT_ERROR, arg);
 }
 
-static const char *
-code_for(int status)
+/* Close without an answer, for which memory failed. evhttp sees nothing of it but the end. */
+static void
+shut(const struct connection *connection)
 {
-        switch (status) {
-        case 404:
-                return "NOT_FOUND";
-        case 405:
-                return "METHOD_NOT_ALLOWED";
-        case 408:
-                return "REQUEST_TIMEOUT";
-        case 413:
-                return "PAYLOAD_TOO_LARGE";
-        case 501:
-                return "NOT_IMPLEMENTED";
-        default:
-                return "BAD_REQUEST";
-        }
-}
+        bufferevent_event_cb event_cb = NULL;
+        void *arg = NULL;
 
-static const char *
-message_for(int status, const char *reason)
-{
-        if (status == 404)
-                return "no source has this path";
-        return status == 405 ? "deliveries come by POST" : reason;
+        bufferevent_getcb(connection->bev, NULL, NULL, &event_cb, &arg);
+        bufferevent_setcb(connection->bev, NULL, NULL, event_cb, arg);
+        (void)shutdown(bufferevent_getfd(connection->bev), SHUT_RDWR);
 }
 
 /* Answer with an error and close. */
@@ -147,10 +133,10 @@ refuse(struct connection *connection, int status, const char *reason)
 
         connections_next_id(all, id);
         enter_stage(connection, STAGE_HANDLING);
-        connection->refusal =
-            refusal_new(connection->bev, status, code_for(status), message_for(status, reason), id);
+        connection->refused = 1;
+        connection->refusal = refusal_new(connection->bev, status, reason, id);
         if (connection->refusal == NULL)
-                (void)shutdown(bufferevent_getfd(connection->bev), SHUT_RDWR);
+                shut(connection);
         if (all->callbacks->on_refused != NULL)
                 all->callbacks->on_refused(status, all->arg);
 }
@@ -216,7 +202,7 @@ on_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
         struct evbuffer_ptr start;
         size_t left = info->n_added;
 
-        if (left == 0 || connection->refusal != NULL || connection->evcon == NULL)
+        if (left == 0 || connection->refused || connection->evcon == NULL)
                 return;
         if (evbuffer_ptr_set(input, &start, info->orig_size, EVBUFFER_PTR_SET) != 0)
                 return;
@@ -307,31 +293,53 @@ make_room(struct connections *connections)
                 break_off(longest);
 }
 
-struct bufferevent *
-connections_open(struct connections *connections)
+/* A connection that nobody has yet goes. */
+static void
+discard(struct connection *connection)
 {
-        struct connection *connection = calloc(1, sizeof(*connection));
-        const struct http_limits *limits = &connections->limits;
+        if (connection->bev != NULL)
+                bufferevent_free(connection->bev);
+        if (connection->timer != NULL)
+                event_free(connection->timer);
+        free(connection);
+}
 
+int
+connections_prepare(struct connections *connections)
+{
+        struct connection *connection;
+
+        if (connections->spare != NULL)
+                return 0;
+        connection = calloc(1, sizeof(*connection));
         if (connection == NULL)
-                return NULL;
+                return -1;
         connection->all = connections;
         connection->fd = -1;
         connection->bev = bufferevent_socket_new(connections->base, -1, BEV_OPT_CLOSE_ON_FREE);
         connection->timer = evtimer_new(connections->base, on_timer, connection);
         if (connection->bev == NULL || connection->timer == NULL ||
-            framing_init(&connection->framing, limits->max_header_bytes, limits->max_body) != 0 ||
+            framing_init(&connection->framing, connections->limits.max_header_bytes,
+                         connections->limits.max_body) != 0 ||
             evbuffer_add_cb(bufferevent_get_input(connection->bev), on_input, connection) == NULL) {
-                if (connection->bev != NULL)
-                        bufferevent_free(connection->bev);
-                if (connection->timer != NULL)
-                        event_free(connection->timer);
-                free(connection);
-                return NULL;
+                discard(connection);
+                return -1;
         }
-        if (connections->n >= limits->max_connections)
+        connections->spare = connection;
+        return 0;
+}
+
+struct bufferevent *
+connections_open(struct connections *connections)
+{
+        struct connection *connection = connections->spare;
+
+        if (connection == NULL)
+                return NULL;
+        connections->spare = NULL;
+        if (connections->n >= connections->limits.max_connections)
                 make_room(connections);
-        connection->surplus = connections->n >= limits->max_connections;
+        connection->surplus = connections->n >= connections->limits.max_connections;
         connections->n++;
         TAILQ_INSERT_TAIL(&connections->idle, connection, entry);
         bufferevent_incref(connection->bev);
@@ -349,7 +357,7 @@ connections_replied(struct connections *connections, struct evhttp_connection *e
         if (fd < 0 || (size_t)fd >= connections->by_fd_size)
                 return;
         connection = connections->by_fd[fd];
-        if (connection == NULL || connection->stage != STAGE_HANDLING || connection->refusal != NULL)
+        if (connection == NULL || connection->stage != STAGE_HANDLING || connection->refused)
                 return;
         /* Of pipelined requests, the next may have come already. */
         enter_stage(connection, framing_is_inside(&connection->framing) ? STAGE_BODY : STAGE_IDLE);
@@ -385,6 +393,8 @@ connections_free(struct connections *connections)
         /* evhttp has released its own; what is left was accepted too late to be attached. */
         while ((connection = TAILQ_FIRST(&connections->idle)) != NULL)
                 on_close(NULL, connection);
+        if (connections->spare != NULL)
+                discard(connections->spare);
         free(connections->by_fd);
         free(connections);
 }

@@ -24,10 +24,13 @@ struct connections *connections_new(struct event_base *base, const struct http_l
 void connections_free(struct connections *connections);
 
 /**
- * connections_open(connections):
- * The bufferevent for a connection that is being accepted, for evhttp_set_bevcb(). Here TLS would come in. NULL when
- * memory fails: evhttp then makes one of its own, so it is made unusable by closing it at once.
+ * connections_prepare(connections):
+ * Make what the next connection needs, unless it is there. Here TLS would come in. Without it nothing may be accepted:
+ * evhttp cannot be told to do without a connection, but makes one that nobody guards. Returns 0, or -1 when memory fails.
  */
+int connections_prepare(struct connections *connections) MUST_CHECK;
+
+/* The bufferevent for a connection that is being accepted, for evhttp_set_bevcb(); what was prepared is used up. */
 struct bufferevent *connections_open(struct connections *connections);
 
 /* evhttp has sent a reply on the connection. */

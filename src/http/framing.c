@@ -174,7 +174,7 @@ feed_line(struct framing *framing, const char *data, size_t len, size_t *used)
         if (framing->line == NULL)
                 framing->line = malloc(framing->max_header_bytes);
         if (framing->line == NULL)
-                return refuse(framing, 400, "out of memory");
+                return refuse(framing, 503, "out of memory; send it again");
         for (*used = 0; *used < len;) {
                 int ended;
 

@@ -78,13 +78,50 @@ on_timer(evutil_socket_t fd, short what, void *arg)
         finish(arg);
 }
 
+static const char *
+code_for(int status)
+{
+        switch (status) {
+        case 404:
+                return "NOT_FOUND";
+        case 405:
+                return "METHOD_NOT_ALLOWED";
+        case 408:
+                return "REQUEST_TIMEOUT";
+        case 413:
+                return "PAYLOAD_TOO_LARGE";
+        case 501:
+                return "NOT_IMPLEMENTED";
+        case 503:
+                return "UNAVAILABLE";
+        default:
+                return "BAD_REQUEST";
+        }
+}
+
+static const char *
+message_for(int status, const char *reason)
+{
+        if (status == 404)
+                return "no source has this path";
+        return status == 405 ? "deliveries come by POST" : reason;
+}
+
+/* A header that goes with a status, or nothing. */
+static const char *
+header_for(int status)
+{
+        if (status == 503)
+                return "Retry-After: 2\r\n";
+        return status == 405 ? "Allow: POST\r\n" : "";
+}
+
 static int
-write_answer(struct bufferevent *bev, int status, const char *code, const char *message,
-             const char *request_id)
+write_answer(struct bufferevent *bev, int status, const char *reason, const char *request_id)
 {
         struct evbuffer *output = bufferevent_get_output(bev);
         size_t len;
-        char *body = envelope_error(code, message, NULL, 0, request_id, &len);
+        char *body = envelope_error(code_for(status), message_for(status, reason), NULL, 0, request_id, &len);
         int result;
 
         if (body == NULL)
@@ -92,9 +129,8 @@ write_answer(struct bufferevent *bev, int status, const char *code, const char *
         result =
             evbuffer_add_printf(output,
                                 "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
-                                "%s%sConnection: close\r\nx-request-id: %s\r\n\r\n",
-                                status, phrase_for(status), len, status == 405 ? "Allow: POST" : "",
-                                status == 405 ? "\r\n" : "", request_id);
+                                "%sConnection: close\r\nx-request-id: %s\r\n\r\n",
+                                status, phrase_for(status), len, header_for(status), request_id);
         if (result >= 0)
                 result = evbuffer_add(output, body, len);
         free(body);
@@ -102,8 +138,7 @@ write_answer(struct bufferevent *bev, int status, const char *code, const char *
 }
 
 struct refusal *
-refusal_new(struct bufferevent *bev, int status, const char *code, const char *message,
-            const char *request_id)
+refusal_new(struct bufferevent *bev, int status, const char *reason, const char *request_id)
 {
         const struct timeval limit = {WRITE_TIMEOUT_S, 0};
         struct refusal *refusal = calloc(1, sizeof(*refusal));
@@ -112,7 +147,7 @@ refusal_new(struct bufferevent *bev, int status, const char *code, const char *m
                 return NULL;
         refusal->bev = bev;
         refusal->timer = evtimer_new(bufferevent_get_base(bev), on_timer, refusal);
-        if (refusal->timer == NULL || write_answer(bev, status, code, message, request_id) != 0) {
+        if (refusal->timer == NULL || write_answer(bev, status, reason, request_id) != 0) {
                 refusal_free(refusal);
                 return NULL;
         }

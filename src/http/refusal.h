@@ -13,11 +13,11 @@
 struct refusal;
 
 /**
- * refusal_new(bev, status, code, message, request_id):
- * Begin. evhttp's callbacks on bev are put aside and called once more at the end, which may be within this call's event
+ * refusal_new(bev, status, reason, request_id):
+ * Begin. The reason becomes the answer's message, where the status does not say enough. evhttp's callbacks on bev are put aside and called once more at the end, which may be within this call's event
  * loop pass only when the client has gone. Returns NULL when memory fails; then nothing has changed.
  */
-struct refusal *refusal_new(struct bufferevent *bev, int status, const char *code, const char *message,
+struct refusal *refusal_new(struct bufferevent *bev, int status, const char *reason,
                             const char *request_id) MUST_CHECK;
 
 /* bev is going away, whoever decided that. NULL is harmless. */

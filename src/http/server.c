@@ -14,7 +14,7 @@
         (EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | \
          EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE | EVHTTP_REQ_PATCH)
 
-/* Accepting fails when descriptors run out; trying again at once would only spin. */
+/* Accepting fails when descriptors or memory run out; trying again at once would only spin. */
 #define ACCEPT_PAUSE_US 100000
 
 struct http_server {
@@ -28,15 +28,6 @@ struct http_server {
         struct event *resume;
         int stopping;
 };
-
-static struct bufferevent *
-open_connection(struct event_base *base, void *arg)
-{
-        struct http_server *server = arg;
-
-        (void)base;
-        return connections_open(server->connections);
-}
 
 static void
 on_evhttp_request(struct evhttp_request *evreq, void *arg)
@@ -62,14 +53,31 @@ enable_listeners(struct http_server *server, int on)
 }
 
 static void
-on_accept_error(struct evconnlistener *listener, void *arg)
+pause_accepting(struct http_server *server)
 {
         const struct timeval pause = {0, ACCEPT_PAUSE_US};
-        struct http_server *server = arg;
 
-        (void)listener;
         enable_listeners(server, 0);
         (void)evtimer_add(server->resume, &pause);
+}
+
+static void
+on_accept_error(struct evconnlistener *listener, void *arg)
+{
+        (void)listener;
+        pause_accepting(arg);
+}
+
+static struct bufferevent *
+open_connection(struct event_base *base, void *arg)
+{
+        struct http_server *server = arg;
+        struct bufferevent *bev = connections_open(server->connections);
+
+        (void)base;
+        if (connections_prepare(server->connections) != 0)
+                pause_accepting(server);
+        return bev;
 }
 
 static void
@@ -79,8 +87,12 @@ on_resume(evutil_socket_t fd, short what, void *arg)
 
         (void)fd;
         (void)what;
-        if (!server->stopping)
+        if (server->stopping)
+                return;
+        if (connections_prepare(server->connections) == 0)
                 enable_listeners(server, 1);
+        else
+                pause_accepting(server);
 }
 
 /* evhttp's own limits stand behind those of framing.c, which answer better. */
@@ -114,7 +126,8 @@ http_server_new(struct event_base *base, const struct http_limits *limits,
         server->evhttp = evhttp_new(base);
         server->resume = evtimer_new(base, on_resume, server);
         server->connections = connections_new(base, limits, &server->callbacks, arg);
-        if (server->evhttp == NULL || server->resume == NULL || server->connections == NULL) {
+        if (server->evhttp == NULL || server->resume == NULL || server->connections == NULL ||
+            connections_prepare(server->connections) != 0) {
                 http_server_free(server);
                 return NULL;
         }

@@ -78,6 +78,8 @@ on_refused(int status, void *arg)
                 outcome = OUTCOME_METHOD_NOT_ALLOWED;
         else if (status == 413)
                 outcome = OUTCOME_TOO_LARGE;
+        else if (status == 503)
+                outcome = OUTCOME_UNAVAILABLE;
         receiver_shared_refused(lane->shared, NULL, outcome, status, NULL);
 }
 
