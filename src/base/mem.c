@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 static void *
 checked(void *memory)
 {
         if (memory == NULL) {
                 fputs("out of memory\n", stderr);
-                exit(EX_OSERR);
+                _exit(EX_OSERR); /* what exit() runs would pull OpenSSL away under other threads */
         }
         return memory;
 }

@@ -7,8 +7,8 @@
 
 /**
  * Allocation for start-up, configuration and the command line, where being out of memory has one sensible
- * answer: a line on stderr and exit status 71 (EX_OSERR). The paths that a delivery takes use malloc and check it.
- * All memory returned is zeroed and is released with free().
+ * answer: a line on stderr and, at once, exit status 71 (EX_OSERR). The paths that a delivery takes use malloc and
+ * check it. All memory returned is zeroed and is released with free().
  */
 void *mem_alloc(size_t size);
 
