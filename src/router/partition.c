@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
-
 struct partition *
 partition_find(const struct partition_list *list, int32_t id)
 {
@@ -17,9 +15,12 @@ partition_find(const struct partition_list *list, int32_t id)
 struct partition *
 partition_add(struct partition_list *list, int32_t id)
 {
+        struct partition *items = reallocarray(list->items, list->n + 1, sizeof(struct partition));
         struct partition *partition;
 
-        list->items = mem_resize(list->items, list->n + 1, sizeof(struct partition));
+        if (items == NULL)
+                return NULL;
+        list->items = items;
         partition = &list->items[list->n++];
         *partition = (struct partition){.id = id, .accepted_gap = -1};
         return partition;

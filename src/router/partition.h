@@ -32,8 +32,8 @@ struct partition_list {
 /* The partition with this id, or NULL. */
 struct partition *partition_find(const struct partition_list *list, int32_t id);
 
-/* Add a partition without a table. Pointers to others become invalid. */
-struct partition *partition_add(struct partition_list *list, int32_t id);
+/* Add a partition without a table. Pointers to others become invalid. Returns NULL when memory fails. */
+struct partition *partition_add(struct partition_list *list, int32_t id) MUST_CHECK;
 
 /* Forget one and its table. The last takes its place. */
 void partition_remove(struct partition_list *list, struct partition *partition);

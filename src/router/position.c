@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/mem.h"
 
 #define TIMEOUT_MS 5000
 
@@ -18,16 +17,19 @@ struct bounds {
         int64_t last_ms;   /* timestamp of the record before that; -1: not known */
 };
 
-void
+int
 position_add_offset(rd_kafka_topic_partition_list_t *offsets, const char *topic,
                     const struct partition *partition)
 {
         rd_kafka_topic_partition_t *item = rd_kafka_topic_partition_list_add(offsets, topic, partition->id);
-        char *metadata = mem_printf("%" PRId64, partition->last_ms);
+        char *metadata;
 
+        if (asprintf(&metadata, "%" PRId64, partition->last_ms) < 0)
+                return -1;
         item->offset = partition->next;
         item->metadata = metadata; /* released with the list */
         item->metadata_size = strlen(metadata);
+        return 0;
 }
 
 /* The timestamp that position_add_offset() put there; -1 when somebody else wrote the offset. */
@@ -155,6 +157,10 @@ take_one(const struct config *config, rd_kafka_t *client, rd_kafka_topic_partiti
                 return result;
         if (partition == NULL)
                 partition = partition_add(partitions, item->partition);
+        if (partition == NULL) {
+                (void)error_set(error, "out of memory");
+                return POSITION_RETRY;
+        }
         /*
          * A table serves on if nothing that it forgot is needed, and what it lacks is still there to be read. It may know
          * records beyond the committed offset: that does no harm.

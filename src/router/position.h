@@ -27,9 +27,10 @@ enum position_result position_take(const struct config *config, struct consumer 
 /**
  * position_add_offset(offsets, topic, partition):
  * Add what is to be committed for a partition: the offset to go on from, with the timestamp of the record before it as
- * metadata, by which the next router finds where to start reading back.
+ * metadata, by which the next router finds where to start reading back. Returns 0, or -1 when memory
+ * fails; then the offsets must not be committed.
  */
-void position_add_offset(rd_kafka_topic_partition_list_t *offsets, const char *topic,
-                         const struct partition *partition);
+int position_add_offset(rd_kafka_topic_partition_list_t *offsets, const char *topic,
+                        const struct partition *partition) MUST_CHECK;
 
 #endif

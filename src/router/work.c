@@ -99,14 +99,17 @@ int
 work_commit(struct work *work, rd_kafka_t *consumer, struct error *error)
 {
         rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(8);
-        int result;
+        int result = 0;
 
         for (size_t i = 0; i < work->partitions.n; i++) {
-                if (partition_open(&work->partitions.items[i]) > 0)
-                        position_add_offset(offsets, work->config->deliveries_topic,
-                                            &work->partitions.items[i]);
+                const struct partition *partition = &work->partitions.items[i];
+
+                if (partition_open(partition) > 0 &&
+                    position_add_offset(offsets, work->config->deliveries_topic, partition) != 0)
+                        result = error_set(error, "out of memory");
         }
-        result = transaction_commit(work->transaction, consumer, offsets, error);
+        if (result == 0)
+                result = transaction_commit(work->transaction, consumer, offsets, error);
         rd_kafka_topic_partition_list_destroy(offsets);
         if (result != 0)
                 return -1;
