@@ -6,6 +6,7 @@
 #include <yajl/yajl_gen.h>
 
 #include "base/compiler.h"
+#include "base/json_memory.h"
 
 static void
 put(yajl_gen json, const char *text)
@@ -34,16 +35,15 @@ put_violations(yajl_gen json, const struct http_violation *violations, size_t n)
         (void)yajl_gen_array_close(json);
 }
 
-char *
-envelope_error(const char *code, const char *message, const struct http_violation *violations, size_t n,
-               const char *request_id, size_t *len)
+/* The text, to be released with free(); NULL when there is no memory to copy it to. */
+static char *
+generate(struct json_memory *memory, const char *code, const char *message,
+         const struct http_violation *violations, size_t n, const char *request_id, size_t *len)
 {
-        yajl_gen json = yajl_gen_alloc(NULL);
+        yajl_gen json = yajl_gen_alloc(&memory->functions);
         const unsigned char *text;
         char *copy = NULL;
 
-        if (json == NULL)
-                return NULL;
         (void)yajl_gen_map_open(json);
         put(json, "ok");
         (void)yajl_gen_bool(json, 0);
@@ -60,6 +60,22 @@ envelope_error(const char *code, const char *message, const struct http_violatio
                 copy = strndup((const char *)text, *len);
         yajl_gen_free(json);
         return copy;
+}
+
+char *
+envelope_error(const char *code, const char *message, const struct http_violation *violations, size_t n,
+               const char *request_id, size_t *len)
+{
+        struct json_memory memory;
+        char *text;
+
+        json_memory_init(&memory);
+        if (setjmp(memory.failed) == 0)
+                text = generate(&memory, code, message, violations, n, request_id, len);
+        else
+                text = NULL;
+        json_memory_clear(&memory);
+        return text;
 }
 
 void

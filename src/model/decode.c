@@ -7,6 +7,7 @@
 
 #include <yajl/yajl_parse.h>
 
+#include "base/json_memory.h"
 #include "base/utf8.h"
 #include "model/fields.h"
 #include "model/walk.h"
@@ -311,16 +312,12 @@ is_blank(struct span body, size_t from)
 
 /* Returns whether the body is one JSON text that nothing stopped; else decoded->detail says why not. */
 static int
-parse(struct decoder *decoder, struct span body)
+parse_within(struct json_memory *memory, struct decoder *decoder, struct span body)
 {
-        yajl_handle yajl = yajl_alloc(&callbacks, NULL, decoder);
+        yajl_handle yajl = yajl_alloc(&callbacks, &memory->functions, decoder);
         yajl_status status;
         size_t consumed;
 
-        if (yajl == NULL) {
-                decoder->out_of_memory = 1;
-                return 0;
-        }
         (void)yajl_config(yajl, yajl_dont_validate_strings, 1); /* done better, before */
         /* Else it would let pass a string that begins after the object and never ends. */
         (void)yajl_config(yajl, yajl_allow_trailing_garbage, 1);
@@ -334,6 +331,24 @@ parse(struct decoder *decoder, struct span body)
         if (status != yajl_status_ok)
                 return 0;
         return is_blank(body, consumed) || give_up(decoder, "something follows the JSON object");
+}
+
+/* Likewise; 0 also when memory fails. */
+static int
+parse(struct decoder *decoder, struct span body)
+{
+        struct json_memory memory;
+        int result;
+
+        json_memory_init(&memory);
+        if (setjmp(memory.failed) == 0) {
+                result = parse_within(&memory, decoder, body);
+        } else {
+                decoder->out_of_memory = 1;
+                result = 0;
+        }
+        json_memory_clear(&memory);
+        return result;
 }
 
 static struct span

@@ -23,6 +23,7 @@ Suite *suite_digest(void);
 Suite *suite_fields(void);
 Suite *suite_framing(void);
 Suite *suite_ini(void);
+Suite *suite_json_memory(void);
 Suite *suite_judge(void);
 Suite *suite_number(void);
 Suite *suite_options(void);

@@ -1,0 +1,29 @@
+#ifndef BASE_JSON_MEMORY_H
+#define BASE_JSON_MEMORY_H
+
+#include <setjmp.h>
+#include <sys/queue.h>
+
+#include <yajl/yajl_common.h>
+
+/*
+ * Memory for one yajl parser or generator. yajl uses what it allocates without a look; so where memory fails, control
+ * leaves yajl for where its owner set `failed` by setjmp():
+ *
+ *   json_memory_init(&memory);
+ *   if (setjmp(memory.failed) == 0)
+ *           ... yajl_alloc(callbacks, &memory.functions, arg) and all that yajl does ...
+ *   json_memory_clear(&memory);
+ */
+struct json_memory {
+        jmp_buf failed;
+        yajl_alloc_funcs functions;
+        LIST_HEAD(json_memory_blocks, json_memory_block) blocks;
+};
+
+void json_memory_init(struct json_memory *memory);
+
+/* Release what yajl has not released itself. */
+void json_memory_clear(struct json_memory *memory);
+
+#endif
