@@ -1,11 +1,17 @@
 #include "http/server.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 #include <event2/http.h>
 #include <event2/listener.h>
 
+#include "base/log.h"
 #include "http/connection.h"
 #include "http/incoming.h"
 
@@ -18,6 +24,7 @@
 #define ACCEPT_PAUSE_US 100000
 
 struct http_server {
+        LIST_ENTRY(http_server) entry; /* in the list of all */
         struct event_base *base;
         struct evhttp *evhttp;
         struct connections *connections;
@@ -41,6 +48,10 @@ on_evhttp_request(struct evhttp_request *evreq, void *arg)
                 server->callbacks.on_request(request, server->arg);
 }
 
+/* All servers of the process, for on_accept_error() to find its own. */
+static LIST_HEAD(servers, http_server) servers = LIST_HEAD_INITIALIZER(servers);
+static pthread_mutex_t servers_mutex = PTHREAD_MUTEX_INITIALIZER;
+
 static void
 enable_listeners(struct http_server *server, int on)
 {
@@ -62,10 +73,31 @@ pause_accepting(struct http_server *server)
 }
 
 static void
+log_accept_error(int error)
+{
+        static struct log_flood flood = LOG_FLOOD_INIT;
+        uint64_t n;
+
+        if (log_flood_pass(&flood, &n))
+                log_warning("connections cannot be accepted and wait n=%" PRIu64 " reason=\"%s\"", n,
+                            strerror(error));
+}
+
+/* What arg is, is evhttp's own affair: it has taken the listener over. So the server is found by its event base. */
+static void
 on_accept_error(struct evconnlistener *listener, void *arg)
 {
-        (void)listener;
-        pause_accepting(arg);
+        struct http_server *server;
+
+        (void)arg;
+        log_accept_error(errno);
+        pthread_mutex_lock(&servers_mutex);
+        LIST_FOREACH(server, &servers, entry)
+        {
+                if (server->base == evconnlistener_get_base(listener))
+                        pause_accepting(server);
+        }
+        pthread_mutex_unlock(&servers_mutex);
 }
 
 static struct bufferevent *
@@ -123,6 +155,9 @@ http_server_new(struct event_base *base, const struct http_limits *limits,
         server->base = base;
         server->callbacks = *callbacks;
         server->arg = arg;
+        pthread_mutex_lock(&servers_mutex);
+        LIST_INSERT_HEAD(&servers, server, entry);
+        pthread_mutex_unlock(&servers_mutex);
         server->evhttp = evhttp_new(base);
         server->resume = evtimer_new(base, on_resume, server);
         server->connections = connections_new(base, limits, &server->callbacks, arg);
@@ -175,5 +210,8 @@ http_server_free(struct http_server *server)
         if (server->resume != NULL)
                 event_free(server->resume);
         connections_free(server->connections);
+        pthread_mutex_lock(&servers_mutex);
+        LIST_REMOVE(server, entry);
+        pthread_mutex_unlock(&servers_mutex);
         free(server);
 }
