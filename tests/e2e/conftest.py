@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "kafka"))
+sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("kafka", "faults")]
 
 from cluster import Cluster
 from installation import BUILD, Installation

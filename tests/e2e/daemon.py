@@ -30,6 +30,7 @@ class Daemon:
         self.program = program
         self.config = config
         self.name = name
+        self.environment = {}  # beside the usual one
         self.process = None
         self._log = config.directory / f"{name}.log"
         self._run_begins = 0  # where the log of this run begins, over restarts
@@ -51,7 +52,8 @@ class Daemon:
         self._run_begins = self._log.stat().st_size if self._log.exists() else 0
         with open(self._log, "ab") as log:
             self.process = subprocess.Popen([self.program, "-c", path], stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, env=ENVIRONMENT, cwd=self.config.directory)
+                                            stderr=log, env=ENVIRONMENT | self.environment,
+                                            cwd=self.config.directory)
         self._exit_checked = False
         return self
 
@@ -80,6 +82,13 @@ class Daemon:
         self._exit_checked = True
         assert_no_sanitizer_report(self.log)
         assert status == expect, f"{self.name} exited with {status} instead of {expect}:\n{self.log[-8000:]}"
+
+    def take_exit_status(self, seconds=STOP_SECONDS):
+        """Wait until it ends by itself. Returns the status, which is then the caller's to judge."""
+        status = self.process.wait(seconds)
+        self._exit_checked = True
+        assert_no_sanitizer_report(self.log)
+        return status
 
     def abandon(self):
         """End it, however it stands; how it ends does not matter, but a sanitizer's report does."""

@@ -15,8 +15,9 @@ COMMAND_SECONDS = 60
 
 
 class Installation:
-    def __init__(self, directory, bootstrap):
+    def __init__(self, directory, bootstrap, build=BUILD):
         self.directory = directory
+        self.build = build
         self.bootstrap = bootstrap
         self.prefix = f"t{uuid.uuid4().hex[:8]}"
         self.kafka = Kafka(bootstrap, self.prefix)
@@ -38,7 +39,7 @@ class Installation:
     def daemon(self, config=None):
         """A daemon that is not started, ended at the test's end."""
         config = config or self.config()
-        daemon = Daemon(BUILD / "gatepostd", config, config["gatepost"]["instance"])
+        daemon = Daemon(self.build / "gatepostd", config, config["gatepost"]["instance"])
         self.daemons.append(daemon)
         return daemon
 
@@ -52,7 +53,7 @@ class Installation:
             config = self.config()
         path = config.write("gatepost.conf") if isinstance(config, Config) else config
         chosen = ["-c", path] if path else []
-        done = subprocess.run([BUILD / "gatepost", *chosen, *arguments], input=input, env=ENVIRONMENT,
+        done = subprocess.run([self.build / "gatepost", *chosen, *arguments], input=input, env=ENVIRONMENT,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=COMMAND_SECONDS,
                               errors="surrogateescape", cwd=self.directory)
         assert_no_sanitizer_report(done.stderr)

@@ -20,7 +20,8 @@ class Tally:
 
 def tally(kafka, must, may=()):
     """Compare every record that a router wrote with the deliveries (by id) that must each stand in the topic of their
-    kind once, and those that may. Unexpected: in another topic, with another body, or never sent."""
+    kind once, and those that may; in quarantine when the body is not JSON. Unexpected: in another topic, with another
+    body, or never sent."""
     known = dict(may) | dict(must)
     seen = collections.Counter()
     unexpected = []
@@ -35,7 +36,11 @@ def tally(kafka, must, may=()):
 
 
 def _topic(kafka, delivery):
-    return f"{kafka.prefix}.{event_topic(json.loads(delivery.body)['event'])}"
+    try:
+        kind = json.loads(delivery.body)["event"]
+    except ValueError:
+        return kafka.quarantine
+    return f"{kafka.prefix}.{event_topic(kind)}"
 
 
 def assert_exactly_once(kafka, must, may=()):

@@ -1,0 +1,44 @@
+"""Memory, descriptors and room on disk run out: never a wrong 200, and everything that was accepted is published once.
+
+Memory fails by a preloaded allocator, which needs a build without sanitizers: tests/run makes it in build/plain, and
+GATEPOST_PLAIN_BUILD names another."""
+
+import os
+import pathlib
+
+import pytest
+
+import preload
+import scarcity
+from installation import BUILD
+
+PLAIN_BUILD = pathlib.Path(os.environ.get("GATEPOST_PLAIN_BUILD", BUILD.parent / "plain"))
+
+
+@pytest.fixture(scope="module")
+def plain_build():
+    assert (PLAIN_BUILD / "gatepostd").exists(), f"{PLAIN_BUILD} has no gatepostd; tests/run builds it"
+    return PLAIN_BUILD
+
+
+def assert_clean(report):
+    print(report)
+    assert report.is_clean and report.passes, str(report)
+
+
+@pytest.mark.parametrize("n", [1, preload.FOREVER], ids=["one", "all that follow"])
+def test_any_allocation_of_its_own_may_fail(broker, plain_build, n):
+    assert_clean(scarcity.own_allocations(broker.bootstrap, plain_build, n=n))
+
+
+def test_connections_wait_when_descriptors_run_out(broker):
+    assert_clean(scarcity.descriptors(broker.bootstrap, BUILD))
+
+
+def test_log_without_room_disturbs_nothing(broker):
+    assert_clean(scarcity.full_log(broker.bootstrap, BUILD))
+
+
+@pytest.mark.skipif(not scarcity.may_mount(), reason="mounting a small disk is not permitted")
+def test_kafka_without_room_loses_and_repeats_nothing():
+    assert_clean(scarcity.full_kafka_disk(BUILD))

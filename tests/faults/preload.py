@@ -1,0 +1,68 @@
+"""Makes the allocations of a process fail on purpose: builds fail_malloc.c and controls it in the process."""
+
+import ctypes
+import mmap
+import os
+import pathlib
+import subprocess
+
+SOURCE = pathlib.Path(__file__).with_name("fail_malloc.c")
+ALL = ""  # calls from any object count
+OWN = "gatepostd"
+FOREVER = 1 << 62  # so many calls fail: all, until it is disarmed
+
+
+class _Control(ctypes.Structure):
+    """struct control of fail_malloc.c."""
+    _fields_ = [("armed", ctypes.c_uint32), ("reserved", ctypes.c_uint32), ("first", ctypes.c_uint64),
+                ("n", ctypes.c_uint64), ("object", ctypes.c_char * 32), ("n_counted", ctypes.c_uint64),
+                ("n_failed", ctypes.c_uint64), ("failed_in", ctypes.c_char * 32), ("failed_at", ctypes.c_uint64)]
+
+
+def build(directory):
+    """Compile the preloadable object into this directory. Returns its path."""
+    made = pathlib.Path(directory) / "fail_malloc.so"
+    subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror",
+                    "-fno-builtin", "-fPIC", "-shared", "-o", made, SOURCE], check=True, stdin=subprocess.DEVNULL)
+    return made
+
+
+class FailMalloc:
+    """What a process that runs with `environment` is told, and what it tells. One such process at a time."""
+
+    def __init__(self, directory):
+        directory = pathlib.Path(directory)
+        path = directory / "fail_malloc.control"
+        path.write_bytes(bytes(mmap.PAGESIZE))
+        self.environment = {"LD_PRELOAD": str(build(directory)), "FAIL_MALLOC_CONTROL": str(path)}
+        with open(path, "r+b") as file:
+            self._memory = mmap.mmap(file.fileno(), mmap.PAGESIZE)
+        self._control = _Control.from_buffer(self._memory)
+
+    def arm(self, object=OWN, first=0, n=1):
+        """Count the calls from an object from now on, and let the first-th of them and those after it fail, n of them.
+        `first` 0 only counts."""
+        control = self._control
+        control.armed = 0
+        control.object, control.first, control.n = object.encode(), first, n
+        control.n_counted, control.n_failed, control.failed_in, control.failed_at = 0, 0, b"", 0
+        control.armed = 1
+
+    def disarm(self):
+        """Let no call fail any more. Returns how many calls were counted."""
+        self._control.armed = 0
+        return self._control.n_counted
+
+    @property
+    def counted(self):
+        return self._control.n_counted
+
+    @property
+    def failed(self):
+        """How many calls have failed."""
+        return self._control.n_failed
+
+    @property
+    def place(self):
+        """Where the first failed call came from: object+0xoffset, for addr2line."""
+        return f"{self._control.failed_in.decode()}+{self._control.failed_at:#x}"
