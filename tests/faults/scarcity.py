@@ -1,5 +1,7 @@
-"""What runs out: memory, descriptors, disk. Each function takes a cluster's bootstrap address or makes a cluster of its
-own, a build without sanitizers and a log function, and returns a Report."""
+"""What runs out: memory, descriptors, disk.
+
+Every scenario is called with a running cluster, the directory of a build (without sanitizers where memory fails), a
+random.Random and a log function, whether it needs them or not, and returns a Report."""
 
 import contextlib
 import ctypes
@@ -34,9 +36,9 @@ BACK_SECONDS = 60
 
 
 @contextlib.contextmanager
-def _installation(bootstrap, build):
+def _installation(cluster, build):
     with tempfile.TemporaryDirectory(prefix="gatepost-scarcity-") as directory:
-        installation = Installation(pathlib.Path(directory), bootstrap, build)
+        installation = Installation(pathlib.Path(directory), cluster.bootstrap, build)
         try:
             yield installation
         finally:
@@ -45,19 +47,19 @@ def _installation(bootstrap, build):
 
 # Memory
 
-def own_allocations(bootstrap, build, log=print, passages=SHORT_PASSAGES, n=1):
+def own_allocations(cluster, build, rng=None, log=print, passages=SHORT_PASSAGES, n=1):
     """Each allocation of the daemon's own code fails once, or with `preload.FOREVER` and all that follow."""
-    with _installation(bootstrap, build) as installation:
+    with _installation(cluster, build) as installation:
         failures = AllocationFailures(installation, log).start()
         for passage in passages:
             failures.run(passage, n=n)
         return failures.finish()
 
 
-def all_allocations(bootstrap, build, rng, log=print, object=preload.ALL, numbers=ALL_CALLS, most=None):
+def all_allocations(cluster, build, rng, log=print, object=preload.ALL, numbers=ALL_CALLS, most=None):
     """Of all allocations, or those of a library, each of the numbers fails once, or `most` of them taken at random."""
     numbers = sorted(rng.sample(numbers, most)) if most else numbers
-    with _installation(bootstrap, build) as installation:
+    with _installation(cluster, build) as installation:
         failures = AllocationFailures(installation, log).start()
         for passage in PASSAGES:
             failures.run(passage, object, numbers)
@@ -78,10 +80,10 @@ def _limit_descriptors(process, spare):
     return lambda: resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)
 
 
-def descriptors(bootstrap, build, log=print):
+def descriptors(cluster, build, rng=None, log=print):
     """Connections use up the daemon's descriptors: those that are open go on, the rest wait, nothing spins."""
     report = Report()
-    with _installation(bootstrap, build) as installation:
+    with _installation(cluster, build) as installation:
         installation.create_topics()
         daemon = installation.start()
         sent = []
@@ -122,10 +124,10 @@ def _accepted(client, sent):
 
 # Disks
 
-def full_log(bootstrap, build, log=print):
+def full_log(cluster, build, rng=None, log=print):
     """What the daemon logs finds no room, on stdout and stderr."""
     report = Report()
-    with _installation(bootstrap, build) as installation:
+    with _installation(cluster, build) as installation:
         config = installation.config()
         receiver, admin = (f"unix:{config.directory}/{name}" for name in ("receiver", "admin"))
         config["receiver"]["listen"] = receiver
@@ -206,12 +208,12 @@ def may_mount():
         return False
 
 
-def full_kafka_disk(build, log=print):
-    """The disk of the only broker fills up under load, which ends the broker; then there is room again, and the broker
-    is started again."""
+def full_kafka_disk(cluster, build, rng=None, log=print):
+    """The disk of the only broker, of a cluster of its own, fills up under load, which ends the broker; then there is
+    room again, and the broker is started again."""
     report = Report()
-    with _SmallDisk(DISK_BYTES) as disk, Cluster(directory=disk.directory / "kafka") as cluster, \
-            _installation(cluster.bootstrap, build) as installation:
+    with _SmallDisk(DISK_BYTES) as disk, Cluster(directory=disk.directory / "kafka") as own, \
+            _installation(own, build) as installation:
         config = installation.config()
         config["receiver"]["ack_timeout"] = "3s"
         installation.create_topics(config)
@@ -221,13 +223,13 @@ def full_kafka_disk(build, log=print):
             _wait_for_more(load, 300)
             disk.fill()
             log("the disk is full")
-            report.notes["the broker ended" if cluster.nodes[1].wait_until_gone(BROKER_END_SECONDS)
+            report.notes["the broker ended" if own.nodes[1].wait_until_gone(BROKER_END_SECONDS)
                          else "the broker went on"] += 1
             waiting.until(lambda: load.answers[503], BACK_SECONDS, lambda: f"answers of 503: {load.answers}")
-            if cluster.nodes[1].is_running():
-                cluster.kill(1)
+            if own.nodes[1].is_running():
+                own.kill(1)
             disk.free()
-            cluster.start_node(1)
+            own.start_node(1)
             log("the broker is back")
             _wait_for_more(load, 300)
         finally:
