@@ -30,13 +30,10 @@ open_client(const struct config *config, const char *bootstrap, struct error *er
 {
         const struct client_property properties[] = {
             {"group.id", "gatepost-reader", 0}, /* librdkafka wants one; it is never joined */
-            {"enable.auto.commit", "false", 0},
-            {"enable.auto.offset.store", "false", 0},
+            {"enable.auto.commit", "false", 0},       {"enable.auto.offset.store", "false", 0},
             {"auto.offset.reset", "error", 0}, /* a record that is gone must not go unnoticed */
-            {"isolation.level", "read_committed", 0},
-            {"enable.partition.eof", "true", 0},
-            {"fetch.error.backoff.ms", "50", 1},
-            {NULL, NULL, 0},
+            {"isolation.level", "read_committed", 0}, {"enable.partition.eof", "true", 0},
+            {"fetch.error.backoff.ms", "50", 1},      {NULL, NULL, 0},
         };
         rd_kafka_t *client =
             client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, client_tell_errors, NULL, error);
