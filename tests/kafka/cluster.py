@@ -5,6 +5,9 @@
         cluster.kill(2); cluster.start_node(2)
         cluster.pause(1); cluster.resume(1)
 
+Cluster(proxied=True) gives each broker a second listener, which names the port of a proxy as its address: clients that
+bootstrap at proxied_bootstrap stay behind the proxies of tests/faults, which are to be started; others connect directly.
+
 A cluster's state stands in its directory (cluster.json), so that another process can attach to it: Cluster.attach().
 Only processes that a cluster started are ever signalled: by pid, after comparing the start time the kernel recorded.
 """
@@ -57,11 +60,14 @@ def _wait(condition, seconds):
 class Node:
     """One broker, which is a controller too."""
 
-    def __init__(self, number, directory, port, controller_port, pid=None, started=None):
+    def __init__(self, number, directory, port, controller_port, pid=None, started=None, proxied_port=None,
+                 proxy_port=None):
         self.number = number
         self.directory = pathlib.Path(directory)
         self.port = port
         self.controller_port = controller_port
+        self.proxied_port = proxied_port  # where it listens for its proxy, if it has one
+        self.proxy_port = proxy_port  # where its proxy listens for clients
         self.pid = pid
         self.started = started
         self.process = None  # only where this Python process is the parent
@@ -110,9 +116,9 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, nodes=1, directory=None, port=None):
+    def __init__(self, nodes=1, directory=None, port=None, proxied=False):
         """A cluster of this many nodes, not yet started. Without a directory it makes one and removes it in stop();
-        without a port for the first node it takes a free one."""
+        without a port for the first node it takes a free one. With proxied it has room for a proxy at each node."""
         self._own_directory = directory is None
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="gatepost-kafka-")).absolute()
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -120,7 +126,9 @@ class Cluster:
         self.nodes = {}
         for number in range(1, nodes + 1):
             client_port = port if port and number == 1 else self._reserve_port()
-            self.nodes[number] = Node(number, self.directory / f"node{number}", client_port, self._reserve_port())
+            proxy_ports = (self._reserve_port(), self._reserve_port()) if proxied else (None, None)
+            self.nodes[number] = Node(number, self.directory / f"node{number}", client_port, self._reserve_port(),
+                                      proxied_port=proxy_ports[0], proxy_port=proxy_ports[1])
 
     def _reserve_port(self):
         """A free port. The socket stays bound, without listening, so that nobody else is given the port while a
@@ -143,7 +151,7 @@ class Cluster:
         return cluster
 
     def _save(self):
-        fields = ("number", "port", "controller_port", "pid", "started")
+        fields = ("number", "port", "controller_port", "proxied_port", "proxy_port", "pid", "started")
         nodes = [{"directory": str(node.directory)} | {field: getattr(node, field) for field in fields}
                  for node in self.nodes.values()]
         scratch = self.directory / "cluster.json.new"
@@ -153,6 +161,10 @@ class Cluster:
     @property
     def bootstrap(self):
         return ",".join(f"127.0.0.1:{node.port}" for node in self.nodes.values())
+
+    @property
+    def proxied_bootstrap(self):
+        return ",".join(f"127.0.0.1:{node.proxy_port}" for node in self.nodes.values())
 
     def __enter__(self):
         return self.start()
@@ -249,14 +261,15 @@ class Cluster:
     def _server_properties(self, node):
         replicas = len(self.nodes)
         in_sync = 2 if replicas > 1 else 1
+        listeners, advertised = self._listeners(node)
         voters = ",".join(f"{each.number}@127.0.0.1:{each.controller_port}" for each in self.nodes.values())
         return "".join(f"{name}={value}\n" for name, value in {
             "process.roles": "broker,controller",
             "node.id": node.number,
             "controller.quorum.voters": voters,
-            "listeners": f"PLAINTEXT://127.0.0.1:{node.port},CONTROLLER://127.0.0.1:{node.controller_port}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{node.port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listeners": listeners,
+            "advertised.listeners": advertised,
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
             "log.dirs": node.directory / "data",
@@ -284,6 +297,16 @@ class Cluster:
             "log.cleaner.dedupe.buffer.size": 4 << 20,
             "log.cleaner.io.buffer.size": 128 << 10,
         }.items())
+
+    @staticmethod
+    def _listeners(node):
+        """Where the node listens, and what it names to clients as its addresses."""
+        listeners = [f"PLAINTEXT://127.0.0.1:{node.port}", f"CONTROLLER://127.0.0.1:{node.controller_port}"]
+        advertised = [f"PLAINTEXT://127.0.0.1:{node.port}"]
+        if node.proxied_port:
+            listeners.append(f"PROXIED://127.0.0.1:{node.proxied_port}")
+            advertised.append(f"PROXIED://127.0.0.1:{node.proxy_port}")
+        return ",".join(listeners), ",".join(advertised)
 
     def _wait_until_ready(self, nodes):
         """Wait until each of these serves clients and knows all nodes that run as serving."""

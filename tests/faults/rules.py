@@ -1,0 +1,144 @@
+"""What a proxy does with single requests, instead of passing them on."""
+
+import asyncio
+import random
+import threading
+
+CUT, KEEP = "cut", "keep"
+
+
+class Rule:
+    """Acts on the first requests of an API that match: so many of them, or on all (times=None), or on a share of them.
+    This one only watches.
+
+    Methods that begin with on_ run in the proxies' thread, the others in that of the tests."""
+
+    def __init__(self, proxies, api, match=None, times=1, probability=1.0, seed=0):
+        self.count = 0  # how often it has acted
+        self.requests = []  # those on which it has acted
+        self._proxies = proxies
+        self._api = api
+        self._match = match
+        self._left = times
+        self._probability = probability
+        self._random = random.Random(seed)
+        self._changed = threading.Condition()
+
+    def wait(self, seconds, count=1):
+        """Wait until it has acted so often. Returns whether it has within this time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.count >= count, seconds)
+
+    def end(self):
+        """Act no more."""
+        with self._changed:
+            self._left = 0
+
+    def takes(self, request):
+        """Whether it is this rule's turn with the request, which then counts as one of its times."""
+        with self._changed:
+            if request.api != self._api or self._left == 0 or (self._match and not self._match(request)):
+                return False
+            if self._random.random() >= self._probability:
+                return False
+            if self._left is not None:
+                self._left -= 1
+            return True
+
+    def on_end(self, request):
+        """The connection ended before the answer came: if the rule has not acted, it may on another request."""
+        with self._changed:
+            if self._left is not None and request not in self.requests:
+                self._left += 1
+
+    def _act(self, request, text):
+        self._proxies.log(f"{request}: {text}")
+        with self._changed:
+            self.count += 1
+            self.requests.append(request)
+            self._changed.notify_all()
+
+    async def on_request(self, connection, request):
+        self._act(request, "seen")
+        await connection.to_broker(request.frame)
+
+    async def on_response(self, connection, response):
+        await connection.to_client(response.frame)
+
+
+class LoseResponse(Rule):
+    """The broker has done what was asked for, and the client does not learn of it."""
+
+    def __init__(self, proxies, api, connection=CUT, **options):
+        super().__init__(proxies, api, **options)
+        self._connection = connection
+
+    async def on_request(self, connection, request):
+        await connection.to_broker(request.frame)
+
+    async def on_response(self, connection, response):
+        if self._connection == CUT:
+            connection.cut()
+        self._act(response.request, f"response lost (error {response.error}), connection {self._connection}")
+
+
+class Delay(Rule):
+    """Requests or responses come late, and with them everything behind them on their connection."""
+
+    def __init__(self, proxies, api, seconds, of="response", **options):
+        super().__init__(proxies, api, **options)
+        self._seconds = seconds
+        self._of = of
+
+    async def _delay(self, of, request):
+        if of == self._of:
+            self._act(request, f"{of} delayed {self._seconds} s")
+            await asyncio.sleep(self._seconds)
+
+    async def on_request(self, connection, request):
+        await self._delay("request", request)
+        await connection.to_broker(request.frame)
+
+    async def on_response(self, connection, response):
+        await self._delay("response", response.request)
+        await connection.to_client(response.frame)
+
+
+class HoldRequest(Rule):
+    """The request does not reach the broker until release(). Its client's connection is cut, or it is kept and nothing
+    that the client sends after it passes either. For one request: there is one `response`."""
+
+    def __init__(self, proxies, api, connection=CUT, **options):
+        super().__init__(proxies, api, **options)
+        self.response = None
+        self._connection = connection
+        self._released = asyncio.Event()
+        self._answered = asyncio.Event()
+
+    def release(self):
+        """Send it to the broker, on the connection on which it would have gone."""
+        self._proxies.call(self._released.set)
+
+    def wait_for_response(self, seconds):
+        """Wait for the broker's answer after release(). Returns it, or None when there was none within this time."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.response is not None, seconds)
+        return self.response
+
+    async def on_request(self, connection, request):
+        if self._connection == CUT:
+            connection.cut_client()
+        self._act(request, f"held, connection {self._connection}")
+        await self._released.wait()
+        self._proxies.log(f"{request}: released")
+        await connection.to_broker(request.frame)
+        if self._connection == CUT:
+            await self._answered.wait()  # the connection to the broker must live that long
+
+    async def on_response(self, connection, response):
+        self._proxies.log(f"{response.request}: answered after release, error {response.error}")
+        with self._changed:
+            self.response = response
+            self._changed.notify_all()
+        await connection.to_client(response.frame)
+        self._answered.set()

@@ -1,0 +1,68 @@
+"""The heads of Kafka's requests and responses: what a proxy must know of them to act on single ones."""
+
+import dataclasses
+import struct
+import time
+
+APIS = {"Produce": 0, "Fetch": 1, "ListOffsets": 2, "Metadata": 3, "OffsetCommit": 8, "OffsetFetch": 9,
+        "FindCoordinator": 10, "JoinGroup": 11, "Heartbeat": 12, "LeaveGroup": 13, "SyncGroup": 14, "ApiVersions": 18,
+        "InitProducerId": 22, "AddPartitionsToTxn": 24, "AddOffsetsToTxn": 25, "EndTxn": 26, "TxnOffsetCommit": 28}
+NAMES = {key: name for name, key in APIS.items()}
+
+# Responses that begin with throttle time and one error code: the versions from which they do, and from which they are
+# flexible, that is, with tagged fields in their header (KIP-482).
+WITH_ERROR = {"JoinGroup": (2, 6), "Heartbeat": (1, 4), "LeaveGroup": (1, 4), "SyncGroup": (1, 4),
+              "InitProducerId": (0, 2), "AddOffsetsToTxn": (0, 3), "EndTxn": (0, 3)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    node: int
+    api: str
+    version: int
+    correlation: int
+    frame: bytes  # from the length on
+    seconds: float = dataclasses.field(default_factory=time.monotonic)  # when it was seen
+
+    @classmethod
+    def parse(cls, node, frame):
+        key, version, correlation = struct.unpack_from(">hhi", frame, 4)
+        return cls(node, NAMES.get(key, f"api {key}"), version, correlation, frame)
+
+    def mentions(self, text):
+        """Whether a name, such as a topic's or a transactional id, stands in it."""
+        return text.encode() in self.frame
+
+    @property
+    def commits(self):
+        """Of EndTxn: whether it commits. The flag is last, before the tagged fields of flexible versions."""
+        return self.frame[-2 if self.version >= WITH_ERROR["EndTxn"][1] else -1] == 1
+
+    def __str__(self):
+        return f"node {self.node} {self.api} v{self.version} #{self.correlation}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Response:
+    request: Request
+    frame: bytes
+
+    @property
+    def error(self):
+        """The error code, 0 for none; None where the response has none at its beginning."""
+        first, flexible = WITH_ERROR.get(self.request.api, (1 << 15, 0))
+        if self.request.version < first:
+            return None
+        header = 9 if self.request.version >= flexible else 8  # brokers send no tagged fields there
+        return struct.unpack_from(">h", self.frame, header + 4)[0]
+
+
+def correlation_of(frame):
+    """Of a response."""
+    return struct.unpack_from(">i", frame, 4)[0]
+
+
+async def read_frame(reader):
+    """The next request or response with its length. Raises asyncio.IncompleteReadError at the stream's end."""
+    size = await reader.readexactly(4)
+    return size + await reader.readexactly(struct.unpack(">i", size)[0])
