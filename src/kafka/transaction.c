@@ -1,6 +1,7 @@
 #include "kafka/transaction.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,11 +12,19 @@
 #define ABORT_TIMEOUT_MS 5000
 #define METADATA_TIMEOUT_MS 2000
 
+/* Kafka's numbers of the requests that change a transaction. Produce is not among them: its sequence numbers tell. */
+#define API_ADD_PARTITIONS_TO_TXN 24
+#define API_ADD_OFFSETS_TO_TXN 25
+#define API_END_TXN 26
+#define API_TXN_OFFSET_COMMIT 28
+#define API_UNKNOWN (-1)
+
 struct transaction {
         rd_kafka_t *client;
         rd_kafka_topic_t **topics; /* held so that their metadata stay known */
         size_t n_topics;
         int is_open;
+        atomic_int is_tainted; /* set by librdkafka's threads */
 };
 
 /* Write an error's text and release it. Returns -1. */
@@ -28,8 +37,52 @@ take_error(rd_kafka_error_t *failure, const char *what, struct error *error)
         return -1;
 }
 
+/*
+ * An interceptor, called with an error for each request that ends without an answer, before librdkafka sends that once
+ * more. Nobody knows then whether Kafka has the first copy, or will have it later.
+ */
+static rd_kafka_resp_err_t
+on_response(rd_kafka_t *client, int fd, const char *broker, int32_t broker_id, int16_t api, int16_t version,
+            int32_t correlation, size_t size, int64_t rtt, rd_kafka_resp_err_t err, void *opaque)
+{
+        struct transaction *transaction = opaque;
+
+        (void)client, (void)fd, (void)broker, (void)broker_id, (void)version, (void)correlation;
+        (void)size, (void)rtt;
+        if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+                return RD_KAFKA_RESP_ERR_NO_ERROR;
+        switch (api) {
+        case API_ADD_PARTITIONS_TO_TXN:
+        case API_ADD_OFFSETS_TO_TXN:
+        case API_END_TXN:
+        case API_TXN_OFFSET_COMMIT:
+        case API_UNKNOWN:
+                atomic_store(&transaction->is_tainted, 1);
+                break;
+        default:
+                break;
+        }
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* Interceptors of responses are added to a client before it has any connection. */
+static rd_kafka_resp_err_t
+on_new(rd_kafka_t *client, const rd_kafka_conf_t *conf, void *opaque, char *reason, size_t reason_size)
+{
+        (void)conf, (void)opaque, (void)reason, (void)reason_size;
+        return rd_kafka_interceptor_add_on_response_received(client, "gatepost", on_response,
+                                                             rd_kafka_opaque(client));
+}
+
+static void
+set_interceptors(rd_kafka_conf_t *conf)
+{
+        (void)rd_kafka_conf_interceptor_add_on_new(conf, "gatepost", on_new, NULL);
+}
+
 static rd_kafka_t *
-open_client(const struct config *config, const char *bootstrap, struct error *error)
+open_client(const struct config *config, const char *bootstrap, struct transaction *transaction,
+            struct error *error)
 {
         char *id = mem_printf("%s-%s", config->group, config->instance);
         char max_record[24];
@@ -49,7 +102,8 @@ open_client(const struct config *config, const char *bootstrap, struct error *er
         rd_kafka_t *client;
 
         (void)snprintf(max_record, sizeof(max_record), "%" PRId64, topics_max_record(config));
-        client = client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, NULL, NULL, error);
+        client = client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_interceptors, transaction,
+                            error);
         free(id);
         return client;
 }
@@ -60,7 +114,7 @@ transaction_new(const struct config *config, const char *bootstrap, struct error
         struct transaction *transaction = mem_alloc(sizeof(*transaction));
         struct topic_need *needs;
 
-        transaction->client = open_client(config, bootstrap, error);
+        transaction->client = open_client(config, bootstrap, transaction, error);
         if (transaction->client == NULL) {
                 free(transaction);
                 return NULL;
@@ -152,6 +206,12 @@ transaction_commit(struct transaction *transaction, rd_kafka_t *consumer,
         transaction->is_open = 0;
         client_reached();
         return 0;
+}
+
+int
+transaction_is_tainted(struct transaction *transaction)
+{
+        return atomic_load(&transaction->is_tainted);
 }
 
 void

@@ -44,6 +44,14 @@ int transaction_produce(struct transaction *transaction, const char *topic, stru
 int transaction_commit(struct transaction *transaction, rd_kafka_t *consumer,
                        const rd_kafka_topic_partition_list_t *offsets, struct error *error) MUST_CHECK;
 
+/**
+ * transaction_is_tainted(transaction):
+ * Whether a request of a transaction was sent once more because its answer did not come. The first copy may reach Kafka
+ * at any time: a late commit would end whatever transaction of this producer is open then, without its offsets; late
+ * offsets would replace newer ones (KIP-890). So free it after its commit, and init another, which fences the copy.
+ */
+int transaction_is_tainted(struct transaction *transaction) MUST_CHECK;
+
 /* Abort what is open, if that can be done, and close. NULL is harmless. */
 void transaction_free(struct transaction *transaction);
 

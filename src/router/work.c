@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "kafka/message.h"
 #include "router/position.h"
@@ -95,6 +96,14 @@ work_is_full(const struct work *work)
         return work->is_open && batch_is_full(&work->batch, work->config);
 }
 
+static void
+drop_transaction(struct work *work)
+{
+        transaction_free(work->transaction);
+        work->transaction = NULL;
+        work->is_ready = 0;
+}
+
 int
 work_commit(struct work *work, rd_kafka_t *consumer, struct error *error)
 {
@@ -118,6 +127,10 @@ work_commit(struct work *work, rd_kafka_t *consumer, struct error *error)
                 partition_committed(&work->partitions.items[i]);
         batch_count(&work->batch, work->config, work->metrics);
         batch_reset(&work->batch);
+        if (transaction_is_tainted(work->transaction)) {
+                log_info("committed, but requests went unanswered; going on with another producer");
+                drop_transaction(work);
+        }
         return 0;
 }
 
@@ -126,9 +139,7 @@ work_give_up(struct work *work)
 {
         if (work->is_open)
                 metrics_count_transaction(work->metrics, 0);
-        transaction_free(work->transaction);
-        work->transaction = NULL;
-        work->is_ready = 0;
+        drop_transaction(work);
         work->is_open = 0;
         batch_reset(&work->batch);
 }
