@@ -31,22 +31,28 @@ class Connection:
         self._from_broker, self._to_broker = broker
         self._client_is_cut = False
         self._awaited = {}  # (rule, request) by correlation id
+        self._tasks = []
 
     async def run(self):
         """Pass on what comes, until a side ends."""
-        pumps = [asyncio.ensure_future(pump) for pump in (self._requests(), self._responses())]
+        pumps = [self.start(self._requests()), self.start(self._responses())]
         try:
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for pump in pumps:
-                pump.cancel()
-            results = await asyncio.gather(*pumps, return_exceptions=True)
+            for task in self._tasks:
+                task.cancel()
+            results = await asyncio.gather(*self._tasks, return_exceptions=True)
             self.cut()
             for rule, request in self._awaited.values():
                 rule.on_end(request)
         for result in results:
             if isinstance(result, Exception) and not isinstance(result, ENDS):
                 raise result
+
+    def start(self, coroutine):
+        """Run this beside the others, as long as the connection lives."""
+        self._tasks.append(asyncio.ensure_future(coroutine))
+        return self._tasks[-1]
 
     async def _requests(self):
         while True:

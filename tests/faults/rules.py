@@ -4,7 +4,7 @@ import asyncio
 import random
 import threading
 
-CUT, KEEP = "cut", "keep"
+CUT, KEEP, OVERTAKE = "cut", "keep", "overtake"
 
 
 class Rule:
@@ -105,8 +105,8 @@ class Delay(Rule):
 
 
 class HoldRequest(Rule):
-    """The request does not reach the broker until release(). Its client's connection is cut, or it is kept and nothing
-    that the client sends after it passes either. For one request: there is one `response`."""
+    """The request does not reach the broker until release(). Meanwhile its client's connection is cut; or it is kept and
+    nothing that comes behind the request passes either; or that overtakes the request. For one request."""
 
     def __init__(self, proxies, api, connection=CUT, **options):
         super().__init__(proxies, api, **options)
@@ -129,11 +129,17 @@ class HoldRequest(Rule):
         if self._connection == CUT:
             connection.cut_client()
         self._act(request, f"held, connection {self._connection}")
+        if self._connection == OVERTAKE:
+            connection.start(self._pass_on(connection, request))
+        else:
+            await self._pass_on(connection, request)
+        if self._connection == CUT:
+            await self._answered.wait()  # the connection to the broker must live that long
+
+    async def _pass_on(self, connection, request):
         await self._released.wait()
         self._proxies.log(f"{request}: released")
         await connection.to_broker(request.frame)
-        if self._connection == CUT:
-            await self._answered.wait()  # the connection to the broker must live that long
 
     async def on_response(self, connection, response):
         self._proxies.log(f"{response.request}: answered after release, error {response.error}")

@@ -1,0 +1,156 @@
+"""What Kafka has done and could not say: responses that are lost, and requests that arrive late."""
+
+import random
+
+import pytest
+
+import waiting
+from cluster import Cluster
+from installation import Installation
+from load import Load
+from proxy import Proxies
+from signing import Delivery
+from tally import assert_exactly_once
+
+RULE_SECONDS = 60
+LOAD_RATE = 100  # a second
+
+
+@pytest.fixture(scope="module")
+def proxied_broker():
+    """A Kafka of these tests' own, whose clients come through a proxy when they bootstrap there."""
+    with Cluster(proxied=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def proxies(proxied_broker):
+    with Proxies(proxied_broker) as each:
+        yield each
+
+
+@pytest.fixture
+def installation(proxied_broker, proxies, tmp_path):
+    """Its Kafka side and its command line connect directly."""
+    each = Installation(tmp_path, proxied_broker.bootstrap)
+    yield each
+    each.clean_up()
+
+
+@pytest.fixture
+def proxied(installation, proxied_broker):
+    """A daemon that connects through the proxy, not yet started."""
+    def daemon(roles="receiver, router", **kafka):
+        config = installation.config(roles)
+        config["kafka"].update({"bootstrap.servers": proxied_broker.proxied_bootstrap} | kafka)
+        return installation.daemon(config)
+    return daemon
+
+
+def assert_load_survives(installation, daemon, rule, count):
+    """Start the daemon under load, and wait until the rule has acted so often and all is routed."""
+    installation.create_topics()
+    daemon.start()
+    load = Load(lambda: [daemon.address], threads=4, rate=LOAD_RATE).start()
+    assert rule.wait(RULE_SECONDS, count), f"{rule.count} of {count} responses were lost"
+    daemon.wait_until_ready()
+    wanted = len(load.accepted) + LOAD_RATE
+    waiting.until(lambda: len(load.accepted) >= wanted, RULE_SECONDS, lambda: f"{wanted} accepted: {load.answers}")
+    load.stop()
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, load.accepted, load.sent)
+
+
+@pytest.mark.parametrize("api, topic, count", [
+    pytest.param("Produce", "deliveries", 5, id="receiver's Produce"),
+    pytest.param("Produce", "invoice.accepted", 5, id="router's Produce"),
+    ("AddPartitionsToTxn", None, 5),
+    ("AddOffsetsToTxn", None, 5),
+    ("TxnOffsetCommit", None, 5),
+    ("EndTxn", None, 5),
+    ("InitProducerId", None, 2),  # the receiver's and the router's, or twice that of one
+    ("FindCoordinator", None, 2),
+    ("OffsetFetch", None, 1),
+    ("JoinGroup", None, 1),
+    ("SyncGroup", None, 1),
+    ("Heartbeat", None, 1)])
+def test_response_that_is_lost_with_its_connection(installation, proxies, proxied, api, topic, count):
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    name = f"{installation.prefix}.{topic}"
+    rule = proxies.lose_response(api, match=lambda request: topic is None or request.mentions(name), times=count,
+                                 probability=0.5 if count > 2 else 1.0, seed=seed)
+    assert_load_survives(installation, proxied(), rule, count)
+
+
+@pytest.mark.parametrize("api", ["AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"])
+def test_response_that_never_comes(installation, proxies, proxied, api):
+    """The connection stays, and librdkafka gives up waiting after its timeout."""
+    rule = proxies.lose_response(api, connection="keep")
+    assert_load_survives(installation, proxied(**{"socket.timeout.ms": "1500"}), rule, 1)
+
+
+# Requests that librdkafka sends twice, for their connections break, and whose first copies arrive in the transaction after
+# theirs. Were that of the same producer epoch, Kafka could not tell (KIP-890).
+
+
+def is_commit(request):
+    return request.commits
+
+
+def start_router(installation, proxied):
+    """A router of one partition, so that each transaction's offset takes the place of the one before."""
+    installation.create_topics(partitions=1)
+    return proxied("router").start().wait_until_ready()
+
+
+def append(installation):
+    """One more delivery."""
+    delivery = Delivery()
+    installation.kafka.append([delivery])
+    return {delivery.delivery_id: delivery}
+
+
+def routed_in_spite_of(rule, installation):
+    """A delivery that is routed although the rule holds a request of its transaction, by that request's second copy."""
+    delivery = append(installation)
+    assert rule.wait(RULE_SECONDS)
+    installation.kafka.wait_until_routed()
+    return delivery
+
+
+def assert_restart_repeats_nothing(installation, router, deliveries):
+    router.kill()
+    router.restart()
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, deliveries)
+
+
+def test_late_copy_of_a_commit_does_not_commit_the_next_transaction(installation, proxies, proxied):
+    """It would do so without the offsets, which the router that is killed has not sent yet."""
+    kafka = installation.kafka
+    router = start_router(installation, proxied)
+    late = proxies.hold_request("EndTxn", match=is_commit)
+    deliveries = routed_in_spite_of(late, installation)
+    offsets = proxies.hold_request("TxnOffsetCommit", connection="overtake")
+    deliveries |= append(installation)
+    assert offsets.wait(RULE_SECONDS)
+    waiting.until(lambda: len(kafka.read(isolation="read_uncommitted")) == 2, RULE_SECONDS, "the next event, written")
+    late.release()
+    assert late.wait_for_response(RULE_SECONDS)
+    assert_restart_repeats_nothing(installation, router, deliveries)
+
+
+def test_late_copy_of_offsets_does_not_replace_those_of_the_next_transaction(installation, proxies, proxied):
+    """It would do so if it came after those and before the commit; the router that is killed writes no more of them."""
+    router = start_router(installation, proxied)
+    late = proxies.hold_request("TxnOffsetCommit")
+    deliveries = routed_in_spite_of(late, installation)
+    commit = proxies.hold_request("EndTxn", match=is_commit, connection="overtake")
+    deliveries |= append(installation)
+    assert commit.wait(RULE_SECONDS)
+    late.release()
+    assert late.wait_for_response(RULE_SECONDS)
+    commit.release()
+    assert commit.wait_for_response(RULE_SECONDS).error == 0
+    assert_restart_repeats_nothing(installation, router, deliveries)
