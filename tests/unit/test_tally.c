@@ -234,6 +234,21 @@ START_TEST(test_more_faults_than_there_is_room_for_take_more_passes)
 }
 END_TEST
 
+START_TEST(test_passes_are_filled_to_the_limit_and_not_beyond)
+{
+        static const size_t limits[] = {50, 500};
+
+        for (uint64_t i = 0; i < 2000; i++)
+                put(i, SKETCH_REQUIRED);
+        for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+                compare(8, limits[i]); /* 8 a bucket: none is beyond the limit by itself */
+                assert_faults(2000, 0, 0);
+                ck_assert_uint_ge(n_passes - 1, 2000 / limits[i]);
+                ck_assert_uint_le(n_passes - 1, 2 * 2000 / limits[i]);
+        }
+}
+END_TEST
+
 START_TEST(test_fingerprints_that_share_a_half_are_told_apart)
 {
         uint8_t one[SKETCH_FINGERPRINT_SIZE];
@@ -273,6 +288,7 @@ suite_tally(void)
         tcase_add_test(tcase, test_what_is_allowed_may_be_there_or_not);
         tcase_add_test(tcase, test_all_or_none_of_the_allowed_takes_one_pass);
         tcase_add_test(tcase, test_more_faults_than_there_is_room_for_take_more_passes);
+        tcase_add_test(tcase, test_passes_are_filled_to_the_limit_and_not_beyond);
         tcase_add_test(tcase, test_fingerprints_that_share_a_half_are_told_apart);
         tcase_add_test(tcase, test_tally_free_of_nothing_is_harmless);
         suite_add_tcase(suite, tcase);
