@@ -137,7 +137,7 @@ choose_key(const struct event_rules *rules, const struct record *record, const s
                 key = record->webhook_id;
         else if (rules->key_from == EVENT_KEY_POINTER)
                 key = decoded->key;
-        return key.len > 0 ? key : record->key;
+        return key.len > 0 && key.len <= JUDGE_TEXT_MAX ? key : record->key;
 }
 
 static void
@@ -171,7 +171,8 @@ decide_by_body(struct judge *judge, const struct record *record, enum decode_res
         verdict->action = VERDICT_PUBLISH;
         verdict->kind = decoded->kind;
         verdict->key = choose_key(verdict->rules, record, decoded);
-        verdict->subject = decoded->subject.len > 0 ? decoded->subject : (struct span){NULL, 0};
+        if (decoded->subject.len > 0 && decoded->subject.len <= JUDGE_TEXT_MAX)
+                verdict->subject = decoded->subject;
 }
 
 /* Decide a record that is the first of its identity. */

@@ -28,6 +28,9 @@ enum verdict_action {
         VERDICT_DROP, /* a repeat */
 };
 
+/* A key or subject that is longer is not taken from the body: a record has room for the body and 64 KiB. */
+#define JUDGE_TEXT_MAX 1024
+
 /* What is to happen with a record. Spans and rules are valid until the judge is used again. */
 struct verdict {
         enum verdict_action action;
