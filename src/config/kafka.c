@@ -31,7 +31,6 @@ static const struct {
     {"auto.offset.reset", "the router must not skip or repeat records unnoticed"},
     {"isolation.level", "aborted records must not be seen"},
     {"transactional.id", "it follows prefix and instance"},
-    {"transaction.timeout.ms", "another router waits for it before it takes over"},
     {"group.id", "it follows prefix"},
     {"group.instance.id", "it is `instance`, in [gatepost]"},
     {"partition.assignment.strategy", "the router gives up all partitions at once"},

@@ -110,6 +110,12 @@ classify(const struct consumer *consumer, const rd_kafka_message_t *message, str
         case RD_KAFKA_RESP_ERR__BAD_MSG:
         case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
                 return CONSUMER_LOST;
+        case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+        case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+        case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+        case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+        case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+                return CONSUMER_BROKEN; /* it would tell once, and then be silent */
         default:
                 return CONSUMER_NOTHING; /* it goes on trying by itself */
         }

@@ -34,7 +34,7 @@ enum consumer_result {
         CONSUMER_NOTHING, /* for now */
         CONSUMER_LOST,    /* the position is gone: ask where to go on, and assign anew */
         CONSUMER_FENCED,  /* another member uses this instance's name */
-        CONSUMER_BROKEN,  /* failed for good */
+        CONSUMER_BROKEN,  /* failed for good, or may not read */
 };
 
 /**

@@ -88,12 +88,11 @@ open_client(const struct config *config, const char *bootstrap, struct transacti
         char max_record[24];
         const struct client_property properties[] = {
             {"transactional.id", id, 0},
-            {"transaction.timeout.ms", "30000", 0},
+            {"transaction.timeout.ms", "30000", 1}, /* message.timeout.ms follows it by itself */
             {"acks", "all", 0},
             {"enable.idempotence", "true", 0},
             {"partitioner", "murmur2_random", 0},
             {"message.max.bytes", max_record, 0},
-            {"message.timeout.ms", "30000", 0},
             {"queue.buffering.max.messages", "10000000", 0},
             {"queue.buffering.max.kbytes", "2147483647", 0},
             {"retry.backoff.ms", "5", 1},
@@ -187,16 +186,12 @@ transaction_produce(struct transaction *transaction, const char *topic, struct s
 }
 
 int
-transaction_commit(struct transaction *transaction, rd_kafka_t *consumer,
+transaction_commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t *group,
                    const rd_kafka_topic_partition_list_t *offsets, struct error *error)
 {
-        rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(consumer);
         rd_kafka_error_t *failure;
 
-        if (group == NULL)
-                return error_set(error, "the consumer is in no group");
         failure = rd_kafka_send_offsets_to_transaction(transaction->client, offsets, group, -1);
-        rd_kafka_consumer_group_metadata_destroy(group);
         if (failure != NULL)
                 return take_error(failure, "send_offsets_to_transaction", error);
         failure = rd_kafka_commit_transaction(transaction->client, -1);
@@ -215,16 +210,23 @@ transaction_is_tainted(struct transaction *transaction)
 }
 
 void
+transaction_abort(struct transaction *transaction)
+{
+        rd_kafka_error_t *failure;
+
+        if (!transaction->is_open)
+                return;
+        failure = rd_kafka_abort_transaction(transaction->client, ABORT_TIMEOUT_MS);
+        if (failure != NULL)
+                rd_kafka_error_destroy(failure);
+        transaction->is_open = 0;
+}
+
+void
 transaction_free(struct transaction *transaction)
 {
         if (transaction == NULL)
                 return;
-        if (transaction->is_open) {
-                rd_kafka_error_t *failure = rd_kafka_abort_transaction(transaction->client, ABORT_TIMEOUT_MS);
-
-                if (failure != NULL)
-                        rd_kafka_error_destroy(failure);
-        }
         for (size_t i = 0; i < transaction->n_topics; i++)
                 rd_kafka_topic_destroy(transaction->topics[i]);
         free(transaction->topics);

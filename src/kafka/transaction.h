@@ -11,8 +11,9 @@
 /*
  * A transactional producer: what it produces becomes visible to read_committed consumers together with the offsets that
  * it commits, or not at all (KIP-98, KIP-447). For one thread at a time. After any failure there is one thing to do with
- * it: transaction_free(), which aborts what can be aborted. Never use one again after an unknown outcome: a commit that
- * was late could then end the next transaction.
+ * it: transaction_free(); the transaction_init() of the next one ends what is open, and fences whatever of the old one is
+ * still on its way. Never use one again after an unknown outcome: a commit that was late could then end the next
+ * transaction.
  */
 struct transaction;
 
@@ -37,11 +38,12 @@ int transaction_produce(struct transaction *transaction, const char *topic, stru
                         struct span value, rd_kafka_headers_t *headers, struct error *error) MUST_CHECK;
 
 /**
- * transaction_commit(transaction, consumer, offsets, error):
- * Commit the records and the consumer's offsets in one. Blocks until the outcome is known, which may take as long as
+ * transaction_commit(transaction, group, offsets, error):
+ * Commit the records and the offsets in one, for a member of the group as it was when the group's metadata were taken:
+ * Kafka refuses when it no longer is. Blocks until the outcome is known, which may take as long as
  * the transaction may live (30 s). Returns 0 when committed. On -1, with the reason, the outcome may be unknown.
  */
-int transaction_commit(struct transaction *transaction, rd_kafka_t *consumer,
+int transaction_commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t *group,
                        const rd_kafka_topic_partition_list_t *offsets, struct error *error) MUST_CHECK;
 
 /**
@@ -52,7 +54,13 @@ int transaction_commit(struct transaction *transaction, rd_kafka_t *consumer,
  */
 int transaction_is_tainted(struct transaction *transaction) MUST_CHECK;
 
-/* Abort what is open, if that can be done, and close. NULL is harmless. */
+/*
+ * Abort what is open, if that can be done: for the last of a process, so that consumers need not wait for its time-out. Where
+ * another one follows, its transaction_init() does so better: it also turns away records that come late.
+ */
+void transaction_abort(struct transaction *transaction);
+
+/* NULL is harmless. */
 void transaction_free(struct transaction *transaction);
 
 #endif

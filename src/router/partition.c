@@ -22,7 +22,7 @@ partition_add(struct partition_list *list, int32_t id)
                 return NULL;
         list->items = items;
         partition = &list->items[list->n++];
-        *partition = (struct partition){.id = id, .accepted_gap = -1};
+        *partition = (struct partition){.id = id, .routed_ms = -1, .accepted_gap = -1};
         return partition;
 }
 
@@ -51,6 +51,13 @@ partition_accepts(struct partition *partition, int64_t offset)
         return 0;
 }
 
+int
+partition_recognises(const struct partition *partition, int64_t offset, int64_t timestamp_ms)
+{
+        return offset != partition->decide_from - 1 || partition->routed_ms < 0 ||
+               timestamp_ms == partition->routed_ms;
+}
+
 void
 partition_advance(struct partition *partition, int64_t offset, int64_t timestamp_ms)
 {
@@ -64,6 +71,7 @@ partition_committed(struct partition *partition)
         if (partition_open(partition) == 0)
                 return;
         partition->decide_from = partition->next;
+        partition->routed_ms = partition->last_ms;
         partition->expired_from = partition->next;
         dedup_expire(partition->dedup, partition->last_ms);
 }

@@ -16,9 +16,11 @@
 struct partition {
         int32_t id;
         struct dedup *dedup;
-        int64_t decide_from;  /* the committed offset */
-        int64_t next;         /* the offset to read next */
-        int64_t last_ms;      /* timestamp of the record before next */
+        int64_t decide_from; /* the committed offset */
+        int64_t next;        /* the offset to read next */
+        int64_t last_ms;     /* timestamp of the record before next */
+        int64_t
+            routed_ms; /* timestamp that the record before decide_from had when it was routed; -1: not known */
         int64_t expired_from; /* the table has forgotten what only records below this offset need */
         int64_t accepted_gap; /* an offset before which some are missing, read twice so; -1: none */
 };
@@ -45,6 +47,9 @@ void partition_clear(struct partition_list *list);
  * only when reading again shows it again (control records of a foreign transactional producer, records deleted).
  */
 int partition_accepts(struct partition *partition, int64_t offset) MUST_CHECK;
+
+/* Whether a record below decide_from can be the one that was routed: the last of them has a known timestamp. */
+int partition_recognises(const struct partition *partition, int64_t offset, int64_t timestamp_ms) MUST_CHECK;
 
 /* The record at an offset, with its timestamp, has been decided or remembered. */
 void partition_advance(struct partition *partition, int64_t offset, int64_t timestamp_ms);

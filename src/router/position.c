@@ -42,7 +42,26 @@ read_last_ms(const rd_kafka_topic_partition_t *item)
                 return -1;
         memcpy(text, item->metadata, item->metadata_size);
         text[item->metadata_size] = '\0';
-        return strspn(text, "0123456789") == item->metadata_size ? strtoll(text, NULL, 10) : -1;
+        /* Some clients that write it back count its NUL as well. */
+        return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0' ? strtoll(text, NULL, 10) : -1;
+}
+
+/*
+ * Nothing is committed. The log is new, then; one that has lost its beginning to retention had a router, whose offsets have
+ * gone (brokers forget those of a group that nobody is in, after offsets.retention.minutes). It would all come out again.
+ */
+static enum position_result
+judge_first(const rd_kafka_topic_partition_t *item, const struct bounds *bounds, struct error *error)
+{
+        if (bounds->low == 0)
+                return POSITION_TAKEN;
+        (void)error_set(
+            error,
+            "partition %d of %s begins at offset %" PRId64
+            " and the group has no committed offset in it: it never had one, or it has expired. Set it by "
+            "kafka-consumer-groups.sh --reset-offsets, --to-earliest to publish all that is there",
+            item->partition, item->topic, bounds->low);
+        return POSITION_REFUSED;
 }
 
 /* Hold the committed offset against what is there. */
@@ -51,7 +70,7 @@ judge_committed(const rd_kafka_topic_partition_t *item, struct bounds *bounds, s
 {
         if (item->offset < 0) {
                 bounds->committed = bounds->low; /* the group's first router: all that is there is new */
-                return POSITION_TAKEN;
+                return judge_first(item, bounds, error);
         }
         bounds->committed = item->offset;
         bounds->last_ms = read_last_ms(item);
@@ -173,6 +192,7 @@ take_one(const struct config *config, rd_kafka_t *client, rd_kafka_topic_partiti
         if (partition->next > bounds.committed)
                 partition->next = bounds.committed;
         partition->decide_from = bounds.committed;
+        partition->routed_ms = bounds.last_ms;
         item->offset = partition->next;
         return POSITION_TAKEN;
 }

@@ -1,5 +1,6 @@
 #include "router/work.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,11 @@ work_open(struct work *work, const struct config *config, const char *bootstrap,
 void
 work_close(struct work *work)
 {
+        if (work->transaction != NULL)
+                transaction_abort(work->transaction);
         transaction_free(work->transaction);
+        if (work->group != NULL)
+                rd_kafka_consumer_group_metadata_destroy(work->group);
         partition_clear(&work->partitions);
         judge_free(work->judge);
         batch_free(&work->batch);
@@ -52,6 +57,14 @@ work_prepare(struct work *work, struct error *error)
         return result;
 }
 
+void
+work_join(struct work *work, rd_kafka_t *consumer)
+{
+        if (work->group != NULL)
+                rd_kafka_consumer_group_metadata_destroy(work->group);
+        work->group = rd_kafka_consumer_group_metadata(consumer);
+}
+
 /* Decide a record and do what was decided, in a transaction that is opened for it if none is. */
 static int
 decide(struct work *work, struct partition *partition, const struct record *record,
@@ -69,25 +82,47 @@ decide(struct work *work, struct partition *partition, const struct record *reco
         return batch_add(&work->batch, work->config, work->transaction, record, message, &verdict, error);
 }
 
-int
+/* Only remember a record that was routed before. */
+static enum work_result
+remember(struct work *work, struct partition *partition, const struct record *record, struct error *error)
+{
+        if (!partition_recognises(partition, record->offset, record->timestamp_ms)) {
+                (void)error_set(
+                    error,
+                    "partition %d of %s has another record at offset %" PRId64
+                    " than the one that was routed: the log was cut off, or the topic made anew. Compare "
+                    "with what "
+                    "was published, then set the group's offset: kafka-consumer-groups.sh --reset-offsets",
+                    partition->id, work->config->deliveries_topic, record->offset);
+                return WORK_REFUSED;
+        }
+        if (judge_remember(work->judge, partition->dedup, record) == 0)
+                return WORK_TAKEN;
+        (void)error_set(error, "out of memory");
+        return WORK_FAILED;
+}
+
+enum work_result
 work_take(struct work *work, const rd_kafka_message_t *message, struct error *error)
 {
         struct partition *partition = partition_find(&work->partitions, message->partition);
+        enum work_result result = WORK_TAKEN;
         struct record record;
 
         if (partition == NULL || message->offset < partition->next)
-                return 0;
-        if (!partition_accepts(partition, message->offset))
-                return error_set(error, "records are missing before one that came; reading them again");
-        message_record(message, &record);
-        if (message->offset < partition->decide_from) {
-                if (judge_remember(work->judge, partition->dedup, &record) != 0)
-                        return error_set(error, "out of memory");
-        } else if (decide(work, partition, &record, message, error) != 0) {
-                return -1;
+                return WORK_TAKEN;
+        if (!partition_accepts(partition, message->offset)) {
+                (void)error_set(error, "records are missing before one that came; reading them again");
+                return WORK_GAP;
         }
-        partition_advance(partition, message->offset, record.timestamp_ms);
-        return 0;
+        message_record(message, &record);
+        if (message->offset < partition->decide_from)
+                result = remember(work, partition, &record, error);
+        else if (decide(work, partition, &record, message, error) != 0)
+                result = WORK_FAILED;
+        if (result == WORK_TAKEN)
+                partition_advance(partition, message->offset, record.timestamp_ms);
+        return result;
 }
 
 int
@@ -105,7 +140,7 @@ drop_transaction(struct work *work)
 }
 
 int
-work_commit(struct work *work, rd_kafka_t *consumer, struct error *error)
+work_commit(struct work *work, struct error *error)
 {
         rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(8);
         int result = 0;
@@ -118,7 +153,7 @@ work_commit(struct work *work, rd_kafka_t *consumer, struct error *error)
                         result = error_set(error, "out of memory");
         }
         if (result == 0)
-                result = transaction_commit(work->transaction, consumer, offsets, error);
+                result = transaction_commit(work->transaction, work->group, offsets, error);
         rd_kafka_topic_partition_list_destroy(offsets);
         if (result != 0)
                 return -1;

@@ -23,8 +23,10 @@ struct work {
         struct judge *judge;
         const struct event_rules **rules;
         struct transaction *transaction; /* NULL: to be made */
-        int is_ready;                    /* the transaction has fenced its predecessors */
-        int is_open;                     /* something is decided and not committed */
+        /* The membership under which the position was taken: with a later one, partitions could be another's already. */
+        rd_kafka_consumer_group_metadata_t *group;
+        int is_ready; /* the transaction has fenced its predecessors */
+        int is_open;  /* something is decided and not committed */
         struct partition_list partitions;
         struct batch batch;
 };
@@ -37,20 +39,30 @@ void work_close(struct work *work);
 /* Make what deciding needs. Returns 0 when it is there, 1 to try again, -1 with the reason to give up first. */
 int work_prepare(struct work *work, struct error *error) MUST_CHECK;
 
+/* Take note of the membership under which positions are taken from now on, for the commits of what they lead to. */
+void work_join(struct work *work, rd_kafka_t *consumer);
+
 /**
  * work_take(work, message, error):
  * Remember or decide a record, by where it stands. Records that were fetched before the position was taken are passed
- * over. Returns 0, or -1 with the reason.
+ * over. On a result but WORK_TAKEN error has the reason.
  */
-int work_take(struct work *work, const rd_kafka_message_t *message, struct error *error) MUST_CHECK;
+enum work_result {
+        WORK_TAKEN,
+        WORK_GAP,     /* not taken: records before it are missing; commit what is open and read once more */
+        WORK_FAILED,  /* give up */
+        WORK_REFUSED, /* this is not the log that was routed before: a person must decide */
+};
+enum work_result work_take(struct work *work, const rd_kafka_message_t *message,
+                           struct error *error) MUST_CHECK;
 
 /* Whether what is open has come to its limits. */
 int work_is_full(const struct work *work);
 
 /* Commit what is open. Returns 0, or -1 with the reason; then the outcome may be unknown. */
-int work_commit(struct work *work, rd_kafka_t *consumer, struct error *error) MUST_CHECK;
+int work_commit(struct work *work, struct error *error) MUST_CHECK;
 
-/* Abort what is open, if that can be done, and never use its producer again. The partitions' tables stay. */
+/* What is open will be aborted by the next producer, and this one is never used again. The partitions' tables stay. */
 void work_give_up(struct work *work);
 
 #endif

@@ -1,46 +1,41 @@
 #include "router/worker.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 #include <sysexits.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "kafka/consumer.h"
 #include "router/incoming.h"
+#include "router/member.h"
 #include "router/position.h"
 #include "router/work.h"
 
 #define POLL_MS 100
 #define PAUSE_MS 200
+#define REPLACE_PAUSE_MS 1000
 #define REPORT_INTERVAL_MS 200
+#define REFUSED_FOR_MS 10000 /* a broker that was cut off may tell of an old end of the log for a while */
+#define REASON_SIZE 256
 
 /*
- * Being fenced once may be our own doing: a join whose answer was lost with its broker leaves the name to a member that
- * nobody is. Being fenced again and again is another router of the same name.
- */
-#define FENCED_MAX 5
-#define FENCED_WITHIN_MS 120000
-#define FENCED_PAUSE_MS 1000
-
-/*
- * The worker goes round one loop. What it needs before it can decide a record it makes first: a producer that is ready,
- * then a position in each partition that it was given. Any trouble in a transaction, and any change of its partitions
- * while one is open, throws both away; that is the one way of recovering.
+ * The worker goes round one loop. What it needs before it can decide a record it makes first: a consumer, a producer that
+ * is ready, then a position in each partition that it was given. Any trouble in a transaction, and any change of its
+ * partitions while one is open, throws producer and position away; that is the one way of recovering.
  */
 struct worker {
         const struct config *config;
-        const char *bootstrap;
         struct worker_status *status;
-
-        struct consumer *consumer;                 /* NULL: to be made */
-        rd_kafka_topic_partition_list_t *assigned; /* NULL: none given yet, or taken away */
-        int positioned; /* the assigned partitions are being read from where they should */
+        struct member member;
         struct work work;
-
-        int n_fenced; /* since */
-        int64_t fenced_since_ms;
+        int positioned; /* the assigned partitions are being read from where they should */
+        int troubled;   /* since a recovery nothing was committed, and something waits */
         int exit_status;
+        int64_t refused_since_ms; /* monotonic; 0: the position was not refused */
         int64_t reported_ms;
+        char waiting_for[REASON_SIZE]; /* what it was last logged to wait for; empty: nothing */
 };
 
 static void
@@ -57,27 +52,16 @@ set_state(struct worker *worker, enum worker_state state)
         atomic_store(&worker->status->state, state);
 }
 
+/* Say why the worker cannot go on now, when that is news. */
 static void
-on_assigned(const rd_kafka_topic_partition_list_t *partitions, void *arg)
+wait_for(struct worker *worker, const char *reason)
 {
-        struct worker *worker = arg;
+        char quoted[LOG_QUOTED_SIZE];
 
-        if (worker->assigned != NULL)
-                rd_kafka_topic_partition_list_destroy(worker->assigned);
-        worker->assigned = rd_kafka_topic_partition_list_copy(partitions);
-        worker->positioned = 0;
-}
-
-static void
-on_revoked(void *arg)
-{
-        struct worker *worker = arg;
-
-        if (worker->assigned != NULL)
-                rd_kafka_topic_partition_list_destroy(worker->assigned);
-        worker->assigned = NULL;
-        worker->positioned = 0;
-        set_state(worker, WORKER_RESTORING);
+        if (strncmp(worker->waiting_for, reason, REASON_SIZE - 1) == 0)
+                return;
+        (void)snprintf(worker->waiting_for, REASON_SIZE, "%s", reason);
+        log_warning("the router waits reason=%s", log_quote(reason, quoted));
 }
 
 /* The one recovery: what was open is aborted, the next round makes all anew from what was committed. */
@@ -86,9 +70,11 @@ recover(struct worker *worker, const char *reason)
 {
         char quoted[LOG_QUOTED_SIZE];
 
-        if (reason != NULL)
+        if (reason != NULL) {
                 log_warning("transaction given up, starting again from the committed offsets reason=%s",
                             log_quote(reason, quoted));
+                worker->troubled = 1;
+        }
         work_give_up(&worker->work);
         worker->positioned = 0;
         set_state(worker, WORKER_RESTORING);
@@ -101,11 +87,34 @@ prepare_work(struct worker *worker)
         struct error error;
         int result = work_prepare(&worker->work, &error);
 
+        if (result == 0)
+                return 0;
+        wait_for(worker, error.text);
+        worker->positioned = 0; /* what is polled meanwhile is passed over, and read again */
         if (result < 0) {
-                recover(worker, error.text);
+                recover(worker, NULL);
                 pause_ms(PAUSE_MS);
         }
-        return result == 0 ? 0 : -1;
+        return -1;
+}
+
+static void
+refuse(struct worker *worker, const char *reason)
+{
+        log_error("cannot route: %s", reason);
+        worker->exit_status = EX_CONFIG;
+}
+
+/* Kafka's answers make no sense. When they stay so, a person must decide. */
+static void
+note_refused(struct worker *worker, const char *reason)
+{
+        int64_t now = clock_monotonic_ms();
+
+        if (worker->refused_since_ms == 0)
+                worker->refused_since_ms = now;
+        if (now - worker->refused_since_ms >= REFUSED_FOR_MS)
+                refuse(worker, reason);
 }
 
 /* Returns 0 when every assigned partition has its position, -1 when to try again or to end. */
@@ -113,20 +122,36 @@ static int
 prepare_position(struct worker *worker)
 {
         struct error error;
+        enum position_result result;
 
-        switch (position_take(worker->config, worker->consumer, worker->assigned, &worker->work.partitions,
-                              &error)) {
-        case POSITION_TAKEN:
+        work_join(&worker->work, consumer_client(worker->member.consumer));
+        result = position_take(worker->config, worker->member.consumer, worker->member.assigned,
+                               &worker->work.partitions, &error);
+        if (result == POSITION_TAKEN) {
                 worker->positioned = 1;
+                worker->refused_since_ms = 0;
+                worker->waiting_for[0] = '\0';
                 return 0;
-        case POSITION_REFUSED:
-                log_error("cannot route: %s", error.text);
-                worker->exit_status = EX_CONFIG;
-                return -1;
-        case POSITION_RETRY:
-                break;
         }
+        wait_for(worker, error.text);
+        if (result == POSITION_REFUSED)
+                note_refused(worker, error.text);
+        else
+                worker->refused_since_ms = 0;
         pause_ms(PAUSE_MS);
+        return -1;
+}
+
+/* Returns 0 when there is a consumer, -1 when to try again. */
+static int
+prepare_member(struct worker *worker)
+{
+        struct error error;
+
+        if (member_prepare(&worker->member, &error) == 0)
+                return 0;
+        wait_for(worker, error.text);
+        pause_ms(REPLACE_PAUSE_MS);
         return -1;
 }
 
@@ -136,8 +161,12 @@ commit(struct worker *worker)
 {
         struct error error;
 
-        if (work_commit(&worker->work, consumer_client(worker->consumer), &error) != 0)
-                recover(worker, error.text);
+        if (work_commit(&worker->work, &error) == 0) {
+                worker->troubled = 0;
+                return;
+        }
+        recover(worker, error.text);
+        pause_ms(PAUSE_MS);
 }
 
 static void
@@ -145,52 +174,23 @@ take_message(struct worker *worker, const rd_kafka_message_t *message)
 {
         struct error error;
 
-        if (work_take(&worker->work, message, &error) == 0)
+        switch (work_take(&worker->work, message, &error)) {
+        case WORK_TAKEN:
                 return;
-        recover(worker, error.text);
-        pause_ms(PAUSE_MS);
-}
-
-/* What others see of the worker: that it lives, and now and then its tables, its lag and its state. */
-static void
-report(struct worker *worker)
-{
-        const struct partition_list *partitions = &worker->work.partitions;
-        int64_t now = clock_monotonic_ms(), lag = 0;
-        size_t remembered = 0;
-        int restoring = 0;
-
-        atomic_store(&worker->status->alive_ms, now);
-        if (now - worker->reported_ms < REPORT_INTERVAL_MS)
+        case WORK_GAP:
+                log_info("%s partition=%d offset=%" PRId64, error.text, message->partition, message->offset);
+                if (worker->work.is_open)
+                        commit(worker);
+                worker->positioned = 0;
                 return;
-        for (size_t i = 0; i < partitions->n; i++) {
-                const struct partition *partition = &partitions->items[i];
-
-                remembered += partition->dedup == NULL ? 0 : dedup_size(partition->dedup);
-                restoring |= partition->next < partition->decide_from;
-                if (worker->consumer != NULL)
-                        lag += incoming_lag(worker->consumer, worker->config->deliveries_topic, partition);
+        case WORK_FAILED:
+                recover(worker, error.text);
+                pause_ms(PAUSE_MS);
+                return;
+        case WORK_REFUSED:
+                refuse(worker, error.text);
+                return;
         }
-        metrics_set_router(worker->work.metrics, remembered, (uint64_t)lag);
-        worker->reported_ms = now;
-        if (worker->positioned && !restoring)
-                set_state(worker, WORKER_ROUTING);
-}
-
-static void
-note_fenced(struct worker *worker)
-{
-        int64_t now = clock_monotonic_ms();
-
-        if (worker->n_fenced == 0 || now - worker->fenced_since_ms > FENCED_WITHIN_MS) {
-                worker->n_fenced = 0;
-                worker->fenced_since_ms = now;
-        }
-        if (++worker->n_fenced < FENCED_MAX)
-                return;
-        log_error("another router runs as instance=%s: give each its own `instance` in [gatepost]",
-                  worker->config->instance);
-        worker->exit_status = EX_CONFIG;
 }
 
 /* The consumer has failed for good: the next round makes another, and all goes on from what was committed. */
@@ -201,28 +201,9 @@ replace_consumer(struct worker *worker, const char *reason)
 
         log_warning("the consumer failed and is replaced reason=%s", log_quote(reason, quoted));
         recover(worker, NULL);
-        consumer_free(worker->consumer);
-        worker->consumer = NULL;
+        member_leave(&worker->member);
         set_state(worker, WORKER_STARTING);
-        pause_ms(FENCED_PAUSE_MS);
-}
-
-/* Returns 0 when there is a consumer, -1 when to try again. */
-static int
-prepare_consumer(struct worker *worker)
-{
-        static const struct consumer_events events = {on_assigned, on_revoked};
-        char quoted[LOG_QUOTED_SIZE];
-        struct error error;
-
-        if (worker->consumer != NULL)
-                return 0;
-        worker->consumer = consumer_new(worker->config, worker->bootstrap, &events, worker, &error);
-        if (worker->consumer != NULL)
-                return 0;
-        log_error("a consumer cannot be made reason=%s", log_quote(error.text, quoted));
-        pause_ms(FENCED_PAUSE_MS);
-        return -1;
+        pause_ms(REPLACE_PAUSE_MS);
 }
 
 /* Take what the poll gave. Returns whether the batch is to be committed now. */
@@ -243,7 +224,9 @@ take(struct worker *worker, enum consumer_result result, rd_kafka_message_t *mes
                 pause_ms(PAUSE_MS);
                 return 0;
         case CONSUMER_FENCED:
-                note_fenced(worker);
+                if (member_note_fenced(&worker->member))
+                        refuse(worker,
+                               "another router has the same `instance`, in [gatepost]; give each its own");
                 replace_consumer(worker, error->text);
                 return 0;
         case CONSUMER_BROKEN:
@@ -253,45 +236,78 @@ take(struct worker *worker, enum consumer_result result, rd_kafka_message_t *mes
         return 0;
 }
 
-/* One round: one record, or the end of a batch. */
+/* What others see of the worker: that it lives, and now and then its tables, its lag and its state. */
+static void
+report(struct worker *worker)
+{
+        const struct partition_list *partitions = &worker->work.partitions;
+        int64_t now = clock_monotonic_ms(), lag = 0;
+        size_t remembered = 0;
+        int restoring = 0;
+
+        atomic_store(&worker->status->alive_ms, now);
+        if (now - worker->reported_ms < REPORT_INTERVAL_MS)
+                return;
+        for (size_t i = 0; i < partitions->n; i++) {
+                const struct partition *partition = &partitions->items[i];
+
+                remembered += partition->dedup == NULL ? 0 : dedup_size(partition->dedup);
+                restoring |= partition->next < partition->decide_from;
+                if (worker->member.consumer != NULL)
+                        lag += incoming_lag(worker->member.consumer, worker->config->deliveries_topic,
+                                            partition);
+        }
+        metrics_set_router(worker->work.metrics, remembered, (uint64_t)lag);
+        worker->reported_ms = now;
+        if (lag == 0 && !worker->work.is_open)
+                worker->troubled = 0;
+        if (worker->positioned && !restoring && !worker->troubled)
+                set_state(worker, WORKER_ROUTING);
+}
+
+/* Make what deciding needs, as far as that is possible now. */
+static void
+prepare(struct worker *worker)
+{
+        if (prepare_work(worker) == 0 && worker->member.assigned != NULL && !worker->positioned)
+                (void)prepare_position(worker);
+}
+
+/*
+ * One round: one record, or the end of a batch. The consumer is polled in each, whatever else is to be waited for: a member
+ * that does not poll holds up its group, and is put out of it in the end.
+ */
 static void
 step(struct worker *worker)
 {
-        rd_kafka_message_t *message;
+        rd_kafka_message_t *message = NULL;
         struct error error;
         enum consumer_result result;
 
         report(worker);
-        if (prepare_consumer(worker) != 0 || prepare_work(worker) != 0)
+        if (prepare_member(worker) != 0)
                 return;
-        if (worker->assigned != NULL && !worker->positioned && prepare_position(worker) != 0)
+        prepare(worker);
+        if (worker->exit_status != 0)
                 return;
-        result = consumer_poll(worker->consumer, worker->work.is_open ? 0 : POLL_MS, &message, &error);
-        /* Taken away, or given anew, while the poll was under way: what is open is no longer ours to commit. */
-        if (worker->work.is_open && !worker->positioned) {
-                if (result == CONSUMER_MESSAGE)
-                        rd_kafka_message_destroy(message);
-                recover(worker, NULL);
-                return;
+        result = consumer_poll(worker->member.consumer, worker->work.is_open ? 0 : POLL_MS, &message, &error);
+        if (worker->member.has_changed) {
+                /* What is open is no longer ours to commit. */
+                worker->member.has_changed = 0;
+                worker->positioned = 0;
+                set_state(worker, WORKER_RESTORING);
+                if (worker->work.is_open)
+                        recover(worker, NULL);
         }
         if (take(worker, result, message, &error))
                 commit(worker);
-}
-
-static void
-close_worker(struct worker *worker)
-{
-        work_close(&worker->work);
-        consumer_free(worker->consumer);
-        if (worker->assigned != NULL)
-                rd_kafka_topic_partition_list_destroy(worker->assigned);
 }
 
 int
 worker_run(const struct config *config, const char *bootstrap, struct metrics *metrics,
            struct worker_status *status)
 {
-        struct worker worker = {.config = config, .bootstrap = bootstrap, .status = status};
+        struct worker worker = {.config = config, .status = status, .member = {config, bootstrap}};
         struct error error;
 
         if (work_open(&worker.work, config, bootstrap, metrics, &error) != 0) {
@@ -302,6 +318,7 @@ worker_run(const struct config *config, const char *bootstrap, struct metrics *m
                 step(&worker);
         if (worker.work.is_open && worker.positioned && worker.exit_status == 0)
                 commit(&worker);
-        close_worker(&worker);
+        work_close(&worker.work);
+        member_leave(&worker.member);
         return worker.exit_status;
 }

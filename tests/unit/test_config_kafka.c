@@ -48,7 +48,6 @@ START_TEST(test_property_that_would_break_a_guarantee_is_refused_with_the_reason
                                             "auto.offset.reset",
                                             "isolation.level",
                                             "transactional.id",
-                                            "transaction.timeout.ms",
                                             "group.id",
                                             "group.instance.id",
                                             "partition.assignment.strategy",
@@ -179,7 +178,7 @@ suite_config_kafka(void)
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
         tcase_add_test(tests, test_properties_are_taken_as_they_are);
         tcase_add_loop_test(tests, test_property_that_would_break_a_guarantee_is_refused_with_the_reason, 0,
-                            26);
+                            25);
         tcase_add_loop_test(tests, test_unknown_property_gets_a_suggestion, 0, 5);
         tcase_add_test(tests, test_unknown_property_like_no_other_is_refused);
         tcase_add_test(tests, test_value_that_librdkafka_does_not_take_is_refused_with_its_reason);

@@ -47,6 +47,21 @@ START_TEST(test_what_is_only_read_back_is_not_open)
 }
 END_TEST
 
+START_TEST(test_last_routed_record_is_known_by_its_timestamp)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        partition->decide_from = 10;
+        ck_assert(partition_recognises(partition, 9, 5000)); /* the timestamp is not known */
+        partition->routed_ms = 5000;
+        ck_assert(partition_recognises(partition, 9, 5000));
+        ck_assert(!partition_recognises(partition, 9, 5001));
+        ck_assert(partition_recognises(partition, 8, 4000));
+        partition_clear(&list);
+}
+END_TEST
+
 START_TEST(test_partitions_come_and_go)
 {
         struct partition_list list = {0};
@@ -72,6 +87,7 @@ suite_partition(void)
         tcase_add_test(all, test_records_follow_each_other);
         tcase_add_test(all, test_a_gap_is_taken_only_when_it_shows_twice);
         tcase_add_test(all, test_what_is_only_read_back_is_not_open);
+        tcase_add_test(all, test_last_routed_record_is_known_by_its_timestamp);
         tcase_add_test(all, test_partitions_come_and_go);
         suite_add_tcase(suite, all);
         return suite;
