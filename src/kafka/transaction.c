@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/crash.h"
 #include "base/mem.h"
 #include "kafka/client.h"
 #include "kafka/topics.h"
@@ -191,10 +192,13 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
 {
         rd_kafka_error_t *failure;
 
+        crash_point("before-offsets");
         failure = rd_kafka_send_offsets_to_transaction(transaction->client, offsets, group, -1);
         if (failure != NULL)
                 return take_error(failure, "send_offsets_to_transaction", error);
+        crash_point("before-commit");
         failure = rd_kafka_commit_transaction(transaction->client, -1);
+        crash_point("after-commit");
         (void)rd_kafka_poll(transaction->client, 0);
         if (failure != NULL)
                 return take_error(failure, "commit_transaction", error);

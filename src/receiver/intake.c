@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/envelope.h"
@@ -111,10 +112,12 @@ append(struct intake *intake, struct http_request *request, const struct screene
                 refuse_for_now(intake, request, screened->source, "out of memory; send it again");
                 return;
         }
+        crash_point("before-append");
         if (producer_append(intake->producer, key, body, headers, pending, &error) != 0) {
                 pending_cancel(&intake->pending, pending);
                 refuse_for_now(intake, request, screened->source, "no room for the delivery; send it again");
         }
+        crash_point("after-append");
 }
 
 void

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "http/envelope.h"
 
 void
@@ -85,6 +86,7 @@ void
 pending_report(struct pending_list *list, struct pending *pending, const char *reason)
 {
         note_result(list->shared, reason);
+        crash_point("before-answer");
         if (pending->request != NULL) {
                 TAILQ_REMOVE(&list->waiting, pending, entry);
                 if (reason == NULL)

@@ -1,6 +1,7 @@
 #include "router/member.h"
 
 #include "base/clock.h"
+#include "base/crash.h"
 
 #define FENCED_MAX 5
 #define FENCED_WITHIN_MS 120000
@@ -19,6 +20,7 @@ on_assigned(const rd_kafka_topic_partition_list_t *partitions, void *arg)
 {
         struct member *member = arg;
 
+        crash_point("on-assigned");
         forget_assigned(member);
         member->assigned = rd_kafka_topic_partition_list_copy(partitions);
 }
@@ -26,6 +28,7 @@ on_assigned(const rd_kafka_topic_partition_list_t *partitions, void *arg)
 static void
 on_revoked(void *arg)
 {
+        crash_point("on-revoked");
         forget_assigned(arg);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "kafka/message.h"
@@ -71,15 +72,19 @@ decide(struct work *work, struct partition *partition, const struct record *reco
        const rd_kafka_message_t *message, struct error *error)
 {
         struct verdict verdict;
+        int result;
 
         if (!work->is_open) {
+                crash_point("before-decision");
                 if (transaction_begin(work->transaction, error) != 0)
                         return -1;
                 work->is_open = 1;
         }
         if (judge_decide(work->judge, partition->dedup, record, &verdict) != 0)
                 return error_set(error, "out of memory");
-        return batch_add(&work->batch, work->config, work->transaction, record, message, &verdict, error);
+        result = batch_add(&work->batch, work->config, work->transaction, record, message, &verdict, error);
+        crash_point("after-produce");
+        return result;
 }
 
 /* Only remember a record that was routed before. */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "router/incoming.h"
 #include "router/member.h"
@@ -213,6 +214,7 @@ take(struct worker *worker, enum consumer_result result, rd_kafka_message_t *mes
 {
         switch (result) {
         case CONSUMER_MESSAGE:
+                crash_point("after-poll");
                 if (worker->positioned)
                         take_message(worker, message);
                 rd_kafka_message_destroy(message);
