@@ -1,0 +1,183 @@
+"""The fault harness: sends deliveries while a nemesis works, then looks for what was lost or came twice."""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / room) for room in ("kafka", "e2e", "faults")]
+
+from cluster import Cluster
+from proxy import Proxies
+from scenarios import SCENARIOS
+from world import World
+
+MOST = 2_000_000  # deliveries of one round
+RATE = 400  # a second
+WARM_UP = 50  # accepted before the first act
+FAULTS = ("lost", "duplicated", "unexpected")
+EX_USAGE, EX_DATAERR = 64, 65
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="tests/faults/run", description=__doc__, epilog="Scenarios: " + ", ".join(SCENARIOS))
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="by default those of the form chosen")
+    parser.add_argument("--long", action="store_true", help="all scenarios in their long form, for hours; else the short one")
+    parser.add_argument("--acts", type=int, metavar="N", help="how often the nemesis acts in a round")
+    parser.add_argument("--rounds", type=int, metavar="N", help="how many rounds, each with new topics and daemons")
+    parser.add_argument("--deliveries", type=int, metavar="N", help="go on until so many are accepted in a round")
+    parser.add_argument("--rate", type=float, default=RATE, metavar="N", help="deliveries a second (%(default)s)")
+    parser.add_argument("--seed", type=int, help="of everything that is left to chance")
+    parser.add_argument("--results", metavar="FILE", help="append a line of JSON for each round")
+    parser.add_argument("--librdkafka", metavar="VERSION", help="`newest`, or a version: built outside the tree, and used")
+    parser.add_argument("--verbose", action="store_true", help="tell what the proxies do as well")
+    parser.add_argument("--keep", action="store_true", help="keep the logs of the daemons")
+    chosen = parser.parse_args(arguments)
+    for name in chosen.scenarios:
+        if name not in SCENARIOS:
+            parser.error(f"there is no scenario {name}; there are {', '.join(SCENARIOS)}")
+    return chosen
+
+
+def select(options):
+    """(scenario, acts, rounds) of what is to be run."""
+    names = options.scenarios or [each.name for each in SCENARIOS.values() if options.long or each.short]
+    for name in names:
+        scenario = SCENARIOS[name]
+        acts = scenario.long if options.long or not scenario.short else scenario.short
+        rounds = scenario.rounds if options.long else 1
+        yield scenario, acts if options.acts is None else options.acts, rounds if options.rounds is None else options.rounds
+
+
+class Log:
+    """Lines with the seconds since the start."""
+
+    def __init__(self, verbose):
+        self.started = time.monotonic()
+        self.verbose = verbose
+
+    def __call__(self, text):
+        print(f"{time.monotonic() - self.started:8.2f}  {text}", flush=True)
+
+    def detail(self, text):
+        if self.verbose:
+            self(text)
+
+
+def work(world, scenario, acts, deliveries):
+    """Let the nemesis act. Returns what it did."""
+    sender = world.sender
+    begun = time.monotonic()
+    while sender.n_accepted() < WARM_UP:
+        assert time.monotonic() - begun < 60, f"nothing is accepted: {sender.counts()}"
+        time.sleep(0.05)
+    nemesis = scenario.nemesis(world) if scenario.nemesis else None
+    done = 0
+    while done < acts or sender.n_accepted() < deliveries:
+        if nemesis and done < acts:
+            nemesis.act()
+            done += 1
+            time.sleep(world.rng.uniform(*nemesis.pause))
+        else:
+            time.sleep(0.2)  # only the deliveries are awaited
+    if nemesis:
+        nemesis.end()
+    return nemesis.done if nemesis else {}
+
+
+def play(scenario, acts, deliveries, cluster, proxies, build, options, seed, log):
+    """One round. Returns its results."""
+    rng = random.Random(seed)
+    begun = time.monotonic()
+    log(f"{scenario.name}: seed {seed}")
+    with contextlib.ExitStack() as stack:
+        directory = tempfile.mkdtemp(prefix="gatepost-faults-")
+        results = {"clean": False}
+        stack.callback(lambda: results["clean"] and not options.keep and shutil.rmtree(directory, ignore_errors=True))
+        bootstrap = cluster.proxied_bootstrap if proxies else cluster.bootstrap
+        world = World(cluster, bootstrap, build, pathlib.Path(directory), rng, log, scenario.receivers, scenario.routers)
+        world.proxies = proxies
+        stack.callback(world.close)
+        try:
+            world.start(options.rate, MOST, everywhere=scenario.everywhere)
+            acted = work(world, scenario, acts, deliveries)
+            if proxies:
+                proxies.clear()
+            world.heal()
+            world.settle()
+            report, audited = world.verify(), world.audit()
+        except BaseException:
+            log(f"the logs are in {directory}")
+            raise
+        found = {name: len(getattr(report, name)) for name in FAULTS}
+        counts = world.sender.counts()
+        results |= {"scenario": scenario.name, "seed": seed, "acts": sum(acted.values()), "acted": acted,
+                   "deliveries": world.sender.n_accepted(), "sent": world.sender.n_sent(), **found, "audit": audited,
+                   "sender": counts, "seconds": round(time.monotonic() - begun, 1)}
+        results["clean"] = found == audited == dict.fromkeys(FAULTS, 0) and counts["forged_accepted"] == 0
+        log(json.dumps(results))
+        for name in FAULTS:
+            for each in getattr(report, name)[:20]:
+                log(f"{name}: {each}")
+        if not results["clean"] or options.keep:
+            log(f"the logs are in {directory}")
+    return results
+
+
+def play_all(options, build, log):
+    """Every round of every scenario chosen, those with the same brokers on the same cluster."""
+    seeds = random.Random(options.seed if options.seed is not None else random.randrange(1 << 32))
+    results = []
+    chosen = list(select(options))
+    for brokers, proxied in sorted({(each.brokers, each.proxied) for each, _, _ in chosen}):
+        with contextlib.ExitStack() as stack:
+            cluster = stack.enter_context(Cluster(nodes=brokers, proxied=proxied))
+            proxies = stack.enter_context(Proxies(cluster, log.detail)) if proxied else None
+            for scenario, acts, rounds in chosen:
+                if (scenario.brokers, scenario.proxied) != (brokers, proxied):
+                    continue
+                deliveries = scenario.deliveries if options.long or not scenario.short else 0
+                deliveries = options.deliveries if options.deliveries is not None else deliveries
+                for _ in range(rounds):
+                    result = play(scenario, acts, deliveries, cluster, proxies, build, options, seeds.randrange(1 << 32), log)
+                    results.append(result)
+                    if options.results:
+                        with open(options.results, "a", encoding="utf-8") as file:
+                            file.write(json.dumps(result) + "\n")
+    return results
+
+
+def tell(results):
+    """A table of all scenarios; returns whether nothing was found in any."""
+    print(f"\n{'SCENARIO':16}{'ROUNDS':>7}{'ACTS':>7}{'DELIVERIES':>12}" + "".join(f"{name.upper():>12}" for name in FAULTS) + "  AUDIT")
+    for name in dict.fromkeys(each["scenario"] for each in results):
+        rows = [each for each in results if each["scenario"] == name]
+        total = lambda key: sum(each[key] for each in rows)
+        agree = all({fault: each[fault] for fault in FAULTS} == each["audit"] for each in rows)
+        print(f"{name:16}{len(rows):7}{total('acts'):7}{total('deliveries'):12}"
+              + "".join(f"{total(fault):12}" for fault in FAULTS) + ("  agrees" if agree else "  DIFFERS"))
+    return all(each["clean"] for each in results)
+
+
+def main():
+    options = parse(sys.argv[1:])
+    build = pathlib.Path(os.environ["GATEPOST_FAULTS_BUILD"])
+    log = Log(options.verbose)
+    try:
+        results = play_all(options, build, log)
+    except AssertionError:
+        traceback.print_exc()
+        return EX_DATAERR
+    return 0 if tell(results) else EX_DATAERR
+
+
+if __name__ == "__main__":
+    sys.exit(main())

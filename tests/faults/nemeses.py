@@ -1,0 +1,309 @@
+"""What goes wrong. A nemesis acts again and again while deliveries are sent, and ends what it began in end().
+
+The pauses in here wait for nothing: they are the pace at which things fail."""
+
+import shutil
+import subprocess
+import time
+
+import waiting
+from world import SESSION_SECONDS, TRANSACTION_SECONDS
+
+ROUTER_POINTS = ("after-poll", "before-decision", "after-produce", "before-offsets", "before-commit", "after-commit",
+                 "on-assigned", "on-revoked")
+RECEIVER_POINTS = ("before-append", "after-append", "before-answer")
+RARE_POINTS = {"on-assigned": 1, "on-revoked": 1, "before-decision": 3}  # passed how often at the most before death
+CRASH_SECONDS = 30
+TRANSACTION_APIS = ("AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn")
+HOUR = 3600
+
+
+class Nemesis:
+    pause = (0.5, 1.5)  # seconds between two acts
+
+    def __init__(self, world):
+        self.world = world
+        self.rng = world.rng
+        self.done = {}  # how often what was done
+
+    def note(self, what):
+        self.done[what] = self.done.get(what, 0) + 1
+        self.world.log(what)
+
+    def end(self):
+        pass
+
+
+class Kill(Nemesis):
+    """SIGKILL of receivers, routers, or one of each."""
+
+    def act(self):
+        victims = self.rng.choice(([self.rng.choice(self.world.routers)], [self.rng.choice(self.world.receivers)],
+                                   [self.rng.choice(self.world.routers), self.rng.choice(self.world.receivers)]))
+        for daemon in victims:
+            self.world.kill(daemon)
+            self.note(f"killed a {daemon.config['gatepost']['roles']}")
+        time.sleep(self.rng.uniform(0, 0.3))
+        for daemon in victims:
+            self.world.revive(daemon)
+
+
+class KillRouters(Nemesis):
+    """SIGKILL of routers only."""
+
+    def act(self):
+        daemon = self.rng.choice(self.world.routers)
+        self.world.kill(daemon)
+        self.note("killed a router")
+        self.world.revive(daemon)
+
+
+class Zombies(Nemesis):
+    """Routers that stand still until the group and the transaction coordinator have given them up, and then go on."""
+    pause = (1.0, 3.0)
+    stopped_seconds = max(SESSION_SECONDS, TRANSACTION_SECONDS) + 2
+
+    def __init__(self, world):
+        super().__init__(world)
+        self.due = {}  # when to let whom go on
+
+    def act(self):
+        for daemon in [each for each, due in self.due.items() if due <= time.monotonic()]:
+            self.world.resume(daemon)
+            del self.due[daemon]
+            self.note("a zombie goes on")
+        candidates = [each for each in self.world.routers if each not in self.due]
+        if len(candidates) > 1:
+            daemon = self.rng.choice(candidates)
+            self.world.revive(daemon)
+            self.world.pause(daemon)
+            self.due[daemon] = time.monotonic() + self.stopped_seconds + self.rng.uniform(0, 2)
+            self.note("stopped a router")
+
+    def end(self):
+        while self.due:
+            time.sleep(max(0.0, min(self.due.values()) - time.monotonic()))
+            for daemon in [each for each, due in self.due.items() if due <= time.monotonic()]:
+                self.world.resume(daemon)
+                del self.due[daemon]
+                self.note("a zombie goes on")
+
+
+class CrashPoints(Nemesis):
+    """A daemon dies at a chosen place of its code."""
+    pause = (0.1, 0.5)
+    points = ROUTER_POINTS + RECEIVER_POINTS
+
+    def __init__(self, world):
+        super().__init__(world)
+        self.next = 0
+
+    def act(self):
+        point = self.points[self.next % len(self.points)]
+        self.next += 1
+        daemon = self.rng.choice(self.world.receivers if point in RECEIVER_POINTS else self.world.routers)
+        self.world.kill(daemon)
+        passages = RARE_POINTS.get(point, 30)
+        daemon.environment["GATEPOST_CRASH_POINT"] = f"{point}:{self.rng.randint(1, passages)}"
+        daemon._exit_checked = True
+        daemon.launch()
+        self._provoke(point, daemon)
+        waiting.until(lambda: not daemon.is_running(), CRASH_SECONDS,
+                      lambda: f"{daemon.name} to die at {point}:\n{daemon.log}")
+        assert daemon.process.returncode == -9, daemon.log
+        self.note(f"died at {point}")
+        del daemon.environment["GATEPOST_CRASH_POINT"]
+        self.world.revive(daemon)
+
+    def _provoke(self, point, daemon):
+        """Partitions are taken away only when another router comes."""
+        if point == "on-revoked":
+            waiting.until(lambda: not daemon.is_running() or "partition given" in daemon.log, CRASH_SECONDS,
+                          lambda: f"{daemon.name} to be given partitions:\n{daemon.log}")
+            newcomer = self.world.add_router()
+            newcomer.start()
+            waiting.until(lambda: not daemon.is_running(), CRASH_SECONDS, lambda: f"a rebalance:\n{daemon.log}")
+            self.world.kill(newcomer)
+            self.world.routers.remove(newcomer)
+
+
+class Brokers(Nemesis):
+    """Brokers die, stand still, are restarted one after the other; the one that coordinates the transactions, too."""
+    pause = (1.0, 3.0)
+
+    def act(self):
+        acts = [self._kill, self._stand_still]
+        if len(self.world.cluster.nodes) > 1:
+            acts += [self._move_coordinator, self._roll]
+        self.rng.choice(acts)()
+
+    def _some(self):
+        return self.rng.choice(list(self.world.cluster.nodes))
+
+    def _restart(self, number, what):
+        self.world.cluster.kill(number)
+        self.note(what)
+        time.sleep(self.rng.uniform(0, 2))
+        self.world.cluster.start_node(number)
+
+    def _kill(self):
+        self._restart(self._some(), "killed a broker")
+
+    def _stand_still(self):
+        number = self._some()
+        self.world.cluster.pause(number)
+        self.note("stopped a broker")
+        time.sleep(self.rng.uniform(0.5, 9))
+        self.world.cluster.resume(number)
+
+    def _move_coordinator(self):
+        """Kill the leader of the partition in which the state of a router's transactions stands."""
+        router = self.rng.choice(self.world.routers)
+        name = f"{self.world.kafka.group}-{router.config['gatepost']['instance']}"
+        partitions = self.world.kafka.admin.list_topics("__transaction_state", timeout=30).topics["__transaction_state"].partitions
+        leader = partitions[_java_hash(name) % len(partitions)].leader
+        if leader in self.world.cluster.nodes:
+            self._restart(leader, "killed the transaction coordinator")
+
+    def _roll(self):
+        for number in self.world.cluster.nodes:
+            self._restart(number, "restarted one broker after the other")
+
+
+def _java_hash(text):
+    """String.hashCode() as Kafka makes it positive."""
+    value = 0
+    for character in text:
+        value = (31 * value + ord(character)) & 0xFFFFFFFF
+    return value & 0x7FFFFFFF
+
+
+class TwoOfThree(Nemesis):
+    """Two of three brokers stand still: nothing may be accepted then."""
+    pause = (3.0, 5.0)
+
+    def act(self):
+        numbers = self.rng.sample(list(self.world.cluster.nodes), 2)
+        for number in numbers:
+            self.world.cluster.pause(number)
+        self.note("stopped two of three brokers")
+        time.sleep(1)  # answers that were on their way
+        before = self.world.sender.counts()["answered_200"]
+        time.sleep(self.rng.uniform(3, 6))
+        wrong = self.world.sender.counts()["answered_200"] - before
+        for number in numbers:
+            self.world.cluster.resume(number)
+        assert wrong == 0, f"{wrong} deliveries were accepted while two of three brokers stood still"
+
+
+class Responses(Nemesis):
+    """Kafka acts, but its answer never arrives; or comes late."""
+    pause = (0.2, 0.8)
+
+    def act(self):
+        api = self.rng.choice(("Produce", *TRANSACTION_APIS, *TRANSACTION_APIS))
+        if self.rng.random() < 0.25:
+            rule = self.world.proxies.delay(api, self.rng.uniform(0.3, 3))
+            what = f"delayed a response to {api}"
+        else:
+            rule = self.world.proxies.lose_response(api)
+            what = f"lost a response to {api}"
+        if rule.wait(20):
+            self.note(what)
+        rule.end()
+
+
+class LateCommits(Nemesis):
+    """The request to commit is held back, its connection lost, and let through when the router has gone on."""
+    pause = (0.5, 2.0)
+
+    def act(self):
+        api = self.rng.choice(("EndTxn", "EndTxn", "TxnOffsetCommit"))
+        rule = self.world.proxies.hold_request(api)
+        if rule.wait(20):
+            time.sleep(self.rng.choice((0.1, 0.3, 1, 3, TRANSACTION_SECONDS + 1)))
+            if self.rng.random() < 0.3:
+                self.world.kill(self.rng.choice(self.world.routers))
+            rule.release()
+            self.note(f"held back {api}")
+        rule.end()
+        for router in self.world.routers:
+            self.world.revive(router)
+
+
+class Connections(Nemesis):
+    """All connections to a broker are cut, or no byte passes for a while."""
+
+    def act(self):
+        node = self.rng.choice(list(self.world.cluster.nodes))
+        if self.rng.random() < 0.6:
+            self.world.proxies.cut(node)
+            self.note("cut all connections to a broker")
+        else:
+            self.world.proxies.freeze(node)
+            self.note("let no byte through")
+            time.sleep(self.rng.uniform(0.5, 9))
+            self.world.proxies.thaw(node)
+
+
+class Membership(Nemesis):
+    """Routers come and go, one to four of them."""
+    pause = (1.0, 4.0)
+    most = 4
+
+    def act(self):
+        running = [each for each in self.world.routers if each.is_running()]
+        if len(running) == 1 or (len(running) < self.most and self.rng.random() < 0.5):
+            away = [each for each in self.world.routers if not each.is_running()]
+            daemon = self.rng.choice(away) if away else self.world.add_router()
+            self.world.revive(daemon)
+            self.note("a router joined")
+            return
+        daemon = self.rng.choice(running)
+        if self.rng.random() < 0.5:
+            daemon.stop()
+            self.note("a router left")
+        else:
+            self.world.kill(daemon)
+            self.note("a router was killed")
+
+
+class Clock(Nemesis):
+    """The clocks of routers and receivers jump by an hour, and back."""
+    pause = (1.0, 3.0)
+
+    def __init__(self, world):
+        super().__init__(world)
+        library = _faketime_library()
+        for daemon in [*world.receivers, *world.routers]:
+            file = daemon.config.directory / "clock"
+            file.write_text("+0\n")
+            world.kill(daemon)
+            daemon.environment.update({"LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": str(file),
+                                       "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+            world.revive(daemon)
+
+    def _set(self, daemon, seconds):
+        (daemon.config.directory / "clock").write_text(f"{seconds:+d}\n")
+
+    def act(self):
+        daemon = self.rng.choice([*self.world.routers, self.world.receivers[0]])
+        self._set(daemon, self.rng.choice((-HOUR, HOUR)))
+        self.note(f"the clock of a {daemon.config['gatepost']['roles']} jumped")
+        time.sleep(self.rng.uniform(0.5, 3))
+        if self.rng.random() < 0.5:
+            self.world.kill(daemon)
+            self.world.revive(daemon)
+        self._set(daemon, 0)
+
+    def end(self):
+        for daemon in [*self.world.receivers, *self.world.routers]:
+            self._set(daemon, 0)
+
+
+def _faketime_library():
+    """libfaketime, from the package of that name."""
+    path = shutil.which("faketime")
+    assert path, "faketime is not installed: apt-get install faketime"
+    done = subprocess.run(["faketime", "now", "printenv", "LD_PRELOAD"], stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout.strip()

@@ -1,0 +1,37 @@
+"""The scenarios: how many brokers, receivers and routers, which nemesis, how often."""
+
+import dataclasses
+
+import nemeses
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    name: str
+    nemesis: type  # None: nothing goes wrong
+    short: int  # acts in the short form; 0: not in it
+    long: int  # acts in a round of the long form
+    rounds: int  # of the long form
+    brokers: int = 1
+    receivers: int = 2
+    routers: int = 2
+    proxied: bool = False
+    everywhere: bool = False  # each delivery is sent to all receivers at once
+    deliveries: int = 0  # acts are repeated until this many are accepted, too
+
+
+SCENARIOS = {each.name: each for each in [
+    Scenario("kill", nemeses.Kill, 12, 100, 10, deliveries=100000),
+    Scenario("kill-routers", nemeses.KillRouters, 0, 100, 1),
+    Scenario("zombies", nemeses.Zombies, 4, 25, 4, routers=4),
+    Scenario("crash-points", nemeses.CrashPoints, 0, 110, 5),
+    Scenario("broker", nemeses.Brokers, 3, 25, 2),
+    Scenario("three-brokers", nemeses.Brokers, 0, 50, 3, brokers=3),
+    Scenario("two-of-three", nemeses.TwoOfThree, 0, 20, 1, brokers=3),
+    Scenario("responses", nemeses.Responses, 12, 100, 2, proxied=True),
+    Scenario("late-commits", nemeses.LateCommits, 4, 50, 1, proxied=True),
+    Scenario("connections", nemeses.Connections, 0, 50, 1, proxied=True),
+    Scenario("membership", nemeses.Membership, 0, 50, 1),
+    Scenario("clock", nemeses.Clock, 0, 25, 1),
+    Scenario("everywhere", None, 0, 0, 1, receivers=3, everywhere=True, deliveries=10000),
+]}
