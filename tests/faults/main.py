@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -16,6 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / room) for room in ("kafka", "e2e", "faults")]
 
 from cluster import Cluster
+from daemon import ENVIRONMENT
 from proxy import Proxies
 from scenarios import SCENARIOS
 from world import World
@@ -121,8 +123,8 @@ def play(scenario, acts, deliveries, cluster, proxies, build, options, seed, log
         counts = world.sender.counts()
         results |= {"scenario": scenario.name, "seed": seed, "acts": sum(acted.values()), "acted": acted,
                    "deliveries": world.sender.n_accepted(), "sent": world.sender.n_sent(), **found, "audit": audited,
-                   "sender": counts, "seconds": round(time.monotonic() - begun, 1)}
-        results["clean"] = found == audited == dict.fromkeys(FAULTS, 0) and counts["forged_accepted"] == 0
+                   "ended": world.ended, "sender": counts, "seconds": round(time.monotonic() - begun, 1)}
+        results["clean"] = found == audited == dict.fromkeys(FAULTS, 0) and not counts["forged_accepted"] and not world.ended
         log(json.dumps(results))
         for name in FAULTS:
             for each in getattr(report, name)[:20]:
@@ -171,6 +173,9 @@ def main():
     options = parse(sys.argv[1:])
     build = pathlib.Path(os.environ["GATEPOST_FAULTS_BUILD"])
     log = Log(options.verbose)
+    if options.librdkafka:
+        library = subprocess.run([HERE / "librdkafka", options.librdkafka], stdout=subprocess.PIPE, text=True, check=True)
+        ENVIRONMENT["LD_LIBRARY_PATH"] = library.stdout.strip()
     try:
         results = play_all(options, build, log)
     except AssertionError:

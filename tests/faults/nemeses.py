@@ -105,12 +105,11 @@ class CrashPoints(Nemesis):
         self.world.kill(daemon)
         passages = RARE_POINTS.get(point, 30)
         daemon.environment["GATEPOST_CRASH_POINT"] = f"{point}:{self.rng.randint(1, passages)}"
-        daemon._exit_checked = True
         daemon.launch()
         self._provoke(point, daemon)
         waiting.until(lambda: not daemon.is_running(), CRASH_SECONDS,
                       lambda: f"{daemon.name} to die at {point}:\n{daemon.log}")
-        assert daemon.process.returncode == -9, daemon.log
+        daemon.wait_for_exit(-9)
         self.note(f"died at {point}")
         del daemon.environment["GATEPOST_CRASH_POINT"]
         self.world.revive(daemon)

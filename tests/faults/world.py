@@ -7,6 +7,7 @@ import subprocess
 import uuid
 
 from checker import check
+from daemon import ENVIRONMENT
 from installation import Installation
 from sender import Deliveries, Sender
 
@@ -28,6 +29,7 @@ class World:
         self.kafka = self.installation.kafka
         self.proxies = None  # set where there are any
         self.paused = set()
+        self.ended = []  # daemons that ended by themselves, with their exit statuses
         self._bootstrap = bootstrap
         self._ports = []
         self.receivers = [self._receiver() for _ in range(receivers)]
@@ -79,10 +81,12 @@ class World:
             daemon.kill()
 
     def revive(self, daemon):
-        """Start it if it does not run. One that ended by itself ended for a reason that its log tells."""
+        """Start it if it does not run. None may have ended by itself."""
         self.resume(daemon)
         if not daemon.is_running():
-            daemon._exit_checked = True
+            if daemon.process and not daemon._exit_checked:
+                self.ended.append((daemon.name, daemon.process.returncode))
+                self.log(f"{daemon.name} ended by itself with {daemon.process.returncode}:\n{daemon.log[-2000:]}")
             daemon.start()
 
     def pause(self, daemon):
@@ -120,7 +124,7 @@ class World:
         config = self.installation.config()
         config["kafka"]["bootstrap.servers"] = self.cluster.bootstrap
         done = subprocess.run([self.installation.build / "gatepost", "-c", config.write("audit.conf"), "audit", "--json"],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=AUDIT_SECONDS)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=AUDIT_SECONDS, env=ENVIRONMENT)
         assert done.returncode in (0, EX_DATAERR), (done.returncode, done.stderr)
         found = json.loads(done.stdout)
         return {name: found[name] for name in ("lost", "duplicated", "unexpected")}
