@@ -6,12 +6,14 @@
 #include "model/slice.h"
 
 #define SLICES_A_WINDOW 16
+#define PIECES_A_CALL 256 /* of a slice's memory, given back by one call: under a millisecond */
 
 struct dedup {
         uint64_t window_ms;
         int64_t width_ms;      /* of a slice */
-        struct slice **slices; /* in the order of time */
-        size_t n_slices;
+        struct slice **slices; /* in the order of time, those that are dropped first */
+        size_t n_dropped;      /* not to be looked into: their memory is being given back */
+        size_t n_slices;       /* with those */
 };
 
 static int64_t
@@ -61,9 +63,9 @@ slice_at(struct dedup *dedup, int64_t start_ms)
         struct slice **slices, *slice;
         size_t place = dedup->n_slices;
 
-        while (place > 0 && slice_start_ms(dedup->slices[place - 1]) > start_ms)
+        while (place > dedup->n_dropped && slice_start_ms(dedup->slices[place - 1]) > start_ms)
                 place--;
-        if (place > 0 && slice_start_ms(dedup->slices[place - 1]) == start_ms)
+        if (place > dedup->n_dropped && slice_start_ms(dedup->slices[place - 1]) == start_ms)
                 return dedup->slices[place - 1];
 
         slices = reallocarray(dedup->slices, dedup->n_slices + 1, sizeof(struct slice *));
@@ -84,7 +86,7 @@ static const struct slice_entry *
 find_earlier(const struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], int64_t offset,
              int64_t oldest_ms)
 {
-        for (size_t i = 0; i < dedup->n_slices; i++) {
+        for (size_t i = dedup->n_dropped; i < dedup->n_slices; i++) {
                 const struct slice *slice = dedup->slices[i];
                 const struct slice_entry *entry;
 
@@ -115,18 +117,43 @@ dedup_check(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], ui
         return slice_remember(own, identity, body, offset, timestamp_ms);
 }
 
+/* Give back some of the memory of what was dropped. */
+static void
+give_back(struct dedup *dedup)
+{
+        size_t left = PIECES_A_CALL, n = 0;
+
+        while (n < dedup->n_dropped) {
+                left -= slice_shrink(dedup->slices[n], left);
+                if (left == 0)
+                        break;
+                slice_free(dedup->slices[n++]);
+        }
+        if (n == 0)
+                return;
+        dedup->n_dropped -= n;
+        dedup->n_slices -= n;
+        memmove(dedup->slices, dedup->slices + n, dedup->n_slices * sizeof(struct slice *));
+}
+
+int
+dedup_remember(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
+               int64_t offset, int64_t timestamp_ms)
+{
+        struct slice *own = slice_at(dedup, slice_start(dedup->width_ms, timestamp_ms));
+
+        return own == NULL ? -1 : slice_remember(own, identity, body, offset, timestamp_ms);
+}
+
 void
 dedup_expire(struct dedup *dedup, int64_t timestamp_ms)
 {
         int64_t needed_from = timestamp_ms - (int64_t)dedup->window_ms - dedup->width_ms;
-        size_t n = 0;
 
-        while (n < dedup->n_slices && slice_start_ms(dedup->slices[n]) + dedup->width_ms <= needed_from)
-                slice_free(dedup->slices[n++]);
-        if (n == 0)
-                return;
-        dedup->n_slices -= n;
-        memmove(dedup->slices, dedup->slices + n, dedup->n_slices * sizeof(struct slice *));
+        while (dedup->n_dropped < dedup->n_slices &&
+               slice_start_ms(dedup->slices[dedup->n_dropped]) + dedup->width_ms <= needed_from)
+                dedup->n_dropped++;
+        give_back(dedup);
 }
 
 size_t
@@ -134,7 +161,7 @@ dedup_size(const struct dedup *dedup)
 {
         size_t n = 0;
 
-        for (size_t i = 0; i < dedup->n_slices; i++)
+        for (size_t i = dedup->n_dropped; i < dedup->n_slices; i++)
                 n += slice_size(dedup->slices[i]);
         return n;
 }

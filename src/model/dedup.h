@@ -20,7 +20,7 @@
  * - Slices are dropped whole, and only when no record from the given time on can need them. The time to give is
  *   that of a record that will not be read again: one whose transaction has been committed.
  *
- * An entry takes 40 bytes and 2 to 4 more for finding it. Looking up costs one probe a slice, 17 at most while
+ * An entry takes 40 bytes and 4 more for finding it. Looking up costs one probe a slice, 17 at most while
  * timestamps rise; they do under LogAppendTime but for the skew between two brokers' clocks.
  */
 struct dedup;
@@ -45,9 +45,14 @@ void dedup_free(struct dedup *dedup);
 int dedup_check(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
                 int64_t offset, int64_t timestamp_ms, enum dedup_answer *answer) MUST_CHECK;
 
+/* Only remember the record: as dedup_check() without an answer, and without its search of every slice. */
+int dedup_remember(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
+                   int64_t offset, int64_t timestamp_ms) MUST_CHECK;
+
 /*
  * Drop the slices that no record at timestamp_ms or later can need; one slice more than that stays, for timestamps that
- * fall back by the skew between two brokers' clocks. Never scans entries.
+ * fall back by the skew between two brokers' clocks. Never scans entries, and gives their memory back bit by bit, a bit each
+ * call.
  */
 void dedup_expire(struct dedup *dedup, int64_t timestamp_ms);
 

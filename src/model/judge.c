@@ -62,6 +62,17 @@ judge_free(struct judge *judge)
         free(judge);
 }
 
+/* What the table knows of a record. */
+static int
+compute(struct judge *judge, const struct record *record, uint8_t identity[DEDUP_IDENTITY_SIZE],
+        uint64_t *body)
+{
+        return digest_identity(judge->digest, record, identity) == 0 &&
+                       digest_body(judge->digest, record, body) == 0
+                   ? 0
+                   : -1;
+}
+
 /* A record without a key is not one of the receiver's: it has no identity, and every one of them is new. */
 static int
 check_repeat(struct judge *judge, struct dedup *dedup, const struct record *record, enum dedup_answer *answer)
@@ -72,8 +83,7 @@ check_repeat(struct judge *judge, struct dedup *dedup, const struct record *reco
         *answer = DEDUP_NEW;
         if (record->key.len == 0)
                 return 0;
-        if (digest_identity(judge->digest, record, identity) != 0 ||
-            digest_body(judge->digest, record, &body) != 0)
+        if (compute(judge, record, identity, &body) != 0)
                 return -1;
         return dedup_check(dedup, identity, body, record->offset, record->timestamp_ms, answer);
 }
@@ -81,9 +91,14 @@ check_repeat(struct judge *judge, struct dedup *dedup, const struct record *reco
 int
 judge_remember(struct judge *judge, struct dedup *dedup, const struct record *record)
 {
-        enum dedup_answer answer;
+        uint8_t identity[DEDUP_IDENTITY_SIZE];
+        uint64_t body;
 
-        return check_repeat(judge, dedup, record, &answer);
+        if (record->key.len == 0)
+                return 0;
+        if (compute(judge, record, identity, &body) != 0)
+                return -1;
+        return dedup_remember(dedup, identity, body, record->offset, record->timestamp_ms);
 }
 
 static void quarantine(struct verdict *verdict, enum quarantine_reason reason, const char *format, ...)

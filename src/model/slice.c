@@ -3,17 +3,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_ENTRIES 1024u
-#define FIRST_BUCKETS 64u
-#define ENTRIES_A_BUCKET 2u
+#include <sys/mman.h>
 
-/* Entries lie in chunks, so that growing copies none of them; a bucket holds 1 + index of the first of its chain. */
+#define CHUNK_ENTRIES 1024u
+#define FIRST_BUCKETS 1024u /* a page of them */
+
+/*
+ * Linear hashing: every new entry brings one more bucket, for which one of the others is split; so the table never stops
+ * to hang all its entries anew. Growing copies nothing either: entries lie in chunks, and the buckets in pages that the
+ * kernel maps elsewhere when they need more room.
+ */
 struct slice {
         int64_t start_ms;
         struct slice_entry **chunks;
-        uint32_t *buckets;
-        uint32_t n_buckets; /* a power of two */
+        uint32_t n_chunks; /* there is room for the next power of two */
         uint32_t n_entries;
+        uint32_t *buckets; /* each holds 1 + index of the first of its chain; 0: none */
+        uint32_t n_buckets;
+        uint32_t max_buckets; /* that there is room for */
 };
 
 struct slice *
@@ -24,19 +31,27 @@ slice_new(int64_t start_ms)
         if (slice == NULL)
                 return NULL;
         slice->start_ms = start_ms;
-        slice->n_buckets = FIRST_BUCKETS;
-        slice->buckets = calloc(FIRST_BUCKETS, sizeof(uint32_t));
-        if (slice->buckets == NULL) {
+        slice->n_buckets = 1;
+        slice->max_buckets = FIRST_BUCKETS;
+        slice->buckets = mmap(NULL, FIRST_BUCKETS * sizeof(uint32_t), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (slice->buckets == MAP_FAILED) {
                 free(slice);
                 return NULL;
         }
         return slice;
 }
 
-static uint32_t
-chunk_count(const struct slice *slice)
+size_t
+slice_shrink(struct slice *slice, size_t max)
 {
-        return slice->n_entries / CHUNK_ENTRIES + (slice->n_entries % CHUNK_ENTRIES != 0);
+        size_t n = 0;
+
+        while (n < max && slice->n_chunks > 0) {
+                free(slice->chunks[--slice->n_chunks]);
+                n++;
+        }
+        return n;
 }
 
 void
@@ -44,10 +59,9 @@ slice_free(struct slice *slice)
 {
         if (slice == NULL)
                 return;
-        for (uint32_t i = 0; i < chunk_count(slice); i++)
-                free(slice->chunks[i]);
+        (void)slice_shrink(slice, SIZE_MAX);
         free(slice->chunks);
-        free(slice->buckets);
+        (void)munmap(slice->buckets, slice->max_buckets * sizeof(uint32_t));
         free(slice);
 }
 
@@ -70,13 +84,29 @@ entry_at(const struct slice *slice, uint32_t index)
 }
 
 /* An identity is a cryptographic digest: any of its bits are as good as a hash. */
-static uint32_t *
-bucket_of(const struct slice *slice, const uint8_t identity[16])
+static uint32_t
+hash_of(const uint8_t identity[16])
 {
         uint32_t hash;
 
         memcpy(&hash, identity, sizeof(hash));
-        return &slice->buckets[hash & (slice->n_buckets - 1)];
+        return hash;
+}
+
+/* The highest bit of a number but 0. */
+static uint32_t
+top_bit(uint32_t number)
+{
+        return UINT32_C(1) << (31 - __builtin_clz(number));
+}
+
+/* As many low bits of the hash as the last bucket's number has; one less where that bucket is not there yet. */
+static uint32_t *
+bucket_of(const struct slice *slice, const uint8_t identity[16])
+{
+        uint32_t top = top_bit(slice->n_buckets), index = hash_of(identity) & (2 * top - 1);
+
+        return &slice->buckets[index < slice->n_buckets ? index : index - top];
 }
 
 static struct slice_entry *
@@ -100,47 +130,71 @@ slice_find(const struct slice *slice, const uint8_t identity[16])
         return find(slice, identity);
 }
 
-/* Twice the buckets, and every entry hung into its new one. Entries stay where they are. */
-static int
-grow_buckets(struct slice *slice)
+/* One more bucket: what is in the one with its number but for the top bit, and has that bit, moves there. */
+static void
+split_bucket(struct slice *slice)
 {
-        uint32_t n = slice->n_buckets * 2;
-        uint32_t *buckets = calloc(n, sizeof(uint32_t));
+        uint32_t top = top_bit(slice->n_buckets);
+        uint32_t *added = &slice->buckets[slice->n_buckets], *link = added - top;
 
-        if (buckets == NULL)
-                return -1;
-        free(slice->buckets);
-        slice->buckets = buckets;
-        slice->n_buckets = n;
-        for (uint32_t i = 0; i < slice->n_entries; i++) {
-                struct slice_entry *entry = entry_at(slice, i);
-                uint32_t *bucket = bucket_of(slice, entry->identity);
+        *added = 0;
+        while (*link != 0) {
+                uint32_t moved = *link;
+                struct slice_entry *entry = entry_at(slice, moved - 1);
 
-                entry->next = *bucket;
-                *bucket = i + 1;
+                if ((hash_of(entry->identity) & top) == 0) {
+                        link = &entry->next;
+                        continue;
+                }
+                *link = entry->next;
+                entry->next = *added;
+                *added = moved;
         }
+        slice->n_buckets++;
+}
+
+static int
+add_chunk(struct slice *slice)
+{
+        uint32_t n = slice->n_chunks;
+
+        if ((n & (n - 1)) == 0) {
+                struct slice_entry **chunks =
+                    reallocarray(slice->chunks, n == 0 ? 1 : 2 * (size_t)n, sizeof(*chunks));
+
+                if (chunks == NULL)
+                        return -1;
+                slice->chunks = chunks;
+        }
+        slice->chunks[n] = malloc(CHUNK_ENTRIES * sizeof(struct slice_entry));
+        if (slice->chunks[n] == NULL)
+                return -1;
+        slice->n_chunks++;
         return 0;
 }
 
-/* Room for one more entry. */
+static int
+double_buckets(struct slice *slice)
+{
+        size_t len = slice->max_buckets * sizeof(uint32_t);
+        uint32_t *buckets = mremap(slice->buckets, len, 2 * len, MREMAP_MAYMOVE);
+
+        if (buckets == MAP_FAILED)
+                return -1;
+        slice->buckets = buckets;
+        slice->max_buckets *= 2;
+        return 0;
+}
+
+/* Room for one more entry and one more bucket. */
 static int
 make_room(struct slice *slice)
 {
-        struct slice_entry **chunks;
-        uint32_t n = chunk_count(slice);
-
-        if (slice->n_entries == UINT32_MAX - 1)
+        if (slice->n_entries == UINT32_MAX / 4)
                 return -1;
-        if (slice->n_entries / ENTRIES_A_BUCKET >= slice->n_buckets && grow_buckets(slice) != 0)
+        if (slice->n_entries == slice->n_chunks * CHUNK_ENTRIES && add_chunk(slice) != 0)
                 return -1;
-        if (slice->n_entries % CHUNK_ENTRIES != 0)
-                return 0;
-        chunks = reallocarray(slice->chunks, n + 1, sizeof(struct slice_entry *));
-        if (chunks == NULL)
-                return -1;
-        slice->chunks = chunks;
-        chunks[n] = malloc(CHUNK_ENTRIES * sizeof(struct slice_entry));
-        return chunks[n] == NULL ? -1 : 0;
+        return slice->n_buckets < slice->max_buckets ? 0 : double_buckets(slice);
 }
 
 int
@@ -154,6 +208,7 @@ slice_remember(struct slice *slice, const uint8_t identity[16], uint64_t body, i
         if (entry == NULL) {
                 if (make_room(slice) != 0)
                         return -1;
+                split_bucket(slice);
                 bucket = bucket_of(slice, identity);
                 entry = entry_at(slice, slice->n_entries);
                 memcpy(entry->identity, identity, sizeof(entry->identity));

@@ -19,6 +19,13 @@ struct slice_entry {
 
 struct slice *slice_new(int64_t start_ms) MUST_CHECK;
 void slice_free(struct slice *slice);
+
+/*
+ * Give back some of a slice's memory, at most max pieces of 40 KiB; the slice is then good for nothing else. Returns how
+ * many it gave back: fewer than max when none is left.
+ */
+size_t slice_shrink(struct slice *slice, size_t max);
+
 int64_t slice_start_ms(const struct slice *slice);
 size_t slice_size(const struct slice *slice);
 

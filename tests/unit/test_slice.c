@@ -146,6 +146,32 @@ START_TEST(test_entries_do_not_move)
 }
 END_TEST
 
+START_TEST(test_memory_is_given_back_in_pieces)
+{
+        for (uint32_t i = 0; i < 5000; i++)
+                remember(i, 0, i, 0);
+        ck_assert_uint_eq(slice_shrink(slice, 2), 2);
+        ck_assert_uint_eq(slice_shrink(slice, 0), 0);
+        ck_assert_uint_eq(slice_shrink(slice, 10), 3);
+        ck_assert_uint_eq(slice_shrink(slice, 10), 0);
+}
+END_TEST
+
+/* One more bucket is one more chance to lose an entry: each number of them up to some doublings. */
+START_TEST(test_every_entry_is_there_at_each_size)
+{
+        for (uint32_t n = 1; n <= 1100; n++) {
+                remember(n, n, n, 0);
+                for (uint32_t i = 1; i <= n; i++) {
+                        const struct slice_entry *entry = find(i);
+
+                        if (entry == NULL || entry->body != i)
+                                ck_abort_msg("entry %u of %u is lost", i, n);
+                }
+        }
+}
+END_TEST
+
 START_TEST(test_slice_free_of_nothing_is_harmless)
 {
         slice_free(NULL);
@@ -166,6 +192,8 @@ suite_slice(void)
         tcase_add_test(tcase, test_growing_loses_no_entry);
         tcase_add_test(tcase, test_identities_with_the_same_hash_are_told_apart);
         tcase_add_test(tcase, test_entries_do_not_move);
+        tcase_add_test(tcase, test_memory_is_given_back_in_pieces);
+        tcase_add_test(tcase, test_every_entry_is_there_at_each_size);
         tcase_add_test(tcase, test_slice_free_of_nothing_is_harmless);
         suite_add_tcase(suite, tcase);
         return suite;
