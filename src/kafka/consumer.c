@@ -52,7 +52,15 @@ struct consumer *
 consumer_new(const struct config *config, const char *bootstrap, const struct consumer_events *events,
              void *arg, struct error *error)
 {
+        /*
+         * A consumer that is faster than the broker's answers, as when reading back, empties its queue. A full queue is
+         * looked at again after a second, before librdkafka 2.2 always: so it must last for about as long there.
+         */
+        const int waits_a_second = rd_kafka_version() < 0x02020000;
         const struct client_property properties[] = {
+            {"queued.min.messages", "1000000", 1},
+            {waits_a_second ? "queued.max.messages.kbytes" : "fetch.queue.backoff.ms",
+             waits_a_second ? "262144" : "10", 1},
             {"group.id", config->group, 0},
             {"group.instance.id", config->instance, 0},
             {"enable.auto.commit", "false", 0},
