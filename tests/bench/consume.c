@@ -1,0 +1,109 @@
+/* What librdkafka reaches by itself: a consumer that does nothing with what it reads. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+
+#include <librdkafka/rdkafka.h>
+
+static double
+now_s(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void
+fail(const char *what, const char *reason)
+{
+        fprintf(stderr, "consume: %s: %s\n", what, reason);
+        exit(EX_UNAVAILABLE);
+}
+
+/* A client with librdkafka's defaults but for NAME=VALUE arguments. */
+static rd_kafka_t *
+open_client(const char *bootstrap, char **properties)
+{
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        char reason[256];
+        rd_kafka_t *client;
+
+        if (rd_kafka_conf_set(conf, "bootstrap.servers", bootstrap, reason, sizeof(reason)) !=
+                RD_KAFKA_CONF_OK ||
+            rd_kafka_conf_set(conf, "group.id", "gatepost-bench", reason, sizeof(reason)) !=
+                RD_KAFKA_CONF_OK ||
+            rd_kafka_conf_set(conf, "enable.auto.commit", "false", reason, sizeof(reason)) !=
+                RD_KAFKA_CONF_OK)
+                fail("configuration", reason);
+        for (; *properties != NULL; properties++) {
+                char *value = strchr(*properties, '=');
+
+                if (value == NULL)
+                        fail(*properties, "not NAME=VALUE");
+                *value++ = '\0';
+                if (rd_kafka_conf_set(conf, *properties, value, reason, sizeof(reason)) != RD_KAFKA_CONF_OK)
+                        fail(*properties, reason);
+        }
+        client = rd_kafka_new(RD_KAFKA_CONSUMER, conf, reason, sizeof(reason));
+        if (client == NULL)
+                fail("client", reason);
+        (void)rd_kafka_poll_set_consumer(client);
+        return client;
+}
+
+static void
+assign_all(rd_kafka_t *client, const char *topic)
+{
+        const struct rd_kafka_metadata *metadata;
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(8);
+        rd_kafka_topic_t *handle = rd_kafka_topic_new(client, topic, NULL);
+        rd_kafka_resp_err_t err = rd_kafka_metadata(client, 0, handle, &metadata, 10000);
+
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                fail(topic, rd_kafka_err2str(err));
+        for (int p = 0; p < metadata->topics[0].partition_cnt; p++)
+                rd_kafka_topic_partition_list_add(list, topic, p)->offset = RD_KAFKA_OFFSET_BEGINNING;
+        rd_kafka_metadata_destroy(metadata);
+        rd_kafka_topic_destroy(handle);
+        err = rd_kafka_assign(client, list);
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                fail(topic, rd_kafka_err2str(err));
+        rd_kafka_topic_partition_list_destroy(list);
+}
+
+int
+main(int argc, char **argv)
+{
+        rd_kafka_t *client;
+        uint64_t wanted, n = 0;
+        double begun;
+
+        if (argc < 4) {
+                printf("usage: consume BOOTSTRAP TOPIC RECORDS [NAME=VALUE]...\n\nReads that many records "
+                       "from the "
+                       "topic's beginning with librdkafka's defaults, or with these properties,\nand prints "
+                       "how many "
+                       "seconds it took from the first fetch on.\n");
+                return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : EX_USAGE;
+        }
+        wanted = strtoull(argv[3], NULL, 10);
+        client = open_client(argv[1], argv + 4);
+        begun = now_s();
+        assign_all(client, argv[2]);
+        while (n < wanted) {
+                rd_kafka_message_t *message = rd_kafka_consumer_poll(client, 10000);
+
+                if (message == NULL)
+                        fail(argv[2], "no record for 10 seconds");
+                n += message->err == RD_KAFKA_RESP_ERR_NO_ERROR;
+                rd_kafka_message_destroy(message);
+        }
+        printf("%.3f\n", now_s() - begun);
+        (void)rd_kafka_consumer_close(client);
+        rd_kafka_destroy(client);
+        return 0;
+}
