@@ -106,7 +106,7 @@ report_times(struct bench *bench, struct times *times, const char *what)
         printf("  %-7s mean %" PRIu64 " ns, p50 %" PRIu32 ", p99 %" PRIu32 ", p99.9 %" PRIu32
                ", longest %.3f ms%s\n",
                what, sum / times->n, times->ns[times->n / 2], times->ns[times->n * 99 / 100],
-               times->ns[times->n / 1000 * 999], longest_ms, longest_ms > MAX_PAUSE_MS ? "  TOO LONG" : "");
+               times->ns[times->n * 999 / 1000], longest_ms, longest_ms > MAX_PAUSE_MS ? "  TOO LONG" : "");
         bench->failed |= longest_ms > MAX_PAUSE_MS;
         times->n = 0;
 }
