@@ -62,7 +62,9 @@ class Client(http.client.HTTPConnection):
         try:
             self.endheaders(_in_chunks(body) if chunked else body)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # the answer may have come before the whole body was sent
+            if self.sock is None:
+                raise  # the connection was not even made
+            # Else the answer may have come before the whole body was sent.
         response = self.getresponse()
         return Reply(response.status, response.headers, response.read(), response.will_close)
 

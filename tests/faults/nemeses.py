@@ -290,9 +290,6 @@ class Clock(Nemesis):
         self._set(daemon, self.rng.choice((-HOUR, HOUR)))
         self.note(f"the clock of a {daemon.config['gatepost']['roles']} jumped")
         time.sleep(self.rng.uniform(0.5, 3))
-        if self.rng.random() < 0.5:
-            self.world.kill(daemon)
-            self.world.revive(daemon)
         self._set(daemon, 0)
 
     def end(self):
