@@ -30,8 +30,17 @@ FAULTS = ("lost", "duplicated", "unexpected")
 EX_USAGE, EX_DATAERR = 64, 65
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.print_usage(sys.stderr)
+        self.exit(EX_USAGE, f"{self.prog}: {message}\n")
+
+
 def parse(arguments):
-    parser = argparse.ArgumentParser(prog="tests/faults/run", description=__doc__, epilog="Scenarios: " + ", ".join(SCENARIOS))
+    about = [f"  {each.name:16}{each.nemesis.__doc__ if each.nemesis else 'Each delivery to three receivers at once.'}"
+             for each in SCENARIOS.values()]
+    parser = Parser(prog="tests/faults/run", description=__doc__, epilog="\n".join(["scenarios:", *about]),
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="by default those of the form chosen")
     parser.add_argument("--long", action="store_true", help="all scenarios in their long form, for hours; else the short one")
     parser.add_argument("--acts", type=int, metavar="N", help="how often the nemesis acts in a round")
