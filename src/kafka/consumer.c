@@ -12,6 +12,27 @@ struct consumer {
 };
 
 /*
+ * Read from these partitions and no others (NULL: none). librdkafka (2.15 still, its issue 5573) aborts the process when
+ * a partition is taken away a second time before it has noted that the reading of it stopped. Its main thread
+ * works through one queue: the orders to stop stand in it when rd_kafka_assign() returns, their answers when a question that
+ * came after them has been answered, and with a second answer those have been noted.
+ */
+static rd_kafka_resp_err_t
+assign(rd_kafka_t *client, const rd_kafka_topic_partition_list_t *partitions)
+{
+        rd_kafka_resp_err_t err = rd_kafka_assign(client, partitions);
+
+        for (int i = 0; i < 2; i++) {
+                rd_kafka_topic_partition_list_t *current = NULL;
+
+                (void)rd_kafka_assignment(client, &current);
+                if (current != NULL)
+                        rd_kafka_topic_partition_list_destroy(current);
+        }
+        return err;
+}
+
+/*
  * Partitions are always taken away all at once (the eager protocol). The positions are looked up by the owner, outside
  * of this callback; librdkafka waits for the call to assign.
  */
@@ -26,7 +47,7 @@ on_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t err, rd_kafka_topic_partiti
                 return;
         }
         consumer->events->on_revoked(consumer->arg);
-        (void)rd_kafka_assign(client, NULL);
+        (void)assign(client, NULL);
 }
 
 static void
@@ -149,7 +170,7 @@ int
 consumer_assign(struct consumer *consumer, const rd_kafka_topic_partition_list_t *partitions,
                 struct error *error)
 {
-        rd_kafka_resp_err_t err = rd_kafka_assign(consumer->client, partitions);
+        rd_kafka_resp_err_t err = assign(consumer->client, partitions);
 
         return err == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : error_set(error, "assign: %s", rd_kafka_err2str(err));
 }

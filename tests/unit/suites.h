@@ -13,6 +13,7 @@ Suite *suite_config_kafka(void);
 Suite *suite_config_print(void);
 Suite *suite_config_sample(void);
 Suite *suite_config_secrets(void);
+Suite *suite_consumer(void);
 Suite *suite_decode(void);
 Suite *suite_decode_fields(void);
 Suite *suite_decode_json(void);

@@ -1,0 +1,85 @@
+#include <check.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "kafka/consumer.h"
+#include "kafka/embedded.h"
+#include "scratch.h"
+#include "suites.h"
+
+/* A consumer on the broker inside the process: what librdkafka itself does, whichever broker there is. */
+
+#define N_ASSIGNMENTS 500
+#define JOINED_WITHIN_MS 60000
+
+static void
+on_assigned(const rd_kafka_topic_partition_list_t *partitions, void *arg)
+{
+        rd_kafka_topic_partition_list_t **assigned = arg;
+
+        *assigned = rd_kafka_topic_partition_list_copy(partitions);
+        for (int i = 0; i < (*assigned)->cnt; i++)
+                (*assigned)->elems[i].offset = 0;
+}
+
+static void
+on_revoked(void *arg)
+{
+        (void)arg;
+}
+
+static const struct consumer_events events = {on_assigned, on_revoked};
+
+/* Poll until the consumer has been given partitions. */
+static void
+join(struct consumer *consumer, rd_kafka_topic_partition_list_t *const *assigned)
+{
+        int64_t deadline = clock_monotonic_ms() + JOINED_WITHIN_MS;
+        rd_kafka_message_t *message;
+        struct error error;
+
+        while (*assigned == NULL && clock_monotonic_ms() < deadline) {
+                if (consumer_poll(consumer, 100, &message, &error) == CONSUMER_MESSAGE)
+                        rd_kafka_message_destroy(message);
+        }
+        ck_assert_ptr_nonnull(*assigned);
+}
+
+/* librdkafka aborts when partitions are to be stopped a second time before it noted that they have stopped. */
+START_TEST(test_partitions_may_be_assigned_again_and_again)
+{
+        struct loaded loaded =
+            scratch_load("[receiver]\nlisten = 127.0.0.1:0\n[source invoicing]\npath = /w\n"
+                         "secret = 0123456789abcdef\n[kafka]\nbootstrap.servers = embedded\n");
+        rd_kafka_topic_partition_list_t *assigned = NULL;
+        struct error error = {.text = ""};
+        struct embedded *embedded;
+        struct consumer *consumer;
+
+        ck_assert_msg(loaded.config != NULL, "%s", loaded.messages);
+        embedded = embedded_new(loaded.config, &error);
+        ck_assert_msg(embedded != NULL, "%s", error.text);
+        consumer = consumer_new(loaded.config, embedded_bootstrap(embedded), &events, &assigned, &error);
+        ck_assert_msg(consumer != NULL, "%s", error.text);
+        join(consumer, &assigned);
+        for (int i = 0; i < N_ASSIGNMENTS; i++)
+                ck_assert_int_eq(consumer_assign(consumer, assigned, &error), 0);
+        rd_kafka_topic_partition_list_destroy(assigned);
+        consumer_free(consumer);
+        embedded_free(embedded);
+        scratch_release(&loaded);
+}
+END_TEST
+
+Suite *
+suite_consumer(void)
+{
+        Suite *suite = suite_create("consumer");
+        TCase *tcase = tcase_create("consumer");
+
+        tcase_set_timeout(tcase, 120);
+        tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
+        tcase_add_test(tcase, test_partitions_may_be_assigned_again_and_again);
+        suite_add_tcase(suite, tcase);
+        return suite;
+}
