@@ -1,5 +1,6 @@
 #include "cli/audit_work.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
@@ -16,6 +17,7 @@ struct decider {
         struct judge *judge;
         const struct event_rules **rules;
         struct dedup **dedups; /* one a partition */
+        int fell_back;         /* timestamps did, by more than the tables remember */
 };
 
 /* The fingerprint of the record that must come of a delivery. */
@@ -66,6 +68,15 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
         struct record record;
 
         message_record(message, &record);
+        if (!dedup_covers(dedup, record.timestamp_ms)) {
+                (void)error_set(error,
+                                "the timestamps of %s, partition %d, fall back at offset %" PRId64
+                                ": a clock was wrong "
+                                "there, and what came before can no longer be judged",
+                                rd_kafka_topic_name(message->rkt), message->partition, message->offset);
+                decider->fell_back = 1;
+                return RANGE_FAIL;
+        }
         if (judge_decide(decider->judge, dedup, &record, &verdict) != 0 ||
             add(decider->audit, &record, &verdict, message) != 0) {
                 (void)error_set(error, "out of memory");
@@ -91,7 +102,7 @@ open_decider(struct decider *decider, struct audit *audit)
         if (decider->judge == NULL)
                 return -1;
         for (size_t p = 0; p < n; p++) {
-                decider->dedups[p] = dedup_new(config->dedup_window_ms);
+                decider->dedups[p] = dedup_new(config->dedup_window_ms, DEDUP_COMPLETE);
                 if (decider->dedups[p] == NULL)
                         return -1;
         }
@@ -125,5 +136,7 @@ audit_expected(struct audit *audit)
                 (void)error_set(&error, "out of memory");
         close_decider(&decider);
         audit_progress_end(&audit->progress);
+        if (decider.fell_back)
+                return audit_plan_refuse(EX_DATAERR, error.text);
         return result == RANGE_DONE ? 0 : audit_plan_failed(result, &error);
 }

@@ -17,8 +17,8 @@
 /* A transaction that is being committed is waited for. */
 #define COMMITTED_TIMEOUT_MS 60000
 
-static int
-refuse(int status, const char *reason)
+int
+audit_plan_refuse(int status, const char *reason)
 {
         fprintf(stderr, "gatepost audit: %s\n", reason);
         return status;
@@ -28,9 +28,9 @@ int
 audit_plan_failed(enum range_result result, const struct error *error)
 {
         if (result == RANGE_AWAY)
-                return refuse(EX_UNAVAILABLE, error->text);
+                return audit_plan_refuse(EX_UNAVAILABLE, error->text);
         if (result == RANGE_FAILED)
-                return refuse(EX_OSERR, error->text);
+                return audit_plan_refuse(EX_OSERR, error->text);
         fprintf(stderr, "gatepost audit: %s; try again\n", error->text);
         return EX_TEMPFAIL;
 }
@@ -122,12 +122,12 @@ ask(struct audit_plan *plan, struct offsets *offsets, int64_t since_ms)
                               plan->committed, COMMITTED_TIMEOUT_MS, &error) != 0 ||
             audit_bounds_ask(offsets, plan->published, plan->n_published, &error) != 0 ||
             audit_bounds_ask(offsets, plan->deliveries, plan->n_deliveries, &error) != 0)
-                return refuse(EX_UNAVAILABLE, error.text);
+                return audit_plan_refuse(EX_UNAVAILABLE, error.text);
         status = check_committed(plan);
         if (status == 0)
                 status = audit_bounds_judge(plan, since_ms);
         if (status == 0 && audit_bounds_narrow(plan, offsets, since_ms, &error) != 0)
-                status = refuse(EX_UNAVAILABLE, error.text);
+                status = audit_plan_refuse(EX_UNAVAILABLE, error.text);
         return status;
 }
 
@@ -143,7 +143,7 @@ audit_plan_make(const struct config *config, const char *bootstrap, int64_t sinc
         plan->bootstrap = bootstrap;
         offsets = offsets_new(config, bootstrap, &error);
         if (offsets == NULL)
-                return refuse(EX_CONFIG, error.text);
+                return audit_plan_refuse(EX_CONFIG, error.text);
         number_topics(plan);
         status = ask(plan, offsets, since_ms);
         offsets_free(offsets);

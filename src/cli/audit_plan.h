@@ -71,6 +71,9 @@ int64_t audit_plan_checked_from(const struct audit_plan *plan, uint32_t topic);
 /* How many partitions of `deliveries` have records, of which none can be demanded yet: they begin too lately. */
 size_t audit_plan_unchecked(const struct audit_plan *plan);
 
+/* Says why the audit ends with this exit status, and returns it. */
+int audit_plan_refuse(int status, const char *reason);
+
 /* For a reading that did not end as it should: says why, and returns the exit status. */
 int audit_plan_failed(enum range_result result, const struct error *error);
 

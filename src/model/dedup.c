@@ -10,7 +10,8 @@
 
 struct dedup {
         uint64_t window_ms;
-        int64_t width_ms;      /* of a slice */
+        int64_t width_ms; /* of a slice */
+        int64_t complete_from_ms;
         struct slice **slices; /* in the order of time, those that are dropped first */
         size_t n_dropped;      /* not to be looked into: their memory is being given back */
         size_t n_slices;       /* with those */
@@ -34,7 +35,7 @@ slice_start(int64_t width, int64_t timestamp_ms)
 }
 
 struct dedup *
-dedup_new(uint64_t window_ms)
+dedup_new(uint64_t window_ms, int64_t complete_from_ms)
 {
         struct dedup *dedup = calloc(1, sizeof(*dedup));
 
@@ -42,6 +43,7 @@ dedup_new(uint64_t window_ms)
                 return NULL;
         dedup->window_ms = window_ms;
         dedup->width_ms = slice_width(window_ms);
+        dedup->complete_from_ms = complete_from_ms;
         return dedup;
 }
 
@@ -117,6 +119,12 @@ dedup_check(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], ui
         return slice_remember(own, identity, body, offset, timestamp_ms);
 }
 
+int
+dedup_covers(const struct dedup *dedup, int64_t timestamp_ms)
+{
+        return timestamp_ms - (int64_t)dedup->window_ms >= dedup->complete_from_ms;
+}
+
 /* Give back some of the memory of what was dropped. */
 static void
 give_back(struct dedup *dedup)
@@ -148,12 +156,20 @@ dedup_remember(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE],
 void
 dedup_expire(struct dedup *dedup, int64_t timestamp_ms)
 {
-        int64_t needed_from = timestamp_ms - (int64_t)dedup->window_ms - dedup->width_ms;
+        int64_t oldest_kept = dedup_restore_start(dedup->window_ms, timestamp_ms);
 
         while (dedup->n_dropped < dedup->n_slices &&
-               slice_start_ms(dedup->slices[dedup->n_dropped]) + dedup->width_ms <= needed_from)
+               slice_start_ms(dedup->slices[dedup->n_dropped]) < oldest_kept)
                 dedup->n_dropped++;
+        if (dedup->complete_from_ms < oldest_kept)
+                dedup->complete_from_ms = oldest_kept;
         give_back(dedup);
+}
+
+uint64_t
+dedup_window_ms(const struct dedup *dedup)
+{
+        return dedup->window_ms;
 }
 
 size_t

@@ -33,8 +33,14 @@ enum dedup_answer {
         DEDUP_CONFLICT, /* it has another body */
 };
 
-/* An empty table for a window in milliseconds, at least 1. NULL when memory fails. */
-struct dedup *dedup_new(uint64_t window_ms) MUST_CHECK;
+#define DEDUP_COMPLETE INT64_MIN
+
+/**
+ * dedup_new(window_ms, complete_from_ms):
+ * An empty table for a window in milliseconds, at least 1, into which all records are going to be put whose timestamp is
+ * complete_from_ms or later; DEDUP_COMPLETE: all that there are. NULL when memory fails.
+ */
+struct dedup *dedup_new(uint64_t window_ms, int64_t complete_from_ms) MUST_CHECK;
 void dedup_free(struct dedup *dedup);
 
 /**
@@ -44,6 +50,12 @@ void dedup_free(struct dedup *dedup);
  */
 int dedup_check(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
                 int64_t offset, int64_t timestamp_ms, enum dedup_answer *answer) MUST_CHECK;
+
+/*
+ * Whether a record at timestamp_ms can be judged: nothing that is needed for it was left out or dropped. Timestamps that
+ * fall far back, after a broker's clock was wrong, ask for what is no longer there; it is to be read again then.
+ */
+int dedup_covers(const struct dedup *dedup, int64_t timestamp_ms) MUST_CHECK;
 
 /* Only remember the record: as dedup_check() without an answer, and without its search of every slice. */
 int dedup_remember(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
@@ -55,6 +67,8 @@ int dedup_remember(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SI
  * call.
  */
 void dedup_expire(struct dedup *dedup, int64_t timestamp_ms);
+
+uint64_t dedup_window_ms(const struct dedup *dedup);
 
 /* How many entries there are: one for each identity and slice. */
 size_t dedup_size(const struct dedup *dedup);

@@ -22,7 +22,8 @@ partition_add(struct partition_list *list, int32_t id)
                 return NULL;
         list->items = items;
         partition = &list->items[list->n++];
-        *partition = (struct partition){.id = id, .routed_ms = -1, .accepted_gap = -1};
+        *partition =
+            (struct partition){.id = id, .routed_ms = -1, .needed_ms = INT64_MAX, .accepted_gap = -1};
         return partition;
 }
 
@@ -65,6 +66,16 @@ partition_advance(struct partition *partition, int64_t offset, int64_t timestamp
         partition->last_ms = timestamp_ms;
 }
 
+int
+partition_can_judge(struct partition *partition, int64_t timestamp_ms)
+{
+        if (dedup_covers(partition->dedup, timestamp_ms))
+                return 1;
+        if (partition->needed_ms > timestamp_ms)
+                partition->needed_ms = timestamp_ms;
+        return 0;
+}
+
 void
 partition_committed(struct partition *partition)
 {
@@ -73,7 +84,10 @@ partition_committed(struct partition *partition)
         partition->decide_from = partition->next;
         partition->routed_ms = partition->last_ms;
         partition->expired_from = partition->next;
-        dedup_expire(partition->dedup, partition->last_ms);
+        if (partition->last_ms - partition->needed_ms > 2 * (int64_t)dedup_window_ms(partition->dedup))
+                partition->needed_ms = INT64_MAX;
+        dedup_expire(partition->dedup,
+                     partition->needed_ms < partition->last_ms ? partition->needed_ms : partition->last_ms);
 }
 
 int64_t

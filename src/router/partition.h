@@ -22,6 +22,8 @@ struct partition {
         int64_t
             routed_ms; /* timestamp that the record before decide_from had when it was routed; -1: not known */
         int64_t expired_from; /* the table has forgotten what only records below this offset need */
+        int64_t
+            needed_ms; /* records from this time on are to be judged; INT64_MAX: they rise, as they should */
         int64_t accepted_gap; /* an offset before which some are missing, read twice so; -1: none */
 };
 
@@ -53,6 +55,13 @@ int partition_recognises(const struct partition *partition, int64_t offset, int6
 
 /* The record at an offset, with its timestamp, has been decided or remembered. */
 void partition_advance(struct partition *partition, int64_t offset, int64_t timestamp_ms);
+
+/**
+ * partition_can_judge(partition, timestamp_ms):
+ * Whether the table knows all that a record at that time needs. If not, it is noted that the table must be read back from
+ * further on; until time has moved on by two windows nothing that is younger is forgotten again.
+ */
+int partition_can_judge(struct partition *partition, int64_t timestamp_ms) MUST_CHECK;
 
 /* What was decided up to next has been committed: it will not be decided again. */
 void partition_committed(struct partition *partition);

@@ -109,22 +109,18 @@ read_bounds(rd_kafka_t *client, const rd_kafka_topic_partition_t *item, struct b
 }
 
 /*
- * The first offset that must be read so that records from the committed offset on are judged rightly. All of the log
- * when it is not known how old the record before the committed offset is.
+ * The first offset that must be read so that the table has all records from from_ms on; that is from the beginning on
+ * when there is nothing older (from_ms becomes DEDUP_COMPLETE).
  */
 static enum position_result
-find_restore_start(const struct config *config, rd_kafka_t *client, const rd_kafka_topic_partition_t *item,
-                   const struct bounds *bounds, int64_t *start, struct error *error)
+find_restore_start(rd_kafka_t *client, const rd_kafka_topic_partition_t *item, const struct bounds *bounds,
+                   int64_t *from_ms, int64_t *start, struct error *error)
 {
-        rd_kafka_topic_partition_list_t *times;
+        rd_kafka_topic_partition_list_t *times = rd_kafka_topic_partition_list_new(1);
         rd_kafka_resp_err_t err;
 
         *start = bounds->low;
-        if (bounds->committed == bounds->low || bounds->last_ms < 0)
-                return POSITION_TAKEN;
-        times = rd_kafka_topic_partition_list_new(1);
-        rd_kafka_topic_partition_list_add(times, item->topic, item->partition)->offset =
-            dedup_restore_start(config->dedup_window_ms, bounds->last_ms);
+        rd_kafka_topic_partition_list_add(times, item->topic, item->partition)->offset = *from_ms;
         err = rd_kafka_offsets_for_times(client, times, TIMEOUT_MS);
         if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
                 err = times->elems[0].err;
@@ -135,23 +131,33 @@ find_restore_start(const struct config *config, rd_kafka_t *client, const rd_kaf
                 (void)error_set(error, "offsets by time: %s", rd_kafka_err2str(err));
                 return POSITION_RETRY;
         }
+        if (*start == bounds->low)
+                *from_ms = DEDUP_COMPLETE;
         if (*start > bounds->committed)
                 *start = bounds->committed;
         return POSITION_TAKEN;
 }
 
-/* A new table for a partition, to be filled from *start on. */
+/*
+ * A new table for a partition, to be filled from an offset on: that from which the records at the committed offset and
+ * later can be judged. All of the log when it is not known how old the record before the committed offset is.
+ */
 static enum position_result
 begin_restore(const struct config *config, rd_kafka_t *client, const rd_kafka_topic_partition_t *item,
               const struct bounds *bounds, struct partition *partition, struct error *error)
 {
-        int64_t start;
-        enum position_result result = find_restore_start(config, client, item, bounds, &start, error);
+        int64_t oldest_ms = partition->needed_ms < bounds->last_ms ? partition->needed_ms : bounds->last_ms;
+        int64_t from_ms = dedup_restore_start(config->dedup_window_ms, oldest_ms), start = bounds->low;
+        enum position_result result = POSITION_TAKEN;
 
+        if (bounds->committed == bounds->low || bounds->last_ms < 0)
+                from_ms = DEDUP_COMPLETE;
+        else
+                result = find_restore_start(client, item, bounds, &from_ms, &start, error);
         if (result != POSITION_TAKEN)
                 return result;
         dedup_free(partition->dedup);
-        partition->dedup = dedup_new(config->dedup_window_ms);
+        partition->dedup = dedup_new(config->dedup_window_ms, from_ms);
         if (partition->dedup == NULL) {
                 (void)error_set(error, "out of memory");
                 return POSITION_RETRY;
@@ -185,7 +191,7 @@ take_one(const struct config *config, rd_kafka_t *client, rd_kafka_topic_partiti
          * records beyond the committed offset: that does no harm.
          */
         if (partition->dedup == NULL || bounds.committed < partition->expired_from ||
-            partition->next < bounds.low)
+            partition->next < bounds.low || !dedup_covers(partition->dedup, partition->needed_ms))
                 result = begin_restore(config, client, item, &bounds, partition, error);
         if (result != POSITION_TAKEN)
                 return result;

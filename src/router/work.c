@@ -121,6 +121,13 @@ work_take(struct work *work, const rd_kafka_message_t *message, struct error *er
                 return WORK_GAP;
         }
         message_record(message, &record);
+        if (message->offset >= partition->decide_from &&
+            !partition_can_judge(partition, record.timestamp_ms)) {
+                (void)error_set(error,
+                                "the timestamp falls back behind what is remembered: was a broker's clock "
+                                "wrong? Reading back further");
+                return WORK_GAP;
+        }
         if (message->offset < partition->decide_from)
                 result = remember(work, partition, &record, error);
         else if (decide(work, partition, &record, message, error) != 0)

@@ -177,7 +177,7 @@ begin(struct bench *bench)
         dedup_free(bench->dedup);
         (void)malloc_trim(0);
         bench->memory = resident_bytes();
-        bench->dedup = dedup_new((uint64_t)WINDOW_MS);
+        bench->dedup = dedup_new((uint64_t)WINDOW_MS, DEDUP_COMPLETE);
         if (bench->dedup == NULL)
                 fail("out of memory");
 }

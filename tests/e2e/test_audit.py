@@ -275,6 +275,25 @@ def test_deleted_deliveries_raise_no_alarm_but_what_is_lost_later_does(installat
     assert result.faults == (2, 0, 0) and ("lost", later.delivery_id) in result.examples
 
 
+def test_timestamps_that_fall_back_by_more_than_is_remembered_are_told(installation):
+    """What was before them is needed again, and is no longer known: the audit must not guess."""
+    config = installation.config("router")
+    config["router"]["dedup_window"] = "20min"
+    installation.create_topics(config, 1)
+    kafka = installation.kafka
+    kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")
+    start, repeated = int(time.time() * 1000) - 120 * MINUTE_MS, Delivery()
+    for minute, delivery in ((0, repeated), (100, Delivery()), (10, repeated)):
+        kafka.append([delivery], timestamp_ms=start + minute * MINUTE_MS)
+    daemon = installation.start(config)
+    kafka.wait_until_routed()
+    daemon.stop()
+    assert [record.delivery_id for record in kafka.read()].count(repeated.delivery_id) == 1
+    done = installation.gatepost("audit", config=config)
+    assert (done.returncode, done.stdout) == (EX_DATAERR, "")
+    assert f"the timestamps of {kafka.deliveries}, partition 0, fall back at offset 2" in done.stderr
+
+
 def test_deleted_events_raise_no_alarm_but_other_topics_are_checked(installation):
     installation.create_topics(partitions=1)
     kafka = installation.kafka

@@ -182,6 +182,36 @@ def test_copy_outside_the_window_is_a_new_delivery(installation):
     assert (ids.count(late.delivery_id), ids.count(inside.delivery_id)) == (2, 1)
 
 
+def test_clock_that_was_far_ahead_and_is_right_again_makes_nothing_forgotten(installation):
+    """Timestamps leap ahead by ten days, what is older is forgotten, and fall back: it is read again."""
+    config = installation.config()
+    config["router"]["dedup_window"] = "3d"
+    installation.create_topics(config, 1)
+    kafka = installation.kafka
+    kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")
+    kafka.configure(kafka.deliveries, "retention.ms", "-1")
+    day = 24 * 3600 * 1000
+    today = now() * 1000 - 12 * day  # Kafka takes no time that is yet to come
+    first, second, third = Delivery(), Delivery(), Delivery()
+    kafka.append([Delivery()], timestamp_ms=today - 9 * day)  # what is remembered begins after the log does
+    kafka.append([first, second], timestamp_ms=today - 2 * day)
+    daemon = installation.start(config)
+    kafka.wait_until_routed()
+    kafka.append([third], timestamp_ms=today + 8 * day)
+    kafka.wait_until_routed()
+    kafka.append([Delivery()], timestamp_ms=today + 8 * day)
+    kafka.wait_until_routed()
+    kafka.append([first, Delivery(), second], timestamp_ms=today)
+    kafka.wait_until_routed()
+    assert "falls back" in daemon.log
+    daemon.stop()
+    kafka.append([first, third], timestamp_ms=today + 1000)
+    installation.start(config)
+    kafka.wait_until_routed()
+    ids = [record.delivery_id for record in kafka.read()]
+    assert len(ids) == len(set(ids)) == 6
+
+
 def test_router_in_the_middle_of_its_window_remembers_what_it_routed_before(installation):
     """The window is read back from the log; what was committed is remembered, not published again."""
     installation.create_topics(partitions=2)

@@ -17,7 +17,7 @@ static struct dedup *dedup;
 static void
 set_up(void)
 {
-        dedup = dedup_new(WINDOW);
+        dedup = dedup_new(WINDOW, DEDUP_COMPLETE);
         ck_assert_ptr_nonnull(dedup);
 }
 
@@ -155,6 +155,25 @@ START_TEST(test_expiry_drops_what_nothing_needs)
 }
 END_TEST
 
+START_TEST(test_table_tells_what_it_cannot_judge)
+{
+        int64_t start = dedup_restore_start(WINDOW, T);
+
+        ck_assert(dedup_covers(dedup, 0)); /* nothing is missing */
+        tear_down();
+        dedup = dedup_new(WINDOW, start);
+        ck_assert_ptr_nonnull(dedup);
+        ck_assert(dedup_covers(dedup, T - SLICE));
+        ck_assert(dedup_covers(dedup, start + WINDOW));
+        ck_assert(!dedup_covers(dedup, start + WINDOW - 1));
+        dedup_expire(dedup, T + WINDOW);
+        ck_assert(dedup_covers(dedup, T + WINDOW - SLICE));
+        ck_assert(!dedup_covers(dedup, T));
+        dedup_expire(dedup, T); /* what is gone is gone */
+        ck_assert(!dedup_covers(dedup, T));
+}
+END_TEST
+
 START_TEST(test_restoring_starts_where_a_slice_does_and_a_window_or_more_before)
 {
         for (int64_t at = 0; at < 3 * SLICE; at += 613) {
@@ -268,6 +287,7 @@ suite_dedup(void)
         tcase_add_test(tcase, test_size_counts_an_identity_once_a_slice);
         tcase_add_test(tcase, test_expiry_keeps_what_a_record_at_that_time_needs);
         tcase_add_test(tcase, test_expiry_drops_what_nothing_needs);
+        tcase_add_test(tcase, test_table_tells_what_it_cannot_judge);
         tcase_add_test(tcase, test_restoring_starts_where_a_slice_does_and_a_window_or_more_before);
         tcase_add_test(tcase, test_record_that_was_only_remembered_counts_as_any);
         tcase_add_test(tcase, test_slice_whose_memory_is_being_given_back_is_forgotten);

@@ -28,9 +28,10 @@ struct reader {
         int64_t window_ms;
         struct dedup *dedup;
         uint64_t random;
-        size_t next;    /* index of the next line to read */
-        size_t expired; /* no line before this one will be decided again */
-        size_t n_repeats, n_conflicts, n_reread;
+        size_t next;       /* index of the next line to read */
+        size_t expired;    /* no line before this one will be decided again */
+        int64_t needed_ms; /* the oldest time that had to be judged and could not */
+        size_t n_repeats, n_conflicts, n_reread, n_uncovered;
 };
 
 /* xorshift64*: a number below n, the same in each run. */
@@ -43,13 +44,16 @@ dice(struct reader *reader, int64_t n)
         return (int64_t)((reader->random * UINT64_C(0x2545f4914f6cdd1d) >> 33) % (uint64_t)n);
 }
 
-/* A log of few identities over several windows; timestamps rise, but for at most the given skew. */
+/*
+ * A log of few identities over several windows. Timestamps rise, but for at most the given skew; and with jumps, while a
+ * clock is wrong for some lines.
+ */
 static void
-write_log(struct reader *reader, int64_t skew)
+write_log(struct reader *reader, int64_t skew, int with_jumps)
 {
         int64_t n_identities = 1 + dice(reader, 40);
         int64_t longest_pause = 1 + reader->window_ms / (1 + dice(reader, 60));
-        int64_t now = 1795230240000 + dice(reader, 100000), offset = dice(reader, 1000);
+        int64_t now = 1795230240000 + dice(reader, 100000), offset = dice(reader, 1000), wrong = 0;
 
         for (size_t i = 0; i < LOG_LEN; i++) {
                 struct line *line = &reader->log[i];
@@ -59,7 +63,9 @@ write_log(struct reader *reader, int64_t skew)
                 memset(line->identity, (int)dice(reader, n_identities), sizeof(line->identity));
                 line->body = (uint64_t)(dice(reader, 10) == 0);
                 line->offset = offset;
-                line->timestamp_ms = now - dice(reader, skew + 1);
+                if (with_jumps && dice(reader, 15) == 0)
+                        wrong = wrong != 0 ? 0 : dice(reader, 8 * reader->window_ms) - 4 * reader->window_ms;
+                line->timestamp_ms = now + wrong - dice(reader, skew + 1);
                 line->answered = UNKNOWN;
         }
 }
@@ -101,12 +107,59 @@ read_line(struct reader *reader, size_t index)
         return answer;
 }
 
+/* What is before the next line is committed: it will not be decided again. */
+static void
+commit(struct reader *reader)
+{
+        int64_t last_ms;
+
+        if (reader->next <= reader->expired)
+                return;
+        reader->expired = reader->next;
+        last_ms = reader->log[reader->next - 1].timestamp_ms;
+        dedup_expire(reader->dedup, last_ms < reader->needed_ms ? last_ms : reader->needed_ms);
+}
+
+/* A new table from the log, for going on from a line on, filled from the first line that is young enough. */
+static void
+restore(struct reader *reader, size_t committed)
+{
+        uint64_t window_ms = (uint64_t)reader->window_ms;
+        int64_t start_ms = DEDUP_COMPLETE;
+        size_t from = 0;
+
+        if (committed > 0) {
+                int64_t oldest_ms = reader->log[committed - 1].timestamp_ms;
+
+                if (reader->needed_ms < oldest_ms)
+                        oldest_ms = reader->needed_ms;
+                start_ms = dedup_restore_start(window_ms, oldest_ms);
+        }
+        dedup_free(reader->dedup);
+        reader->dedup = dedup_new(window_ms, start_ms);
+        ck_assert_ptr_nonnull(reader->dedup);
+        while (from < committed && reader->log[from].timestamp_ms < start_ms)
+                from++;
+        for (; from < committed; from++)
+                (void)read_line(reader, from);
+        reader->next = reader->expired = committed;
+}
+
 static void
 decide_next(struct reader *reader)
 {
         struct line *line = &reader->log[reader->next];
-        enum dedup_answer answer = read_line(reader, reader->next);
+        enum dedup_answer answer;
 
+        if (!dedup_covers(reader->dedup, line->timestamp_ms)) {
+                commit(reader);
+                if (reader->needed_ms > line->timestamp_ms)
+                        reader->needed_ms = line->timestamp_ms;
+                restore(reader, reader->expired);
+                ck_assert(dedup_covers(reader->dedup, line->timestamp_ms));
+                reader->n_uncovered++;
+        }
+        answer = read_line(reader, reader->next);
         assert_answer_is_right(reader, reader->next, answer);
         if (line->answered == UNKNOWN) {
                 line->answered = (int)answer;
@@ -121,37 +174,15 @@ decide_next(struct reader *reader)
         reader->next++;
 }
 
-/* What is before the next line is committed: it will not be decided again. */
-static void
-commit(struct reader *reader)
-{
-        if (reader->next <= reader->expired)
-                return;
-        reader->expired = reader->next;
-        dedup_expire(reader->dedup, reader->log[reader->next - 1].timestamp_ms);
-}
-
-/* A router that knows only where it was committed, and reads back from the first line that is young enough. */
+/* A router that knows only where it was committed, somewhere between the last commit here and now. */
 static void
 restart(struct reader *reader)
 {
         size_t committed =
             reader->expired + (size_t)dice(reader, (int64_t)(reader->next - reader->expired + 1));
-        size_t from = 0;
 
-        dedup_free(reader->dedup);
-        reader->dedup = dedup_new((uint64_t)reader->window_ms);
-        ck_assert_ptr_nonnull(reader->dedup);
-        if (committed > 0) {
-                int64_t start =
-                    dedup_restore_start((uint64_t)reader->window_ms, reader->log[committed - 1].timestamp_ms);
-
-                while (from < committed && reader->log[from].timestamp_ms < start)
-                        from++;
-        }
-        for (; from < committed; from++)
-                (void)read_line(reader, from);
-        reader->next = reader->expired = committed;
+        reader->needed_ms = INT64_MAX;
+        restore(reader, committed);
 }
 
 static void
@@ -175,35 +206,37 @@ read_log(struct reader *reader)
 }
 
 static void
-try_logs(uint64_t seed, int64_t shortest_window_ms, int with_skew)
+try_logs(uint64_t seed, int64_t shortest_window_ms, int with_skew, int with_jumps)
 {
         struct reader *reader = calloc(1, sizeof(*reader));
-        size_t n_repeats = 0, n_conflicts = 0, n_reread = 0;
+        size_t n_repeats = 0, n_conflicts = 0, n_reread = 0, n_uncovered = 0;
 
         ck_assert_ptr_nonnull(reader);
         for (int i = 0; i < 20; i++) {
                 *reader =
-                    (struct reader){.random = (seed * 20 + (uint64_t)i) * UINT64_C(0x9e3779b97f4a7c15) + 1};
+                    (struct reader){.random = (seed * 20 + (uint64_t)i) * UINT64_C(0x9e3779b97f4a7c15) + 1,
+                                    .needed_ms = INT64_MAX};
                 reader->window_ms = shortest_window_ms + dice(reader, 1 + dice(reader, 5000));
-                reader->dedup = dedup_new((uint64_t)reader->window_ms);
-                ck_assert_ptr_nonnull(reader->dedup);
-                write_log(reader, with_skew ? reader->window_ms / 16 : 0);
+                restore(reader, 0);
+                write_log(reader, with_skew ? reader->window_ms / 16 : 0, with_jumps);
                 read_log(reader);
                 dedup_free(reader->dedup);
                 n_repeats += reader->n_repeats;
                 n_conflicts += reader->n_conflicts;
                 n_reread += reader->n_reread;
+                n_uncovered += reader->n_uncovered;
         }
         /* The logs are such that all of it happens. */
         ck_assert_uint_gt(n_repeats, 100);
         ck_assert_uint_gt(n_conflicts, 20);
         ck_assert_uint_gt(n_reread, 1000);
+        ck_assert(with_jumps ? n_uncovered > 20 : n_uncovered == 0);
         free(reader);
 }
 
 START_TEST(test_answers_follow_the_definition_through_rewinds_and_restarts)
 {
-        try_logs((uint64_t)_i, 16, 0);
+        try_logs((uint64_t)_i, 16, 0, 0);
 }
 END_TEST
 
@@ -213,10 +246,11 @@ START_TEST(test_answers_follow_the_definition_for_windows_of_few_milliseconds)
 
         ck_assert_ptr_nonnull(reader);
         for (int64_t window_ms = 1; window_ms < 40; window_ms++) {
-                *reader = (struct reader){.random = (uint64_t)window_ms, .window_ms = window_ms};
-                reader->dedup = dedup_new((uint64_t)window_ms);
-                ck_assert_ptr_nonnull(reader->dedup);
-                write_log(reader, 0);
+                *reader = (struct reader){.random = (uint64_t)window_ms,
+                                          .window_ms = window_ms,
+                                          .needed_ms = INT64_MAX};
+                restore(reader, 0);
+                write_log(reader, 0, 0);
                 read_log(reader);
                 dedup_free(reader->dedup);
         }
@@ -226,7 +260,13 @@ END_TEST
 
 START_TEST(test_answers_follow_the_definition_when_clocks_differ_by_a_slice)
 {
-        try_logs((uint64_t)_i + 1000, 160, 1);
+        try_logs((uint64_t)_i + 1000, 160, 1, 0);
+}
+END_TEST
+
+START_TEST(test_answers_follow_the_definition_when_a_clock_is_wrong_by_several_windows)
+{
+        try_logs((uint64_t)_i + 2000, 160, 0, 1);
 }
 END_TEST
 
@@ -240,6 +280,9 @@ suite_dedup_log(void)
         tcase_add_loop_test(tcase, test_answers_follow_the_definition_through_rewinds_and_restarts, 0, 10);
         tcase_add_test(tcase, test_answers_follow_the_definition_for_windows_of_few_milliseconds);
         tcase_add_loop_test(tcase, test_answers_follow_the_definition_when_clocks_differ_by_a_slice, 0, 10);
+        tcase_add_loop_test(tcase,
+                            test_answers_follow_the_definition_when_a_clock_is_wrong_by_several_windows, 0,
+                            10);
         suite_add_tcase(suite, tcase);
         return suite;
 }

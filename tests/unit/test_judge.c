@@ -35,7 +35,7 @@ set_up(void)
         topics = topic_table_new();
         topic_table_add_defaults(topics, "p");
         judge = judge_new(all_rules, ARRAY_LEN(all_rules), topics);
-        dedup = dedup_new(WINDOW);
+        dedup = dedup_new(WINDOW, DEDUP_COMPLETE);
         ck_assert_ptr_nonnull(judge);
         ck_assert_ptr_nonnull(dedup);
         next_offset = 100;

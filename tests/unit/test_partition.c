@@ -6,7 +6,7 @@ START_TEST(test_records_follow_each_other)
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 3);
 
-        partition->dedup = dedup_new(1000);
+        partition->dedup = dedup_new(1000, DEDUP_COMPLETE);
         partition->next = partition->decide_from = 10;
         ck_assert(partition_accepts(partition, 10));
         ck_assert_int_eq((int)partition_open(partition), 0);
@@ -62,12 +62,37 @@ START_TEST(test_last_routed_record_is_known_by_its_timestamp)
 }
 END_TEST
 
+START_TEST(test_a_time_that_falls_back_is_kept_in_mind_for_two_windows)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        partition->dedup = dedup_new(1600, 100000);
+        ck_assert(partition_can_judge(partition, 101600));
+        ck_assert(partition->needed_ms == INT64_MAX);
+        ck_assert(!partition_can_judge(partition, 90000));
+        ck_assert(!partition_can_judge(partition, 95000));
+        ck_assert_int_eq(partition->needed_ms, 90000);
+        dedup_free(partition->dedup);
+        partition->dedup = dedup_new(1600, DEDUP_COMPLETE); /* read back from further on */
+        ck_assert(partition_can_judge(partition, 90000));
+        partition_advance(partition, 0, 93200);
+        partition_committed(partition);
+        ck_assert(partition_can_judge(partition, 90000));
+        partition_advance(partition, 1, 93201);
+        partition_committed(partition);
+        ck_assert(!dedup_covers(partition->dedup, 90000));
+        ck_assert(partition->needed_ms == INT64_MAX);
+        partition_clear(&list);
+}
+END_TEST
+
 START_TEST(test_partitions_come_and_go)
 {
         struct partition_list list = {0};
 
         for (int32_t id = 0; id < 5; id++)
-                partition_add(&list, id)->dedup = dedup_new(1000);
+                partition_add(&list, id)->dedup = dedup_new(1000, DEDUP_COMPLETE);
         partition_remove(&list, partition_find(&list, 1));
         ck_assert_ptr_null(partition_find(&list, 1));
         for (int32_t id = 2; id < 5; id++)
@@ -88,6 +113,7 @@ suite_partition(void)
         tcase_add_test(all, test_a_gap_is_taken_only_when_it_shows_twice);
         tcase_add_test(all, test_what_is_only_read_back_is_not_open);
         tcase_add_test(all, test_last_routed_record_is_known_by_its_timestamp);
+        tcase_add_test(all, test_a_time_that_falls_back_is_kept_in_mind_for_two_windows);
         tcase_add_test(all, test_partitions_come_and_go);
         suite_add_tcase(suite, all);
         return suite;
