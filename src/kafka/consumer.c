@@ -13,22 +13,19 @@ struct consumer {
 
 /*
  * Read from these partitions and no others (NULL: none). librdkafka (2.15 still, its issue 5573) aborts the process when
- * a partition is taken away a second time before it has noted that the reading of it stopped. Its main thread
- * works through one queue: the orders to stop stand in it when rd_kafka_assign() returns, their answers when a question that
- * came after them has been answered, and with a second answer those have been noted.
+ * a partition is taken away a second time before it has noted that the reading of it stopped. Its main thread works
+ * through one queue: the orders to stop stand in it when rd_kafka_assign() returns, and the notes that they were carried
+ * out when a question that came after them is answered; whatever is asked next comes after those.
  */
 static rd_kafka_resp_err_t
 assign(rd_kafka_t *client, const rd_kafka_topic_partition_list_t *partitions)
 {
         rd_kafka_resp_err_t err = rd_kafka_assign(client, partitions);
+        rd_kafka_topic_partition_list_t *current = NULL;
 
-        for (int i = 0; i < 2; i++) {
-                rd_kafka_topic_partition_list_t *current = NULL;
-
-                (void)rd_kafka_assignment(client, &current);
-                if (current != NULL)
-                        rd_kafka_topic_partition_list_destroy(current);
-        }
+        (void)rd_kafka_assignment(client, &current);
+        if (current != NULL)
+                rd_kafka_topic_partition_list_destroy(current);
         return err;
 }
 
