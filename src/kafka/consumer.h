@@ -39,7 +39,8 @@ enum consumer_result {
 
 /**
  * consumer_poll(consumer, timeout_ms, message, error):
- * The next record, if there is one within the time; the caller destroys it. error is filled for the last three results.
+ * The next record, if there is one within the time; the caller destroys it. After on_assigned and until consumer_assign()
+ * records of earlier positions may still come. error is filled for the last three results.
  */
 enum consumer_result consumer_poll(struct consumer *consumer, int timeout_ms, rd_kafka_message_t **message,
                                    struct error *error) MUST_CHECK;

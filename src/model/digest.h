@@ -8,8 +8,8 @@
 #include "model/record.h"
 
 /*
- * What is remembered of records in their stead, by SHA-256: what the dedup table knows, and fingerprints for comparing
- * what was published with what had to be. For one thread at a time.
+ * What is remembered of records in their stead: what the dedup table knows, and fingerprints for comparing what was
+ * published with what had to be. For one thread at a time.
  */
 struct digest;
 
@@ -19,19 +19,24 @@ void digest_free(struct digest *digest);
 
 /**
  * digest_identity(digest, record, identity):
- * The first 128 bits over source, delivery-id and gatepost-released. Returns 0, or -1 when OpenSSL fails.
+ * The first 128 bits of SHA-256 over source, delivery-id and gatepost-released. Returns 0, or -1 when OpenSSL fails.
  */
 int digest_identity(struct digest *digest, const struct record *record,
                     uint8_t identity[DEDUP_IDENTITY_SIZE]) MUST_CHECK;
 
-/* The first 64 bits over the body. Returns 0, or -1 when OpenSSL fails. */
+/**
+ * digest_body(digest, record, body):
+ * 64 bits over the body, for telling bodies of one identity apart. They are of Poly1305 (RFC 8439) under a key that
+ * this digest has made up and shows nobody: without it no two bodies can be found that are the same here. It takes a
+ * third of the time of SHA-256. Values of two digests cannot be compared. Returns 0, or -1 when OpenSSL fails.
+ */
 int digest_body(struct digest *digest, const struct record *record, uint64_t *body) MUST_CHECK;
 
 #define DIGEST_FINGERPRINT_SIZE 16
 
 /**
  * digest_begin(digest, topic, key, value), digest_header(digest, name, value), digest_end(digest, fingerprint):
- * The first 128 bits over a whole record, with its headers in their order. A null key, value or header value counts as an
+ * The first 128 bits of SHA-256 over a whole record, with its headers in their order. A null key, value or header value counts as an
  * empty one. Each returns 0, or -1 when OpenSSL fails.
  */
 int digest_begin(struct digest *digest, const char *topic, struct span key, struct span value) MUST_CHECK;

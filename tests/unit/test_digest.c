@@ -92,22 +92,51 @@ START_TEST(test_missing_parts_are_like_empty_ones)
 }
 END_TEST
 
-START_TEST(test_body_is_known_by_the_first_64_bits_of_its_sha256)
+static uint64_t
+body_of(struct digest *with, const void *data, size_t len)
 {
-        static const uint8_t of_empty[] = {0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14};
-        static const uint8_t of_abc[] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea};
-        struct record record = {.key = SPAN("d-1"), .body = NO_SPAN};
+        const struct record record = {.key = SPAN("d-1"), .body = {data, len}};
         uint64_t body;
 
-        ck_assert_int_eq(digest_body(digest, &record, &body), 0);
-        ck_assert_mem_eq(&body, of_empty, sizeof(body));
-        record.body = SPAN("abc");
-        ck_assert_int_eq(digest_body(digest, &record, &body), 0);
-        ck_assert_mem_eq(&body, of_abc, sizeof(body));
-        record.body = SPAN("");
-        record.key = SPAN("d-2");
-        ck_assert_int_eq(digest_body(digest, &record, &body), 0);
-        ck_assert_mem_eq(&body, of_empty, sizeof(body));
+        ck_assert_int_eq(digest_body(with, &record, &body), 0);
+        return body;
+}
+
+START_TEST(test_bodies_that_differ_in_a_bit_or_in_length_are_told_apart)
+{
+        static const size_t lengths[] = {1, 15, 16, 17, 1000};
+        char body[1001] = "";
+
+        for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+                uint64_t known = body_of(digest, body, lengths[i]);
+
+                ck_assert(body_of(digest, body, lengths[i]) == known);
+                ck_assert(body_of(digest, body, lengths[i] - 1) != known);
+                ck_assert(body_of(digest, body, lengths[i] + 1) != known);
+                body[lengths[i] - 1] ^= 1;
+                ck_assert(body_of(digest, body, lengths[i]) != known);
+        }
+}
+END_TEST
+
+START_TEST(test_only_the_body_counts_and_none_is_an_empty_one)
+{
+        const struct record other = {.key = SPAN("d-2"), .source = SPAN("billing"), .body = SPAN("abc")};
+        uint64_t body;
+
+        ck_assert_int_eq(digest_body(digest, &other, &body), 0);
+        ck_assert(body == body_of(digest, "abc", 3));
+        ck_assert(body_of(digest, NULL, 0) == body_of(digest, "", 0));
+}
+END_TEST
+
+START_TEST(test_each_digest_has_a_key_of_its_own)
+{
+        struct digest *other = digest_new();
+
+        ck_assert_ptr_nonnull(other);
+        ck_assert(body_of(digest, "abc", 3) != body_of(other, "abc", 3));
+        digest_free(other);
 }
 END_TEST
 
@@ -179,7 +208,9 @@ suite_digest(void)
         tcase_add_test(tcase, test_nothing_else_is_part_of_the_identity);
         tcase_add_test(tcase, test_parts_of_an_identity_do_not_run_into_each_other);
         tcase_add_test(tcase, test_missing_parts_are_like_empty_ones);
-        tcase_add_test(tcase, test_body_is_known_by_the_first_64_bits_of_its_sha256);
+        tcase_add_test(tcase, test_bodies_that_differ_in_a_bit_or_in_length_are_told_apart);
+        tcase_add_test(tcase, test_only_the_body_counts_and_none_is_an_empty_one);
+        tcase_add_test(tcase, test_each_digest_has_a_key_of_its_own);
         tcase_add_test(tcase, test_fingerprint_tells_every_part_of_a_record);
         tcase_add_test(tcase, test_fingerprint_takes_null_for_empty);
         tcase_add_test(tcase, test_digest_free_of_nothing_is_harmless);
