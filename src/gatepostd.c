@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "kafka/embedded.h"
@@ -21,6 +23,7 @@
 
 #define DEFAULT_FILE SYSCONFDIR "/gatepost/gatepost.conf"
 #define HEALTH_INTERVAL_MS 1000
+#define STEP_TOLD_MS 1000
 
 /* The parts of the daemon. The main thread holds them, and sees to signals, the admin endpoint and readiness. */
 struct daemon {
@@ -29,6 +32,7 @@ struct daemon {
         struct event *signals[2];
         struct event *changes; /* other threads write to the pipe when something has changed */
         struct event *tick;
+        struct clock_watch clock;
         int pipe[2];
         struct embedded *embedded;
         const char *bootstrap; /* NULL: the configured one */
@@ -77,6 +81,20 @@ on_changes(evutil_socket_t fd, short what, void *arg)
         health_log_changes(&daemon->health);
 }
 
+/* Signed timestamps are held against this clock, and Kafka's client waits by it: who reads the log wants to know. */
+static void
+watch_clock(struct daemon *daemon)
+{
+        int64_t step_ms = clock_take_step(&daemon->clock);
+
+        if (step_ms > STEP_TOLD_MS)
+                log_warning("the clock was set forward by_ms=%" PRId64, step_ms);
+        else if (step_ms < -STEP_TOLD_MS)
+                log_warning("the clock was set back by_ms=%" PRId64
+                            " note=\"Kafka's client may pause until it has something to do\"",
+                            -step_ms);
+}
+
 static void
 on_tick(evutil_socket_t fd, short what, void *arg)
 {
@@ -84,6 +102,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 
         (void)fd;
         (void)what;
+        watch_clock(daemon);
         health_log_changes(&daemon->health);
 }
 
@@ -117,6 +136,7 @@ open_events(struct daemon *daemon, struct error *error)
         (void)event_add(daemon->signals[1], NULL);
         (void)event_add(daemon->changes, NULL);
         (void)event_add(daemon->tick, &interval);
+        (void)clock_take_step(&daemon->clock);
         return 0;
 }
 

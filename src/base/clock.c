@@ -26,6 +26,17 @@ clock_monotonic_ms(void)
         return read_clock(CLOCK_MONOTONIC);
 }
 
+int64_t
+clock_take_step(struct clock_watch *watch)
+{
+        int64_t ahead_ms = clock_now_ms() - clock_monotonic_ms();
+        int64_t step_ms = watch->is_known ? ahead_ms - watch->ahead_ms : 0;
+
+        watch->ahead_ms = ahead_ms;
+        watch->is_known = 1;
+        return step_ms;
+}
+
 char *
 clock_format_s(int64_t s, char text[CLOCK_RFC3339_SIZE])
 {

@@ -14,6 +14,15 @@ int64_t clock_now_ms(void);
 /* Milliseconds since an arbitrary point; never steps. For deadlines and intervals. */
 int64_t clock_monotonic_ms(void);
 
+/* What clock_take_step() compares with. Begin with zeros. */
+struct clock_watch {
+        int64_t ahead_ms; /* of the clock that steps, before the one that does not */
+        int is_known;
+};
+
+/* By how many milliseconds the clock was set since the last call, negative: back. The first call gives 0. */
+int64_t clock_take_step(struct clock_watch *watch);
+
 /**
  * clock_format_ms(ms, text), clock_format_s(s, text):
  * Write a time since the epoch as RFC 3339 in UTC, with and without milliseconds: 2026-11-21T03:04:05.678Z.

@@ -9,7 +9,7 @@ import pytest
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("kafka", "faults")]
 
 from cluster import Cluster
-from installation import BUILD, Installation
+from installation import BUILD, PLAIN_BUILD, Installation
 
 
 def pytest_configure(config):
@@ -28,6 +28,12 @@ def broker():
     """A Kafka of one node, shared by all tests."""
     with Cluster() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def plain_build():
+    assert (PLAIN_BUILD / "gatepostd").exists(), f"{PLAIN_BUILD} has no gatepostd; tests/run builds it"
+    return PLAIN_BUILD
 
 
 @pytest.fixture

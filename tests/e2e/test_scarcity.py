@@ -3,22 +3,11 @@
 Memory fails by a preloaded allocator, which needs a build without sanitizers: tests/run makes it in build/plain, and
 GATEPOST_PLAIN_BUILD names another."""
 
-import os
-import pathlib
-
 import pytest
 
 import preload
 import scarcity
 from installation import BUILD
-
-PLAIN_BUILD = pathlib.Path(os.environ.get("GATEPOST_PLAIN_BUILD", BUILD.parent / "plain"))
-
-
-@pytest.fixture(scope="module")
-def plain_build():
-    assert (PLAIN_BUILD / "gatepostd").exists(), f"{PLAIN_BUILD} has no gatepostd; tests/run builds it"
-    return PLAIN_BUILD
 
 
 def assert_clean(report):

@@ -2,11 +2,10 @@
 
 The pauses in here wait for nothing: they are the pace at which things fail."""
 
-import shutil
-import subprocess
 import time
 
 import waiting
+from preload import FakeClock
 from world import SESSION_SECONDS, TRANSACTION_SECONDS
 
 ROUTER_POINTS = ("after-poll", "before-decision", "after-produce", "before-offsets", "before-commit", "after-commit",
@@ -273,33 +272,16 @@ class Clock(Nemesis):
 
     def __init__(self, world):
         super().__init__(world)
-        library = _faketime_library()
+        self.clocks = {}
         for daemon in [*world.receivers, *world.routers]:
-            file = daemon.config.directory / "clock"
-            file.write_text("+0\n")
             world.kill(daemon)
-            daemon.environment.update({"LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": str(file),
-                                       "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+            self.clocks[daemon] = FakeClock(daemon)
             world.revive(daemon)
-
-    def _set(self, daemon, seconds):
-        (daemon.config.directory / "clock").write_text(f"{seconds:+d}\n")
 
     def act(self):
         daemon = self.rng.choice([*self.world.routers, self.world.receivers[0]])
-        self._set(daemon, self.rng.choice((-HOUR, HOUR)))
-        self.note(f"the clock of a {daemon.config['gatepost']['roles']} jumped")
-        time.sleep(self.rng.uniform(0.5, 3))
-        self._set(daemon, 0)
-
-    def end(self):
-        for daemon in [*self.world.receivers, *self.world.routers]:
-            self._set(daemon, 0)
-
-
-def _faketime_library():
-    """libfaketime, from the package of that name."""
-    path = shutil.which("faketime")
-    assert path, "faketime is not installed: apt-get install faketime"
-    done = subprocess.run(["faketime", "now", "printenv", "LD_PRELOAD"], stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout.strip()
+        seconds = self.rng.choice((-HOUR, HOUR))
+        self.clocks[daemon].set(seconds)
+        self.note(f"the clock of a {daemon.config['gatepost']['roles']} was set {'back' if seconds < 0 else 'forward'}")
+        time.sleep(self.rng.uniform(0.5, 20))
+        self.clocks[daemon].set(0)

@@ -1,12 +1,14 @@
-"""Makes the allocations of a process fail on purpose: builds fail_malloc.c and controls it in the process."""
+"""Libraries that are preloaded into a process: fail_malloc.c lets its allocations fail, fake_clock.c lets its clock be
+set. Neither stands the address sanitizer."""
 
 import ctypes
 import mmap
 import os
 import pathlib
+import struct
 import subprocess
 
-SOURCE = pathlib.Path(__file__).with_name("fail_malloc.c")
+HERE = pathlib.Path(__file__).resolve().parent
 ALL = ""  # calls from any object count
 OWN = "gatepostd"
 FOREVER = 1 << 62  # so many calls fail: all, until it is disarmed
@@ -19,11 +21,11 @@ class _Control(ctypes.Structure):
                 ("n_failed", ctypes.c_uint64), ("failed_in", ctypes.c_char * 32), ("failed_at", ctypes.c_uint64)]
 
 
-def build(directory):
+def build(name, directory):
     """Compile the preloadable object into this directory. Returns its path."""
-    made = pathlib.Path(directory) / "fail_malloc.so"
+    made = pathlib.Path(directory) / f"{name}.so"
     subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror",
-                    "-fno-builtin", "-fPIC", "-shared", "-o", made, SOURCE], check=True, stdin=subprocess.DEVNULL)
+                    "-fno-builtin", "-fPIC", "-shared", "-o", made, HERE / f"{name}.c", "-ldl"], check=True, stdin=subprocess.DEVNULL)
     return made
 
 
@@ -34,7 +36,7 @@ class FailMalloc:
         directory = pathlib.Path(directory)
         path = directory / "fail_malloc.control"
         path.write_bytes(bytes(mmap.PAGESIZE))
-        self.environment = {"LD_PRELOAD": str(build(directory)), "FAIL_MALLOC_CONTROL": str(path)}
+        self.environment = {"LD_PRELOAD": str(build("fail_malloc", directory)), "FAIL_MALLOC_CONTROL": str(path)}
         with open(path, "r+b") as file:
             self._memory = mmap.mmap(file.fileno(), mmap.PAGESIZE)
         self._control = _Control.from_buffer(self._memory)
@@ -66,3 +68,18 @@ class FailMalloc:
     def place(self):
         """Where the first failed call came from: object+0xoffset, for addr2line."""
         return f"{self._control.failed_in.decode()}+{self._control.failed_at:#x}"
+
+
+class FakeClock:
+    """A clock for one daemon that does not run yet."""
+
+    def __init__(self, daemon):
+        directory = daemon.config.directory
+        self._file = directory / f"{daemon.name}.clock"
+        self.set(0)
+        daemon.environment.update({"LD_PRELOAD": str(build("fake_clock", directory)), "FAKE_CLOCK_FILE": str(self._file)})
+
+    def set(self, seconds):
+        """So much before the machine's clock."""
+        with open(self._file, "r+b" if self._file.exists() else "wb") as file:  # the daemon has this file mapped
+            file.write(struct.pack("=q", int(seconds * 1000)))

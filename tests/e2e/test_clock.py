@@ -1,0 +1,49 @@
+"""A daemon whose clock is set while it runs: it has a clock of its own, which asks for the build without sanitizers."""
+
+import pytest
+
+from preload import FakeClock
+from signing import Delivery, now
+from tally import assert_exactly_once
+
+HOUR = 3600
+
+
+@pytest.fixture
+def daemon(installation, plain_build):
+    installation.build = plain_build
+    installation.create_topics()
+    daemon = installation.daemon()
+    daemon.clock = FakeClock(daemon)
+    return daemon.start().wait_until_ready()
+
+
+def accept(daemon, n, ahead=0):
+    """Deliver, as signed by somebody with the daemon's clock. Returns what was accepted, by id."""
+    deliveries = [Delivery(timestamp=now() + ahead) for _ in range(n)]
+    for delivery in deliveries:
+        daemon.accept(delivery)
+    return {delivery.delivery_id: delivery for delivery in deliveries}
+
+
+def test_clock_that_is_set_forward_holds_nothing_up(installation, daemon):
+    before = accept(daemon, 10)
+    daemon.clock.set(HOUR)
+    daemon.wait_for_log("the clock was set forward")
+    after = accept(daemon, 10, ahead=HOUR)
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, before | after)
+
+
+def test_clock_that_is_set_back_loses_and_doubles_nothing(installation, daemon):
+    """Kafka's client waits by that clock, heartbeats included: it is put out of its group meanwhile, and comes back."""
+    before = accept(daemon, 50)
+    daemon.clock.set(-HOUR)
+    daemon.wait_for_log("the clock was set back")
+    during = accept(daemon, 10, ahead=-HOUR)
+    installation.kafka.wait_until_routed()
+    daemon.clock.set(0)
+    daemon.wait_for_log("the clock was set forward")
+    after = accept(daemon, 10)
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, before | during | after)
