@@ -9,6 +9,8 @@
 #define POLY1305_KEY_SIZE 32
 #define POLY1305_SIZE 16
 
+_Static_assert(POLY1305_SIZE == DEDUP_IDENTITY_SIZE, "an identity is a whole Poly1305");
+
 /* Fetching an algorithm costs more than hashing a small body, so it is done once. */
 struct digest {
         EVP_MD *sha256;
@@ -66,30 +68,49 @@ add(struct digest *digest, struct span span)
                EVP_DigestUpdate(digest->context, span.data, span.len);
 }
 
+static int
+begin_mac(struct digest *digest)
+{
+        return EVP_MAC_init(digest->poly1305, digest->key, sizeof(digest->key), NULL);
+}
+
+static int
+end_mac(struct digest *digest, uint8_t mac[POLY1305_SIZE])
+{
+        size_t len;
+
+        return EVP_MAC_final(digest->poly1305, mac, &len, POLY1305_SIZE);
+}
+
+/* As add(). */
+static int
+add_to_mac(struct digest *digest, struct span span)
+{
+        uint64_t len = span.len;
+
+        return EVP_MAC_update(digest->poly1305, (const uint8_t *)&len, sizeof(len)) &&
+               EVP_MAC_update(digest->poly1305, (const uint8_t *)span.data, span.len);
+}
+
 int
 digest_identity(struct digest *digest, const struct record *record, uint8_t identity[DEDUP_IDENTITY_SIZE])
 {
-        uint8_t full[EVP_MAX_MD_SIZE];
-
-        if (!EVP_DigestInit_ex2(digest->context, digest->sha256, NULL) || !add(digest, record->source) ||
-            !add(digest, record->key) || !add(digest, record->released) ||
-            !EVP_DigestFinal_ex(digest->context, full, NULL))
-                return -1;
-        memcpy(identity, full, DEDUP_IDENTITY_SIZE);
-        return 0;
+        return begin_mac(digest) && add_to_mac(digest, record->source) && add_to_mac(digest, record->key) &&
+                       add_to_mac(digest, record->released) && end_mac(digest, identity)
+                   ? 0
+                   : -1;
 }
 
 int
 digest_body(struct digest *digest, const struct record *record, uint64_t *body)
 {
-        uint8_t full[POLY1305_SIZE];
-        size_t len;
+        uint8_t mac[POLY1305_SIZE];
 
-        if (!EVP_MAC_init(digest->poly1305, digest->key, sizeof(digest->key), NULL) ||
+        if (!begin_mac(digest) ||
             !EVP_MAC_update(digest->poly1305, (const uint8_t *)record->body.data, record->body.len) ||
-            !EVP_MAC_final(digest->poly1305, full, &len, sizeof(full)))
+            !end_mac(digest, mac))
                 return -1;
-        memcpy(body, full, sizeof(*body));
+        memcpy(body, mac, sizeof(*body));
         return 0;
 }
 

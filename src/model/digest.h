@@ -10,6 +10,10 @@
 /*
  * What is remembered of records in their stead: what the dedup table knows, and fingerprints for comparing what was
  * published with what had to be. For one thread at a time.
+ *
+ * The dedup table lives no longer than its digest, so it knows records by Poly1305 (RFC 8439) under a key that the
+ * digest has made up and shows nobody: two that are the same there can only be met by chance, 1 in 2^90 or less for an
+ * identity, whoever chose them. That takes a third of the time of SHA-256. Values of two digests cannot be compared.
  */
 struct digest;
 
@@ -19,17 +23,12 @@ void digest_free(struct digest *digest);
 
 /**
  * digest_identity(digest, record, identity):
- * The first 128 bits of SHA-256 over source, delivery-id and gatepost-released. Returns 0, or -1 when OpenSSL fails.
+ * 128 bits over source, delivery-id and gatepost-released. Returns 0, or -1 when OpenSSL fails.
  */
 int digest_identity(struct digest *digest, const struct record *record,
                     uint8_t identity[DEDUP_IDENTITY_SIZE]) MUST_CHECK;
 
-/**
- * digest_body(digest, record, body):
- * 64 bits over the body, for telling bodies of one identity apart. They are of Poly1305 (RFC 8439) under a key that
- * this digest has made up and shows nobody: without it no two bodies can be found that are the same here. It takes a
- * third of the time of SHA-256. Values of two digests cannot be compared. Returns 0, or -1 when OpenSSL fails.
- */
+/* 64 bits over the body, for telling bodies of one identity apart. Returns 0, or -1 when OpenSSL fails. */
 int digest_body(struct digest *digest, const struct record *record, uint64_t *body) MUST_CHECK;
 
 #define DIGEST_FINGERPRINT_SIZE 16

@@ -4,24 +4,29 @@
 
 #include "base/compiler.h"
 
+#define FIELD(name, member) \
+        { \
+                name, sizeof(name) - 1, offsetof(struct record, member) \
+        }
+
 static const struct {
         const char *name;
+        size_t len;
         size_t offset;
 } fields[] = {
-    {RECORD_SOURCE, offsetof(struct record, source)},
-    {RECORD_WEBHOOK_ID, offsetof(struct record, webhook_id)},
-    {RECORD_TIMESTAMP, offsetof(struct record, timestamp)},
-    {RECORD_REPLAY_OF, offsetof(struct record, replay_of)},
-    {RECORD_RELEASED, offsetof(struct record, released)},
-    {RECORD_TRACEPARENT, offsetof(struct record, traceparent)},
-    {RECORD_TRACESTATE, offsetof(struct record, tracestate)},
+    FIELD(RECORD_SOURCE, source),         FIELD(RECORD_WEBHOOK_ID, webhook_id),
+    FIELD(RECORD_TIMESTAMP, timestamp),   FIELD(RECORD_REPLAY_OF, replay_of),
+    FIELD(RECORD_RELEASED, released),     FIELD(RECORD_TRACEPARENT, traceparent),
+    FIELD(RECORD_TRACESTATE, tracestate),
 };
 
 void
 record_add_header(struct record *record, const char *name, struct span value)
 {
+        size_t len = strlen(name);
+
         for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-                if (strcmp(name, fields[i].name) == 0) {
+                if (len == fields[i].len && memcmp(name, fields[i].name, len) == 0) {
                         memcpy((char *)record + fields[i].offset, &value, sizeof(value));
                         return;
                 }
