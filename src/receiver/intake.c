@@ -16,6 +16,8 @@
 
 #define RETRY_PRODUCER_MS 1000
 #define CONNECT_TIMEOUT_MS 2000
+#define PATIENCE_MS 5000 /* with a producer that only fails, while Kafka answers others */
+#define PATIENCE_MAX_MS 300000
 
 struct intake {
         struct receiver_shared *shared;
@@ -23,6 +25,8 @@ struct intake {
         struct producer *producer; /* NULL while it cannot be made; the lane's own */
         pthread_mutex_t mutex;     /* held to replace the producer, and by others to use it */
         int64_t producer_tried_ms;
+        int64_t failing_since_ms; /* 0: the last append did not fail */
+        int64_t patience_ms;
         struct pending_list pending;
 };
 
@@ -31,22 +35,47 @@ on_report(void *record_arg, const char *reason, void *arg)
 {
         struct intake *intake = arg;
 
+        if (reason == NULL) {
+                intake->failing_since_ms = 0;
+                intake->patience_ms = PATIENCE_MS;
+        } else if (intake->failing_since_ms == 0) {
+                intake->failing_since_ms = clock_monotonic_ms();
+        }
         pending_report(&intake->pending, record_arg, reason);
 }
 
-/* A producer that has failed for good is replaced; connections and requests stay. */
+/*
+ * Whether there is to be another producer: there is none, or it has failed for good, or it only fails although Kafka
+ * answers others. (librdkafka 2.12 never asks again for a producer id once a broker that is starting has put it off.)
+ */
+static int
+needs_producer(struct intake *intake, int64_t now)
+{
+        if (intake->producer == NULL)
+                return now - intake->producer_tried_ms >= RETRY_PRODUCER_MS;
+        if (producer_is_broken(intake->producer))
+                return 1;
+        if (intake->failing_since_ms == 0 || now - intake->failing_since_ms < intake->patience_ms ||
+            !atomic_load(&intake->shared->is_reachable))
+                return 0;
+        intake->patience_ms *= 2;
+        if (intake->patience_ms > PATIENCE_MAX_MS)
+                intake->patience_ms = PATIENCE_MAX_MS;
+        return 1;
+}
+
+/* Another producer where one is needed; connections and requests stay. */
 static void
 renew_producer(struct intake *intake)
 {
         int64_t now = clock_monotonic_ms();
         struct error error;
 
-        if (intake->producer != NULL && !producer_is_broken(intake->producer))
-                return;
-        if (intake->producer == NULL && now - intake->producer_tried_ms < RETRY_PRODUCER_MS)
+        if (!needs_producer(intake, now))
                 return;
         pthread_mutex_lock(&intake->mutex);
-        producer_free(intake->producer);
+        producer_free(intake->producer); /* reports what it still has as failed */
+        intake->failing_since_ms = 0;
         intake->producer_tried_ms = now;
         intake->producer = producer_new(intake->shared->config, intake->shared->bootstrap, intake->wake_fd,
                                         on_report, intake, &error);
@@ -154,6 +183,7 @@ intake_new(struct receiver_shared *shared, int wake_fd, struct error *error)
 
         intake->shared = shared;
         intake->wake_fd = wake_fd;
+        intake->patience_ms = PATIENCE_MS;
         pthread_mutex_init(&intake->mutex, NULL);
         pending_init(&intake->pending, shared);
         intake->producer = producer_new(shared->config, shared->bootstrap, wake_fd, on_report, intake, error);

@@ -80,6 +80,7 @@ receiver_probe_changed(struct receiver *receiver)
         int is_reachable = probe_state(receiver->probe) == PROBE_REACHABLE;
 
         atomic_store(&receiver->shared->may_append, probe_has_verified(receiver->probe));
+        atomic_store(&receiver->shared->is_reachable, is_reachable);
         for (size_t i = 0; i < receiver->n_lanes && is_reachable; i++)
                 lane_connect(receiver->lanes[i]);
         receiver->is_connected = is_reachable;

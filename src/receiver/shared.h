@@ -20,6 +20,7 @@ struct receiver_shared {
         struct metrics *metrics;
 
         atomic_int may_append;          /* the topic has been found right */
+        atomic_int is_reachable;        /* Kafka answers */
         atomic_uint_fast64_t in_flight; /* bytes of bodies that wait for their ack */
         atomic_int_fast64_t
             failed_ms; /* monotonic time of the last failed append, 0 when one has succeeded since */

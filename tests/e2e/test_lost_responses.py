@@ -9,11 +9,13 @@ from cluster import Cluster
 from installation import Installation
 from load import Load
 from proxy import Proxies
+from rules import KEEP
 from signing import Delivery
 from tally import assert_exactly_once
 
 RULE_SECONDS = 60
 LOAD_RATE = 100  # a second
+SOCKET_TIMEOUT_SECONDS = 60  # librdkafka's, after which it would ask again
 
 
 @pytest.fixture(scope="module")
@@ -154,3 +156,15 @@ def test_late_copy_of_offsets_does_not_replace_those_of_the_next_transaction(ins
     commit.release()
     assert commit.wait_for_response(RULE_SECONDS).error == 0
     assert_restart_repeats_nothing(installation, router, deliveries)
+
+
+def test_producer_that_gets_no_producer_id_is_replaced(installation, proxied, proxies):
+    """Kafka answers everything else, so the daemon counts as reachable; the client would wait for a minute."""
+    installation.create_topics()
+    rule = proxies.lose_response("InitProducerId", connection=KEEP)
+    daemon = proxied("receiver")
+    daemon.config["receiver"]["ack_timeout"] = "2s"
+    daemon.start()
+    assert rule.wait(RULE_SECONDS), "nobody asked for a producer id"
+    waiting.until(lambda: daemon.post(Delivery()).status == 200, SOCKET_TIMEOUT_SECONDS - 10, lambda: daemon.log)
+    assert "a producer has failed and was replaced" in daemon.log
