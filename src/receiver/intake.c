@@ -31,6 +31,13 @@ struct intake {
 };
 
 static void
+note_failure(struct intake *intake)
+{
+        if (intake->failing_since_ms == 0)
+                intake->failing_since_ms = clock_monotonic_ms();
+}
+
+static void
 on_report(void *record_arg, const char *reason, void *arg)
 {
         struct intake *intake = arg;
@@ -38,8 +45,8 @@ on_report(void *record_arg, const char *reason, void *arg)
         if (reason == NULL) {
                 intake->failing_since_ms = 0;
                 intake->patience_ms = PATIENCE_MS;
-        } else if (intake->failing_since_ms == 0) {
-                intake->failing_since_ms = clock_monotonic_ms();
+        } else {
+                note_failure(intake);
         }
         pending_report(&intake->pending, record_arg, reason);
 }
@@ -214,7 +221,8 @@ intake_serve(struct intake *intake)
 void
 intake_expire(struct intake *intake)
 {
-        pending_expire(&intake->pending, clock_monotonic_ms());
+        if (pending_expire(&intake->pending, clock_monotonic_ms()) > 0)
+                note_failure(intake);
 }
 
 void

@@ -97,17 +97,20 @@ pending_report(struct pending_list *list, struct pending *pending, const char *r
         release(list, pending);
 }
 
-void
+size_t
 pending_expire(struct pending_list *list, int64_t now_ms)
 {
         struct pending *pending;
+        size_t n = 0;
 
         while ((pending = TAILQ_FIRST(&list->waiting)) != NULL && pending->deadline_ms <= now_ms) {
                 atomic_store(&list->shared->failed_ms, now_ms);
                 TAILQ_REMOVE(&list->waiting, pending, entry);
                 answer_unavailable(list, pending, "the delivery was not stored in time; send it again");
                 pending->request = NULL;
+                n++;
         }
+        return n;
 }
 
 int64_t

@@ -46,8 +46,8 @@ void pending_cancel(struct pending_list *list, struct pending *pending);
 /* Kafka reports; reason is NULL for success. Answers the request if that still waits, and releases pending. */
 void pending_report(struct pending_list *list, struct pending *pending, const char *reason);
 
-/* Answer 503 to those whose deadline has come. */
-void pending_expire(struct pending_list *list, int64_t now_ms);
+/* Answer 503 to those whose deadline has come. Returns how many. */
+size_t pending_expire(struct pending_list *list, int64_t now_ms);
 
 /* The first deadline, or -1 when none waits. */
 int64_t pending_next_deadline(const struct pending_list *list);
