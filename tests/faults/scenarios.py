@@ -21,17 +21,17 @@ class Scenario:
 
 
 SCENARIOS = {each.name: each for each in [
-    Scenario("kill", nemeses.Kill, 12, 100, 10, deliveries=100000),
+    Scenario("kill", nemeses.Kill, 12, 110, 9, deliveries=100000),
     Scenario("kill-routers", nemeses.KillRouters, 0, 100, 1),
-    Scenario("zombies", nemeses.Zombies, 4, 25, 4, routers=4),
+    Scenario("zombies", nemeses.Zombies, 4, 30, 8, routers=4),
     Scenario("crash-points", nemeses.CrashPoints, 0, 110, 5),
-    Scenario("broker", nemeses.Brokers, 3, 25, 2),
-    Scenario("three-brokers", nemeses.Brokers, 0, 50, 3, brokers=3),
+    Scenario("broker", nemeses.Brokers, 3, 35, 3),
+    Scenario("three-brokers", nemeses.Brokers, 0, 40, 2, brokers=3),
     Scenario("two-of-three", nemeses.TwoOfThree, 0, 20, 1, brokers=3),
-    Scenario("responses", nemeses.Responses, 12, 100, 2, proxied=True),
-    Scenario("late-commits", nemeses.LateCommits, 4, 50, 1, proxied=True),
-    Scenario("connections", nemeses.Connections, 0, 50, 1, proxied=True),
-    Scenario("membership", nemeses.Membership, 0, 50, 1),
+    Scenario("responses", nemeses.Responses, 12, 110, 2, proxied=True),
+    Scenario("late-commits", nemeses.LateCommits, 4, 40, 1, proxied=True),
+    Scenario("connections", nemeses.Connections, 0, 40, 1, proxied=True),
+    Scenario("membership", nemeses.Membership, 0, 30, 1),
     Scenario("clock", nemeses.Clock, 0, 25, 1),
     Scenario("everywhere", None, 0, 0, 1, receivers=3, everywhere=True, deliveries=10000),
 ]}
