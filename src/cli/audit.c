@@ -7,22 +7,29 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/number.h"
 #include "cli/audit_print.h"
 #include "cli/audit_work.h"
 #include "cli/kafka_access.h"
+#include "cli/since.h"
 
 #define SKETCH_BITS 20       /* 32 MiB */
 #define MAX_ENTRIES 1000000u /* 64 MB */
-#define MAX_AGE_MS UINT64_C(315360000000)
 
 struct wish {
         const char *bootstrap;
         int64_t since_ms;
         int as_json;
 };
+
+void
+audit_progress_begin(struct audit *audit, const char *what, const struct range *ranges, size_t n)
+{
+        char text[PROGRESS_WHAT_SIZE];
+
+        (void)snprintf(text, sizeof(text), "pass %zu, reading %s", audit->n_passes + 1, what);
+        progress_begin(&audit->progress, text, progress_count(ranges, n));
+}
 
 static void
 on_finding(const struct tally_finding *finding, void *arg)
@@ -107,27 +114,6 @@ run(const struct config *config, const struct wish *wish)
         return status;
 }
 
-/* Read --since: an age, or a time. Returns 0, or -1 with the reason. */
-static int
-parse_since(const char *text, int64_t *since_ms, struct error *error)
-{
-        int64_t now_ms = clock_now_ms();
-        uint64_t age_ms;
-
-        if (strpbrk(text, ":-") == NULL) {
-                if (number_parse_duration(text, 1, MAX_AGE_MS, &age_ms, error) != 0)
-                        return -1;
-                *since_ms = now_ms - (int64_t)age_ms;
-                return 0;
-        }
-        if (clock_parse_ms(text, strlen(text), since_ms) != 0)
-                return error_set(error,
-                                 "'%.64s' is no time in UTC, such as 2026-11-21T03:04:05Z, and no age, "
-                                 "such as 2h",
-                                 text);
-        return *since_ms <= now_ms ? 0 : error_set(error, "%.64s lies ahead", text);
-}
-
 /* Read the arguments. Returns -1 to go on, or an exit status. */
 static int
 parse(const struct command_context *context, int argc, char **argv, struct wish *wish)
@@ -145,7 +131,7 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                         return command_help(context);
                 if (option == '?')
                         return command_misused(context, "wrong option");
-                if (option == 's' && parse_since(optarg, &wish->since_ms, &error) != 0)
+                if (option == 's' && since_parse(optarg, &wish->since_ms, &error) != 0)
                         return command_misused(context, "--since: %s", error.text);
                 wish->as_json |= option == 'j';
                 if (option == 'b')

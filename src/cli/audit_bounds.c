@@ -80,24 +80,6 @@ audit_bounds_judge(struct audit_plan *plan, int64_t since_ms)
         return 0;
 }
 
-/* Let a range begin with the first record at a time or later. */
-static int
-begin_at(struct offsets *offsets, struct range *range, int64_t time_ms, struct error *error)
-{
-        int64_t offset;
-
-        if (range->from >= range->to)
-                return 0;
-        if (offsets_at_time(offsets, range->topic, range->partition, time_ms, &offset, AUDIT_TIMEOUT_MS,
-                            error) != 0)
-                return -1;
-        if (offset < 0 || offset > range->to)
-                offset = range->to;
-        if (offset > range->from)
-                range->from = offset;
-        return 0;
-}
-
 int
 audit_bounds_narrow(struct audit_plan *plan, struct offsets *offsets, int64_t since_ms, struct error *error)
 {
@@ -107,13 +89,15 @@ audit_bounds_narrow(struct audit_plan *plan, struct offsets *offsets, int64_t si
                 if (plan->from_ms[p] < earliest)
                         earliest = plan->from_ms[p];
                 if (since_ms != AUDIT_FROM_BEGINNING &&
-                    begin_at(offsets, &plan->deliveries[p],
-                             dedup_restore_start(plan->config->dedup_window_ms, since_ms), error) != 0)
+                    offsets_begin_at(offsets, &plan->deliveries[p],
+                                     dedup_restore_start(plan->config->dedup_window_ms, since_ms),
+                                     AUDIT_TIMEOUT_MS, error) != 0)
                         return -1;
         }
         /* What is older is not held against the deliveries: audit_plan_counts(). */
         for (size_t i = 0; i < plan->n_published && is_time(earliest); i++) {
-                if (begin_at(offsets, &plan->published[i], earliest - AUDIT_CLOCK_SKEW_MS, error) != 0)
+                if (offsets_begin_at(offsets, &plan->published[i], earliest - AUDIT_CLOCK_SKEW_MS,
+                                     AUDIT_TIMEOUT_MS, error) != 0)
                         return -1;
         }
         return 0;

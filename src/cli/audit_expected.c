@@ -83,7 +83,7 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
                 return RANGE_FAIL;
         }
         dedup_expire(dedup, record.timestamp_ms);
-        audit_progress_step(&decider->audit->progress);
+        progress_step(&decider->audit->progress);
         return RANGE_GO_ON;
 }
 
@@ -127,15 +127,14 @@ audit_expected(struct audit *audit)
         struct decider decider = {0};
         struct error error;
 
-        audit_progress_begin(&audit->progress, "deliveries", audit->n_passes, plan->deliveries,
-                             plan->n_deliveries);
+        audit_progress_begin(audit, "deliveries", plan->deliveries, plan->n_deliveries);
         if (open_decider(&decider, audit) == 0)
                 result = range_read(plan->config, plan->bootstrap, plan->deliveries, plan->n_deliveries,
                                     on_delivery, &decider, &error);
         else
                 (void)error_set(&error, "out of memory");
         close_decider(&decider);
-        audit_progress_end(&audit->progress);
+        progress_end(&audit->progress);
         if (decider.fell_back)
                 return audit_plan_refuse(EX_DATAERR, error.text);
         return result == RANGE_DONE ? 0 : audit_plan_failed(result, &error);

@@ -22,7 +22,7 @@ on_published(const rd_kafka_message_t *message, size_t index, struct error *erro
         struct tally_place place = {audit->plan->topic_of[index], message->partition, message->offset};
         uint8_t bytes[DIGEST_FINGERPRINT_SIZE];
 
-        audit_progress_step(&audit->progress);
+        progress_step(&audit->progress);
         if (!audit_plan_counts(audit->plan, message))
                 return RANGE_GO_ON;
         audit->topics[place.topic].n_read += audit->n_passes == 0;
@@ -41,11 +41,10 @@ audit_found(struct audit *audit)
         enum range_result result;
         struct error error;
 
-        audit_progress_begin(&audit->progress, "what was published", audit->n_passes, plan->published,
-                             plan->n_published);
+        audit_progress_begin(audit, "what was published", plan->published, plan->n_published);
         result = range_read(plan->config, plan->bootstrap, plan->published, plan->n_published, on_published,
                             audit, &error);
-        audit_progress_end(&audit->progress);
+        progress_end(&audit->progress);
         return result == RANGE_DONE ? 0 : audit_plan_failed(result, &error);
 }
 

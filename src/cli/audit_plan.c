@@ -29,6 +29,8 @@ audit_plan_failed(enum range_result result, const struct error *error)
 {
         if (result == RANGE_AWAY)
                 return audit_plan_refuse(EX_UNAVAILABLE, error->text);
+        if (result == RANGE_DENIED)
+                return audit_plan_refuse(EX_NOPERM, error->text);
         if (result == RANGE_FAILED)
                 return audit_plan_refuse(EX_OSERR, error->text);
         fprintf(stderr, "gatepost audit: %s; try again\n", error->text);
@@ -122,7 +124,7 @@ ask(struct audit_plan *plan, struct offsets *offsets, int64_t since_ms)
                               plan->committed, COMMITTED_TIMEOUT_MS, &error) != 0 ||
             audit_bounds_ask(offsets, plan->published, plan->n_published, &error) != 0 ||
             audit_bounds_ask(offsets, plan->deliveries, plan->n_deliveries, &error) != 0)
-                return audit_plan_refuse(EX_UNAVAILABLE, error.text);
+                return audit_plan_refuse(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, error.text);
         status = check_committed(plan);
         if (status == 0)
                 status = audit_bounds_judge(plan, since_ms);

@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 #include "cli/audit_plan.h"
-#include "cli/audit_progress.h"
+#include "cli/progress.h"
 #include "model/digest.h"
 #include "model/tally.h"
 
@@ -30,7 +30,7 @@ struct audit {
         const struct audit_plan *plan;
         struct tally *tally;
         struct digest *digest;
-        struct audit_progress progress;
+        struct progress progress;
         size_t n_passes; /* that are over */
         struct audit_counts *topics;
         struct audit_counts total;
@@ -48,6 +48,9 @@ int audit_found(struct audit *audit) MUST_CHECK;
 
 /* The topic in which the place of a finding is: `deliveries` for what is lost. */
 const char *audit_where(const struct audit *audit, const struct tally_finding *finding);
+
+/* Begin to tell how far the reading of ranges is, in this pass. */
+void audit_progress_begin(struct audit *audit, const char *what, const struct range *ranges, size_t n);
 
 /* Find out the delivery-ids of the examples, as far as they can be read. */
 void audit_identify(struct audit *audit);

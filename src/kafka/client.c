@@ -127,3 +127,12 @@ client_new(rd_kafka_type_t type, const struct config *config, const char *bootst
         }
         return client;
 }
+
+int
+client_is_denied(rd_kafka_resp_err_t err)
+{
+        return err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+               err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
+               err == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED ||
+               err == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
+}

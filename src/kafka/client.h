@@ -36,6 +36,9 @@ rd_kafka_t *client_new(rd_kafka_type_t type, const struct config *config, const 
  */
 void client_tell_errors(rd_kafka_conf_t *conf);
 
+/* Whether an error says that this account is not permitted to do what it tried. */
+int client_is_denied(rd_kafka_resp_err_t err);
+
 /* Something that only a reachable Kafka can do has succeeded, or failed: says in the log when that is news. */
 void client_reached(void);
 void client_not_reached(const char *reason);

@@ -9,8 +9,9 @@
 
 /* The isolation level is a client's, not a question's. */
 struct offsets {
-        rd_kafka_t *group; /* read_committed */
-        rd_kafka_t *log;   /* read_uncommitted */
+        rd_kafka_t *group;           /* read_committed */
+        rd_kafka_t *log;             /* read_uncommitted */
+        rd_kafka_resp_err_t failure; /* the last one */
 };
 
 static rd_kafka_t *
@@ -54,6 +55,12 @@ offsets_free(struct offsets *offsets)
         free(offsets);
 }
 
+int
+offsets_is_denied(const struct offsets *offsets)
+{
+        return client_is_denied(offsets->failure);
+}
+
 int32_t
 offsets_partitions(struct offsets *offsets, const char *topic, int timeout_ms, struct error *error)
 {
@@ -64,12 +71,17 @@ offsets_partitions(struct offsets *offsets, const char *topic, int timeout_ms, s
 
         (void)rd_kafka_poll(offsets->log, 0);
         rd_kafka_topic_destroy(handle);
+        offsets->failure = err;
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
         if (metadata->topic_cnt == 1 && metadata->topics[0].partition_cnt > 0)
                 n = metadata->topics[0].partition_cnt;
+        else if (metadata->topic_cnt == 1)
+                offsets->failure = metadata->topics[0].err;
         rd_kafka_metadata_destroy(metadata);
-        if (n < 0)
+        if (n < 0 && offsets_is_denied(offsets))
+                (void)error_set(error, "the topic %s: %s", topic, rd_kafka_err2str(offsets->failure));
+        else if (n < 0)
                 (void)error_set(error, "the topic %s is missing; make it: gatepost topics create", topic);
         return n;
 }
@@ -90,8 +102,24 @@ offsets_committed(struct offsets *offsets, const char *topic, int32_t n, int64_t
                 committed[item->partition] = item->offset < 0 ? -1 : item->offset;
         }
         rd_kafka_topic_partition_list_destroy(list);
+        offsets->failure = err;
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return error_set(error, "the committed offsets of the router: %s", rd_kafka_err2str(err));
+        return 0;
+}
+
+/* The end of a topic depends on the client that asks. */
+static int
+ask_bounds(struct offsets *offsets, rd_kafka_t *client, const char *topic, int32_t partition, int64_t *low,
+           int64_t *high, int timeout_ms, struct error *error)
+{
+        rd_kafka_resp_err_t err =
+            rd_kafka_query_watermark_offsets(client, topic, partition, low, high, timeout_ms);
+
+        offsets->failure = err;
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return error_set(error, "the ends of partition %d of %s: %s", partition, topic,
+                                 rd_kafka_err2str(err));
         return 0;
 }
 
@@ -99,13 +127,14 @@ int
 offsets_bounds(struct offsets *offsets, const char *topic, int32_t partition, int64_t *low, int64_t *high,
                int timeout_ms, struct error *error)
 {
-        rd_kafka_resp_err_t err =
-            rd_kafka_query_watermark_offsets(offsets->log, topic, partition, low, high, timeout_ms);
+        return ask_bounds(offsets, offsets->log, topic, partition, low, high, timeout_ms, error);
+}
 
-        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                return error_set(error, "the ends of partition %d of %s: %s", partition, topic,
-                                 rd_kafka_err2str(err));
-        return 0;
+int
+offsets_stable_bounds(struct offsets *offsets, const char *topic, int32_t partition, int64_t *low,
+                      int64_t *high, int timeout_ms, struct error *error)
+{
+        return ask_bounds(offsets, offsets->group, topic, partition, low, high, timeout_ms, error);
 }
 
 int
@@ -119,10 +148,29 @@ offsets_at_time(struct offsets *offsets, const char *topic, int32_t partition, i
         err = rd_kafka_offsets_for_times(offsets->log, list, timeout_ms);
         if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
                 err = list->elems[0].err;
+        offsets->failure = err;
         *offset = list->elems[0].offset < 0 ? -1 : list->elems[0].offset;
         rd_kafka_topic_partition_list_destroy(list);
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return error_set(error, "partition %d of %s by time: %s", partition, topic,
                                  rd_kafka_err2str(err));
+        return 0;
+}
+
+int
+offsets_begin_at(struct offsets *offsets, struct range *range, int64_t time_ms, int timeout_ms,
+                 struct error *error)
+{
+        int64_t offset;
+
+        if (range->from >= range->to)
+                return 0;
+        if (offsets_at_time(offsets, range->topic, range->partition, time_ms, &offset, timeout_ms, error) !=
+            0)
+                return -1;
+        if (offset < 0 || offset > range->to)
+                offset = range->to;
+        if (offset > range->from)
+                range->from = offset;
         return 0;
 }

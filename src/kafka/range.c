@@ -112,6 +112,9 @@ take_error(struct reading *reading, const rd_kafka_message_t *message)
                                 message->rkt == NULL ? "a topic" : rd_kafka_topic_name(message->rkt));
                 return RANGE_DELETED;
         case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+        case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+                (void)error_set(reading->error, "%s", rd_kafka_message_errstr(message));
+                return RANGE_DENIED;
         case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
         case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
         case RD_KAFKA_RESP_ERR__BAD_MSG:

@@ -34,6 +34,7 @@ typedef enum range_answer range_record(const rd_kafka_message_t *message, size_t
 enum range_result {
         RANGE_DONE,
         RANGE_FAILED,           /* on_record said so, or the client cannot be made */
+        RANGE_DENIED,           /* this account may not read a topic */
         RANGE_AWAY,             /* Kafka does not answer */
         RANGE_OPEN_TRANSACTION, /* one that began in a range has not ended */
         RANGE_DELETED,          /* records of a range are gone: retention was faster */

@@ -32,6 +32,7 @@ Suite *suite_partition(void);
 Suite *suite_pointer(void);
 Suite *suite_published(void);
 Suite *suite_record(void);
+Suite *suite_release(void);
 Suite *suite_replay(void);
 Suite *suite_signature(void);
 Suite *suite_slice(void);

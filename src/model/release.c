@@ -1,0 +1,67 @@
+#include "model/release.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+
+/* A number of len digits as it is written, without leading zeros. */
+static int
+parse_number(const char *digits, size_t len, uint64_t max, uint64_t *value)
+{
+        char text[24];
+        struct error error;
+
+        if (len == 0 || len >= sizeof(text) || (len > 1 && digits[0] == '0'))
+                return -1;
+        memcpy(text, digits, len);
+        text[len] = '\0';
+        return number_parse(text, 0, max, value, &error);
+}
+
+int
+release_id_parse(struct span text, struct release_id *id)
+{
+        const char *hyphen = text.len == 0 ? NULL : memchr(text.data, '-', text.len);
+        uint64_t partition, offset;
+        size_t before;
+
+        if (hyphen == NULL)
+                return -1;
+        before = (size_t)(hyphen - text.data);
+        if (parse_number(text.data, before, INT32_MAX, &partition) != 0 ||
+            parse_number(hyphen + 1, text.len - before - 1, INT64_MAX, &offset) != 0)
+                return -1;
+        id->partition = (int32_t)partition;
+        id->offset = (int64_t)offset;
+        return 0;
+}
+
+char *
+release_id_format(const struct release_id *id, char text[RELEASE_ID_SIZE])
+{
+        (void)snprintf(text, RELEASE_ID_SIZE, "%" PRId32 "-%" PRId64, id->partition, id->offset);
+        return text;
+}
+
+int
+release_id_compare(const struct release_id *a, const struct release_id *b)
+{
+        if (a->partition != b->partition)
+                return a->partition < b->partition ? -1 : 1;
+        return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+int
+release_keeps_header(const char *name)
+{
+        static const char *const dropped[] = {RECORD_REPLAY_OF, RECORD_RELEASED,  RECORD_REASON,
+                                              RECORD_DETAIL,    RECORD_PARTITION, RECORD_OFFSET};
+
+        for (size_t i = 0; i < ARRAY_LEN(dropped); i++) {
+                if (strcmp(name, dropped[i]) == 0)
+                        return 0;
+        }
+        return 1;
+}
