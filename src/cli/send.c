@@ -12,9 +12,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/uuid.h"
 #include "cli/post.h"
-#include "cli/sample.h"
 #include "config/config.h"
+#include "model/sample.h"
 
 #define BODY_MAX (128u << 20)
 #define N_HEADERS 4
@@ -126,7 +127,7 @@ choose_url(const struct config *config, const struct wish *wish, struct mission 
 static int
 prepare(const struct config *config, const struct wish *wish, struct mission *mission)
 {
-        char id[SAMPLE_ID_SIZE];
+        char id[UUID_SIZE];
 
         mission->source = wish->source == NULL
                               ? &config->sources[0]
@@ -138,11 +139,11 @@ prepare(const struct config *config, const struct wish *wish, struct mission *mi
         if (choose_url(config, wish, mission) != 0)
                 return EX_USAGE;
         (void)snprintf(mission->delivery_id, sizeof(mission->delivery_id), "%s",
-                       wish->delivery_id != NULL ? wish->delivery_id : sample_id(id));
+                       wish->delivery_id != NULL ? wish->delivery_id : uuid_make(id));
         (void)snprintf(mission->webhook_id, sizeof(mission->webhook_id), "%s",
                        wish->webhook_id != NULL             ? wish->webhook_id
                        : mission->source->n_webhook_ids > 0 ? mission->source->webhook_ids[0]
-                                                            : sample_id(id));
+                                                            : uuid_make(id));
         if (wish->kind != NULL) {
                 mission->body = sample_body(wish->kind);
                 mission->len = strlen(mission->body);

@@ -3,9 +3,8 @@
 
 #include <stddef.h>
 
+#include "base/json_tree.h"
 #include "model/record.h"
-
-enum json_type { JSON_NULL, JSON_BOOLEAN, JSON_NUMBER, JSON_STRING, JSON_OBJECT, JSON_ARRAY };
 
 /*
  * The fields that the service documents, at the top of a body or under `data`: the clearance rejection record of its

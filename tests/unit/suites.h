@@ -25,6 +25,7 @@ Suite *suite_fields(void);
 Suite *suite_framing(void);
 Suite *suite_ini(void);
 Suite *suite_json_memory(void);
+Suite *suite_json_tree(void);
 Suite *suite_judge(void);
 Suite *suite_number(void);
 Suite *suite_options(void);

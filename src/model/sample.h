@@ -1,10 +1,5 @@
-#ifndef CLI_SAMPLE_H
-#define CLI_SAMPLE_H
-
-#define SAMPLE_ID_SIZE 37
-
-/* A random UUID (RFC 9562, version 4). Returns id. */
-char *sample_id(char id[SAMPLE_ID_SIZE]);
+#ifndef MODEL_SAMPLE_H
+#define MODEL_SAMPLE_H
 
 /**
  * sample_body(kind):

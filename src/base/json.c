@@ -1,0 +1,94 @@
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static void *
+allocate(void *arg, size_t size)
+{
+        (void)arg;
+        return mem_resize(NULL, size, 1);
+}
+
+static void *
+reallocate(void *arg, void *data, size_t size)
+{
+        (void)arg;
+        return mem_resize(data, size, 1);
+}
+
+static void
+release(void *arg, void *data)
+{
+        (void)arg;
+        free(data);
+}
+
+yajl_alloc_funcs *
+json_allocation(void)
+{
+        static yajl_alloc_funcs functions = {allocate, reallocate, release, NULL};
+
+        return &functions;
+}
+
+yajl_gen
+json_new(int beautify)
+{
+        yajl_gen json = yajl_gen_alloc(json_allocation());
+
+        (void)yajl_gen_config(json, yajl_gen_beautify, beautify);
+        return json;
+}
+
+char *
+json_take(yajl_gen json, size_t *len)
+{
+        const unsigned char *text = (const unsigned char *)"";
+        char *copy;
+
+        *len = 0;
+        (void)yajl_gen_get_buf(json, &text, len);
+        copy = mem_strndup((const char *)text, *len);
+        yajl_gen_free(json);
+        return copy;
+}
+
+void
+json_text(yajl_gen json, const char *text)
+{
+        (void)yajl_gen_string(json, (const unsigned char *)text, strlen(text));
+}
+
+void
+json_member(yajl_gen json, const char *name, const char *text)
+{
+        json_text(json, name);
+        if (text == NULL)
+                (void)yajl_gen_null(json);
+        else
+                json_text(json, text);
+}
+
+void
+json_number(yajl_gen json, const char *name, int64_t value)
+{
+        json_text(json, name);
+        (void)yajl_gen_integer(json, value);
+}
+
+void
+json_flag(yajl_gen json, const char *name, int value)
+{
+        json_text(json, name);
+        (void)yajl_gen_bool(json, value);
+}
+
+void
+json_null(yajl_gen json, const char *name)
+{
+        json_text(json, name);
+        (void)yajl_gen_null(json);
+}

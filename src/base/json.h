@@ -1,0 +1,32 @@
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <yajl/yajl_gen.h>
+
+/*
+ * Writing JSON, for the command line and the sandbox. Memory that fails ends the process, as with mem_alloc(); the paths
+ * that a delivery takes use json_memory.h. Texts must be UTF-8.
+ */
+
+/* A generator; json_take() releases it. beautify: over many lines, for people. */
+yajl_gen json_new(int beautify);
+
+/* All of it as a string of *len bytes, which the caller frees. The generator is released. */
+char *json_take(yajl_gen json, size_t *len);
+
+/* yajl's memory, from mem.h. */
+yajl_alloc_funcs *json_allocation(void);
+
+/* A string, or the name of a member. */
+void json_text(yajl_gen json, const char *text);
+
+/* Members of an object. A text that is NULL becomes null. */
+void json_member(yajl_gen json, const char *name, const char *text);
+void json_number(yajl_gen json, const char *name, int64_t value);
+void json_flag(yajl_gen json, const char *name, int value);
+void json_null(yajl_gen json, const char *name);
+
+#endif
