@@ -18,7 +18,7 @@ def pytest_configure(config):
 
 
 def pytest_sessionstart(session):
-    missing = [name for name in ("gatepostd", "gatepost") if not (BUILD / name).exists()]
+    missing = [name for name in ("gatepostd", "gatepost", "gatepost-sandbox") if not (BUILD / name).exists()]
     if missing and not session.config.option.collectonly:
         pytest.exit(f"{BUILD} has no {' and no '.join(missing)}; tests/run builds them", returncode=2)
 

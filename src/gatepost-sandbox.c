@@ -1,0 +1,182 @@
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include <curl/curl.h>
+
+#include "base/log.h"
+#include "base/number.h"
+#include "base/uuid.h"
+#include "config/listen.h"
+#include "sandbox/sandbox.h"
+
+#define DEFAULT_LISTEN "127.0.0.1:8500"
+#define HOUR_MS UINT64_C(3600000)
+
+static void
+usage(FILE *out)
+{
+        fputs(
+            "usage: gatepost-sandbox [OPTION]...\n"
+            "Plays the invoicing service: its API, its authority, and its signed deliveries. Stays in the "
+            "foreground.\n\n"
+            "  --listen ADDR:PORT  default: " DEFAULT_LISTEN "; port 0 picks a free one\n"
+            "  --key KEY[,read-only][,entity=NAME]\n"
+            "                      an API key; repeatable; without any, one is made up\n"
+            "  --service WORD      the word in x-WORD-signature and so on (default: invoicing)\n"
+            "  --delay TIME        until the authority has decided on an invoice (default: 200ms)\n"
+            "  --retry-base TIME   until the second attempt of a delivery; doubles each time (default: 5s)\n"
+            "  --outbox DIR        where mails go, a file each\n"
+            "  --state FILE        keeps webhooks, invoices and idempotency keys over a restart\n"
+            "  --ca-file FILE      certificates to trust when delivering, instead of the system's\n"
+            "  -h, --help          show this and exit\n"
+            "  -V, --version       show the version and exit\n",
+            out);
+}
+
+static int
+misused(const char *option, const struct error *error)
+{
+        fprintf(stderr, "gatepost-sandbox: --%s: %s\n", option, error->text);
+        return EX_USAGE;
+}
+
+/* A word that can stand in the name of a header. */
+static int
+is_service_word(const char *word)
+{
+        size_t len = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+        return len > 0 && len <= 32 && word[len] == '\0';
+}
+
+/* The first word of the argument, for the line that tells a key. */
+static int
+add_key(struct sandbox_options *options, char *text, struct error *error)
+{
+        if (keys_add(&options->keys, text, error) != 0)
+                return -1;
+        text[strcspn(text, ",")] = '\0';
+        if (options->shown_key == NULL)
+                options->shown_key = text;
+        return 0;
+}
+
+static int
+set_option(struct sandbox_options *options, int option, char *value, struct error *error)
+{
+        switch (option) {
+        case 'l':
+                free(options->listen.text);
+                options->listen.text = NULL;
+                if (listen_parse(value, &options->listen, error) != 0)
+                        return -1;
+                return options->listen.address.ss_family != AF_UNIX
+                           ? 0
+                           : error_set(error, "must be ADDRESS:PORT or [IPv6]:PORT");
+        case 'k':
+                return add_key(options, value, error);
+        case 's':
+                options->service = value;
+                return is_service_word(value)
+                           ? 0
+                           : error_set(error, "must have 1 to 32 lowercase letters, digits and hyphens");
+        case 'd':
+                return number_parse_duration(value, 0, HOUR_MS, &options->delay_ms, error);
+        case 'r':
+                return number_parse_duration(value, 1, HOUR_MS, &options->retry_base_ms, error);
+        case 'o':
+                options->outbox = value;
+                return 0;
+        case 'f':
+                options->state_file = value;
+                return 0;
+        default:
+                options->ca_file = value;
+                return 0;
+        }
+}
+
+/* Read the arguments. Returns -1 to go on, or an exit status. */
+static int
+parse(int argc, char **argv, struct sandbox_options *options)
+{
+        static const struct option known[] = {{"listen", required_argument, NULL, 'l'},
+                                              {"key", required_argument, NULL, 'k'},
+                                              {"service", required_argument, NULL, 's'},
+                                              {"delay", required_argument, NULL, 'd'},
+                                              {"retry-base", required_argument, NULL, 'r'},
+                                              {"outbox", required_argument, NULL, 'o'},
+                                              {"state", required_argument, NULL, 'f'},
+                                              {"ca-file", required_argument, NULL, 'c'},
+                                              {"help", no_argument, NULL, 'h'},
+                                              {"version", no_argument, NULL, 'V'},
+                                              {NULL, 0, NULL, 0}};
+        struct error error;
+        int option, index;
+
+        while ((option = getopt_long(argc, argv, "hV", known, &index)) != -1) {
+                if (option == 'h') {
+                        usage(stdout);
+                        return 0;
+                }
+                if (option == 'V') {
+                        printf("gatepost-sandbox %s\n", PACKAGE_VERSION);
+                        return 0;
+                }
+                if (option == '?') {
+                        fputs("see gatepost-sandbox --help\n", stderr);
+                        return EX_USAGE;
+                }
+                if (set_option(options, option, optarg, &error) != 0)
+                        return misused(known[index].name, &error);
+        }
+        if (optind == argc)
+                return -1;
+        fprintf(stderr, "gatepost-sandbox: what is '%s'? See gatepost-sandbox --help\n", argv[optind]);
+        return EX_USAGE;
+}
+
+/* What no argument said. */
+static int
+complete(struct sandbox_options *options, char made_up[UUID_SIZE], struct error *error)
+{
+        if (options->listen.text == NULL && listen_parse(DEFAULT_LISTEN, &options->listen, error) != 0)
+                return -1;
+        return options->keys.n > 0 ? 0 : add_key(options, uuid_make(made_up), error);
+}
+
+static int
+finish(int status)
+{
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+                fprintf(stderr, "gatepost-sandbox: the output could not be written\n");
+                return EX_IOERR;
+        }
+        return status;
+}
+
+int
+main(int argc, char **argv)
+{
+        struct sandbox_options options = {.service = "invoicing", .retry_base_ms = 5000, .delay_ms = 200};
+        char made_up[UUID_SIZE];
+        struct error error;
+        int status = parse(argc, argv, &options);
+
+        log_init();
+        if (status < 0 && complete(&options, made_up, &error) != 0) {
+                fprintf(stderr, "gatepost-sandbox: %s\n", error.text);
+                status = EX_OSERR;
+        }
+        if (status < 0) {
+                (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+                status = sandbox_run(&options);
+                curl_global_cleanup();
+        }
+        keys_clear(&options.keys);
+        free(options.listen.text);
+        return finish(status);
+}

@@ -1,0 +1,72 @@
+#include "sandbox/endpoint_url.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+
+#include <curl/curl.h>
+
+static int
+is_loopback(const char *host)
+{
+        struct in_addr address;
+
+        return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
+               (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
+}
+
+static int
+has_part(CURLU *url, CURLUPart part)
+{
+        char *text = NULL;
+        int found = curl_url_get(url, part, &text, 0) == CURLUE_OK;
+
+        curl_free(text);
+        return found;
+}
+
+static int
+check_parts(CURLU *url, struct error *error)
+{
+        char *scheme = NULL, *host = NULL;
+        int result = 0;
+
+        if (curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
+            curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK)
+                result = error_set(error, "must be an absolute URL, such as https://gateway.example/hooks");
+        else if (strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0)
+                result = error_set(error, "must be an https URL");
+        else if (strcmp(scheme, "http") == 0 && !is_loopback(host))
+                result =
+                    error_set(error, "must be an https URL; http is for 127.0.0.1, [::1] and localhost only");
+        else if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD))
+                result = error_set(error, "must not have a user name or password in it");
+        else if (has_part(url, CURLUPART_FRAGMENT))
+                result = error_set(error, "must not have a fragment");
+        curl_free(scheme);
+        curl_free(host);
+        return result;
+}
+
+int
+endpoint_url_check(const char *text, struct error *error)
+{
+        CURLU *url;
+        int result;
+
+        if (strlen(text) > ENDPOINT_URL_MAX)
+                return error_set(error, "must have at most %d bytes", ENDPOINT_URL_MAX);
+        for (const char *c = text; *c != '\0'; c++) {
+                if (*c <= ' ' || *c > '~')
+                        return error_set(error, "must be of visible ASCII characters");
+        }
+        url = curl_url();
+        if (url == NULL)
+                return error_set(error, "cannot be read: out of memory");
+        if (curl_url_set(url, CURLUPART_URL, text, 0) != CURLUE_OK)
+                result = error_set(error, "must be an absolute URL, such as https://gateway.example/hooks");
+        else
+                result = check_parts(url, error);
+        curl_url_cleanup(url);
+        return result;
+}

@@ -1,0 +1,66 @@
+#include "sandbox/event_filter.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/suggest.h"
+
+#define KIND_MAX 128
+
+static const char every[] = "*";
+static const char family[] = "reporting_batch.";
+static const char whole_family[] = "reporting_batch.*";
+static const char characters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._-";
+
+static const char *const known[] = {
+    every,
+    whole_family,
+    "invoice.accepted",
+    "invoice.rejected",
+    "invoice.received",
+    "invoice.duplicate",
+    "invoice.pending",
+    "invoice.amended",
+    "invoice.cancelled",
+    "held_unmapped_decision",
+};
+
+static int
+is_of_family(const char *kind)
+{
+        return strncmp(kind, family, sizeof(family) - 1) == 0 && kind[sizeof(family) - 1] != '\0';
+}
+
+int
+event_is_kind(const char *text)
+{
+        size_t len = strspn(text, characters);
+
+        return len > 0 && len <= KIND_MAX && text[len] == '\0';
+}
+
+int
+event_filter_is_known(const char *text)
+{
+        for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+                if (strcmp(known[i], text) == 0)
+                        return 1;
+        }
+        return is_of_family(text) && event_is_kind(text);
+}
+
+const char *
+event_filter_suggest(const char *text)
+{
+        return suggest_closest(text, known, ARRAY_LEN(known));
+}
+
+int
+event_filter_matches(const char *filter, const char *kind)
+{
+        if (strcmp(filter, every) == 0)
+                return 1;
+        if (strcmp(filter, whole_family) == 0)
+                return is_of_family(kind);
+        return strcmp(filter, kind) == 0;
+}

@@ -1,0 +1,202 @@
+"""The sandbox's API, held against the description of the service's interface: status by status, envelope by envelope."""
+
+import json
+import re
+
+import pytest
+
+import http_client
+from installation import BUILD
+from sandbox import SECRET, Sandbox
+
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
+URL = "https://gateway.example/webhooks/invoicing"
+CODES = {400: "VALIDATION_ERROR", 401: "UNAUTHORIZED", 403: "FORBIDDEN", 404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED",
+         409: "CONFLICT", 413: "PAYLOAD_TOO_LARGE", 422: "UNPROCESSABLE_ENTITY", 500: "INTERNAL_ERROR"}
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory):
+    options = [word for key in ("full", "reader,read-only", "ours,entity=ours", "theirs,entity=theirs",
+                                "our-reader,entity=ours,read-only") for word in ("--key", key)]
+    with Sandbox(BUILD, tmp_path_factory.mktemp("sandbox"), *options) as each:
+        yield each
+
+
+def refused(reply, status):
+    """Check the envelope of an error. Returns its message; for 400 its violations, {field: message}."""
+    assert reply.status == status, (reply.status, reply.body)
+    assert reply.headers["content-type"] == "application/json"
+    answer = reply.json
+    assert answer.keys() == {"ok", "error"} and answer["ok"] is False
+    error = answer["error"]
+    assert error["code"] == CODES[status]
+    assert isinstance(error["message"], str) and error["message"]
+    assert error["requestId"] == reply.request_id
+    if status == 400:
+        assert error["violations"] and all(each.keys() == {"field", "message"} for each in error["violations"])
+        return {each["field"]: each["message"] for each in error["violations"]}
+    assert "violations" not in error
+    return error["message"]
+
+
+def webhook(**changes):
+    return {"url": URL, "events": ["*"], "secret": SECRET} | changes
+
+
+# Keys
+
+@pytest.mark.parametrize("method, path", [("GET", "/webhooks"), ("POST", "/webhooks"), ("DELETE", "/webhooks/1"),
+                                          ("GET", "/nothing")])
+@pytest.mark.parametrize("key", [None, "", "wrong", "ful", "full full", "full,", "FULL"])
+def test_call_without_a_valid_key_is_refused(sandbox, method, path, key):
+    headers = {} if key is None else {"x-api-key": key}
+    refused(http_client.request(sandbox.address, method, "/v1" + path, headers), 401)
+
+
+def test_header_names_have_no_case(sandbox):
+    assert sandbox.call("GET", "/webhooks", key=None, headers={"X-API-Key": "full"}).status == 200
+
+
+def test_read_only_key_only_reads(sandbox):
+    assert sandbox.call("GET", "/webhooks", key="reader").status == 200
+    refused(sandbox.call("POST", "/webhooks", webhook(), key="reader"), 403)
+    refused(sandbox.call("DELETE", "/webhooks/1", key="reader"), 403)
+
+
+def test_key_made_up_when_none_is_given(tmp_path):
+    with Sandbox(BUILD, tmp_path, key=None) as first:
+        assert re.fullmatch(UUID, first.key)
+        assert first.webhooks() == []
+        assert first.key not in first.log
+
+
+# Paths and methods
+
+@pytest.mark.parametrize("path", ["/", "/webhooks/", "/webhook", "/webhooks/a/b", "/webhooks/" + "a" * 65,
+                                  "/%77ebhooks"])
+def test_unknown_path(sandbox, path):
+    refused(sandbox.call("GET", path), 404)
+
+
+@pytest.mark.parametrize("method, path, allowed", [("PUT", "/webhooks", "GET, POST"), ("PATCH", "/webhooks", "GET, POST"),
+                                                   ("DELETE", "/webhooks", "GET, POST"),
+                                                   ("GET", "/webhooks/1", "DELETE")])
+def test_wrong_method(sandbox, method, path, allowed):
+    reply = sandbox.call(method, path)
+    refused(reply, 405)
+    assert reply.headers["allow"] == allowed
+
+
+def test_provoked_error(sandbox):
+    refused(sandbox.call("GET", "/webhooks", headers={"x-sandbox-error": "500"}), 500)
+
+
+# Webhooks
+
+def test_webhook_is_registered_listed_and_removed(sandbox):
+    reply = sandbox.call("POST", "/webhooks", webhook(events=["invoice.accepted", "invoice.rejected"]))
+    assert reply.status == 201
+    created = reply.json
+    assert created.keys() == {"ok", "id", "url", "events", "createdAt"} and created.pop("ok") is True
+    assert re.fullmatch(UUID, created["id"]) and re.fullmatch(TIME, created["createdAt"])
+    assert (created["url"], created["events"]) == (URL, ["invoice.accepted", "invoice.rejected"])
+    listed = sandbox.call("GET", "/webhooks")
+    assert listed.json == {"ok": True, "webhooks": [created]}
+    assert SECRET not in reply.body.decode() + listed.body.decode() + sandbox.log
+    removed = sandbox.call("DELETE", f"/webhooks/{created['id']}")
+    assert (removed.status, removed.body) == (204, b"")
+    assert sandbox.webhooks() == []
+    refused(sandbox.call("DELETE", f"/webhooks/{created['id']}"), 404)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1/x", "http://127.8.9.1:8080/x", "http://[::1]:1/", "http://localhost:99/x",
+                                 "HTTPS://gateway.example", "https://gateway.example:8443/a?b=c"])
+def test_url_that_is_taken(sandbox, url):
+    assert sandbox.call("DELETE", f"/webhooks/{sandbox.subscribe(url)}").status == 204
+
+
+@pytest.mark.parametrize("url", ["", "/webhooks", "gateway.example/x", "http://gateway.example/", "http://10.0.0.1/",
+                                 "http://127.0.0.1.example/", "http://localhost.example/", "ftp://127.0.0.1/",
+                                 "file:///etc/passwd", "https://", "https://user:word@gateway.example/",
+                                 "https://gateway.example/#part", "https://gateway.example/a b",
+                                 "https://gateway.example/\r\nx: y", "https://gäteway.example/",
+                                 "https://gateway.example/" + "a" * 512])
+def test_url_that_is_refused(sandbox, url):
+    violations = refused(sandbox.call("POST", "/webhooks", webhook(url=url)), 400)
+    assert violations.keys() == {"url"}
+
+
+@pytest.mark.parametrize("events, field", [([], "events"), (["*", "invoice.accepted"], "events[0]"),
+                                           (["invoice.accepted", "invoice.exploded"], "events[1]"),
+                                           (["invoice.accepted", "invoice.accepted"], "events[1]"),
+                                           (["invoice.*"], "events[0]"), (["reporting_batch."], "events[0]"),
+                                           ([5], "events[0]"), ([None], "events[0]"), ([["*"]], "events[0]"),
+                                           ("*", "events"), ({"0": "*"}, "events"), (["*"] * 101, "events")])
+def test_events_that_are_refused(sandbox, events, field):
+    assert refused(sandbox.call("POST", "/webhooks", webhook(events=events)), 400).keys() == {field}
+
+
+def test_misspelt_event_gets_a_suggestion(sandbox):
+    violations = refused(sandbox.call("POST", "/webhooks", webhook(events=["invoice.acepted"])), 400)
+    assert "did you mean invoice.accepted?" in violations["events[0]"]
+
+
+@pytest.mark.parametrize("payload, fields", [
+    ({}, {"url", "events", "secret"}),
+    (webhook(secret="short"), {"secret"}),
+    (webhook(secret="s" * 65537), {"secret"}),
+    (webhook(secret=None), {"secret"}),
+    (webhook(secret=1234567890123456), {"secret"}),
+    (webhook(url=["x"]), {"url"}),
+    (webhook(colour="red"), {"colour"}),
+    (webhook(colour="red", url=1, events="*"), {"colour", "url", "events"}),
+    ([], {"body"}), ("text", {"body"}), (None, {"body"}), (17, {"body"}),
+])
+def test_webhook_payload_that_is_refused_names_each_field(sandbox, payload, fields):
+    body = json.dumps(payload).encode()
+    assert refused(sandbox.call("POST", "/webhooks", body=body), 400).keys() == fields
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"{}}", b"nonsense", b"\xff\xfe", b'{"url":"\xc3"}', b'{"a":1,"a":2}',
+                                  b'{"url":"\\u0000"}', b"[" * 500000, b'{"a":' * 50000, b"\x00" * 100,
+                                  b'"' + b"a" * 1000000])
+def test_body_that_is_no_json(sandbox, body):
+    assert refused(sandbox.call("POST", "/webhooks", body=body), 400).keys() == {"body"}
+
+
+@pytest.mark.parametrize("content_type", [None, "text/plain", "application/jsonx", "application/x-www-form-urlencoded"])
+def test_body_must_say_that_it_is_json(sandbox, content_type):
+    headers = {"x-api-key": "full"} | ({"content-type": content_type} if content_type else {})
+    reply = http_client.request(sandbox.address, "POST", "/v1/webhooks", headers, json.dumps(webhook()).encode())
+    assert refused(reply, 400).keys() == {"content-type"}
+
+
+def test_large_bodies_are_refused(sandbox):
+    reply = sandbox.call("POST", "/webhooks", body=b" " * 10_000_000)
+    refused(reply, 413)
+    refused(sandbox.call("POST", "/webhooks", body=b"1" * 10_000_000, chunked=True), 413)
+    assert sandbox.webhooks() == []
+
+
+def test_header_twice_is_refused(sandbox):
+    reply = http_client.request(sandbox.address, "GET", "/v1/webhooks", [("x-api-key", "full"), ("x-api-key", "full")])
+    assert refused(reply, 400).keys() == {"x-api-key"}
+
+
+def test_webhooks_of_another_entity(sandbox):
+    ours, everyones = sandbox.subscribe(URL, key="ours"), sandbox.subscribe(URL)
+    ids = {key: {each["id"] for each in sandbox.webhooks(key=key)} for key in ("full", "ours", "our-reader", "theirs")}
+    assert ids == {"full": {ours, everyones}, "ours": {ours}, "our-reader": {ours}, "theirs": set()}
+    refused(sandbox.call("DELETE", f"/webhooks/{ours}", key="theirs"), 403)
+    refused(sandbox.call("DELETE", f"/webhooks/{everyones}", key="ours"), 403)
+    for each in (ours, everyones):
+        assert sandbox.call("DELETE", f"/webhooks/{each}").status == 204
+
+
+def test_number_of_webhooks_is_bounded(sandbox):
+    ids = [sandbox.subscribe(URL) for _ in range(100)]
+    refused(sandbox.call("POST", "/webhooks", webhook()), 409)
+    for each in ids:
+        assert sandbox.call("DELETE", f"/webhooks/{each}").status == 204
