@@ -12,6 +12,7 @@
 #include "cli/secret.h"
 #include "cli/send.h"
 #include "cli/show_config.h"
+#include "cli/sign.h"
 #include "cli/tail.h"
 #include "cli/topics_create.h"
 #include "cli/topics_list.h"
@@ -31,6 +32,17 @@ static const struct command commands[] = {
      "  --json            as JSON\n"
      "  --bootstrap ADDR  brokers, instead of the configured ones\n",
      topics_list_run},
+    {"sign",
+     "[--source NAME | --secret-file FILE --header-prefix PREFIX] [--timestamp T] [--delivery-id ID] "
+     "[--webhook-id ID] (BODY | -)",
+     "prints the headers of a signed delivery",
+     "  --source NAME           whose secret and headers (default: the first source)\n"
+     "  --secret-file FILE      the secret; then no configuration is needed\n"
+     "  --header-prefix PREFIX  what the headers begin with, such as x-invoicing\n"
+     "  --timestamp T           seconds since 1970 (default: now)\n"
+     "  --delivery-id ID        default: a new one\n"
+     "  --webhook-id ID         default: the source's first, or a new one\n",
+     sign_run},
     {"send",
      "[--to URL] [--source NAME] (--kind KIND | BODY | -) [--delivery-id ID] [--webhook-id ID] [--age TIME] "
      "[--forge] "

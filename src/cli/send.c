@@ -1,24 +1,20 @@
 #include "cli/send.h"
 
 #include <getopt.h>
-#include <inttypes.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 #include <sysexits.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/uuid.h"
+#include "cli/body.h"
+#include "cli/own_url.h"
 #include "cli/post.h"
+#include "cli/signing.h"
 #include "config/config.h"
 #include "model/sample.h"
-
-#define BODY_MAX (128u << 20)
-#define N_HEADERS 4
 
 /* What the arguments ask for. */
 struct wish {
@@ -35,136 +31,74 @@ struct wish {
 
 /* What is sent, and where to. */
 struct mission {
-        const struct config_source *source;
-        char *url;
-        const char *socket_path;
-        char *body;
-        size_t len;
-        char delivery_id[128];
-        char webhook_id[128];
+        struct signing signing;
+        struct own_url to;
 };
-
-static char *
-read_body(const char *file, size_t *len)
-{
-        FILE *in = strcmp(file, "-") == 0 ? stdin : fopen(file, "re");
-        char *body = NULL;
-        size_t size = 0, n;
-
-        *len = 0;
-        if (in == NULL) {
-                perror(file);
-                return NULL;
-        }
-        do {
-                size = size == 0 ? 65536 : size * 2;
-                body = mem_resize(body, size, 1);
-                n = fread(body + *len, 1, size - *len, in);
-                *len += n;
-        } while (*len == size && size < BODY_MAX);
-        if (ferror(in)) {
-                perror(file);
-                free(body);
-                body = NULL;
-        }
-        if (in != stdin)
-                (void)fclose(in);
-        return body;
-}
-
-/* The URL of the first listener, from here: 0.0.0.0 is reached by 127.0.0.1. */
-static char *
-own_url(const struct config_listen *listen, const char *path, const char **socket_path)
-{
-        const struct sockaddr_in *in = (const struct sockaddr_in *)&listen->address;
-        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&listen->address;
-        int family = listen->address.ss_family;
-
-        if (family == AF_UNIX) {
-                *socket_path = ((const struct sockaddr_un *)&listen->address)->sun_path;
-                return mem_printf("http://localhost%s", path);
-        }
-        if (family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr))
-                return mem_printf("http://[::1]:%d%s", ntohs(in6->sin6_port), path);
-        if (family == AF_INET && in->sin_addr.s_addr == INADDR_ANY)
-                return mem_printf("http://127.0.0.1:%d%s", ntohs(in->sin_port), path);
-        return mem_printf("http://%s%s", listen->text, path);
-}
-
-static int
-has_port_0(const struct config_listen *listen)
-{
-        const struct sockaddr_in *in = (const struct sockaddr_in *)&listen->address;
-
-        return listen->address.ss_family != AF_UNIX && in->sin_port == 0;
-}
 
 /* --to may leave out the path: then it is the source's. */
 static int
 choose_url(const struct config *config, const struct wish *wish, struct mission *mission)
 {
-        const char *path = mission->source->path, *host;
+        const char *path = mission->signing.source->path, *host;
 
-        mission->socket_path = NULL;
         if (wish->to != NULL) {
                 host = strstr(wish->to, "://");
                 if (host == NULL)
-                        mission->url =
+                        mission->to.url =
                             mem_printf("http://%s%s", wish->to, strchr(wish->to, '/') == NULL ? path : "");
                 else
-                        mission->url =
+                        mission->to.url =
                             mem_printf("%s%s", wish->to, strchr(host + 3, '/') == NULL ? path : "");
                 return 0;
         }
-        if (config->n_listen == 0 || has_port_0(&config->listen[0])) {
+        if (config->n_listen == 0 || own_url_make(&config->listen[0], path, &mission->to) != 0) {
                 fprintf(stderr, "gatepost send: the configuration does not say where to: give --to URL\n");
                 return -1;
         }
-        mission->url = own_url(&config->listen[0], path, &mission->socket_path);
         return 0;
 }
 
 static int
 prepare(const struct config *config, const struct wish *wish, struct mission *mission)
 {
-        char id[UUID_SIZE];
+        struct signing *signing = &mission->signing;
+        struct error error;
 
-        mission->source = wish->source == NULL
+        signing->source = wish->source == NULL
                               ? &config->sources[0]
                               : config_find_source(config, wish->source, strlen(wish->source));
-        if (mission->source == NULL) {
+        if (signing->source == NULL) {
                 fprintf(stderr, "gatepost send: no source %s is configured\n", wish->source);
                 return EX_USAGE;
         }
         if (choose_url(config, wish, mission) != 0)
                 return EX_USAGE;
-        (void)snprintf(mission->delivery_id, sizeof(mission->delivery_id), "%s",
-                       wish->delivery_id != NULL ? wish->delivery_id : uuid_make(id));
-        (void)snprintf(mission->webhook_id, sizeof(mission->webhook_id), "%s",
-                       wish->webhook_id != NULL             ? wish->webhook_id
-                       : mission->source->n_webhook_ids > 0 ? mission->source->webhook_ids[0]
-                                                            : uuid_make(id));
+        signing_choose_ids(signing, wish->delivery_id, wish->webhook_id);
         if (wish->kind != NULL) {
-                mission->body = sample_body(wish->kind);
-                mission->len = strlen(mission->body);
+                signing->body = sample_body(wish->kind);
+                signing->len = strlen(signing->body);
         } else {
-                mission->body = read_body(wish->body_file, &mission->len);
+                signing->body = body_read(wish->body_file, &signing->len, &error);
         }
-        return mission->body == NULL ? EX_NOINPUT : 0;
+        if (signing->body == NULL)
+                fprintf(stderr, "gatepost send: %s\n", error.text);
+        return signing->body == NULL ? EX_NOINPUT : 0;
 }
 
-/* The signature, by the source's first secret, or by another one. */
+/* Sign by the source's first secret, or by another one. */
 static int
-sign(const struct mission *mission, const char *timestamp, int forge, char text[SIGNATURE_HEADER_LEN + 1])
+sign(const struct signing *signing, const struct wish *wish, struct signing_values *values,
+     struct error *error)
 {
-        struct signature_key *wrong = forge ? signature_key_new("not the secret that was agreed", 30) : NULL;
-        const struct signature_key *key = forge ? wrong : mission->source->keys[0];
-        uint8_t signature[SIGNATURE_SIZE];
-        int result =
-            key == NULL ? -1 : signature_compute(key, timestamp, mission->body, mission->len, signature);
+        int64_t timestamp = (clock_now_ms() - (int64_t)wish->age_ms) / 1000;
+        struct signature_key *wrong;
+        int result;
 
-        if (result == 0)
-                signature_format(signature, text);
+        if (!wish->forge)
+                return signing_sign(signing, signing->source->keys[0], timestamp, values, error);
+        wrong = signature_key_new("not the secret that was agreed", 30);
+        result = wrong == NULL ? error_set(error, "out of memory")
+                               : signing_sign(signing, wrong, timestamp, values, error);
         signature_key_free(wrong);
         return result;
 }
@@ -182,25 +116,22 @@ status_for(int http_status)
 static int
 send_once(const struct mission *mission, const struct wish *wish)
 {
-        const char *prefix = mission->source->header_prefix;
-        char timestamp[24], signature[SIGNATURE_HEADER_LEN + 1];
-        char *headers[N_HEADERS];
+        const struct signing *signing = &mission->signing;
+        char *headers[DELIVERY_N_HEADERS];
+        struct signing_values values;
         struct post_answer answer;
         struct error error;
         int status;
 
-        (void)snprintf(timestamp, sizeof(timestamp), "%010" PRId64,
-                       (clock_now_ms() - (int64_t)wish->age_ms) / 1000);
-        if (sign(mission, timestamp, wish->forge, signature) != 0) {
-                fprintf(stderr, "gatepost send: the signature could not be computed\n");
+        if (sign(signing, wish, &values, &error) != 0) {
+                fprintf(stderr, "gatepost send: %s\n", error.text);
                 return EX_SOFTWARE;
         }
-        headers[0] = mem_printf("%s-signature: %s", prefix, signature);
-        headers[1] = mem_printf("%s-timestamp: %s", prefix, timestamp);
-        headers[2] = mem_printf("%s-webhook-id: %s", prefix, mission->webhook_id);
-        headers[3] = mem_printf("%s-delivery-id: %s", prefix, mission->delivery_id);
-        if (post_send(mission->url, mission->socket_path, (const char *const *)headers, N_HEADERS,
-                      mission->body, mission->len, &answer, &error) != 0) {
+        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
+                headers[h] = mem_printf("%s-%s: %s", signing->source->header_prefix,
+                                        delivery_header_suffix((enum delivery_header)h), values.values[h]);
+        if (post_send(mission->to.url, mission->to.socket_path, (const char *const *)headers,
+                      DELIVERY_N_HEADERS, signing->body, signing->len, &answer, &error) != 0) {
                 fprintf(stderr, "gatepost send: %s\n", error.text);
                 status = EX_TEMPFAIL;
         } else {
@@ -208,8 +139,9 @@ send_once(const struct mission *mission, const struct wish *wish)
                 free(answer.body);
                 status = status_for(answer.status);
         }
-        for (size_t i = 0; i < N_HEADERS; i++)
-                free(headers[i]);
+        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
+                free(headers[h]);
+        signing_clear_values(&values);
         return status;
 }
 
@@ -224,8 +156,8 @@ send_all(const struct config *config, const struct wish *wish)
 
                 status = once > status ? once : status;
         }
-        free(mission.url);
-        free(mission.body);
+        free(mission.to.url);
+        free(mission.signing.body);
         return status;
 }
 

@@ -44,6 +44,14 @@ def installation(broker, tmp_path):
     each.clean_up()
 
 
+@pytest.fixture
+def offline(tmp_path):
+    """An installation whose brokers do not answer, for what needs none."""
+    each = Installation(tmp_path, "127.0.0.1:9")
+    yield each
+    each.clean_up()
+
+
 @pytest.fixture(scope="module")
 def shared(broker, tmp_path_factory):
     """An installation that the tests of one file share."""

@@ -1,0 +1,50 @@
+#include "cli/body.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* All of it, or as much as shows that it is too long. */
+static char *
+read_stream(FILE *in, size_t *len)
+{
+        char *body = NULL;
+        size_t size = 0;
+
+        *len = 0;
+        do {
+                size = size == 0 ? 65536 : size * 2;
+                body = mem_resize(body, size, 1);
+                *len += fread(body + *len, 1, size - *len, in);
+        } while (*len == size && size <= BODY_MAX);
+        return body;
+}
+
+char *
+body_read(const char *file, size_t *len, struct error *error)
+{
+        int is_stdin = strcmp(file, "-") == 0;
+        FILE *in = is_stdin ? stdin : fopen(file, "re");
+        char *body = NULL;
+
+        errno = in == NULL ? errno : 0;
+        if (in != NULL)
+                body = read_stream(in, len);
+        if (in == NULL || ferror(in))
+                (void)error_set(error, "%s: %s", is_stdin ? "standard input" : file, strerror(errno));
+        else if (*len > BODY_MAX)
+                (void)error_set(error, "%s is longer than a body can be (%u MiB)",
+                                is_stdin ? "standard input" : file, BODY_MAX >> 20);
+        else {
+                if (!is_stdin)
+                        (void)fclose(in);
+                return body;
+        }
+        if (in != NULL && !is_stdin)
+                (void)fclose(in);
+        free(body);
+        return NULL;
+}

@@ -1,0 +1,31 @@
+#include "cli/own_url.h"
+
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "base/mem.h"
+
+int
+own_url_make(const struct config_listen *listen, const char *path, struct own_url *own)
+{
+        const struct sockaddr_in *in = (const struct sockaddr_in *)&listen->address;
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&listen->address;
+        int family = listen->address.ss_family;
+
+        *own = (struct own_url){NULL, NULL};
+        if (family == AF_UNIX) {
+                own->socket_path = ((const struct sockaddr_un *)&listen->address)->sun_path;
+                own->url = mem_printf("http://localhost%s", path);
+                return 0;
+        }
+        if (in->sin_port == 0)
+                return -1;
+        if (family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr))
+                own->url = mem_printf("http://[::1]:%d%s", ntohs(in6->sin6_port), path);
+        else if (family == AF_INET && in->sin_addr.s_addr == INADDR_ANY)
+                own->url = mem_printf("http://127.0.0.1:%d%s", ntohs(in->sin_port), path);
+        else
+                own->url = mem_printf("http://%s%s", listen->text, path);
+        return 0;
+}

@@ -1,0 +1,49 @@
+#include "cli/source_choice.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "config/single.h"
+
+int
+source_choice_check(const struct source_choice *choice, const struct command_context *context)
+{
+        if ((choice->secret_file == NULL) != (choice->header_prefix == NULL))
+                return command_misused(context, "--secret-file and --header-prefix go together");
+        if (choice->secret_file != NULL && choice->name != NULL)
+                return command_misused(context, "needs either --source or --secret-file, not both");
+        return -1;
+}
+
+struct config *
+source_choice_load(const struct source_choice *choice, const struct command_context *context, int *status)
+{
+        struct config *config;
+        struct error error;
+
+        if (choice->secret_file == NULL) {
+                *status = EX_CONFIG;
+                return config_load(context->file);
+        }
+        *status = EX_NOINPUT;
+        config = single_new(choice->secret_file, choice->header_prefix, &error);
+        if (config == NULL)
+                fprintf(stderr, "gatepost %s: %s\n", context->command->name, error.text);
+        return config;
+}
+
+const struct config_source *
+source_choice_find(const struct source_choice *choice, const struct config *config,
+                   const struct command_context *context)
+{
+        const struct config_source *source;
+
+        if (choice->name == NULL)
+                return &config->sources[0];
+        source = config_find_source(config, choice->name, strlen(choice->name));
+        if (source == NULL)
+                fprintf(stderr, "gatepost %s: no source %s is configured\n", context->command->name,
+                        choice->name);
+        return source;
+}

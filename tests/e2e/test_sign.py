@@ -1,0 +1,88 @@
+"""gatepost sign: the headers of a delivery, computed off line."""
+
+import pytest
+
+import signing
+from signing import SECRET, Delivery
+
+EX_USAGE, EX_NOINPUT, EX_CONFIG = 64, 66, 78
+WEBHOOK_ID = "6f0d2c1e-0000-4000-8000-000000000002"
+CHOSEN = ["--timestamp", "1795230245", "--delivery-id", "d-1", "--webhook-id", "w-1"]
+
+
+@pytest.fixture
+def config(offline):
+    return offline.config()
+
+
+@pytest.fixture
+def body_file(tmp_path):
+    path = tmp_path / "body.json"
+    path.write_bytes(b'{"event":"invoice.accepted","text":"\xc3\x9f"}\r\n\n')
+    return path
+
+
+@pytest.fixture
+def sign(offline, config):
+    """Run `gatepost sign`; returns the headers that it prints."""
+    def run(*arguments, **options):
+        done = offline.gatepost("sign", *map(str, arguments), **{"config": config} | options)
+        assert (done.returncode, done.stderr) == (0, "")
+        return dict(line.split(": ") for line in done.stdout.splitlines())
+    return run
+
+
+def test_headers_are_those_of_the_service(sign, body_file):
+    delivery = Delivery(body_file.read_bytes(), "d-1", "w-1", 1795230245)
+    assert sign(*CHOSEN, body_file) == delivery.headers()
+
+
+def test_body_comes_from_stdin(sign):
+    assert sign(*CHOSEN, "-", input="{}\n") == Delivery(b"{}\n", "d-1", "w-1", 1795230245).headers()
+
+
+def test_ids_and_time_are_new_each_time(sign, body_file):
+    before = signing.now()
+    one, other = sign(body_file), sign(body_file)
+    assert one["x-invoicing-delivery-id"] != other["x-invoicing-delivery-id"]
+    assert before <= int(one["x-invoicing-timestamp"]) <= signing.now()
+    assert one == Delivery(body_file.read_bytes(), one["x-invoicing-delivery-id"], one["x-invoicing-webhook-id"],
+                           int(one["x-invoicing-timestamp"])).headers()
+
+
+def test_chosen_source_gives_secret_prefix_and_webhook_id(sign, config, body_file):
+    config.source("other", b"the secret of the other source", webhook_id=WEBHOOK_ID)
+    headers = sign("--source", "other", "--timestamp", "1795230245", "--delivery-id", "d-1", body_file)
+    assert headers == Delivery(body_file.read_bytes(), "d-1", WEBHOOK_ID, 1795230245,
+                               b"the secret of the other source").headers("x-other")
+
+
+def test_secret_file_needs_no_configuration(sign, config, body_file):
+    headers = sign("--secret-file", config.secret_file("own", SECRET), "--header-prefix", "x-own", *CHOSEN, body_file,
+                   config="/nonexistent/gatepost.conf")
+    assert headers == Delivery(body_file.read_bytes(), "d-1", "w-1", 1795230245).headers("x-own")
+
+
+@pytest.mark.parametrize("arguments, told", [
+    ([], "needs a file"), (["a", "b"], "needs a file"), (["--nonsense", "a"], "wrong option"),
+    (["--header-prefix", "x-own", "a"], "go together"), (["--secret-file", "secret", "a"], "go together"),
+    (["--source", "invoicing", "--secret-file", "s", "--header-prefix", "x-own", "a"], "not both"),
+    (["--timestamp", "yesterday", "-"], "not a whole number"), (["--timestamp", "99999999999", "-"], "between"),
+    (["--delivery-id", "no good", "-"], "--delivery-id must be"), (["--webhook-id", "a\nb: c", "-"], "--webhook-id must"),
+    (["--source", "missing", "-"], "no source missing"),
+])
+def test_wrong_usage_exits_64(offline, config, arguments, told):
+    done = offline.gatepost("sign", *arguments, config=config)
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and told in done.stderr
+
+
+def test_what_cannot_be_read_is_told(offline, config, tmp_path):
+    own = ["--header-prefix", "x-own", "--secret-file"]
+    loose = config.secret_file("loose", SECRET, 0o644)
+    for arguments, told in ((["no-such-file"], "no-such-file: No such file"), ([tmp_path], "Is a directory"),
+                            ([*own, "no-such-secret", "-"], "no-such-secret cannot be opened"),
+                            ([*own, loose, "-"], "others can read it")):
+        done = offline.gatepost("sign", *map(str, arguments), config=config)
+        assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and told in done.stderr
+        assert SECRET.decode() not in done.stderr
+    assert offline.gatepost("sign", "-", config="/nonexistent/gatepost.conf").returncode == EX_CONFIG
