@@ -23,7 +23,7 @@
 
 #define DEFAULT_FILE SYSCONFDIR "/gatepost/gatepost.conf"
 #define HEALTH_INTERVAL_MS 1000
-#define STEP_TOLD_MS 1000
+#define STEP_MAX_MS 5000 /* well below every time-out towards Kafka */
 
 /* The parts of the daemon. The main thread holds them, and sees to signals, the admin endpoint and readiness. */
 struct daemon {
@@ -81,18 +81,24 @@ on_changes(evutil_socket_t fd, short what, void *arg)
         health_log_changes(&daemon->health);
 }
 
-/* Signed timestamps are held against this clock, and Kafka's client waits by it: who reads the log wants to know. */
+/*
+ * Kafka's client waits by the clock that can be set (C11's cnd_timedwait; librdkafka 2.12 still does): when that is set
+ * back, what its threads have to do by the hour, heartbeats and retries among it, is not done for as long, and no call
+ * wakes them all. To begin anew is safe at any moment. Signed timestamps are held against this clock, so steps are told.
+ */
 static void
 watch_clock(struct daemon *daemon)
 {
         int64_t step_ms = clock_take_step(&daemon->clock);
 
-        if (step_ms > STEP_TOLD_MS)
+        if (step_ms > STEP_MAX_MS)
                 log_warning("the clock was set forward by_ms=%" PRId64, step_ms);
-        else if (step_ms < -STEP_TOLD_MS)
-                log_warning("the clock was set back by_ms=%" PRId64
-                            " note=\"Kafka's client may pause until it has something to do\"",
-                            -step_ms);
+        if (step_ms >= -STEP_MAX_MS)
+                return;
+        log_error("the clock was set back, and Kafka's client could stand still for that long: ending at "
+                  "once, to be started again by_ms=%" PRId64 " status=%d",
+                  -step_ms, EX_TEMPFAIL);
+        _exit(EX_TEMPFAIL);
 }
 
 static void

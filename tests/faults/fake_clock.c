@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SLICE_MS 10 /* after which a wait looks at the clock again */
+#define MOMENT_MS 10 /* after which a wait looks at the clock again */
 #define MS_NS 1000000L
 #define SECOND_NS 1000000000L
 
@@ -83,21 +83,22 @@ time(time_t *seconds)
         return now.tv_sec;
 }
 
+/*
+ * Waits a moment at a time. A moment that has passed ends in a wake-up for no reason, which C11 allows and after which
+ * everybody looks again at what he waits for: the wake-up that counts may have come just when the moment was over.
+ */
 int
 cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict mutex, const struct timespec *restrict deadline)
 {
-        for (;;) {
-                struct timespec now, slice;
-                int result;
+        struct timespec now, moment;
+        int result;
 
-                (void)clock_gettime(CLOCK_REALTIME, &now);
-                if (now.tv_sec > deadline->tv_sec ||
-                    (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec))
-                        return thrd_timedout;
-                (void)syscall(SYS_clock_gettime, CLOCK_REALTIME, &slice);
-                add_ms(&slice, SLICE_MS);
-                result = real_cnd_timedwait(condition, mutex, &slice);
-                if (result != thrd_timedout)
-                        return result;
-        }
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+        if (now.tv_sec > deadline->tv_sec ||
+            (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec))
+                return thrd_timedout;
+        (void)syscall(SYS_clock_gettime, CLOCK_REALTIME, &moment);
+        add_ms(&moment, MOMENT_MS);
+        result = real_cnd_timedwait(condition, mutex, &moment);
+        return result == thrd_timedout ? thrd_success : result;
 }

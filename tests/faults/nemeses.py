@@ -15,6 +15,7 @@ RARE_POINTS = {"on-assigned": 1, "on-revoked": 1, "before-decision": 3}  # passe
 CRASH_SECONDS = 30
 TRANSACTION_APIS = ("AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn")
 HOUR = 3600
+EX_TEMPFAIL = 75
 
 
 class Nemesis:
@@ -279,9 +280,16 @@ class Clock(Nemesis):
             world.revive(daemon)
 
     def act(self):
+        """A daemon whose clock goes back must end, with 75, and goes on when it is started again."""
         daemon = self.rng.choice([*self.world.routers, self.world.receivers[0]])
-        seconds = self.rng.choice((-HOUR, HOUR))
-        self.clocks[daemon].set(seconds)
-        self.note(f"the clock of a {daemon.config['gatepost']['roles']} was set {'back' if seconds < 0 else 'forward'}")
-        time.sleep(self.rng.uniform(0.5, 20))
-        self.clocks[daemon].set(0)
+        clock, role = self.clocks[daemon], daemon.config["gatepost"]["roles"]
+        for seconds in self.rng.choice(((HOUR, 0), (-HOUR, 0))):
+            if seconds < clock.seconds:
+                clock.set(seconds)
+                self.note(f"the clock of a {role} was set back")
+                daemon.wait_for_exit(EX_TEMPFAIL)
+                self.world.revive(daemon)
+            else:
+                clock.set(seconds)
+                self.note(f"the clock of a {role} was set forward")
+            time.sleep(self.rng.uniform(1, 4))

@@ -81,5 +81,6 @@ class FakeClock:
 
     def set(self, seconds):
         """So much before the machine's clock."""
+        self.seconds = seconds
         with open(self._file, "r+b" if self._file.exists() else "wb") as file:  # the daemon has this file mapped
             file.write(struct.pack("=q", int(seconds * 1000)))
