@@ -37,6 +37,7 @@ static const struct {
     {"allow.auto.create.topics", "topics are made with the right settings: gatepost topics create"},
     {"delivery.report.only.error", "a delivery is answered when its report comes"},
     {"enabled_events", "a delivery is answered when its report comes"},
+    {"statistics.interval.ms", "readiness is read from the statistics"},
     {"offset.store.method", "offsets are committed with the events, in one transaction"},
     {"group.protocol", "the router gives up all partitions at once"},
     {"group.protocol.type", "the router gives up all partitions at once"},

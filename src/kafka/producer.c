@@ -1,8 +1,11 @@
 #include "kafka/producer.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "kafka/client.h"
 #include "kafka/topics.h"
@@ -14,6 +17,7 @@ struct producer {
         rd_kafka_topic_t *topic;
         producer_report *report;
         void *arg;
+        atomic_int has_id;
 };
 
 static void
@@ -29,9 +33,22 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
                          producer->arg);
 }
 
+/* Only librdkafka's statistics tell whether there is a producer id. */
+static int
+on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
+{
+        static const char assigned[] = "\"idemp_state\": \"Assigned\"";
+        struct producer *producer = opaque;
+
+        (void)client;
+        atomic_store(&producer->has_id, memmem(json, len, assigned, sizeof(assigned) - 1) != NULL);
+        return 0; /* librdkafka frees the text */
+}
+
 static void
 set_callbacks(rd_kafka_conf_t *conf)
 {
+        rd_kafka_conf_set_stats_cb(conf, on_statistics);
         rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
 }
 
@@ -49,6 +66,7 @@ open_client(const struct config *config, const char *bootstrap, struct producer 
             {"queue.buffering.max.messages", "10000000", 1},
             {"queue.buffering.max.kbytes", max_queued, 1},
             {"linger.ms", "0", 1},
+            {"statistics.interval.ms", "250", 0},
             {NULL, NULL, 0},
         };
 
@@ -58,12 +76,27 @@ open_client(const struct config *config, const char *bootstrap, struct producer 
         return client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_callbacks, producer, error);
 }
 
+/*
+ * librdkafka writes to the descriptor when its queue ceases to be empty. What has come into it before it was told so (that
+ * no broker can be reached, within microseconds) keeps it from ever doing that: it is to be served first.
+ */
+static void
+report_to(struct producer *producer, int wake_fd)
+{
+        rd_kafka_queue_t *queue = rd_kafka_queue_get_main(producer->client);
+        ssize_t written;
+
+        rd_kafka_queue_io_event_enable(queue, wake_fd, "r", 1);
+        rd_kafka_queue_destroy(queue);
+        written = write(wake_fd, "r", 1);
+        (void)written; /* a pipe that is full wakes as well */
+}
+
 struct producer *
 producer_new(const struct config *config, const char *bootstrap, int wake_fd, producer_report *report,
              void *arg, struct error *error)
 {
         struct producer *producer = calloc(1, sizeof(*producer));
-        rd_kafka_queue_t *queue;
 
         if (producer == NULL) {
                 (void)error_set(error, "out of memory");
@@ -77,9 +110,7 @@ producer_new(const struct config *config, const char *bootstrap, int wake_fd, pr
                 return NULL;
         }
         producer->topic = rd_kafka_topic_new(producer->client, config->deliveries_topic, NULL);
-        queue = rd_kafka_queue_get_main(producer->client);
-        rd_kafka_queue_io_event_enable(queue, wake_fd, "r", 1);
-        rd_kafka_queue_destroy(queue);
+        report_to(producer, wake_fd);
         producer_connect(producer, METADATA_TIMEOUT_MS);
         return producer;
 }
@@ -135,6 +166,12 @@ producer_serve(struct producer *producer)
 {
         while (rd_kafka_poll(producer->client, 0) > 0)
                 ;
+}
+
+int
+producer_has_id(const struct producer *producer)
+{
+        return atomic_load(&producer->has_id);
 }
 
 int

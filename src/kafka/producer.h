@@ -48,6 +48,12 @@ void producer_connect(struct producer *producer, int timeout_ms);
 /* Report what is there to report. */
 void producer_serve(struct producer *producer);
 
+/*
+ * Whether it has been given a producer id (KIP-98), without which nothing is sent: brokers put that off while they are
+ * starting. Known a quarter of a second late. May be called from any thread.
+ */
+int producer_has_id(const struct producer *producer);
+
 /* Whether it has failed for good, and must be replaced. */
 int producer_is_broken(const struct producer *producer);
 

@@ -51,10 +51,24 @@ on_report(void *record_arg, const char *reason, void *arg)
         pending_report(&intake->pending, record_arg, reason);
 }
 
-/*
- * Whether there is to be another producer: there is none, or it has failed for good, or it only fails although Kafka
- * answers others. (librdkafka 2.12 never asks again for a producer id once a broker that is starting has put it off.)
- */
+/* Whether the producer has come to nothing for too long, although Kafka answers others. */
+static int
+is_stuck(const struct intake *intake, int64_t now)
+{
+        int64_t since = atomic_load(&intake->shared->reachable_since_ms);
+
+        if (since == 0)
+                return 0;
+        if (intake->failing_since_ms != 0)
+                since = intake->failing_since_ms;
+        else if (producer_has_id(intake->producer))
+                return 0;
+        if (since < intake->producer_tried_ms)
+                since = intake->producer_tried_ms;
+        return now - since >= intake->patience_ms;
+}
+
+/* Whether there is to be another producer: there is none, or it has failed for good, or it is stuck. */
 static int
 needs_producer(struct intake *intake, int64_t now)
 {
@@ -62,8 +76,7 @@ needs_producer(struct intake *intake, int64_t now)
                 return now - intake->producer_tried_ms >= RETRY_PRODUCER_MS;
         if (producer_is_broken(intake->producer))
                 return 1;
-        if (intake->failing_since_ms == 0 || now - intake->failing_since_ms < intake->patience_ms ||
-            !atomic_load(&intake->shared->is_reachable))
+        if (!is_stuck(intake, now))
                 return 0;
         intake->patience_ms *= 2;
         if (intake->patience_ms > PATIENCE_MAX_MS)
@@ -223,6 +236,17 @@ intake_expire(struct intake *intake)
 {
         if (pending_expire(&intake->pending, clock_monotonic_ms()) > 0)
                 note_failure(intake);
+}
+
+int
+intake_is_ready(struct intake *intake)
+{
+        int is_ready;
+
+        pthread_mutex_lock(&intake->mutex);
+        is_ready = intake->producer != NULL && producer_has_id(intake->producer);
+        pthread_mutex_unlock(&intake->mutex);
+        return is_ready;
 }
 
 void

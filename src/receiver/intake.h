@@ -23,7 +23,7 @@ void intake_free(struct intake *intake);
 /* Take a request. It is answered now, or by one of the following. */
 void intake_request(struct intake *intake, struct http_request *request);
 
-/* Answer what Kafka has reported on; replace a producer that has failed for good. */
+/* Answer what Kafka has reported on; replace a producer that has failed for good or comes to nothing. */
 void intake_serve(struct intake *intake);
 
 /* Answer 503 to what has waited for ack_timeout. */
@@ -31,6 +31,9 @@ void intake_expire(struct intake *intake);
 
 /* Kafka has come back: get ready to append. Blocks for two seconds at most; for another thread than the lane's. */
 void intake_connect(struct intake *intake);
+
+/* Whether its producer can append. For another thread than the lane's. */
+int intake_is_ready(struct intake *intake);
 
 /* When intake_expire() has something to do, in monotonic milliseconds; -1 when no request waits. */
 int64_t intake_next_deadline(const struct intake *intake);

@@ -220,6 +220,12 @@ lane_connect(struct lane *lane)
         intake_connect(lane->intake);
 }
 
+int
+lane_is_ready(struct lane *lane)
+{
+        return intake_is_ready(lane->intake);
+}
+
 void
 lane_stop(struct lane *lane)
 {

@@ -18,6 +18,9 @@ struct lane;
 struct lane *lane_new(struct receiver_shared *shared, const int *listeners, size_t n,
                       struct error *error) MUST_CHECK;
 
+/* Whether it has a producer that can append. For another thread than the lane's. */
+int lane_is_ready(struct lane *lane);
+
 /* Kafka has come back: get ready to append. Blocks for two seconds at most. */
 void lane_connect(struct lane *lane);
 

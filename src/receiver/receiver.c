@@ -80,7 +80,10 @@ receiver_probe_changed(struct receiver *receiver)
         int is_reachable = probe_state(receiver->probe) == PROBE_REACHABLE;
 
         atomic_store(&receiver->shared->may_append, probe_has_verified(receiver->probe));
-        atomic_store(&receiver->shared->is_reachable, is_reachable);
+        if (!is_reachable)
+                atomic_store(&receiver->shared->reachable_since_ms, 0);
+        else if (atomic_load(&receiver->shared->reachable_since_ms) == 0)
+                atomic_store(&receiver->shared->reachable_since_ms, clock_monotonic_ms());
         for (size_t i = 0; i < receiver->n_lanes && is_reachable; i++)
                 lane_connect(receiver->lanes[i]);
         receiver->is_connected = is_reachable;
@@ -95,6 +98,12 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
         if (probe_state(receiver->probe) != PROBE_REACHABLE || !receiver->is_connected) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "Kafka is not reachable");
                 return 0;
+        }
+        for (size_t i = 0; i < receiver->n_lanes; i++) {
+                if (!lane_is_ready(receiver->lanes[i])) {
+                        (void)snprintf(reason, HEALTH_REASON_SIZE, "Kafka has given no producer id yet");
+                        return 0;
+                }
         }
         if (failed_ms != 0 && clock_monotonic_ms() - failed_ms < FAILURE_COUNTS_MS) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "the last append failed");

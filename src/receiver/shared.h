@@ -19,9 +19,9 @@ struct receiver_shared {
         const char *bootstrap; /* NULL: the configured one */
         struct metrics *metrics;
 
-        atomic_int may_append;          /* the topic has been found right */
-        atomic_int is_reachable;        /* Kafka answers */
-        atomic_uint_fast64_t in_flight; /* bytes of bodies that wait for their ack */
+        atomic_int may_append;                  /* the topic has been found right */
+        atomic_int_fast64_t reachable_since_ms; /* monotonic; 0: Kafka does not answer */
+        atomic_uint_fast64_t in_flight;         /* bytes of bodies that wait for their ack */
         atomic_int_fast64_t
             failed_ms; /* monotonic time of the last failed append, 0 when one has succeeded since */
 

@@ -166,5 +166,7 @@ def test_producer_that_gets_no_producer_id_is_replaced(installation, proxied, pr
     daemon.config["receiver"]["ack_timeout"] = "2s"
     daemon.start()
     assert rule.wait(RULE_SECONDS), "nobody asked for a producer id"
-    waiting.until(lambda: daemon.post(Delivery()).status == 200, SOCKET_TIMEOUT_SECONDS - 10, lambda: daemon.log)
+    assert not daemon.ready()
+    daemon.wait_until_ready(SOCKET_TIMEOUT_SECONDS - 10)
+    daemon.accept()
     assert "a producer has failed and was replaced" in daemon.log

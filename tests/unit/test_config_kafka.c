@@ -54,6 +54,7 @@ START_TEST(test_property_that_would_break_a_guarantee_is_refused_with_the_reason
                                             "allow.auto.create.topics",
                                             "delivery.report.only.error",
                                             "enabled_events",
+                                            "statistics.interval.ms",
                                             "plugin.library.paths",
                                             "test.mock.num.brokers",
                                             "test.mock.broker.rtt"};
