@@ -5,6 +5,8 @@
 #include <strings.h>
 
 #include "sandbox/call.h"
+#include "sandbox/events.h"
+#include "sandbox/invoice_calls.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/webhooks.h"
 
@@ -23,9 +25,9 @@ static const struct route {
         int writes;
         void (*run)(const struct call *call);
 } routes[] = {
-    {"GET", "/v1/webhooks", 0, webhooks_list},
-    {"POST", "/v1/webhooks", 1, webhooks_add},
-    {"DELETE", "/v1/webhooks/", 1, webhooks_remove},
+    {"GET", "/v1/webhooks", 0, webhooks_list},       {"POST", "/v1/webhooks", 1, webhooks_add},
+    {"DELETE", "/v1/webhooks/", 1, webhooks_remove}, {"POST", "/v1/invoices", 1, invoices_submit},
+    {"GET", "/v1/invoices/", 0, invoices_poll},      {"POST", "/v1/sandbox/fire", 1, events_fire},
 };
 
 /* The headers that the API knows. A second one of a name makes it ambiguous. */

@@ -28,6 +28,14 @@ code_for(int status)
         return "INTERNAL_ERROR";
 }
 
+const char *
+call_entity(const struct call *call, const char *named)
+{
+        if (named != NULL)
+                return named;
+        return call->key->entity != NULL ? call->key->entity : "default";
+}
+
 static void
 reply(const struct call *call, int status, const struct http_header *header, char *body, size_t len)
 {

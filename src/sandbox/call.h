@@ -19,6 +19,9 @@ struct call {
         char id[CALL_ID_MAX + 1];    /* of the path, where it has one */
 };
 
+/* The entity that a call is for: the one that it names, else the key's, else "default". */
+const char *call_entity(const struct call *call, const char *named);
+
 /* Answer with a JSON text, which is released; NULL: with nothing, for 204. */
 void call_reply(const struct call *call, int status, yajl_gen json);
 

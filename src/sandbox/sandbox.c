@@ -1,13 +1,46 @@
 #include "sandbox/sandbox.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "http/listener.h"
 #include "sandbox/api.h"
+#include "sandbox/state.h"
+
+#define SAVE_AFTER_US 250000
+
+void
+sandbox_save(struct sandbox *sandbox)
+{
+        const char *path = sandbox->options->state_file;
+        struct error error;
+
+        (void)evtimer_del(sandbox->saving);
+        if (path != NULL && state_save(sandbox, path, &error) != 0)
+                log_error("the state is not kept: %s", error.text);
+}
+
+void
+sandbox_save_soon(struct sandbox *sandbox)
+{
+        const struct timeval in = {0, SAVE_AFTER_US};
+
+        if (sandbox->options->state_file != NULL && !evtimer_pending(sandbox->saving, NULL))
+                (void)evtimer_add(sandbox->saving, &in);
+}
+
+static void
+on_saving(evutil_socket_t fd, short what, void *arg)
+{
+        (void)fd;
+        (void)what;
+        sandbox_save(arg);
+}
 
 static void
 on_signal(evutil_socket_t fd, short what, void *arg)
@@ -28,6 +61,9 @@ open_events(struct sandbox *sandbox, struct error *error)
                 return error_set(error, "the event loop does not start");
         sandbox->signals[0] = evsignal_new(sandbox->base, SIGTERM, on_signal, sandbox);
         sandbox->signals[1] = evsignal_new(sandbox->base, SIGINT, on_signal, sandbox);
+        sandbox->saving = evtimer_new(sandbox->base, on_saving, sandbox);
+        if (sandbox->saving == NULL)
+                return error_set(error, "the event loop does not start");
         for (size_t i = 0; i < ARRAY_LEN(sandbox->signals); i++) {
                 if (sandbox->signals[i] == NULL || evsignal_add(sandbox->signals[i], NULL) != 0)
                         return error_set(error, "the event loop does not start");
@@ -35,11 +71,43 @@ open_events(struct sandbox *sandbox, struct error *error)
         return 0;
 }
 
+/* What was, and whether what will be can be written. */
+static int
+open_files(struct sandbox *sandbox, struct error *error)
+{
+        const char *outbox = sandbox->options->outbox, *path = sandbox->options->state_file;
+
+        sandbox->exit_status = EX_CANTCREAT;
+        if (outbox != NULL && access(outbox, W_OK | X_OK) != 0)
+                return error_set(error, "--outbox: %s: %s", outbox, strerror(errno));
+        if (path == NULL)
+                return 0;
+        sandbox->exit_status = EX_DATAERR;
+        if (state_load(sandbox, path, error) != 0)
+                return -1;
+        sandbox->exit_status = EX_CANTCREAT;
+        return state_save(sandbox, path, error);
+}
+
+static int
+open_courier(struct sandbox *sandbox, struct error *error)
+{
+        const struct sandbox_options *options = sandbox->options;
+        const struct courier_settings settings = {.service = options->service,
+                                                  .outbox = options->outbox,
+                                                  .ca_file = options->ca_file,
+                                                  .retry_base_ms = options->retry_base_ms};
+
+        sandbox->courier = courier_new(sandbox->base, &settings);
+        return sandbox->courier != NULL ? 0 : error_set(error, "out of memory");
+}
+
 static int
 open_server(struct sandbox *sandbox, struct error *error)
 {
         const struct config_listen *listen = &sandbox->options->listen;
 
+        sandbox->exit_status = EX_UNAVAILABLE;
         sandbox->listener =
             listener_open((const struct sockaddr *)&listen->address, listen->address_len, error);
         if (sandbox->listener < 0)
@@ -52,12 +120,13 @@ open_server(struct sandbox *sandbox, struct error *error)
 
 /* For whoever started it: where it is, and a key for it. */
 static int
-announce(const struct sandbox *sandbox, struct error *error)
+announce(struct sandbox *sandbox, struct error *error)
 {
         char name[LISTENER_NAME_SIZE];
 
         printf("listening on http://%s/v1 with key %s\n",
                listener_name(sandbox->listener, name, sizeof(name)), sandbox->options->shown_key);
+        sandbox->exit_status = EX_IOERR;
         return fflush(stdout) == 0 ? 0 : error_set(error, "the first line could not be written to stdout");
 }
 
@@ -66,7 +135,15 @@ close_sandbox(struct sandbox *sandbox)
 {
         http_server_free(sandbox->server);
         listener_close(sandbox->listener);
+        if (sandbox->saving != NULL && evtimer_pending(sandbox->saving, NULL))
+                sandbox_save(sandbox);
+        if (sandbox->courier != NULL && courier_n_jobs(sandbox->courier) > 0)
+                log_warning("deliveries are dropped n=%zu", courier_n_jobs(sandbox->courier));
+        courier_free(sandbox->courier);
+        invoices_clear(&sandbox->invoices);
         subscriptions_clear(&sandbox->subscriptions);
+        if (sandbox->saving != NULL)
+                event_free(sandbox->saving);
         for (size_t i = 0; i < ARRAY_LEN(sandbox->signals); i++) {
                 if (sandbox->signals[i] != NULL)
                         event_free(sandbox->signals[i]);
@@ -78,27 +155,25 @@ close_sandbox(struct sandbox *sandbox)
 int
 sandbox_run(const struct sandbox_options *options)
 {
-        struct sandbox sandbox = {.options = options, .keys = options->keys, .listener = -1};
+        struct sandbox sandbox = {.options = options,
+                                  .keys = options->keys,
+                                  .listener = -1,
+                                  .exit_status = EX_OSERR};
         struct error error;
-        int status = 0;
 
         TAILQ_INIT(&sandbox.subscriptions);
-        if (open_events(&sandbox, &error) == 0 && open_server(&sandbox, &error) == 0 &&
+        invoices_init(&sandbox.invoices);
+        if (open_events(&sandbox, &error) == 0 && open_files(&sandbox, &error) == 0 &&
+            open_courier(&sandbox, &error) == 0 && open_server(&sandbox, &error) == 0 &&
             announce(&sandbox, &error) == 0) {
                 log_notice("starting version=%s", PACKAGE_VERSION);
                 (void)event_base_dispatch(sandbox.base);
+                sandbox.exit_status = 0;
         } else {
                 fprintf(stderr, "gatepost-sandbox: %s\n", error.text);
-                status = EX_OSERR;
         }
         close_sandbox(&sandbox);
-        if (status == 0)
+        if (sandbox.exit_status == 0)
                 log_notice("stopped");
-        return status;
-}
-
-void
-sandbox_save(struct sandbox *sandbox)
-{
-        (void)sandbox;
+        return sandbox.exit_status;
 }

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "http/server.h"
+#include "sandbox/courier.h"
+#include "sandbox/invoices.h"
 #include "sandbox/keys.h"
 #include "sandbox/subscriptions.h"
 
@@ -30,8 +32,12 @@ struct sandbox {
         struct event *signals[2];
         struct api_keys keys;
         struct subscriptions subscriptions;
+        struct invoices invoices;
+        struct courier *courier;
+        struct event *saving; /* the state file is to be written when it fires */
         struct http_server *server;
         int listener;
+        int exit_status;
 };
 
 /**
@@ -40,7 +46,8 @@ struct sandbox {
  */
 int sandbox_run(const struct sandbox_options *options) MUST_CHECK;
 
-/* Something that the state file holds has changed. */
+/* Something that the state file holds has changed: write it now, or within a quarter of a second. */
 void sandbox_save(struct sandbox *sandbox);
+void sandbox_save_soon(struct sandbox *sandbox);
 
 #endif

@@ -106,6 +106,7 @@ webhooks_remove(const struct call *call)
                 return;
         }
         log_info("webhook removed id=%s", found->id);
+        courier_forget(sandbox->courier, found);
         TAILQ_REMOVE(&sandbox->subscriptions, found, entry);
         subscription_free(found);
         sandbox_save(sandbox);

@@ -1,0 +1,139 @@
+#include "sandbox/invoice_rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sandbox/keys.h"
+#include "sandbox/outcome.h"
+#include "sandbox/tax.h"
+
+#define LINES_MAX 1000
+#define NUMBER_MAX 64
+#define TAX_ID_MAX 32
+
+static const char upper[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+static const char letters_and_digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+static const struct member_rule members[] = {
+    {"invoiceNumber", JSON_STRING, 1},  {"entity", JSON_STRING, 0},        {"country", JSON_STRING, 0},
+    {"currency", JSON_STRING, 0},       {"supplierTaxId", JSON_STRING, 1}, {"buyerTaxId", JSON_STRING, 0},
+    {"reverseCharge", JSON_BOOLEAN, 0}, {"lines", JSON_ARRAY, 1},          {"outcome", JSON_STRING, 0},
+};
+
+static const struct member_rule line_members[] = {
+    {"description", JSON_STRING, 0},
+    {"quantity", JSON_NUMBER, 0},
+    {"unitPrice", JSON_NUMBER, 0},
+    {"taxCode", JSON_STRING, 1},
+};
+
+/* Whether text is NULL, or has from min to max characters, all of the set. */
+static int
+fits(const char *text, const char *set, size_t min, size_t max)
+{
+        size_t len = text == NULL ? min : strspn(text, set);
+
+        return text == NULL || (len >= min && len <= max && text[len] == '\0');
+}
+
+static void
+check_texts(const struct json_value *invoice, struct violations *violations)
+{
+        static const char *const tax_ids[] = {"supplierTaxId", "buyerTaxId"};
+        const char *number = json_tree_text(invoice, "invoiceNumber");
+        const char *entity = json_tree_text(invoice, "entity"), *outcome = json_tree_text(invoice, "outcome");
+
+        if (number != NULL && (*number == '\0' || strlen(number) > NUMBER_MAX))
+                violations_add(violations, "invoiceNumber", "must have 1 to %d bytes", NUMBER_MAX);
+        if (entity != NULL && !entity_is_name(entity))
+                violations_add(violations, "entity", "must have 1 to %d letters, digits and . _ -",
+                               ENTITY_MAX);
+        if (!fits(json_tree_text(invoice, "country"), upper, 2, 2))
+                violations_add(violations, "country", "must be a code of ISO 3166, such as IT");
+        if (!fits(json_tree_text(invoice, "currency"), upper, 3, 3))
+                violations_add(violations, "currency", "must be a code of ISO 4217, such as EUR");
+        for (size_t i = 0; i < ARRAY_LEN(tax_ids); i++) {
+                if (!fits(json_tree_text(invoice, tax_ids[i]), letters_and_digits, 2, TAX_ID_MAX))
+                        violations_add(violations, tax_ids[i], "must have 2 to %d letters and digits",
+                                       TAX_ID_MAX);
+        }
+        if (outcome != NULL && outcome_find(outcome) == NULL)
+                violations_add(violations, "outcome",
+                               "must be accepted, rejected, pending, amended, cancelled or held");
+}
+
+static void
+check_lines(const struct json_value *lines, struct violations *violations)
+{
+        size_t index = 0;
+
+        if (lines->n == 0 || lines->n > LINES_MAX) {
+                violations_add(violations, "lines", "must be 1 to %d", LINES_MAX);
+                return;
+        }
+        for (const struct json_value *line = lines->first; line != NULL; line = line->next) {
+                const char *code = json_tree_text(line, "taxCode");
+                char path[32], field[64];
+
+                (void)snprintf(path, sizeof(path), "lines[%zu].", index++);
+                (void)snprintf(field, sizeof(field), "%staxCode", path);
+                violations_check_members(violations, path, line, line_members, ARRAY_LEN(line_members));
+                if (code != NULL && !tax_code_is_known(code))
+                        violations_add(violations, field,
+                                       "must be a code of EN 16931: AE, B, E, G, K, L, M, O, S or Z");
+        }
+}
+
+void
+invoice_check(const struct json_value *invoice, struct violations *violations)
+{
+        const struct json_value *lines = json_tree_get(invoice, "lines");
+
+        violations_check_members(violations, "", invoice, members, ARRAY_LEN(members));
+        check_texts(invoice, violations);
+        if (lines != NULL && lines->type == JSON_ARRAY)
+                check_lines(lines, violations);
+}
+
+static int
+has_reverse_charge(const struct json_value *invoice)
+{
+        const struct json_value *flag = json_tree_get(invoice, "reverseCharge");
+        const struct json_value *lines = json_tree_get(invoice, "lines");
+
+        for (const struct json_value *line = lines->first; line != NULL; line = line->next) {
+                if (tax_code_is_reverse_charge(json_tree_text(line, "taxCode")))
+                        return 1;
+        }
+        return flag != NULL && flag->flag;
+}
+
+/* A tax identifier is Italian by its prefix; a supplier's also by the invoice's country, where it is a bare number. */
+static int
+check_italian(const struct json_value *invoice, const char *name, struct error *error)
+{
+        const char *country = json_tree_text(invoice, "country"), *id = json_tree_text(invoice, name);
+        int in_italy = country != NULL && strcmp(country, "IT") == 0 && strcmp(name, "supplierTaxId") == 0;
+
+        if (id == NULL)
+                return 0;
+        if (strncmp(id, "IT", 2) == 0)
+                id += 2;
+        else if (!in_italy || strspn(id, "0123456789") != strlen(id))
+                return 0;
+        if (tax_italian_vat_is_valid(id))
+                return 0;
+        return error_set(error,
+                         "%s: an Italian VAT number has 11 digits, and the last, a check digit, must fit",
+                         name);
+}
+
+int
+invoice_check_country_rules(const struct json_value *invoice, struct error *error)
+{
+        if (has_reverse_charge(invoice) && json_tree_text(invoice, "buyerTaxId") == NULL)
+                return error_set(error, "buyerTaxId: reverse charge needs the buyer's tax identifier");
+        if (check_italian(invoice, "supplierTaxId", error) != 0)
+                return -1;
+        return check_italian(invoice, "buyerTaxId", error);
+}

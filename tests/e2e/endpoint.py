@@ -1,0 +1,105 @@
+"""An endpoint for webhooks: an HTTP server that keeps what it gets and answers as it is told."""
+
+import dataclasses
+import http.server
+import json
+import threading
+import time
+
+import waiting
+from signing import hmac_sha256
+
+SECONDS = 60
+
+
+@dataclasses.dataclass
+class Received:
+    method: str
+    path: str
+    headers: object  # names compare without case
+    body: bytes
+    at: float  # by the monotonic clock
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def header(self, name):
+        (value,) = self.headers.get_all(name)
+        return value
+
+    def assert_signed(self, secret, service="invoicing"):
+        """The four headers, as the service documents them. Returns (webhook-id, delivery-id, timestamp)."""
+        prefix = f"x-{service}-"
+        timestamp = self.header(prefix + "timestamp")
+        assert timestamp.isdigit() and len(timestamp) == 10 and abs(int(timestamp) - time.time()) < 600
+        secret = secret.encode() if isinstance(secret, str) else secret
+        assert self.header(prefix + "signature") == "sha256=" + hmac_sha256(secret, timestamp, self.body)
+        return self.header(prefix + "webhook-id"), self.header(prefix + "delivery-id"), timestamp
+
+
+class Endpoint:
+    def __init__(self, answers=200):
+        """answers: a status; a list, for the first requests, then 200; or a function of a Received. A status may also be
+        a pair with headers."""
+        self.requests = []
+        self._answers = answers
+        self._lock = threading.Lock()
+        endpoint = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                answer = endpoint._take(Received(self.command, self.path, self.headers, body, time.monotonic()))
+                status, headers = answer if isinstance(answer, tuple) else (answer, {})
+                self.send_response(status)
+                for name, value in ({"content-length": "0"} | headers).items():
+                    self.send_header(name, value)
+                self.end_headers()
+
+            do_GET = do_POST
+
+            def log_message(self, *_):
+                pass
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self._server.server_port}/hook"
+
+    def _take(self, received):
+        with self._lock:
+            self.requests.append(received)
+            n = len(self.requests)
+        if callable(self._answers):
+            return self._answers(received)
+        if isinstance(self._answers, list):
+            return self._answers[n - 1] if n <= len(self._answers) else 200
+        return self._answers
+
+    def wait_for(self, count, seconds=SECONDS):
+        """Wait until so many requests have come, and return all of them."""
+        waiting.until(lambda: len(self.requests) >= count, seconds,
+                      lambda: f"{count} requests at the endpoint; there are {len(self.requests)}")
+        return list(self.requests)
+
+    def wait_for_kind(self, kind, seconds=SECONDS):
+        """Wait for an event of this kind, and return its request."""
+        return waiting.until(lambda: next((each for each in self.requests if each.json["event"] == kind), None), seconds,
+                             lambda: f"{kind} among {[each.json['event'] for each in self.requests]}")
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
