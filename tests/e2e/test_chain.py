@@ -1,0 +1,136 @@
+"""The whole way: the sandbox clears invoices and signs deliveries, gatepostd takes them in, Kafka has the events."""
+
+import json
+
+import pytest
+
+import http_client
+import waiting
+from endpoint import Endpoint
+from installation import BUILD
+from sandbox import SECRET, Sandbox
+from signing import KINDS, event_topic
+from test_sandbox_deliveries import fire
+from test_sandbox_invoices import OUTCOMES, invoice, submit
+
+
+@pytest.fixture(scope="module")
+def chain(shared, tmp_path_factory):
+    """A daemon, a reader of all that it publishes, and a sandbox that delivers to it everything."""
+    config = shared.config()
+    config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET.encode())
+    config["source invoicing"]["subject"] = "/invoiceId"
+    shared.create_topics(config)
+    daemon = shared.start(config)
+    reader = shared.kafka.reader()
+    with Sandbox(BUILD, tmp_path_factory.mktemp("sandbox"), "--delay", "20ms", "--retry-base", "20ms") as sandbox:
+        sandbox.subscribe(daemon.url)
+        yield sandbox, reader, shared
+    reader.close()
+
+
+def assert_published(record, shared, kind, delivery_id):
+    assert record.topic == f"{shared.prefix}.{event_topic(kind)}"
+    assert record.header("ce_type") == kind and record.header("ce_id") == delivery_id
+    assert json.loads(record.value)["event"] == kind
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_that_is_fired_arrives(chain, kind):
+    sandbox, reader, shared = chain
+    (delivery_id,) = fire(sandbox, kind).values()
+    (record,) = reader.wait_for(delivery_id)
+    assert_published(record, shared, kind, delivery_id)
+
+
+def invoice_record(reader, invoice_id, kind):
+    """Wait for the published event of this kind about the invoice."""
+    def found():
+        reader.poll()
+        return [record for record in reader.records
+                if record.header("ce_subject") == invoice_id and record.header("ce_type") == kind]
+    (record,) = waiting.until(found, 60, f"{kind} of {invoice_id}")
+    return record
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_what_the_authority_decides_arrives(chain, outcome):
+    sandbox, reader, shared = chain
+    kind, status, _ = OUTCOMES[outcome]
+    answer = submit(sandbox, invoice(outcome=outcome, invoiceNumber="Żółć/1"))
+    record = invoice_record(reader, answer["invoiceId"], kind)
+    assert_published(record, shared, kind, record.delivery_id)
+    body = json.loads(record.value)
+    assert (body["clearanceStatus"], body["invoiceNumber"]) == (status, "Żółć/1")
+    assert ("rejectedAt" in body) == (outcome == "rejected")
+
+
+def test_duplicate_submission_arrives(chain):
+    sandbox, reader, shared = chain
+    for _ in range(2):
+        answer = submit(sandbox, headers={"x-idempotency-key": "chain"})
+    assert answer["duplicate"]
+    record = invoice_record(reader, answer["invoiceId"], "invoice.duplicate")
+    assert_published(record, shared, "invoice.duplicate", record.delivery_id)
+
+
+def test_unknown_kind_is_put_aside(chain):
+    sandbox, reader, shared = chain
+    (delivery_id,) = fire(sandbox, "invoice.teleported").values()
+    (record,) = reader.wait_for(delivery_id)
+    assert record.topic == shared.kafka.quarantine and record.header("gatepost-reason") == "unknown-kind"
+
+
+def test_nothing_else_was_published(chain):
+    sandbox, reader, shared = chain
+    shared.kafka.wait_until_routed()
+    records = shared.kafka.read()
+    ids = [record.delivery_id for record in records]
+    assert len(ids) == len(set(ids))
+    assert {record.header("gatepost-reason") for record in records if record.topic == shared.kafka.quarantine} <= \
+        {"unknown-kind"}
+
+
+def test_delivery_that_gatepostd_first_cannot_take_is_one_event(installation, tmp_path):
+    config = installation.config()
+    installation.create_topics(config)
+    secret = config["source invoicing"]["secret_file"].read_text().strip()
+    daemon = installation.start(config)
+    address = daemon.address
+    config["receiver"]["listen"] = address
+    with Sandbox(BUILD, tmp_path, "--retry-base", "100ms") as sandbox:
+        sandbox.subscribe(daemon.url, secret=secret)
+        daemon.stop()
+        (delivery_id,) = fire(sandbox, "invoice.accepted").values()
+        waiting.until(lambda: sandbox.log.count("no answer") >= 2, 60, "two attempts that fail")
+        daemon.start()
+        waiting.until(lambda: '"HTTP status 200"' in sandbox.log, 120, "an attempt that is accepted")
+    daemon.wait_until_ready()
+    installation.kafka.wait_until_routed()
+    (record,) = installation.kafka.read()
+    assert_published(record, installation, "invoice.accepted", delivery_id)
+
+
+@pytest.mark.parametrize("n_failures", [9, 10])
+def test_ten_attempts_whose_answers_fail_are_one_event(chain, tmp_path, n_failures):
+    """Each attempt reaches gatepostd, but the sandbox is told 500: nine times, and the tenth is a success; or each time."""
+    (tmp_path / "outbox").mkdir()
+    _, reader, shared = chain
+    daemon = shared.daemons[0]
+
+    def pass_on(received):
+        headers = {name: value for name, value in received.headers.items() if name.startswith("x-")}
+        reply = http_client.request(daemon.address, "POST", "/webhooks/invoicing", headers, received.body)
+        assert reply.status == 200
+        return 500 if len(endpoint.requests) <= n_failures else reply.status
+    with Endpoint(pass_on) as endpoint, \
+            Sandbox(BUILD, tmp_path, "--retry-base", "5ms", "--outbox", tmp_path / "outbox") as sandbox:
+        sandbox.subscribe(endpoint.url)
+        (delivery_id,) = fire(sandbox, "invoice.cancelled").values()
+        endpoint.wait_for(10)
+        waiting.until(lambda: "given up" in sandbox.log or "HTTP status 200" in sandbox.log, 60, "the end of the delivery")
+        assert len(list((tmp_path / "outbox").glob("*.eml"))) == (n_failures == 10)
+    assert len(endpoint.requests) == 10
+    shared.kafka.wait_until_routed()
+    assert [record.topic for record in shared.kafka.read() if record.delivery_id == delivery_id] == \
+        [f"{shared.prefix}.invoice.cancelled"]
