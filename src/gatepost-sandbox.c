@@ -10,7 +10,9 @@
 #include "base/number.h"
 #include "base/uuid.h"
 #include "config/listen.h"
+#include "sandbox/load.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/signed_post.h"
 
 #define DEFAULT_LISTEN "127.0.0.1:8500"
 #define HOUR_MS UINT64_C(3600000)
@@ -20,8 +22,10 @@ usage(FILE *out)
 {
         fputs(
             "usage: gatepost-sandbox [OPTION]...\n"
+            "       gatepost-sandbox fire --to URL --secret-file FILE [OPTION]...\n"
             "Plays the invoicing service: its API, its authority, and its signed deliveries. Stays in the "
-            "foreground.\n\n"
+            "foreground.\n"
+            "With fire, sends signed deliveries at a receiver instead: see gatepost-sandbox fire --help.\n\n"
             "  --listen ADDR:PORT  default: " DEFAULT_LISTEN "; port 0 picks a free one\n"
             "  --key KEY[,read-only][,entity=NAME]\n"
             "                      an API key; repeatable; without any, one is made up\n"
@@ -41,15 +45,6 @@ misused(const char *option, const struct error *error)
 {
         fprintf(stderr, "gatepost-sandbox: --%s: %s\n", option, error->text);
         return EX_USAGE;
-}
-
-/* A word that can stand in the name of a header. */
-static int
-is_service_word(const char *word)
-{
-        size_t len = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789-");
-
-        return len > 0 && len <= 32 && word[len] == '\0';
 }
 
 /* The first word of the argument, for the line that tells a key. */
@@ -80,7 +75,7 @@ set_option(struct sandbox_options *options, int option, char *value, struct erro
                 return add_key(options, value, error);
         case 's':
                 options->service = value;
-                return is_service_word(value)
+                return signed_post_is_service(value)
                            ? 0
                            : error_set(error, "must have 1 to 32 lowercase letters, digits and hyphens");
         case 'd':
@@ -164,18 +159,23 @@ main(int argc, char **argv)
         struct sandbox_options options = {.service = "invoicing", .retry_base_ms = 5000, .delay_ms = 200};
         char made_up[UUID_SIZE];
         struct error error;
-        int status = parse(argc, argv, &options);
+        int status;
 
         log_init();
+        (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+        if (argc > 1 && strcmp(argv[1], "fire") == 0) {
+                status = load_main(argc - 1, argv + 1);
+                curl_global_cleanup();
+                return finish(status);
+        }
+        status = parse(argc, argv, &options);
         if (status < 0 && complete(&options, made_up, &error) != 0) {
                 fprintf(stderr, "gatepost-sandbox: %s\n", error.text);
                 status = EX_OSERR;
         }
-        if (status < 0) {
-                (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+        if (status < 0)
                 status = sandbox_run(&options);
-                curl_global_cleanup();
-        }
+        curl_global_cleanup();
         keys_clear(&options.keys);
         free(options.listen.text);
         return finish(status);

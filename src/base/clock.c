@@ -27,6 +27,15 @@ clock_monotonic_ms(void)
 }
 
 int64_t
+clock_monotonic_us(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t
 clock_take_step(struct clock_watch *watch)
 {
         int64_t ahead_ms = clock_now_ms() - clock_monotonic_ms();

@@ -14,6 +14,9 @@ int64_t clock_now_ms(void);
 /* Milliseconds since an arbitrary point; never steps. For deadlines and intervals. */
 int64_t clock_monotonic_ms(void);
 
+/* The same in microseconds. */
+int64_t clock_monotonic_us(void);
+
 /* What clock_take_step() compares with. Begin with zeros. */
 struct clock_watch {
         int64_t ahead_ms; /* of the clock that steps, before the one that does not */

@@ -76,12 +76,18 @@ send_mail(const struct delivery_job *job, const char *outcome)
                                   .delivery_id = job->id,
                                   .last_outcome = outcome,
                                   .n_attempts = job->n_attempts};
+        const char *told = "none";
         struct error error;
 
+        if (settings->outbox != NULL) {
+                told = "outbox";
+                if (mail_write(settings->outbox, &mail, &error) != 0) {
+                        log_error("the mail could not be written: %s", error.text);
+                        told = "failed";
+                }
+        }
         log_warning("delivery given up delivery-id=%s event=%s attempts=%u mail=%s", job->id, job->kind,
-                    job->n_attempts, settings->outbox == NULL ? "none" : "outbox");
-        if (settings->outbox != NULL && mail_write(settings->outbox, &mail, &error) != 0)
-                log_error("the mail could not be written: %s", error.text);
+                    job->n_attempts, told);
 }
 
 static void

@@ -2,11 +2,34 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "model/delivery.h"
 
 #define LINE_SIZE 256
+#define SERVICE_MAX 32
+
+static int
+is_word(const char *text, const char *characters, size_t max)
+{
+        size_t len = strspn(text, characters);
+
+        return len > 0 && len <= max && text[len] == '\0';
+}
+
+int
+signed_post_is_service(const char *text)
+{
+        return is_word(text, "abcdefghijklmnopqrstuvwxyz0123456789-", SERVICE_MAX);
+}
+
+int
+signed_post_is_id(const char *text)
+{
+        return is_word(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-",
+                       DELIVERY_ID_MAX);
+}
 
 struct transfer *
 signed_post_start(struct transport *transport, const struct signed_post *post, transport_done *done,

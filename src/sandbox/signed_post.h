@@ -16,6 +16,10 @@ struct signed_post {
         size_t len;
 };
 
+/* Whether the text can stand for <service>: 1 to 32 lowercase letters, digits and hyphens; and for an id: 1 to 64. */
+int signed_post_is_service(const char *text);
+int signed_post_is_id(const char *text);
+
 /* As transport_start(). */
 struct transfer *signed_post_start(struct transport *transport, const struct signed_post *post,
                                    transport_done *done, void *arg) MUST_CHECK;

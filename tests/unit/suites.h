@@ -35,6 +35,7 @@ Suite *suite_published(void);
 Suite *suite_record(void);
 Suite *suite_release(void);
 Suite *suite_replay(void);
+Suite *suite_sandbox_rules(void);
 Suite *suite_signature(void);
 Suite *suite_slice(void);
 Suite *suite_tally(void);

@@ -1,0 +1,152 @@
+"""gatepost-sandbox fire: a load of signed deliveries, and what it reports of the answers."""
+
+import collections
+import json
+import socket
+import subprocess
+import time
+
+import pytest
+
+from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from endpoint import Endpoint
+from installation import BUILD
+from signing import KINDS, SECRET, hmac_sha256
+
+EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_TEMPFAIL, EX_IOERR = 64, 65, 66, 75, 74
+
+
+@pytest.fixture
+def secret_file(tmp_path):
+    path = tmp_path / "secret"
+    path.write_bytes(SECRET + b"\n")
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def fire(secret_file):
+    """Run it to an endpoint, or to a URL."""
+    def run(to, *options, **more):
+        done = subprocess.run([BUILD / "gatepost-sandbox", "fire", "--to", getattr(to, "url", to), "--secret-file", secret_file,
+                               *map(str, options)], capture_output=True, text=True, timeout=120, env=ENVIRONMENT, **more)
+        assert_no_sanitizer_report(done.stderr)
+        assert SECRET.decode() not in done.stdout + done.stderr
+        return done
+    return run
+
+
+def is_genuine(received):
+    signature = hmac_sha256(SECRET, received.header("x-invoicing-timestamp"), received.body)
+    return received.header("x-invoicing-signature") == "sha256=" + signature
+
+
+def test_every_delivery_is_signed_and_counted(fire):
+    with Endpoint() as endpoint:
+        done = fire(endpoint, "--count", 200, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(done.stdout)
+    assert report.keys() == {"sent", "repeated", "forged", "seconds", "rate", "answers", "noAnswer", "latencyMs"}
+    assert (report["sent"], report["repeated"], report["forged"], report["noAnswer"]) == (200, 0, 0, 0)
+    assert report["answers"] == {"200": 200} and report["seconds"] > 0 and report["rate"] > 0
+    latency = report["latencyMs"]
+    assert 0 < latency["p50"] <= latency["p99"] <= latency["max"]
+    assert len(endpoint.requests) == 200
+    for received in endpoint.requests:
+        received.assert_signed(SECRET)
+    assert len({received.header("x-invoicing-delivery-id") for received in endpoint.requests}) == 200
+    assert len({received.header("x-invoicing-webhook-id") for received in endpoint.requests}) == 1
+
+
+def test_kinds_in_turn(fire):
+    with Endpoint() as endpoint:
+        assert fire(endpoint, "--count", 24, "--kinds", ",".join(KINDS)).returncode == 0
+    assert collections.Counter(received.json["event"] for received in endpoint.requests) == {kind: 2 for kind in KINDS}
+
+
+def test_forged_ones_are_forged(fire):
+    with Endpoint(lambda received: 200 if is_genuine(received) else 401) as endpoint:
+        done = fire(endpoint, "--count", 100, "--forged", 30, "--json")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["forged"], report["answers"]) == (0, 30, {"200": 70, "401": 30})
+
+
+def test_repeats_are_the_same_delivery_signed_anew(fire):
+    with Endpoint() as endpoint:
+        report = json.loads(fire(endpoint, "--count", 100, "--repeat", 25, "--json").stdout)
+    bodies = collections.defaultdict(set)
+    for received in endpoint.requests:
+        received.assert_signed(SECRET)
+        bodies[received.header("x-invoicing-delivery-id")].add(received.body)
+    assert (report["repeated"], len(bodies)) == (25, 75)
+    assert all(len(each) == 1 for each in bodies.values())
+
+
+def test_rate_is_kept(fire):
+    with Endpoint() as endpoint:
+        begun = time.monotonic()
+        report = json.loads(fire(endpoint, "--count", 50, "--rate", 50, "--json").stdout)
+        took = time.monotonic() - begun
+    assert took > report["seconds"] >= 49 / 50
+
+
+def test_webhook_id_and_service(fire):
+    with Endpoint() as endpoint:
+        assert fire(endpoint, "--count", 1, "--webhook-id", "abc", "--service", "tax").returncode == 0
+    assert endpoint.requests[0].assert_signed(SECRET, "tax")[0] == "abc"
+
+
+@pytest.mark.parametrize("answers, options, status", [
+    ([400], [], EX_DATAERR), ([302], [], EX_DATAERR), ([503], [], EX_TEMPFAIL), (200, ["--forged", "50"], EX_DATAERR)])
+def test_exit_status_tells_the_worst(fire, answers, options, status):
+    with Endpoint(answers) as endpoint:
+        assert fire(endpoint, "--count", 10, *options).returncode == status
+
+
+def test_text_report(fire):
+    with Endpoint([401]) as endpoint:
+        done = fire(endpoint, "--count", 10)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("sent       10 in ") and lines[1:4] == ["status 200 9", "status 401 1", "no answer  0"]
+    assert lines[4].startswith("latency    p50 ")
+
+
+def test_receiver_that_is_away(fire):
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        done = fire(f"http://127.0.0.1:{reserved.getsockname()[1]}/", "--count", 3, "--json")
+    assert done.returncode == EX_TEMPFAIL and json.loads(done.stdout)["noAnswer"] == 3 and "no answer" in done.stderr
+
+
+@pytest.mark.parametrize("options", [["--rate", "0"], ["--count", "0"], ["--repeat", "101"], ["--forged", "-1"],
+                                     ["--kinds", ""], ["--kinds", "a b"], ["--connections", "0"], ["--service", "A"],
+                                     ["--webhook-id", "?"], ["--nonsense"], ["more"], ["--to", "ftp://127.0.0.1/"],
+                                     ["--kinds", ",".join(["a"] * 33)]])
+def test_wrong_usage_exits_64(fire, options):
+    done = fire("http://127.0.0.1:1/", *options)
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and done.stderr
+
+
+def test_what_is_missing_is_said():
+    for options, word in (([], "--to"), (["--to", "http://127.0.0.1/"], "--secret-file")):
+        done = subprocess.run([BUILD / "gatepost-sandbox", "fire", *options], capture_output=True, text=True, timeout=60)
+        assert done.returncode == EX_USAGE and word in done.stderr
+
+
+def test_secret_file_that_others_can_read_is_refused(fire, secret_file):
+    secret_file.chmod(0o644)
+    done = fire("http://127.0.0.1:1/")
+    assert done.returncode == EX_NOINPUT and "chmod" in done.stderr
+
+
+def test_full_disk_is_noticed(secret_file):
+    with Endpoint() as endpoint, open("/dev/full", "wb") as full:
+        done = subprocess.run([BUILD / "gatepost-sandbox", "fire", "--to", endpoint.url, "--secret-file", secret_file,
+                               "--count", "1"], stdout=full, stderr=subprocess.PIPE, timeout=60, env=ENVIRONMENT)
+    assert done.returncode == EX_IOERR
+
+
+def test_help_and_version_go_to_stdout():
+    for options in (["--help"], ["--version"], ["fire", "--help"]):
+        done = subprocess.run([BUILD / "gatepost-sandbox", *options], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "") and "gatepost-sandbox" in done.stdout

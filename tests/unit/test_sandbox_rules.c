@@ -1,0 +1,268 @@
+#include <check.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/json_tree.h"
+#include "sandbox/endpoint_url.h"
+#include "sandbox/event_filter.h"
+#include "sandbox/invoice_rules.h"
+#include "sandbox/keys.h"
+#include "sandbox/outcome.h"
+#include "sandbox/retry.h"
+#include "sandbox/tax.h"
+#include "suites.h"
+
+static const struct {
+        const char *digits;
+        int valid;
+} vat_numbers[] = {
+    {"00743110157", 1}, {"12345678903", 1},  {"00743110158", 0}, {"07643110157", 0},
+    {"0074311015", 0},  {"007431101570", 0}, {"0074311015A", 0}, {"", 0},
+    {" 0743110157", 0},
+};
+
+START_TEST(test_italian_vat_number_is_held_against_its_check_digit)
+{
+        ck_assert_int_eq(tax_italian_vat_is_valid(vat_numbers[_i].digits), vat_numbers[_i].valid);
+}
+END_TEST
+
+START_TEST(test_every_other_check_digit_is_wrong)
+{
+        char digits[] = "1234567890?";
+        int n = 0;
+
+        for (char last = '0'; last <= '9'; last++) {
+                digits[10] = last;
+                n += tax_italian_vat_is_valid(digits);
+        }
+        ck_assert_int_eq(n, 1);
+}
+END_TEST
+
+START_TEST(test_tax_codes_are_those_of_en16931)
+{
+        static const char *const known[] = {"AE", "B", "E", "G", "K", "L", "M", "O", "S", "Z"};
+        static const char *const unknown[] = {"", "A", "s", "AA", "S ", "SS", "20"};
+
+        for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+                ck_assert(tax_code_is_known(known[i]));
+                ck_assert_int_eq(tax_code_is_reverse_charge(known[i]), i == 0);
+        }
+        for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
+                ck_assert(!tax_code_is_known(unknown[i]));
+}
+END_TEST
+
+START_TEST(test_intervals_between_attempts_double)
+{
+        ck_assert_uint_eq(retry_delay_ms(5000, 1), 5000);
+        for (unsigned n = 2; n < RETRY_MAX_ATTEMPTS; n++)
+                ck_assert_uint_eq(retry_delay_ms(5000, n), 2 * retry_delay_ms(5000, n - 1));
+        ck_assert_uint_eq(retry_delay_ms(3600000, RETRY_MAX_ATTEMPTS - 1), UINT64_C(3600000) * 256);
+}
+END_TEST
+
+static const struct {
+        const char *filter;
+        const char *kind;
+        int matches;
+} filters[] = {
+    {"*", "invoice.accepted", 1},
+    {"*", "reporting_batch.overdue", 1},
+    {"*", "something_new", 1},
+    {"invoice.accepted", "invoice.accepted", 1},
+    {"invoice.accepted", "invoice.accepted2", 0},
+    {"invoice.accepted", "invoice", 0},
+    {"invoice.accepted", "Invoice.accepted", 0},
+    {"reporting_batch.*", "reporting_batch.overdue", 1},
+    {"reporting_batch.*", "reporting_batch.", 0},
+    {"reporting_batch.*", "reporting_batch", 0},
+    {"reporting_batch.*", "invoice.accepted", 0},
+    {"reporting_batch.overdue", "reporting_batch.overdue", 1},
+    {"reporting_batch.overdue", "reporting_batch.ready", 0},
+};
+
+START_TEST(test_filter_matches_kinds)
+{
+        ck_assert_int_eq(event_filter_matches(filters[_i].filter, filters[_i].kind), filters[_i].matches);
+        ck_assert_int_eq(event_filter_is_known(filters[_i].filter), 1);
+}
+END_TEST
+
+START_TEST(test_filter_that_is_none)
+{
+        static const char *const wrong[] = {"",
+                                            "**",
+                                            "invoice.*",
+                                            "invoice",
+                                            "reporting_batch.",
+                                            "reporting_batch",
+                                            " *",
+                                            "invoice.accepted ",
+                                            "reporting_batch.a b"};
+
+        for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+                ck_assert_msg(!event_filter_is_known(wrong[i]), "%s", wrong[i]);
+        ck_assert_str_eq(event_filter_suggest("invoice.recieved"), "invoice.received");
+        ck_assert_ptr_null(event_filter_suggest("something else"));
+}
+END_TEST
+
+static const struct {
+        const char *url;
+        const char *reason; /* NULL: it is right */
+} urls[] = {
+    {"https://gateway.example", NULL},
+    {"https://gateway.example:8443/a/b?c=d", NULL},
+    {"http://127.0.0.1/", NULL},
+    {"http://[::1]:8080/", NULL},
+    {"http://localhost/", NULL},
+    {"http://gateway.example/", "https"},
+    {"http://127.0.0.1.example/", "https"},
+    {"http://[::2]/", "https"},
+    {"http://0.0.0.0/", "https"},
+    {"ftp://127.0.0.1/", "https"},
+    {"//gateway.example/", "absolute"},
+    {"gateway.example", "absolute"},
+    {"", "absolute"},
+    {"https://u@gateway.example/", "user name"},
+    {"https://:p@gateway.example/", "user name"},
+    {"https://gateway.example/#f", "fragment"},
+    {"https://gateway.example/ ", "visible"},
+    {"https://gateway.example/\n", "visible"},
+};
+
+START_TEST(test_endpoint_url)
+{
+        struct error error;
+
+        if (urls[_i].reason == NULL) {
+                ck_assert_msg(endpoint_url_check(urls[_i].url, &error) == 0, "%s", error.text);
+        } else {
+                ck_assert_int_eq(endpoint_url_check(urls[_i].url, &error), -1);
+                ck_assert_msg(strstr(error.text, urls[_i].reason) != NULL, "%s", error.text);
+        }
+}
+END_TEST
+
+START_TEST(test_keys_and_what_they_may)
+{
+        struct api_keys keys = {.n = 0};
+        struct error error;
+        const struct api_key *key;
+
+        ck_assert_int_eq(keys_add(&keys, "one", &error), 0);
+        ck_assert_int_eq(keys_add(&keys, "two,read-only", &error), 0);
+        ck_assert_int_eq(keys_add(&keys, "three,entity=a.b,read-only", &error), 0);
+        key = keys_find(&keys, "one");
+        ck_assert(key != NULL && !key->read_only && key_covers(key, "a.b") && key_covers(key, "c"));
+        key = keys_find(&keys, "two");
+        ck_assert(key != NULL && key->read_only && key_covers(key, "c"));
+        key = keys_find(&keys, "three");
+        ck_assert(key != NULL && key->read_only && key_covers(key, "a.b") && !key_covers(key, "c"));
+        ck_assert_ptr_null(keys_find(&keys, "on"));
+        ck_assert_ptr_null(keys_find(&keys, ""));
+        keys_clear(&keys);
+}
+END_TEST
+
+START_TEST(test_key_that_is_refused_is_not_quoted)
+{
+        static const char *const wrong[] = {"",           ",read-only",
+                                            "key-zq key", "key-zq,entity",
+                                            "key-zq,",    "key-zq,entity=?",
+                                            "key-zq,a",   "key-zq,entity=a,entity=b"};
+        struct api_keys keys = {.n = 0};
+        struct error error;
+
+        for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+                ck_assert_int_eq(keys_add(&keys, wrong[i], &error), -1);
+                ck_assert_ptr_null(strstr(error.text, "key-zq"));
+        }
+        ck_assert_uint_eq(keys.n, 0);
+}
+END_TEST
+
+static const struct {
+        const char *text;
+        const char *field;  /* of the only violation, or NULL */
+        const char *broken; /* what the country rules say, or NULL */
+} invoices[] = {
+    {"{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"PL1\",\"lines\":[{\"taxCode\":\"S\"}]}", NULL, NULL},
+    {"{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"PL1\",\"country\":null,\"lines\":[{\"taxCode\":\"S\"}]}",
+     NULL, NULL},
+    {"{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"PL1\",\"lines\":[{\"taxCode\":\"Q\"}]}",
+     "lines[0].taxCode", NULL},
+    {"{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"PL1\",\"lines\":[{\"taxCode\":\"S\"},{\"taxCode\":null}]}",
+     "lines[1].taxCode", NULL},
+    {"{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"PL1\",\"lines\":[{\"taxCode\":\"S\"},[]]}", "lines[1]",
+     NULL},
+    {"{\"supplierTaxId\":\"PL1\",\"lines\":[{\"taxCode\":\"S\"}]}", "invoiceNumber", NULL},
+    {"{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"PL1\",\"lines\":[{\"taxCode\":\"AE\"}]}", NULL,
+     "reverse charge"},
+    {"{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"PL1\",\"reverseCharge\":true,\"lines\":[{\"taxCode\":"
+     "\"S\"}]}",
+     NULL, "reverse charge"},
+    {"{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"IT12345678901\",\"lines\":[{\"taxCode\":\"S\"}]}", NULL,
+     "supplierTaxId"},
+    {"{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"IT12345678903\",\"lines\":[{\"taxCode\":\"S\"}]}", NULL,
+     NULL},
+    {"[]", "body", NULL},
+};
+
+START_TEST(test_invoice_is_judged)
+{
+        struct violations violations = {0};
+        struct error error;
+        struct json_value *invoice = json_tree_parse(invoices[_i].text, strlen(invoices[_i].text), &error);
+
+        ck_assert_ptr_nonnull(invoice);
+        invoice_check(invoice, &violations);
+        if (invoices[_i].field != NULL) {
+                ck_assert_uint_eq(violations.n, 1);
+                ck_assert_str_eq(violations.items[0].field, invoices[_i].field);
+        } else {
+                ck_assert_uint_eq(violations.n, 0);
+                ck_assert_int_eq(invoice_check_country_rules(invoice, &error),
+                                 invoices[_i].broken == NULL ? 0 : -1);
+                if (invoices[_i].broken != NULL)
+                        ck_assert_msg(strstr(error.text, invoices[_i].broken) != NULL, "%s", error.text);
+        }
+        violations_clear(&violations);
+        json_tree_free(invoice);
+}
+END_TEST
+
+START_TEST(test_outcomes)
+{
+        ck_assert_str_eq(outcome_find(NULL)->kind, "invoice.accepted");
+        ck_assert_str_eq(outcome_find("held")->kind, "held_unmapped_decision");
+        ck_assert_str_eq(outcome_find("rejected")->status, "REJECTED");
+        ck_assert_ptr_null(outcome_find("submitted"));
+        ck_assert_str_eq(outcome_authority("IT"), "SdI");
+        ck_assert_str_eq(outcome_authority(NULL), "Peppol");
+}
+END_TEST
+
+Suite *
+suite_sandbox_rules(void)
+{
+        Suite *suite = suite_create("sandbox_rules");
+        TCase *tcase = tcase_create("sandbox_rules");
+
+        tcase_add_loop_test(tcase, test_italian_vat_number_is_held_against_its_check_digit, 0,
+                            ARRAY_LEN(vat_numbers));
+        tcase_add_test(tcase, test_every_other_check_digit_is_wrong);
+        tcase_add_test(tcase, test_tax_codes_are_those_of_en16931);
+        tcase_add_test(tcase, test_intervals_between_attempts_double);
+        tcase_add_loop_test(tcase, test_filter_matches_kinds, 0, ARRAY_LEN(filters));
+        tcase_add_test(tcase, test_filter_that_is_none);
+        tcase_add_loop_test(tcase, test_endpoint_url, 0, ARRAY_LEN(urls));
+        tcase_add_test(tcase, test_keys_and_what_they_may);
+        tcase_add_test(tcase, test_key_that_is_refused_is_not_quoted);
+        tcase_add_loop_test(tcase, test_invoice_is_judged, 0, ARRAY_LEN(invoices));
+        tcase_add_test(tcase, test_outcomes);
+        suite_add_tcase(suite, tcase);
+        return suite;
+}
