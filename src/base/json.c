@@ -1,9 +1,13 @@
 #include "base/json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/evp.h>
+
 #include "base/mem.h"
+#include "base/utf8.h"
 
 static void *
 allocate(void *arg, size_t size)
@@ -57,6 +61,20 @@ json_take(yajl_gen json, size_t *len)
 }
 
 void
+json_print(yajl_gen json)
+{
+        const unsigned char *text;
+        size_t len;
+
+        if (yajl_gen_get_buf(json, &text, &len) == yajl_gen_status_ok) {
+                (void)fwrite(text, 1, len, stdout);
+                if (len > 0 && text[len - 1] != '\n')
+                        putchar('\n');
+        }
+        yajl_gen_free(json);
+}
+
+void
 json_text(yajl_gen json, const char *text)
 {
         (void)yajl_gen_string(json, (const unsigned char *)text, strlen(text));
@@ -91,4 +109,27 @@ json_null(yajl_gen json, const char *name)
 {
         json_text(json, name);
         (void)yajl_gen_null(json);
+}
+
+static void
+put_base64(yajl_gen json, const char *name, const void *bytes, size_t len)
+{
+        char *base64 = mem_alloc(len / 3 * 4 + 8), *other = mem_printf("%sBase64", name);
+        int n = EVP_EncodeBlock((unsigned char *)base64, bytes, (int)len);
+
+        json_text(json, other);
+        (void)yajl_gen_string(json, (const unsigned char *)base64, (size_t)n);
+        free(other);
+        free(base64);
+}
+
+void
+json_bytes(yajl_gen json, const char *name, const void *bytes, size_t len)
+{
+        if (len > 0 && !utf8_is_valid(bytes, len)) {
+                put_base64(json, name, bytes, len);
+                return;
+        }
+        json_text(json, name);
+        (void)yajl_gen_string(json, len == 0 ? (const unsigned char *)"" : bytes, len);
 }

@@ -17,6 +17,9 @@ yajl_gen json_new(int beautify);
 /* All of it as a string of *len bytes, which the caller frees. The generator is released. */
 char *json_take(yajl_gen json, size_t *len);
 
+/* Write all of it to stdout, with a newline at its end. The generator is released. */
+void json_print(yajl_gen json);
+
 /* yajl's memory, from mem.h. */
 yajl_alloc_funcs *json_allocation(void);
 
@@ -28,5 +31,8 @@ void json_member(yajl_gen json, const char *name, const char *text);
 void json_number(yajl_gen json, const char *name, int64_t value);
 void json_flag(yajl_gen json, const char *name, int value);
 void json_null(yajl_gen json, const char *name);
+
+/* A member with bytes from anywhere: a string where they are UTF-8, else base64 as `<name>Base64`, so that nothing is lost. */
+void json_bytes(yajl_gen json, const char *name, const void *bytes, size_t len);
 
 #endif

@@ -166,13 +166,6 @@ audit_plan_free(struct audit_plan *plan)
         free(plan->kept_ms);
 }
 
-/* The partition that the partitioner of receiver and router, murmur2 as Java's, chooses for a key. */
-static size_t
-partition_of(struct span key, size_t n)
-{
-        return (size_t)rd_kafka_msg_partitioner_murmur2(NULL, key.data, key.len, (int32_t)n, NULL, NULL);
-}
-
 int
 audit_plan_demands(const struct audit_plan *plan, const struct record *delivery, uint32_t topic,
                    struct span key)
@@ -183,7 +176,8 @@ audit_plan_demands(const struct audit_plan *plan, const struct record *delivery,
         if (delivery->offset >= plan->committed[p] || delivery->timestamp_ms < plan->from_ms[p])
                 return 0;
         if (key.len > 0)
-                return delivery->timestamp_ms >= plan->kept_ms[first + partition_of(key, n)];
+                return delivery->timestamp_ms >=
+                       plan->kept_ms[first + (size_t)message_partition(key, (int32_t)n)];
         for (size_t i = first; i < first + n; i++) { /* without a key it may be in any of them */
                 if (delivery->timestamp_ms < plan->kept_ms[i])
                         return 0;
@@ -208,7 +202,7 @@ origin(const struct audit_plan *plan, const rd_kafka_message_t *message)
         }
         if (id.len == 0)
                 id = (struct span){message->key, message->key_len};
-        return id.len == 0 ? plan->n_deliveries : partition_of(id, plan->n_deliveries);
+        return id.len == 0 ? plan->n_deliveries : (size_t)message_partition(id, (int32_t)plan->n_deliveries);
 }
 
 int

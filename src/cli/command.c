@@ -9,6 +9,9 @@
 #include "base/suggest.h"
 #include "cli/audit.h"
 #include "cli/check.h"
+#include "cli/quarantine_list.h"
+#include "cli/quarantine_release.h"
+#include "cli/quarantine_show.h"
 #include "cli/secret.h"
 #include "cli/send.h"
 #include "cli/show_config.h"
@@ -74,6 +77,29 @@ static const struct command commands[] = {
      "  --json            as JSON\n"
      "  --bootstrap ADDR  brokers, instead of the configured ones\n",
      audit_run},
+    {"quarantine list", "[--reason REASON] [--since TIME] [--json] [--bootstrap ADDR]",
+     "shows what is in quarantine, why, and whether it was released",
+     "  --reason REASON   only these, such as unknown-kind\n"
+     "  --since TIME      only those from then on: an age, such as 2h, or 2026-11-21T03:04:05Z\n"
+     "  --json            as JSON\n"
+     "  --bootstrap ADDR  brokers, instead of the configured ones\n",
+     quarantine_list_run},
+    {"quarantine show", "[--json | --raw] [--bootstrap ADDR] ID",
+     "shows one record of quarantine with its body",
+     "  --json            as JSON\n"
+     "  --raw             only the body, byte for byte\n"
+     "  --bootstrap ADDR  brokers, instead of the configured ones\n",
+     quarantine_show_run},
+    {"quarantine release",
+     "[--dry-run] [--force] [--json] [--bootstrap ADDR] (ID... | --reason REASON [--since TIME])",
+     "sends records of quarantine to the router again",
+     "  --reason REASON   all that are there for this reason and were not released yet\n"
+     "  --since TIME      of these, only those from then on: an age, such as 2h, or 2026-11-21T03:04:05Z\n"
+     "  --dry-run         only say what would happen\n"
+     "  --force           also what is so old that nobody can tell whether it was released before\n"
+     "  --json            as JSON\n"
+     "  --bootstrap ADDR  brokers, instead of the configured ones\n",
+     quarantine_release_run},
     {"secret new", "FILE", "makes a file with a random secret, which only its owner may read", "",
      secret_run},
 };
@@ -82,7 +108,7 @@ void
 command_list(void)
 {
         for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-                printf("  %-14s %s\n", commands[i].name, commands[i].help);
+                printf("  %-20s %s\n", commands[i].name, commands[i].help);
 }
 
 static void

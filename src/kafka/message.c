@@ -38,6 +38,12 @@ message_header(const rd_kafka_message_t *message, const char *name)
         return (struct span){value, len};
 }
 
+int32_t
+message_partition(struct span key, int32_t n)
+{
+        return rd_kafka_msg_partitioner_murmur2(NULL, key.data, key.len, n, NULL, NULL);
+}
+
 int
 message_digest_headers(const rd_kafka_message_t *message, struct digest *digest)
 {

@@ -13,6 +13,9 @@ void message_record(const rd_kafka_message_t *message, struct record *record);
 /* The value of the last header of this name; no data when there is none. It is the message's. */
 struct span message_header(const rd_kafka_message_t *message, const char *name);
 
+/* The partition, of n, that a record with this key goes to: murmur2, as Java's, by all who write for Gatepost. */
+int32_t message_partition(struct span key, int32_t n);
+
 /* Add all headers to a fingerprint that is being made: digest_header(). Returns 0, or -1 when OpenSSL fails. */
 int message_digest_headers(const rd_kafka_message_t *message, struct digest *digest) MUST_CHECK;
 

@@ -11,7 +11,8 @@ from installation import BUILD
 from signing import KINDS, Delivery, event_body, event_topic
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_TEMPFAIL, EX_CONFIG = 64, 65, 66, 75, 78
-COMMANDS = ["audit", "check", "config", "send", "secret new", "topics create", "topics list", "tail"]
+COMMANDS = ["audit", "check", "config", "quarantine list", "quarantine release", "quarantine show",
+            "send", "secret new", "topics create", "topics list", "tail"]
 
 
 @pytest.fixture(scope="module")

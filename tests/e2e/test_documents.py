@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from signing import Delivery, event_body
 
 ROOT = pathlib.Path(__file__).parents[2]
 QUICKSTART_SECONDS = 300
@@ -53,14 +54,18 @@ def test_the_commands_of_the_readme_work_in_their_order(installation, reached_by
 def test_the_examples_of_gatepost_1_work(installation, reached_by_socket):
     page = (ROOT / "man" / "gatepost.1").read_text()
     commands = commands_in(page.partition(".Sh EXAMPLES")[2], "")
-    assert [command[0] for command in commands] == ["send", "tail", "audit"]
+    assert [command[0] for command in commands] == ["send", "tail", "audit", *["quarantine"] * 3]
     installation.create_topics(reached_by_socket)
     installation.start(reached_by_socket)
     for _ in run_all(installation, reached_by_socket, commands[:1]):
         pass
     installation.kafka.wait_until_routed()
-    (_, printed), (_, audited) = run_all(installation, reached_by_socket, commands[1:])
+    (_, printed), (_, audited) = run_all(installation, reached_by_socket, commands[1:3])
     assert "invoice.accepted" in printed and audited.splitlines()[-1].split() == ["total", "1", "1", "0", "0", "0"]
+    installation.kafka.append([Delivery(event_body("no.such_kind"))])
+    installation.kafka.wait_until_routed()
+    (_, listed), (_, tried), (_, released) = run_all(installation, reached_by_socket, commands[3:])
+    assert "no.such_kind" in listed and " would be released, " in tried and " released, " in released
 
 
 def test_gatepost_1_describes_every_command(installation):

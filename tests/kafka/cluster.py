@@ -116,9 +116,11 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, nodes=1, directory=None, port=None, proxied=False):
+    def __init__(self, nodes=1, directory=None, port=None, proxied=False, properties=None):
         """A cluster of this many nodes, not yet started. Without a directory it makes one and removes it in stop();
-        without a port for the first node it takes a free one. With proxied it has room for a proxy at each node."""
+        without a port for the first node it takes a free one. With proxied it has room for a proxy at each node;
+        properties are set beside the usual ones."""
+        self._properties = properties or {}
         self._own_directory = directory is None
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="gatepost-kafka-")).absolute()
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -296,6 +298,7 @@ class Cluster:
             "log.index.size.max.bytes": 1 << 20,
             "log.cleaner.dedupe.buffer.size": 4 << 20,
             "log.cleaner.io.buffer.size": 128 << 10,
+            **self._properties,
         }.items())
 
     @staticmethod

@@ -1,0 +1,156 @@
+#include "cli/quarantine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/mem.h"
+#include "base/suggest.h"
+#include "cli/kafka_access.h"
+#include "cli/quarantine_look.h"
+#include "model/judge.h"
+
+int
+quarantine_parse_reason(const char *text, struct quarantine_wish *wish, struct error *error)
+{
+        const char *names[QUARANTINE_N_REASONS], *closest;
+        char list[256] = "";
+        size_t len = 0;
+
+        for (size_t r = 0; r < QUARANTINE_N_REASONS; r++) {
+                names[r] = judge_reason_name((enum quarantine_reason)r);
+                if (strcmp(text, names[r]) == 0) {
+                        wish->reason = names[r];
+                        return 0;
+                }
+                len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", r == 0 ? "" : ", ", names[r]);
+        }
+        closest = suggest_closest(text, names, QUARANTINE_N_REASONS);
+        if (closest != NULL)
+                return error_set(error, "there is no reason '%.64s'; did you mean %s?", text, closest);
+        return error_set(error, "there is no reason '%.64s'; there are %s", text, list);
+}
+
+int
+quarantine_add_id(const char *text, struct quarantine_wish *wish, struct error *error)
+{
+        struct release_id id;
+        size_t at = 0;
+
+        if (release_id_parse((struct span){text, strlen(text)}, &id) != 0)
+                return error_set(
+                    error,
+                    "'%.64s' is no ID: that is partition and offset in quarantine, such as 2-17, "
+                    "as gatepost quarantine list shows it",
+                    text);
+        while (at < wish->n_ids && release_id_compare(&wish->ids[at], &id) < 0)
+                at++;
+        if (at < wish->n_ids && release_id_compare(&wish->ids[at], &id) == 0)
+                return 0;
+        wish->ids = mem_resize(wish->ids, wish->n_ids + 1, sizeof(id));
+        memmove(wish->ids + at + 1, wish->ids + at, (wish->n_ids - at) * sizeof(id));
+        wish->ids[at] = id;
+        wish->n_ids++;
+        return 0;
+}
+
+int
+quarantine_refuse(const struct quarantine_wish *wish, int status, const char *format, ...)
+{
+        va_list args;
+
+        fprintf(stderr, "gatepost %s: ", wish->command);
+        va_start(args, format);
+        (void)vfprintf(stderr, format, args);
+        va_end(args);
+        fputc('\n', stderr);
+        return status;
+}
+
+int
+quarantine_failed(const struct quarantine_wish *wish, enum range_result result, const struct error *error)
+{
+        switch (result) {
+        case RANGE_DENIED:
+                return quarantine_refuse(wish, EX_NOPERM, "%s", error->text);
+        case RANGE_AWAY:
+                return quarantine_refuse(wish, EX_UNAVAILABLE, "%s", error->text);
+        case RANGE_OPEN_TRANSACTION:
+        case RANGE_DELETED:
+                return quarantine_refuse(wish, EX_TEMPFAIL, "%s; try again", error->text);
+        case RANGE_DONE:
+        case RANGE_FAILED:
+                break;
+        }
+        return quarantine_refuse(wish, EX_OSERR, "%s", error->text);
+}
+
+static int
+compare_with_record(const void *id, const void *record)
+{
+        return release_id_compare(id, &((const struct quarantined *)record)->id);
+}
+
+struct quarantined *
+quarantine_find(const struct quarantine *quarantine, const struct release_id *id)
+{
+        return quarantine->n == 0 ? NULL
+                                  : bsearch(id, quarantine->records, quarantine->n,
+                                            sizeof(*quarantine->records), compare_with_record);
+}
+
+/* What was asked for by its ID must be there: an offset may also be one of what never was committed. */
+static int
+check_found(const struct quarantine *quarantine)
+{
+        const struct quarantine_wish *wish = quarantine->wish;
+        char text[RELEASE_ID_SIZE];
+
+        for (size_t i = 0; i < wish->n_ids; i++) {
+                if (quarantine_find(quarantine, &wish->ids[i]) == NULL)
+                        return quarantine_refuse(wish, EX_NOINPUT, "there is no record %s in quarantine",
+                                                 release_id_format(&wish->ids[i], text));
+        }
+        return 0;
+}
+
+int
+quarantine_look(struct quarantine *quarantine, const struct config *config,
+                const struct quarantine_wish *wish)
+{
+        struct offsets *offsets;
+        struct error error;
+        int status;
+
+        memset(quarantine, 0, sizeof(*quarantine));
+        quarantine->config = config;
+        quarantine->wish = wish;
+        offsets = offsets_new(config, wish->bootstrap, &error);
+        if (offsets == NULL)
+                return quarantine_refuse(wish, EX_CONFIG, "%s", error.text);
+        status = quarantine_bound(quarantine, offsets);
+        if (status == 0)
+                status = quarantine_read(quarantine);
+        if (status == 0)
+                status = check_found(quarantine);
+        if (status == 0)
+                status = quarantine_find_releases(quarantine, offsets);
+        offsets_free(offsets);
+        return status;
+}
+
+void
+quarantine_clear(struct quarantine *quarantine)
+{
+        for (size_t i = 0; i < quarantine->n; i++) {
+                free(quarantine->records[i].key);
+                free(quarantine->records[i].source);
+                free(quarantine->records[i].reason);
+                free(quarantine->records[i].detail);
+        }
+        free(quarantine->records);
+        free(quarantine->returns);
+        free(quarantine->ranges);
+}

@@ -1,0 +1,93 @@
+#ifndef CLI_QUARANTINE_H
+#define CLI_QUARANTINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "config/config.h"
+#include "kafka/offsets.h"
+#include "kafka/range.h"
+#include "model/release.h"
+
+/*
+ * What `gatepost quarantine` works with: records of quarantine, and what `deliveries` tells of their releases. It is a look at
+ * one moment: what is written later is not in it. Bodies are not kept.
+ */
+
+enum quarantine_state {
+        QUARANTINE_WAITING,
+        QUARANTINE_RELEASED,
+        QUARANTINE_UNSURE, /* a release may have been deleted from `deliveries` by retention */
+};
+
+/* A record of quarantine. What comes from its headers may be anything, and is NULL where there is no header. */
+struct quarantined {
+        struct release_id id;
+        int64_t timestamp_ms;
+        char *key; /* the delivery-id */
+        size_t key_len;
+        char *source;
+        char *reason;
+        char *detail;
+        struct release_id
+            delivery; /* where it stands in `deliveries`; the partition is -1 when it does not say */
+
+        enum quarantine_state state;
+        struct release_id
+            release; /* where its first release stands in `deliveries`; partition -1: not known */
+        struct release_id came_back; /* the record that came of it; partition -1: none did */
+        struct release_id came_of;   /* the record whose release it was; partition -1: none */
+};
+
+/* What to look for. */
+struct quarantine_wish {
+        const char *command;    /* its name, for messages */
+        const char *bootstrap;  /* NULL: the configured brokers */
+        const char *reason;     /* NULL: any */
+        int64_t since_ms;       /* QUARANTINE_FROM_BEGINNING: all that there is */
+        struct release_id *ids; /* these only, unless there are none; sorted by quarantine_add_id() */
+        size_t n_ids;
+};
+
+#define QUARANTINE_FROM_BEGINNING INT64_MIN
+
+struct quarantine {
+        const struct config *config;
+        const struct quarantine_wish *wish;
+        struct range *ranges; /* of the topic's partitions, the index is the number */
+        size_t n_ranges;
+        struct quarantined *records; /* by ID */
+        size_t n;
+        struct release_id *returns; /* pairs: what was released, and what came of it */
+        size_t n_returns;
+};
+
+/**
+ * quarantine_parse_reason(text, wish, error), quarantine_add_id(text, wish, error):
+ * Read arguments into a wish, whose ids the caller frees. Each returns 0, or -1 with what is wrong.
+ */
+int quarantine_parse_reason(const char *text, struct quarantine_wish *wish, struct error *error) MUST_CHECK;
+int quarantine_add_id(const char *text, struct quarantine_wish *wish, struct error *error) MUST_CHECK;
+
+/**
+ * quarantine_look(quarantine, config, wish):
+ * Read what is wished for, and what became of it. Every ID must be there. Returns 0, or an exit status after saying why;
+ * quarantine_clear() in either case.
+ */
+int quarantine_look(struct quarantine *quarantine, const struct config *config,
+                    const struct quarantine_wish *wish) MUST_CHECK;
+void quarantine_clear(struct quarantine *quarantine);
+
+/* The record with this ID, or NULL. */
+struct quarantined *quarantine_find(const struct quarantine *quarantine, const struct release_id *id);
+
+/* Says on stderr why the command ends with this exit status, and returns it. */
+int quarantine_refuse(const struct quarantine_wish *wish, int status, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+
+/* For a reading that failed. */
+int quarantine_failed(const struct quarantine_wish *wish, enum range_result result,
+                      const struct error *error);
+
+#endif

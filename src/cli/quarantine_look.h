@@ -1,0 +1,17 @@
+#ifndef CLI_QUARANTINE_LOOK_H
+#define CLI_QUARANTINE_LOOK_H
+
+#include "cli/quarantine.h"
+
+/* The steps of quarantine_look(). Each returns 0, or an exit status after saying why. */
+
+/* Find out what of the topic is to be read: fills the ranges. */
+int quarantine_bound(struct quarantine *quarantine, struct offsets *offsets) MUST_CHECK;
+
+/* Read it: fills records, sorted, and returns. */
+int quarantine_read(struct quarantine *quarantine) MUST_CHECK;
+
+/* Find their releases in `deliveries`. */
+int quarantine_find_releases(struct quarantine *quarantine, struct offsets *offsets) MUST_CHECK;
+
+#endif

@@ -1,0 +1,244 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/mem.h"
+#include "base/number.h"
+#include "cli/kafka_access.h"
+#include "cli/progress.h"
+#include "cli/quarantine_look.h"
+#include "kafka/message.h"
+
+struct reading {
+        struct quarantine *quarantine;
+        struct progress progress;
+        size_t capacity;
+};
+
+static int
+ask(struct quarantine *quarantine, struct offsets *offsets, struct error *error)
+{
+        const char *topic = quarantine->config->quarantine_topic;
+        int32_t n = offsets_partitions(offsets, topic, KAFKA_ACCESS_TIMEOUT_MS, error);
+
+        if (n < 0)
+                return -1;
+        quarantine->n_ranges = (size_t)n;
+        quarantine->ranges = mem_alloc(quarantine->n_ranges * sizeof(*quarantine->ranges));
+        for (int32_t p = 0; p < n; p++) {
+                struct range *range = &quarantine->ranges[p];
+
+                *range = (struct range){.topic = topic, .partition = p};
+                if (offsets_stable_bounds(offsets, topic, p, &range->from, &range->to,
+                                          KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
+                        return -1;
+                if (quarantine->wish->since_ms != QUARANTINE_FROM_BEGINNING &&
+                    offsets_begin_at(offsets, range, quarantine->wish->since_ms, KAFKA_ACCESS_TIMEOUT_MS,
+                                     error) != 0)
+                        return -1;
+        }
+        return 0;
+}
+
+/* Says why a record cannot be there. */
+static int
+check_id(const struct quarantine *quarantine, const struct release_id *id)
+{
+        const struct quarantine_wish *wish = quarantine->wish;
+        const char *topic = quarantine->config->quarantine_topic;
+        char text[RELEASE_ID_SIZE];
+        const struct range *range;
+
+        (void)release_id_format(id, text);
+        if ((size_t)id->partition >= quarantine->n_ranges)
+                return quarantine_refuse(wish, EX_NOINPUT,
+                                         "there is no record %s: the last partition of %s is %zu", text,
+                                         topic, quarantine->n_ranges - 1);
+        range = &quarantine->ranges[id->partition];
+        if (id->offset < range->from)
+                return quarantine_refuse(wish, EX_NOINPUT,
+                                         "the record %s was deleted by retention: partition %" PRId32
+                                         " of %s now begins at offset %" PRId64,
+                                         text, id->partition, topic, range->from);
+        if (id->offset >= range->to)
+                return quarantine_refuse(wish, EX_NOINPUT,
+                                         "there is no record %s: partition %" PRId32
+                                         " of %s ends before offset %" PRId64,
+                                         text, id->partition, topic, range->to);
+        return 0;
+}
+
+/* Read from the first ID of each partition on, to the end: what came back of a release has the same key. */
+static int
+narrow_to_ids(struct quarantine *quarantine)
+{
+        const struct quarantine_wish *wish = quarantine->wish;
+        size_t i = 0;
+
+        for (size_t k = 0; k < wish->n_ids; k++) {
+                int status = check_id(quarantine, &wish->ids[k]);
+
+                if (status != 0)
+                        return status;
+        }
+        for (size_t p = 0; p < quarantine->n_ranges; p++) {
+                struct range *range = &quarantine->ranges[p];
+
+                while (i < wish->n_ids && (size_t)wish->ids[i].partition < p)
+                        i++;
+                range->from =
+                    i < wish->n_ids && (size_t)wish->ids[i].partition == p ? wish->ids[i].offset : range->to;
+        }
+        return 0;
+}
+
+int
+quarantine_bound(struct quarantine *quarantine, struct offsets *offsets)
+{
+        struct error error;
+
+        if (ask(quarantine, offsets, &error) != 0)
+                return quarantine_refuse(quarantine->wish,
+                                         offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
+                                         error.text);
+        return quarantine->wish->n_ids == 0 ? 0 : narrow_to_ids(quarantine);
+}
+
+static char *
+copy_header(const rd_kafka_message_t *message, const char *name)
+{
+        struct span value = message_header(message, name);
+
+        return value.data == NULL ? NULL : mem_strndup(value.data, value.len);
+}
+
+/* A place in `deliveries`, from the two headers that tell it. */
+static struct release_id
+read_place(const rd_kafka_message_t *message)
+{
+        char *partition = copy_header(message, RECORD_PARTITION),
+             *offset = copy_header(message, RECORD_OFFSET);
+        struct release_id place = {-1, -1};
+        struct error error;
+        uint64_t p, o;
+
+        if (partition != NULL && offset != NULL && number_parse(partition, 0, INT32_MAX, &p, &error) == 0 &&
+            number_parse(offset, 0, INT64_MAX, &o, &error) == 0)
+                place = (struct release_id){(int32_t)p, (int64_t)o};
+        free(partition);
+        free(offset);
+        return place;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+        return release_id_compare(a, b);
+}
+
+static int
+is_wanted(const struct quarantine_wish *wish, const rd_kafka_message_t *message, const struct release_id *id)
+{
+        struct span reason = message_header(message, RECORD_REASON);
+        rd_kafka_timestamp_type_t type;
+
+        if (wish->n_ids > 0)
+                return bsearch(id, wish->ids, wish->n_ids, sizeof(*id), compare_ids) != NULL;
+        if (wish->reason != NULL &&
+            (reason.len != strlen(wish->reason) || memcmp(reason.data, wish->reason, reason.len) != 0))
+                return 0;
+        return rd_kafka_message_timestamp(message, &type) >= wish->since_ms;
+}
+
+static void
+add_record(struct reading *reading, const rd_kafka_message_t *message, const struct release_id *id,
+           const struct release_id *came_of)
+{
+        struct quarantine *quarantine = reading->quarantine;
+        rd_kafka_timestamp_type_t type;
+        struct quarantined *record;
+        char *key;
+
+        if (quarantine->n == reading->capacity) {
+                reading->capacity = reading->capacity == 0 ? 64 : 2 * reading->capacity;
+                quarantine->records =
+                    mem_resize(quarantine->records, reading->capacity, sizeof(*quarantine->records));
+        }
+        key = mem_alloc(message->key_len + 1);
+        if (message->key_len > 0)
+                memcpy(key, message->key, message->key_len);
+        record = &quarantine->records[quarantine->n++];
+        *record = (struct quarantined){.id = *id,
+                                       .timestamp_ms = rd_kafka_message_timestamp(message, &type),
+                                       .key = key,
+                                       .key_len = message->key_len,
+                                       .source = copy_header(message, RECORD_SOURCE),
+                                       .reason = copy_header(message, RECORD_REASON),
+                                       .detail = copy_header(message, RECORD_DETAIL),
+                                       .delivery = read_place(message),
+                                       .release = {-1, -1},
+                                       .came_back = {-1, -1},
+                                       .came_of = *came_of};
+}
+
+static enum range_answer
+on_record(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+{
+        struct reading *reading = arg;
+        struct quarantine *quarantine = reading->quarantine;
+        struct release_id id = {message->partition, message->offset}, came_of = {-1, -1};
+
+        (void)index;
+        (void)error;
+        progress_step(&reading->progress);
+        if (release_id_parse(message_header(message, RECORD_RELEASED), &came_of) == 0) {
+                size_t n = 2 * quarantine->n_returns;
+
+                quarantine->returns = mem_resize(quarantine->returns, n + 2, sizeof(id));
+                quarantine->returns[n] = came_of;
+                quarantine->returns[n + 1] = id;
+                quarantine->n_returns++;
+        }
+        if (is_wanted(quarantine->wish, message, &id))
+                add_record(reading, message, &id, &came_of);
+        return RANGE_GO_ON;
+}
+
+/* What has come back has been released, whether or not its release can still be seen. */
+static void
+note_returns(struct quarantine *quarantine)
+{
+        for (size_t i = 0; i < quarantine->n_returns; i++) {
+                struct quarantined *record = quarantine_find(quarantine, &quarantine->returns[2 * i]);
+
+                if (record != NULL)
+                        record->came_back = quarantine->returns[2 * i + 1];
+        }
+}
+
+static int
+compare_records(const void *a, const void *b)
+{
+        return release_id_compare(&((const struct quarantined *)a)->id, &((const struct quarantined *)b)->id);
+}
+
+int
+quarantine_read(struct quarantine *quarantine)
+{
+        struct reading reading = {.quarantine = quarantine};
+        enum range_result result;
+        struct error error;
+
+        progress_begin(&reading.progress, "reading quarantine",
+                       progress_count(quarantine->ranges, quarantine->n_ranges));
+        result = range_read(quarantine->config, quarantine->wish->bootstrap, quarantine->ranges,
+                            quarantine->n_ranges, on_record, &reading, &error);
+        progress_end(&reading.progress);
+        if (result != RANGE_DONE)
+                return quarantine_failed(quarantine->wish, result, &error);
+        if (quarantine->n > 0)
+                qsort(quarantine->records, quarantine->n, sizeof(*quarantine->records), compare_records);
+        note_returns(quarantine);
+        return 0;
+}

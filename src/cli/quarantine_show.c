@@ -1,0 +1,196 @@
+#include "cli/quarantine_show.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/kafka_access.h"
+#include "cli/quarantine_print.h"
+#include "cli/show_body.h"
+#include "cli/show_record.h"
+
+enum form { FORM_TEXT, FORM_JSON, FORM_RAW };
+
+struct showing {
+        const struct quarantine *quarantine;
+        const struct quarantined *record;
+        enum form form;
+        int is_shown;
+};
+
+static void
+print_line(const char *name, const char *text)
+{
+        printf("%-12s ", name);
+        show_record_safely(text == NULL ? "-" : text, text == NULL ? 1 : strlen(text));
+        putchar('\n');
+}
+
+static void
+print_place(const char *name, const struct release_id *place, const char *topic)
+{
+        char text[RELEASE_ID_SIZE];
+
+        printf("%-12s %s of %s\n", name, quarantine_print_place(place, text), topic);
+}
+
+static void
+print_release(const struct showing *showing)
+{
+        const struct quarantined *record = showing->record;
+        const char *topic = showing->quarantine->config->deliveries_topic;
+        char text[RELEASE_ID_SIZE];
+
+        if (record->state == QUARANTINE_UNSURE)
+                print_line("released", "unsure: what was released so long ago is no longer in deliveries");
+        else if (record->release.partition >= 0)
+                print_place("released as", &record->release, topic);
+        else
+                print_line("released", quarantine_print_state(record));
+        if (record->came_back.partition >= 0)
+                print_line("came back as", release_id_format(&record->came_back, text));
+        if (record->came_of.partition >= 0)
+                print_line("came of", release_id_format(&record->came_of, text));
+}
+
+static void
+print_text(const struct showing *showing, const rd_kafka_message_t *message)
+{
+        const struct quarantined *record = showing->record;
+        char id[RELEASE_ID_SIZE], when[CLOCK_RFC3339_SIZE];
+
+        print_line("id", release_id_format(&record->id, id));
+        print_line("quarantined", clock_format_ms(record->timestamp_ms, when));
+        print_line("reason", record->reason);
+        print_line("detail", record->detail);
+        printf("%-12s ", "delivery-id");
+        show_record_safely(record->key, record->key_len);
+        putchar('\n');
+        print_place("delivery", &record->delivery, showing->quarantine->config->deliveries_topic);
+        print_release(showing);
+        printf("\nheaders\n");
+        show_record_headers(message);
+        printf("\nbody, %zu bytes\n", message->len);
+        show_body(message->payload, message->len);
+}
+
+static void
+print_json(const struct showing *showing, const rd_kafka_message_t *message)
+{
+        yajl_gen json = json_new(1);
+
+        (void)yajl_gen_map_open(json);
+        quarantine_print_members(json, showing->record);
+        show_record_content(json, message);
+        (void)yajl_gen_map_close(json);
+        json_print(json);
+}
+
+static enum range_answer
+on_record(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+{
+        struct showing *showing = arg;
+
+        (void)index;
+        (void)error;
+        showing->is_shown = 1;
+        if (showing->form == FORM_RAW)
+                (void)fwrite(message->payload, 1, message->len, stdout);
+        else
+                (showing->form == FORM_JSON ? print_json : print_text)(showing, message);
+        return RANGE_ENOUGH;
+}
+
+/* Read the record again, this time for its body. */
+static int
+show_record(const struct quarantine *quarantine, enum form form)
+{
+        const struct quarantined *record = &quarantine->records[0];
+        struct showing showing = {quarantine, record, form, 0};
+        struct range range = {.topic = quarantine->config->quarantine_topic,
+                              .partition = record->id.partition,
+                              .from = record->id.offset,
+                              .to = record->id.offset + 1};
+        struct error error;
+        enum range_result result = range_read(quarantine->config, quarantine->wish->bootstrap, &range, 1,
+                                              on_record, &showing, &error);
+
+        if (result != RANGE_DONE)
+                return quarantine_failed(quarantine->wish, result, &error);
+        return showing.is_shown ? 0
+                                : quarantine_refuse(quarantine->wish, EX_NOINPUT,
+                                                    "the record was deleted while it was to be shown");
+}
+
+static int
+show(const struct config *config, struct quarantine_wish *wish, enum form form)
+{
+        struct quarantine quarantine;
+        int status;
+
+        wish->bootstrap = kafka_access_bootstrap(config, wish->bootstrap, &status);
+        if (status != 0)
+                return status;
+        status = quarantine_look(&quarantine, config, wish);
+        if (status == 0)
+                status = show_record(&quarantine, form);
+        quarantine_clear(&quarantine);
+        return status;
+}
+
+/* Read the arguments. Returns -1 to go on, or an exit status. */
+static int
+parse(const struct command_context *context, int argc, char **argv, struct quarantine_wish *wish,
+      enum form *form)
+{
+        static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                                {"raw", no_argument, NULL, 'r'},
+                                                {"bootstrap", required_argument, NULL, 'b'},
+                                                {"help", no_argument, NULL, 'h'},
+                                                {NULL, 0, NULL, 0}};
+        struct error error;
+        int option;
+
+        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+                enum form wanted = option == 'j' ? FORM_JSON : FORM_RAW;
+
+                if (option == 'h')
+                        return command_help(context);
+                if (option == '?')
+                        return command_misused(context, "wrong option");
+                if (option == 'b') {
+                        wish->bootstrap = optarg;
+                        continue;
+                }
+                if (*form != FORM_TEXT && *form != wanted)
+                        return command_misused(context, "takes either --json or --raw");
+                *form = wanted;
+        }
+        if (argc - optind != 1)
+                return command_misused(context, "needs an ID, as gatepost quarantine list shows it");
+        if (quarantine_add_id(argv[optind], wish, &error) != 0)
+                return command_misused(context, "%s", error.text);
+        return -1;
+}
+
+int
+quarantine_show_run(const struct command_context *context, int argc, char **argv)
+{
+        struct quarantine_wish wish = {.command = context->command->name,
+                                       .since_ms = QUARANTINE_FROM_BEGINNING};
+        enum form form = FORM_TEXT;
+        int status = parse(context, argc, argv, &wish, &form);
+        struct config *config;
+
+        if (status < 0) {
+                config = config_load(context->file);
+                status = config == NULL ? EX_CONFIG : show(config, &wish, form);
+                config_free(config);
+        }
+        free(wish.ids);
+        return status;
+}

@@ -1,0 +1,494 @@
+"""gatepost quarantine: what is there, and letting it in after all, once."""
+
+import json
+import re
+import subprocess
+import time
+
+import confluent_kafka
+import pytest
+from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+
+import waiting
+from cluster import Cluster
+from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from installation import BUILD, Installation
+from kafka_side import murmur2_partition
+from signing import Delivery, event_body, unique
+
+EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_NOPERM = 64, 65, 66, 69, 77
+TRACE = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "tracestate": "vendor=1"}
+OF_THE_DELIVERY = ["gatepost-source", "gatepost-webhook-id", "gatepost-timestamp", "gatepost-signature",
+                   "gatepost-received", "gatepost-instance"]
+
+
+class Quarantine:
+    """The commands of one installation, with the configuration of its daemon."""
+
+    def __init__(self, installation, daemon):
+        self.installation = installation
+        self.daemon = daemon
+        self.kafka = installation.kafka
+
+    def run(self, *arguments, expect=0):
+        done = self.installation.gatepost("quarantine", *arguments, config=self.daemon.config)
+        assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
+        return done
+
+    def json(self, *arguments, expect=0):
+        return json.loads(self.run(*arguments, "--json", expect=expect).stdout)
+
+    def list(self, *arguments):
+        return self.json("list", *arguments)
+
+    def entry(self, delivery_id):
+        """The oldest record in quarantine of a delivery."""
+        return next(each for each in self.list() if each["deliveryId"] == delivery_id)
+
+    def send(self, delivery, **options):
+        """Have a delivery quarantined. Returns its ID there."""
+        self.daemon.accept(delivery, **options)
+        self.kafka.wait_until_routed()
+        return self.entry(delivery.delivery_id)["id"]
+
+    def release(self, *arguments, expect=0):
+        """Release, and wait for what comes of it. Returns the outcomes."""
+        outcomes = self.json("release", *arguments, expect=expect)
+        self.kafka.wait_until_routed()
+        return outcomes
+
+    def events(self):
+        return [record for record in self.kafka.read() if record.topic != self.kafka.quarantine]
+
+    def published(self, delivery_id):
+        return [record for record in self.events() if record.delivery_id == delivery_id]
+
+    def quarantined(self, delivery_id):
+        return [record for record in self.kafka.read(self.kafka.quarantine) if record.delivery_id == delivery_id]
+
+    def deliveries(self, delivery_id):
+        return sorted((record for record in self.kafka.read(self.kafka.deliveries) if record.delivery_id == delivery_id),
+                      key=lambda record: record.place)
+
+    def mend(self, **events):
+        """Restart the daemon with a topic for more kinds than it knew."""
+        self.daemon.stop()
+        config = self.daemon.config
+        config["events"].update({"invoice.*": f"{self.kafka.prefix}.invoice.accepted"}
+                                | {kind.replace("_", "."): topic for kind, topic in events.items()})
+        self.daemon.restart()
+
+
+@pytest.fixture(scope="module")
+def shared_quarantine(shared):
+    config = shared.config()
+    shared.create_topics(config)
+    return Quarantine(shared, shared.start(config))
+
+
+@pytest.fixture
+def quarantine(installation):
+    """An installation of the test's own, whose configuration it may change."""
+    config = installation.config()
+    installation.create_topics(config)
+    return Quarantine(installation, installation.start(config))
+
+
+def test_list_tells_what_why_when_and_from_where(shared_quarantine):
+    delivery = Delivery(event_body("no.such_kind"))
+    started = time.time()
+    id = shared_quarantine.send(delivery)
+    (record,) = shared_quarantine.quarantined(delivery.delivery_id)
+    (origin,) = shared_quarantine.deliveries(delivery.delivery_id)
+    entry = shared_quarantine.entry(delivery.delivery_id)
+    assert id == f"{record.partition}-{record.offset}"
+    stamp = time.strptime(entry.pop("timestamp")[:19], "%Y-%m-%dT%H:%M:%S")
+    assert started - 5 <= time.mktime(stamp) - time.timezone <= time.time() + 5
+    assert entry == {"id": id, "reason": "unknown-kind", "detail": "no topic for the kind no.such_kind",
+                     "source": "invoicing", "deliveryId": delivery.delivery_id,
+                     "delivery": {"partition": origin.partition, "offset": origin.offset}, "released": False,
+                     "release": None, "cameBackAs": None, "cameOf": None}
+    lines = shared_quarantine.run("list").stdout.splitlines()
+    assert lines[0].split() == ["ID", "QUARANTINED", "REASON", "DELIVERY-ID", "RELEASED", "DETAIL"]
+    (line,) = [line for line in lines if delivery.delivery_id in line]
+    assert line.split()[:1] + line.split()[2:5] == [id, "unknown-kind", delivery.delivery_id, "no"]
+    assert line.endswith("no topic for the kind no.such_kind")
+
+
+def test_list_is_in_order_of_time_and_can_be_narrowed(shared_quarantine):
+    malformed = Delivery(b"no JSON")
+    shared_quarantine.send(malformed)
+    shared_quarantine.send(Delivery(event_body("no.such_kind")))
+    everything = shared_quarantine.list()
+    times = [each["timestamp"] for each in everything]
+    assert times == sorted(times) and len(everything) >= 2
+    narrowed = shared_quarantine.list("--reason", "malformed-json")
+    assert malformed.delivery_id in [each["deliveryId"] for each in narrowed]
+    assert {each["reason"] for each in narrowed} == {"malformed-json"}
+    time.sleep(0.002)  # the next record's timestamp is a later one
+    last = Delivery(event_body("no.such_kind"))
+    shared_quarantine.send(last)
+    since = shared_quarantine.entry(last.delivery_id)["timestamp"]
+    assert [each["deliveryId"] for each in shared_quarantine.list("--since", since)] == [last.delivery_id]
+    assert len(shared_quarantine.list("--since", "1h")) == len(everything) + 1
+    assert shared_quarantine.list("--since", "1h", "--reason", "missing-kind") == []
+    assert shared_quarantine.run("list", "--reason", "missing-kind").stdout == ""
+
+
+def test_list_is_safe_to_look_at(shared_quarantine):
+    """What a sender can put into it must not reach the terminal as control characters."""
+    delivery = Delivery(json.dumps({"event": "no\x1b[2J\x07\nkind"}).encode())
+    shared_quarantine.send(delivery)
+    text = shared_quarantine.run("list").stdout
+    assert "\\x1b[2J\\x07" in text and "\x1b" not in text and "\x07" not in text
+
+
+def test_show_tells_all_of_one(shared_quarantine):
+    delivery = Delivery(event_body("no.such_kind", text="Straße ☃"))
+    id = shared_quarantine.send(delivery)
+    text = shared_quarantine.run("show", id).stdout
+    entry = shared_quarantine.entry(delivery.delivery_id)
+    place = entry["delivery"]
+    for what in (id, "unknown-kind", "no topic for the kind no.such_kind", entry["timestamp"],
+                 f"{place['partition']}/{place['offset']} of {shared_quarantine.kafka.deliveries}",
+                 f"gatepost-signature: {delivery.signature}", f"gatepost-webhook-id: {delivery.webhook_id}",
+                 f"body, {len(delivery.body)} bytes\n{delivery.body.decode()}\n"):
+        assert what in text, what
+    shown = shared_quarantine.json("show", id)
+    assert {**entry, "headers": shown["headers"], "value": delivery.body.decode()} == shown
+    assert shown["headers"]["gatepost-reason"] == "unknown-kind"
+
+
+@pytest.mark.parametrize("body, dump", [
+    (b"\xff\x00\x1b[31m not text", "00000000  ff 00 1b 5b 33 31 6d 20  6e 6f 74 20 74 65 78 74  |...[31m not text|"),
+    (b"{\"\xc2\x9b31m\"}", "00000000  7b 22 c2 9b 33 31 6d 22  7d                       |{\"..31m\"}|"),
+    (b"", "body, 0 bytes")])
+def test_body_that_is_no_text_is_shown_as_a_dump_and_raw_as_it_is(shared_quarantine, body, dump):
+    id = shared_quarantine.send(Delivery(body))
+    text = shared_quarantine.run("show", id).stdout
+    assert dump in text.splitlines() and "\x1b" not in text
+    config = shared_quarantine.daemon.config.write("raw.conf")
+    done = subprocess.run([BUILD / "gatepost", "-c", config, "quarantine", "show", "--raw", id], env=ENVIRONMENT,
+                          capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, body), done.stderr
+
+
+def test_kind_that_is_configured_later_is_published_with_the_same_bytes(quarantine):
+    body = event_body("order.created", text="naïve ☃ \\u001b")
+    delivery = Delivery(body)
+    id = quarantine.send(delivery)
+    outcome, = quarantine.release(id, "--dry-run")
+    assert (outcome["outcome"], outcome["comesBack"], outcome["topic"]) == ("would-be-released", "unknown-kind", None)
+    assert quarantine.published(delivery.delivery_id) == []
+    quarantine.mend(order_created=f"{quarantine.kafka.prefix}.invoice.received")
+    outcome, = quarantine.release(id)
+    assert (outcome["outcome"], outcome["comesBack"]) == ("released", None)
+    assert outcome["topic"] == f"{quarantine.kafka.prefix}.invoice.received"
+    (event,) = quarantine.published(delivery.delivery_id)
+    assert event.topic == f"{quarantine.kafka.prefix}.invoice.received"
+    assert (event.value, event.key, event.header("ce_type")) == (body, b"order.created", "order.created")
+    entry = quarantine.entry(delivery.delivery_id)
+    assert entry["released"] is True and entry["cameBackAs"] is None
+    original, released = quarantine.deliveries(delivery.delivery_id)
+    assert entry["release"] == {"partition": released.partition, "offset": released.offset}
+    assert len(quarantine.quarantined(delivery.delivery_id)) == 1
+
+
+def test_released_record_is_the_delivery_as_it_was(shared_quarantine):
+    """Value, key, partition and headers; but for those about the quarantine, and the one about the release."""
+    kafka = shared_quarantine.kafka
+    delivery = Delivery(event_body("no.such_kind"))
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "partitioner": "murmur2", "log_level": 3})
+    headers = [(name, unique().encode()) for name in OF_THE_DELIVERY[1:]]
+    headers = [("gatepost-source", b"invoicing"), *headers, *((name, value.encode()) for name, value in TRACE.items()),
+               ("gatepost-replay-of", b"another-id"), ("something-else", None)]
+    producer.produce(kafka.deliveries, delivery.body, delivery.delivery_id, headers=headers)
+    assert producer.flush(30) == 0
+    kafka.wait_until_routed()
+    entry = shared_quarantine.entry(delivery.delivery_id)
+    assert entry["reason"] == "replayed-signature"
+    outcome, = shared_quarantine.release(entry["id"])
+    assert outcome["comesBack"] == "unknown-kind"
+    original, released = shared_quarantine.deliveries(delivery.delivery_id)
+    assert (released.value, released.key) == (original.value, original.key)
+    assert released.partition == original.partition == murmur2_partition(original.key, kafka.partitions(kafka.deliveries))
+    assert released.headers == [each for each in headers if each[0] != "gatepost-replay-of"] + [
+        ("gatepost-released", entry["id"].encode())]
+
+
+def test_what_is_still_wrong_comes_back_under_a_new_id(shared_quarantine):
+    delivery = Delivery(b'{"event": 7}')
+    id = shared_quarantine.send(delivery)
+    text = shared_quarantine.run("release", id)
+    assert re.search(rf"^{id} released, but by this configuration it comes back: invalid-field, ", text.stdout, re.M)
+    assert text.stderr == "1 released, 0 released before, 0 not released\n"
+    shared_quarantine.kafka.wait_until_routed()
+    old, new = [each for each in shared_quarantine.list() if each["deliveryId"] == delivery.delivery_id]
+    assert old["id"] == id and old["released"] is True and old["cameBackAs"] == new["id"] != id
+    assert new["released"] is False and new["cameOf"] == id and new["reason"] == "invalid-field"
+    assert f"came back as {new['id']};" in shared_quarantine.run("list").stdout
+    assert f"came back as {new['id']}" in shared_quarantine.run("show", id).stdout
+    assert f"came of      {id}\n" in shared_quarantine.run("show", new["id"]).stdout
+    # The new one can be released in its turn, and says where that came from.
+    shared_quarantine.release(new["id"])
+    records = shared_quarantine.quarantined(delivery.delivery_id)
+    assert [record.header("gatepost-released") for record in records] == [None, id, new["id"]]
+    assert all(record.value == delivery.body for record in records)
+
+
+def test_conflicting_body_is_published_as_an_event_of_its_own(shared_quarantine):
+    first = shared_quarantine.daemon.accept(Delivery())
+    second = first.but(body=event_body("invoice.rejected"))
+    id = shared_quarantine.send(second)
+    assert shared_quarantine.entry(first.delivery_id)["reason"] == "conflicting-body"
+    shared_quarantine.release(id)
+    events = shared_quarantine.published(first.delivery_id)
+    assert sorted(event.value for event in events) == sorted([first.body, second.body])
+
+
+def test_replayed_signature_is_published_after_an_admin_has_looked(shared_quarantine):
+    first = shared_quarantine.daemon.accept(Delivery())
+    again = first.but(delivery_id=unique())
+    id = shared_quarantine.send(again)
+    assert shared_quarantine.entry(again.delivery_id)["reason"] == "replayed-signature"
+    shared_quarantine.release(id)
+    (event,) = shared_quarantine.published(again.delivery_id)
+    assert event.value == first.body
+    assert len(shared_quarantine.quarantined(again.delivery_id)) == 1
+
+
+def test_second_release_says_that_there_was_one(shared_quarantine):
+    first = shared_quarantine.daemon.accept(Delivery())
+    again = first.but(delivery_id=unique())
+    id = shared_quarantine.send(again)
+    shared_quarantine.release(id)
+    outcome, = shared_quarantine.release(id)
+    assert outcome["outcome"] == "released-before"
+    _, released = shared_quarantine.deliveries(again.delivery_id)
+    done = shared_quarantine.run("release", id)
+    assert done.stdout == (f"{id} was released before, as {released.partition}/{released.offset} of "
+                           f"{shared_quarantine.kafka.deliveries}\n")
+    assert done.stderr == "0 released, 1 released before, 0 not released\n"
+    assert len(shared_quarantine.published(again.delivery_id)) == 1
+
+
+def test_record_released_by_many_at_the_same_time_is_published_once(shared_quarantine):
+    """Each of them may look before the others have appended: then only the router can tell."""
+    kafka = shared_quarantine.kafka
+    first = shared_quarantine.daemon.accept(Delivery())
+    again = [first.but(delivery_id=unique()) for _ in range(20)]
+    for delivery in again:
+        shared_quarantine.daemon.accept(delivery)
+    kafka.wait_until_routed()
+    wanted = {delivery.delivery_id for delivery in again}
+    ids = [each["id"] for each in shared_quarantine.list() if each["deliveryId"] in wanted]
+    assert len(ids) == len(again)
+    config = shared_quarantine.daemon.config.write("many.conf")
+    people = [subprocess.Popen([BUILD / "gatepost", "-c", config, "quarantine", "release", *ids], env=ENVIRONMENT,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    for person in people:
+        _, stderr = person.communicate(timeout=120)
+        assert_no_sanitizer_report(stderr)
+        assert person.returncode == 0, stderr
+    # And once more, by somebody who does not look first.
+    released = [record for record in kafka.read(kafka.deliveries) if record.header("gatepost-released")]
+    copies = [record for record in released if record.delivery_id in wanted]
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "partitioner": "murmur2", "log_level": 3})
+    for record in copies:
+        producer.produce(record.topic, record.value, record.key, headers=record.headers)
+    assert producer.flush(60) == 0
+    kafka.wait_until_routed()
+    events = [record.delivery_id for record in shared_quarantine.events() if record.delivery_id in wanted]
+    assert sorted(events) == sorted(wanted)
+    done = shared_quarantine.installation.gatepost("audit", config=shared_quarantine.daemon.config)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_release_while_the_router_is_killed_is_published_once(quarantine):
+    first = quarantine.daemon.accept(Delivery())
+    again = [first.but(delivery_id=unique()) for _ in range(30)]
+    for delivery in again:
+        quarantine.daemon.accept(delivery)
+    quarantine.kafka.wait_until_routed()
+    quarantine.daemon.kill()
+    outcomes = quarantine.json("release", "--reason", "replayed-signature")
+    assert [each["outcome"] for each in outcomes] == ["released"] * len(again)
+    quarantine.daemon.config["router"]["max_batch"] = "1"
+    for n_routed in (1, 5, 10):
+        quarantine.daemon.start()
+        waiting.until(lambda: len(quarantine.events()) > n_routed, 60, f"more than {n_routed} events")
+        quarantine.daemon.kill()
+    outcomes = quarantine.json("release", "--reason", "replayed-signature")
+    assert [each["outcome"] for each in outcomes] == ["released-before"] * len(again)
+    quarantine.daemon.restart()
+    quarantine.kafka.wait_until_routed()
+    events = [record.delivery_id for record in quarantine.events()]
+    assert sorted(events) == sorted([first.delivery_id] + [delivery.delivery_id for delivery in again])
+    done = quarantine.installation.gatepost("audit", config=quarantine.daemon.config)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_release_by_reason_takes_those_and_no_others(quarantine):
+    malformed = [Delivery(b"no JSON %d" % number) for number in range(5)]
+    unknown = [Delivery(event_body("order.created")) for _ in range(5)]
+    for delivery in malformed + unknown:
+        quarantine.daemon.accept(delivery)
+    quarantine.kafka.wait_until_routed()
+    ids = {each["id"] for each in quarantine.list("--reason", "unknown-kind")}
+    assert len(ids) == 5
+    quarantine.mend(order_created=f"{quarantine.kafka.prefix}.invoice.pending")
+    dry = quarantine.release("--reason", "unknown-kind", "--dry-run")
+    assert {each["id"] for each in dry} == ids
+    assert {(each["outcome"], each["topic"]) for each in dry} == {
+        ("would-be-released", f"{quarantine.kafka.prefix}.invoice.pending")}
+    assert quarantine.kafka.read(f"{quarantine.kafka.prefix}.invoice.pending") == []
+    done = quarantine.run("release", "--reason", "unknown-kind", "--since", "1h")
+    assert sorted(line.split()[0] for line in done.stdout.splitlines()) == sorted(ids)
+    quarantine.kafka.wait_until_routed()
+    events = quarantine.kafka.read(f"{quarantine.kafka.prefix}.invoice.pending")
+    assert sorted(event.value for event in events) == sorted(delivery.body for delivery in unknown)
+    assert len(quarantine.list()) == 10 and len(quarantine.list("--reason", "unknown-kind")) == 5
+    # Audit agrees: each release is a delivery of its own. What was judged before the change is left out.
+    done = quarantine.installation.gatepost("audit", config=quarantine.daemon.config)
+    assert done.returncode == EX_DATAERR  # five were quarantined that by now would be published
+    assert quarantine.release("--reason", "missing-kind") == []
+
+
+def test_audit_agrees_after_releases(shared_quarantine):
+    done = shared_quarantine.installation.gatepost("audit", "--json", config=shared_quarantine.daemon.config)
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["lost"], report["duplicated"], report["unexpected"]) == (0, 0, 0, 0), done.stderr
+
+
+def test_record_without_a_delivery_id_is_not_released(shared_quarantine):
+    kafka = shared_quarantine.kafka
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 3})
+    producer.produce(kafka.deliveries, b"{}")
+    assert producer.flush(30) == 0
+    kafka.wait_until_routed()
+    (id,) = [each["id"] for each in shared_quarantine.list() if each["deliveryId"] == ""]
+    ends = kafka.ends(kafka.deliveries)
+    outcome, = shared_quarantine.release(id, expect=EX_DATAERR)
+    assert outcome["outcome"] == "refused" and "delivery-id" in outcome["why"]
+    assert kafka.ends(kafka.deliveries) == ends
+
+
+def test_release_that_may_have_been_done_before_has_to_be_forced(quarantine):
+    """Where retention has deleted what may have been a release, nobody can tell."""
+    delivery = Delivery(event_body("order.created"))
+    id = quarantine.send(delivery)
+    kafka = quarantine.kafka
+    ends = [confluent_kafka.TopicPartition(kafka.deliveries, partition, end)
+            for partition, end in kafka.ends(kafka.deliveries).items()]
+    for future in kafka.admin.delete_records(ends).values():
+        future.result(30)
+    assert quarantine.entry(delivery.delivery_id)["released"] is None
+    assert " unsure " in quarantine.run("list").stdout
+    outcome, = quarantine.release(id, expect=EX_DATAERR)
+    assert outcome["outcome"] == "refused" and "--force" in outcome["why"]
+    assert quarantine.release("--reason", "unknown-kind", expect=EX_DATAERR)[0]["outcome"] == "refused"
+    outcome, = quarantine.release(id, "--force")
+    assert outcome["outcome"] == "released"
+    assert quarantine.entry(delivery.delivery_id)["released"] is True
+    # Force is for what is not known: what is known to have been released is not released again.
+    assert quarantine.release(id, "--force")[0]["outcome"] == "released-before"
+
+
+def test_no_such_record_exits_66_and_says_why(quarantine):
+    id = quarantine.send(Delivery(b"no JSON"))
+    kafka = quarantine.kafka
+    partition, offset = map(int, id.split("-"))
+    for wrong, text in ((f"{partition}-{offset + 1000}", "ends before offset"), ("99-0", "last partition")):
+        for command in ("show", "release"):
+            done = quarantine.run(command, wrong, expect=EX_NOINPUT)
+            assert wrong in done.stderr and text in done.stderr and done.stdout == ""
+    # All or nothing: one that is there is not released with one that is not.
+    quarantine.run("release", id, "99-0", expect=EX_NOINPUT)
+    assert quarantine.entry(quarantine.list()[0]["deliveryId"])["released"] is False
+    # After the record comes the marker of its transaction's end, which is no record.
+    done = quarantine.run("show", f"{partition}-{offset + 1}", expect=EX_NOINPUT)
+    assert f"there is no record {partition}-{offset + 1}" in done.stderr
+    for future in kafka.admin.delete_records(
+            [confluent_kafka.TopicPartition(kafka.quarantine, partition, offset + 1)]).values():
+        future.result(30)
+    done = quarantine.run("show", id, expect=EX_NOINPUT)
+    assert "deleted by retention" in done.stderr
+
+
+@pytest.mark.parametrize("arguments, text", [
+    (["show"], "needs an ID"), (["show", "7"], "is no ID"), (["show", "1-2", "1-3"], "needs an ID"),
+    (["show", "01-2"], "is no ID"), (["show", "--json", "--raw", "1-2"], "either --json or --raw"),
+    (["list", "--reason", "unknown-kid"], "did you mean unknown-kind?"),
+    (["list", "--reason", "nonsense"], "malformed-json, missing-kind"),
+    (["list", "--since", "yesterday"], "--since"), (["list", "1-2"], "show takes an ID"),
+    (["release"], "needs either"), (["release", "1-2", "--reason", "unknown-kind"], "needs either"),
+    (["release", "1-2", "x"], "is no ID"), (["release", "1-2", "--since", "1h"], "--since goes with --reason"),
+    (["release", "--reason", "conflictingbody"], "did you mean conflicting-body?"), (["burn"], "which one"), ([], "which one")])
+def test_wrong_usage_exits_64_and_says_how(shared, arguments, text):
+    done = shared.gatepost("quarantine", *arguments, config=False)
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and text in done.stderr
+
+
+def test_without_kafka_it_exits_69(installation):
+    config = installation.config()
+    config["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
+    for arguments in (["list"], ["show", "0-0"], ["release", "0-0"]):
+        done = installation.gatepost("quarantine", *arguments, config=config)
+        assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and "Kafka cannot be reached" in done.stderr
+
+
+def test_missing_topics_are_said_to_be_missing(installation):
+    done = installation.gatepost("quarantine", "list")
+    assert done.returncode == EX_UNAVAILABLE and "gatepost topics create" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def guarded_broker():
+    """A Kafka that permits everything but what is denied."""
+    with Cluster(properties={"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+                             "allow.everyone.if.no.acl.found": "true"}) as cluster:
+        yield cluster
+
+
+def deny(kafka, topic, operation):
+    """Deny this to everybody; all else about the topic stays permitted."""
+    rules = [AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", each, permission)
+             for each, permission in ((AclOperation.ALL, AclPermissionType.ALLOW), (operation, AclPermissionType.DENY))]
+    for future in kafka.admin.create_acls(rules).values():
+        future.result(30)
+
+
+def test_what_is_not_permitted_exits_77(guarded_broker, tmp_path):
+    installation = Installation(tmp_path, guarded_broker.bootstrap)
+    kafka = installation.kafka
+    try:
+        installation.create_topics()
+        daemon = installation.start()
+        quarantine = Quarantine(installation, daemon)
+        delivery = Delivery(b"no JSON")
+        id = quarantine.send(delivery)
+        daemon.accept(delivery.signed_again())  # something to read where a release may stand
+        daemon.stop()
+        deny(kafka, kafka.deliveries, AclOperation.WRITE)
+        done = quarantine.run("release", id, expect=EX_NOPERM)
+        assert "not released: " in done.stdout and "authorization" in done.stdout
+        assert quarantine.entry(quarantine.list()[0]["deliveryId"])["released"] is False
+        for topic, operation in ((kafka.deliveries, AclOperation.READ), (kafka.quarantine, AclOperation.READ),
+                                 (kafka.quarantine, AclOperation.DESCRIBE)):
+            deny(kafka, topic, operation)
+            for command in (["list"], ["show", id], ["release", id]):
+                done = quarantine.run(*command, expect=EX_NOPERM)
+                assert "authorization" in done.stderr and done.stdout == ""
+        assert installation.gatepost("audit", config=daemon.config).returncode == EX_NOPERM
+    finally:
+        installation.clean_up()
+
+
+def test_output_that_cannot_be_written_is_a_failure(shared_quarantine):
+    shared_quarantine.send(Delivery(b"no JSON"))
+    config = shared_quarantine.daemon.config.write("full.conf")
+    for arguments in (["list"], ["list", "--json"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([BUILD / "gatepost", "-c", config, "quarantine", *arguments], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=60, env=ENVIRONMENT)
+        assert done.returncode == 74 and "could not be written" in done.stderr
