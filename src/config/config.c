@@ -67,6 +67,9 @@ config_free(struct config *config)
         free(config->group);
         free(config->service_base_url);
         free(config->service_api_key_file);
+        secrets_free(config->service_api_key,
+                     config->service_api_key == NULL ? 0 : strlen(config->service_api_key));
+        free(config->service_ca_file);
         free(config);
 }
 

@@ -80,7 +80,9 @@ struct config {
         struct config_listen *admin; /* NULL: no admin endpoint */
 
         char *service_base_url;     /* NULL: not configured */
-        char *service_api_key_file; /* likewise */
+        char *service_api_key_file; /* likewise; not looked into yet: cli/service_key.h */
+        char *service_api_key;      /* likewise */
+        char *service_ca_file;      /* NULL: the system's */
 };
 
 /**

@@ -38,6 +38,12 @@ computed(const struct dump *dump, const struct option_row *option, const struct 
         return option->fallback;
 }
 
+static int
+is_secret(const struct option_row *option)
+{
+        return option->type == OPTION_SECRET || option->type == OPTION_API_KEY;
+}
+
 static void
 dump_option(const struct dump *dump, const struct option_row *option, const struct config_source *source)
 {
@@ -52,8 +58,7 @@ dump_option(const struct dump *dump, const struct option_row *option, const stru
                     strcmp(entry->argument, argument) != 0 || strcmp(entry->name, option->name) != 0)
                         continue;
                 dump->show(&(struct shown){option->section, argument, option->name,
-                                           option->type == OPTION_SECRET ? masked : entry->value,
-                                           entry->line},
+                                           is_secret(option) ? masked : entry->value, entry->line},
                            dump->arg);
                 given = 1;
         }

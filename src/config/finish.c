@@ -165,6 +165,14 @@ check_router(const struct config *config, const struct ini *ini, struct problems
         check_windows(config, ini, problems);
 }
 
+static void
+check_service(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        if (config->service_api_key != NULL && config->service_api_key_file != NULL)
+                problems_add(problems, later_line(ini, "service", "api_key", "api_key_file"),
+                             "give either api_key or api_key_file");
+}
+
 static int
 has_property(const struct config *config, const char *name)
 {
@@ -188,6 +196,7 @@ finish_config(struct config *config, const struct ini *ini, struct problems *pro
         if (config->roles & CONFIG_RECEIVER)
                 check_receiver(config, ini, problems);
         check_router(config, ini, problems);
+        check_service(config, ini, problems);
         if (!config->embedded && !has_property(config, "bootstrap.servers") &&
             line_of(ini, "kafka", "", "bootstrap.servers") == 0 &&
             line_of(ini, "kafka", "", "metadata.broker.list") == 0)

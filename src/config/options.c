@@ -89,6 +89,10 @@ static const struct option_row options[] = {
      "the service's own interface, with its version"},
     {"service", "api_key_file", OPTION_PRIVATE_FILE, NULL, 0, 0, AT(service_api_key_file), 0,
      "a file with the API key, which others may not read"},
+    {"service", "api_key", OPTION_API_KEY, NULL, 0, 0, AT(service_api_key), 0,
+     "the API key itself; then others may not read this file"},
+    {"service", "ca_file", OPTION_FILE, NULL, 0, 0, AT(service_ca_file), 0,
+     "certificates (PEM) of the authorities to trust, instead of the system's"},
 };
 /* clang-format on */
 

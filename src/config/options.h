@@ -21,7 +21,9 @@ enum option_type {
         OPTION_WEBHOOK_ID,   /* repeatable */
         OPTION_POINTER,      /* struct pointer */
         OPTION_KEY,          /* the key rule */
-        OPTION_URL,          /* https */
+        OPTION_URL,          /* https, or http to a loopback host */
+        OPTION_API_KEY,      /* of the service */
+        OPTION_FILE,         /* a file without a secret that is used elsewhere */
         OPTION_PRIVATE_FILE, /* a file with a secret that is used elsewhere */
         OPTION_REFUSED,      /* known, and not to be had: help says why */
 };

@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "config/listen.h"
 #include "config/secrets.h"
+#include "config/service_url.h"
 
 /* A value on its way into its field. */
 struct setting {
@@ -268,11 +269,19 @@ set_key(struct setting *s)
 static int
 set_url(struct setting *s)
 {
-        if (strncmp(s->value, "https://", 8) != 0 || s->value[8] == '\0' ||
-            strpbrk(s->value, " \t\"<>") != NULL)
-                return error_set(s->error, "'%.100s' is not an https address, such as https://api.example/v1",
-                                 s->value);
-        return set_text(s);
+        return service_url_check(s->value, s->error) != 0 ? -1 : set_text(s);
+}
+
+static int
+set_api_key(struct setting *s)
+{
+        char **field = s->field;
+
+        if (secrets_check_file(s->config->file, s->error) != 0)
+                return -1;
+        secrets_free(*field, *field == NULL ? 0 : strlen(*field));
+        *field = mem_strdup(s->value);
+        return 0;
 }
 
 static int
@@ -304,6 +313,8 @@ static int (*const setters[])(struct setting *s) = {
     [OPTION_POINTER] = set_pointer,
     [OPTION_KEY] = set_key,
     [OPTION_URL] = set_url,
+    [OPTION_API_KEY] = set_api_key,
+    [OPTION_FILE] = set_text,
     [OPTION_PRIVATE_FILE] = set_private_file,
     [OPTION_REFUSED] = set_refused,
 };

@@ -65,11 +65,14 @@ END_TEST
 START_TEST(test_secrets_are_masked)
 {
         for (int json = 0; json < 2; json++) {
-                char *text = print(write_more("sasl.password = hidden\nssl.key.pem = hidden too\n"), json);
+                char *text = print(write_more("sasl.password = hidden\nssl.key.pem = hidden too\n"
+                                              "[service]\napi_key = hidden as well\n"),
+                                   json);
 
                 ck_assert_ptr_null(strstr(text, "hidden"));
                 ck_assert_ptr_null(strstr(text, "sixteen"));
                 ck_assert_ptr_nonnull(strstr(text, "sasl.password"));
+                ck_assert_ptr_nonnull(strstr(text, "api_key"));
                 free(text);
         }
 }

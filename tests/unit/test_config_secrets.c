@@ -201,6 +201,38 @@ START_TEST(test_api_key_need_not_be_readable_but_must_be_kept)
 }
 END_TEST
 
+START_TEST(test_api_key_in_the_file_makes_it_a_secret_file)
+{
+        const char *path = scratch_file("secret", secret, strlen(secret), 0600);
+        char text[1024];
+        struct loaded loaded;
+
+        (void)snprintf(text, sizeof(text),
+                       "[receiver]\nlisten = 127.0.0.1:0\n[source s]\npath = /s\nsecret_file = %s\n"
+                       "[kafka]\nbootstrap.servers = k:9092\n[service]\napi_key = hidden\n",
+                       path);
+        loaded = scratch_load_mode(text, 0644);
+        ck_assert_ptr_null(loaded.config);
+        (void)scratch_expect(&loaded, 9, "chmod o= ");
+        ck_assert_ptr_null(strstr(loaded.messages, "hidden"));
+        scratch_release(&loaded);
+        loaded = scratch_load_mode(text, 0640);
+        ck_assert_str_eq(loaded.messages, "");
+        ck_assert_str_eq(loaded.config->service_api_key, "hidden");
+        scratch_release(&loaded);
+}
+END_TEST
+
+START_TEST(test_api_key_is_given_once)
+{
+        char more[256];
+
+        (void)snprintf(more, sizeof(more), "[service]\napi_key_file = %s\napi_key = the-key\n",
+                       scratch_file("key", "k", 1, 0600));
+        scratch_expect_refused(more, "either api_key or api_key_file");
+}
+END_TEST
+
 Suite *
 suite_config_secrets(void)
 {
@@ -219,6 +251,8 @@ suite_config_secrets(void)
         tcase_add_loop_test(tests, test_configuration_with_a_secret_is_a_secret_file_itself, 0, 3);
         tcase_add_test(tests, test_configuration_with_a_password_is_a_secret_file_itself);
         tcase_add_test(tests, test_api_key_need_not_be_readable_but_must_be_kept);
+        tcase_add_test(tests, test_api_key_in_the_file_makes_it_a_secret_file);
+        tcase_add_test(tests, test_api_key_is_given_once);
         suite_add_tcase(suite, tests);
         return suite;
 }

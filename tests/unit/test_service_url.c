@@ -1,0 +1,121 @@
+#include <check.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "config/service_url.h"
+#include "suites.h"
+
+START_TEST(test_addresses_of_services_are_taken)
+{
+        static const char *const good[] = {
+            "https://api.example/v1",       "https://api.example",          "https://api.example/",
+            "https://api.example:8443/v1/", "https://192.0.2.1/v1",         "https://[2001:db8::1]:443/v1",
+            "http://127.0.0.1:8500/v1",     "http://127.8.9.1/v1",          "http://localhost:1/v1",
+            "http://[::1]:65535/v1",        "https://a-b.example/v1/a%20b",
+        };
+
+        for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+                struct error error = {""};
+
+                ck_assert_msg(service_url_check(good[i], &error) == 0, "%s: %s", good[i], error.text);
+        }
+}
+END_TEST
+
+/* Also what one reader could take for loopback and another for a host far away. */
+START_TEST(test_what_would_show_the_key_is_refused)
+{
+        static const char *const bad[] = {
+            "http://api.example/v1",
+            "http://127.0.0.1.example/",
+            "http://localhost.example/",
+            "http://128.0.0.1/",
+            "http://[::2]/",
+            "http://0x7f000001/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://2130706433/",
+            "http://127.1/",
+        };
+
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+                struct error error = {""};
+
+                ck_assert_msg(service_url_check(bad[i], &error) == -1, "%s", bad[i]);
+                ck_assert_msg(strstr(error.text, "API key") != NULL, "%s: %s", bad[i], error.text);
+        }
+}
+END_TEST
+
+START_TEST(test_what_is_no_such_address_is_refused)
+{
+        static const char *const bad[] = {
+            "",
+            "api.example/v1",
+            "ftp://api.example",
+            "HTTPS://api.example",
+            "https://",
+            "https:///v1",
+            "https://:443/",
+            "https://a b/",
+            "https://user@api.example/",
+            "https://user:pass@api.example/v1",
+            "http://127.0.0.1@evil.example/",
+            "http://127.0.0.1:80@evil.example/",
+            "http://127.0.0.1/@evil.example",
+            "http://127.0.0.1\\.evil.example/",
+            "http://127.0.0.1#.evil.example/",
+            "http://127.0.0.1?.evil.example/",
+            "https://api.example/v1?a=b",
+            "https://api.example/v1#x",
+            "https://api.example:0/",
+            "https://api.example:65536/",
+            "https://api.example:/v1",
+            "https://api.example:80x/",
+            "https://[::1/",
+            "https://[nonsense]/",
+            "https://[::1]x/",
+            "https://api.example/a\nb",
+            "https://api.example/\xc3\xa4",
+            "https://m\xc3\xbcller.example/",
+        };
+
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+                struct error error = {""};
+
+                ck_assert_msg(service_url_check(bad[i], &error) == -1, "%s", bad[i]);
+                ck_assert_msg(strstr(error.text, "https") != NULL, "%s: %s", bad[i], error.text);
+        }
+}
+END_TEST
+
+START_TEST(test_host_of_any_length_is_no_trouble)
+{
+        struct error error;
+        char text[600] = "https://";
+
+        memset(text + 8, 'a', 253);
+        ck_assert_int_eq(service_url_check(text, &error), 0);
+        text[8 + 253] = 'a';
+        ck_assert_int_eq(service_url_check(text, &error), -1);
+        memset(text + 8, 'a', 500);
+        text[8] = '[';
+        ck_assert_int_eq(service_url_check(text, &error), -1);
+        text[8 + 400] = ']';
+        ck_assert_int_eq(service_url_check(text, &error), -1);
+        ck_assert_int_eq(service_url_check("https://[]/", &error), -1);
+}
+END_TEST
+
+Suite *
+suite_service_url(void)
+{
+        Suite *suite = suite_create("service url");
+        TCase *tcase = tcase_create("url");
+
+        tcase_add_test(tcase, test_addresses_of_services_are_taken);
+        tcase_add_test(tcase, test_what_would_show_the_key_is_refused);
+        tcase_add_test(tcase, test_what_is_no_such_address_is_refused);
+        tcase_add_test(tcase, test_host_of_any_length_is_no_trouble);
+        suite_add_tcase(suite, tcase);
+        return suite;
+}
