@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine_print.h"
-#include "cli/show_record.h"
+#include "cli/safe_text.h"
 #include "cli/since.h"
 
 static int
@@ -27,7 +27,7 @@ compare_times(const void *a, const void *b)
 static void
 print_column(const char *text, size_t len, size_t width)
 {
-        show_record_safely(text, len);
+        safe_text_print(stdout, text, len);
         printf("%*s", len < width ? (int)(width - len) : 0, "");
         putchar(' ');
 }
@@ -46,7 +46,7 @@ print_text(const struct quarantined *record)
         printf("%-8s ", quarantine_print_state(record));
         if (record->came_back.partition >= 0)
                 printf("came back as %s; ", release_id_format(&record->came_back, id));
-        show_record_safely(detail, strlen(detail));
+        safe_text_print(stdout, detail, strlen(detail));
         putchar('\n');
 }
 

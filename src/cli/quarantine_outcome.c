@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "cli/quarantine_print.h"
-#include "cli/show_record.h"
+#include "cli/safe_text.h"
 
 static const char *const names[OUTCOME_N] = {
     [OUTCOME_PENDING] = "failed",    [OUTCOME_POSSIBLE] = "would-be-released",
@@ -22,7 +22,7 @@ print_outlook(const struct releasing *releasing)
                 printf(", to be published in %s", releasing->topic);
         } else if (releasing->quarantine_reason != NULL) {
                 printf(", but by this configuration it comes back: %s, ", releasing->quarantine_reason);
-                show_record_safely(releasing->quarantine_detail, strlen(releasing->quarantine_detail));
+                safe_text_print(stdout, releasing->quarantine_detail, strlen(releasing->quarantine_detail));
         }
 }
 

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine_print.h"
+#include "cli/safe_text.h"
 #include "cli/show_body.h"
 #include "cli/show_record.h"
 
@@ -26,7 +27,7 @@ static void
 print_line(const char *name, const char *text)
 {
         printf("%-12s ", name);
-        show_record_safely(text == NULL ? "-" : text, text == NULL ? 1 : strlen(text));
+        safe_text_print(stdout, text == NULL ? "-" : text, text == NULL ? 1 : strlen(text));
         putchar('\n');
 }
 
@@ -68,7 +69,7 @@ print_text(const struct showing *showing, const rd_kafka_message_t *message)
         print_line("reason", record->reason);
         print_line("detail", record->detail);
         printf("%-12s ", "delivery-id");
-        show_record_safely(record->key, record->key_len);
+        safe_text_print(stdout, record->key, record->key_len);
         putchar('\n');
         print_place("delivery", &record->delivery, showing->quarantine->config->deliveries_topic);
         print_release(showing);

@@ -5,19 +5,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-
-void
-show_record_safely(const char *text, size_t len)
-{
-        for (size_t i = 0; i < len; i++) {
-                unsigned char c = (unsigned char)text[i];
-
-                if (c < 0x20 || c == 0x7f)
-                        printf("\\x%02x", c);
-                else
-                        putchar(c);
-        }
-}
+#include "cli/safe_text.h"
 
 static char *
 format_timestamp(const rd_kafka_message_t *message, char text[CLOCK_RFC3339_SIZE])
@@ -39,7 +27,7 @@ show_record_headers(const rd_kafka_message_t *message)
                 return;
         for (size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value, &len) == 0; i++) {
                 printf("    %s: ", name);
-                show_record_safely(value, len);
+                safe_text_print(stdout, value, len);
                 putchar('\n');
         }
 }
@@ -51,7 +39,7 @@ show_record_text(const rd_kafka_message_t *message, int with_headers)
 
         printf("%s %s %" PRId32 "/%" PRId64 " key=", format_timestamp(message, when),
                rd_kafka_topic_name(message->rkt), message->partition, message->offset);
-        show_record_safely(message->key, message->key_len);
+        safe_text_print(stdout, message->key, message->key_len);
         if (with_headers) {
                 putchar('\n');
                 show_record_headers(message);
@@ -59,7 +47,7 @@ show_record_text(const rd_kafka_message_t *message, int with_headers)
         } else {
                 putchar(' ');
         }
-        show_record_safely(message->payload, message->len);
+        safe_text_print(stdout, message->payload, message->len);
         putchar('\n');
 }
 

@@ -1,8 +1,6 @@
 #ifndef CLI_SHOW_RECORD_H
 #define CLI_SHOW_RECORD_H
 
-#include <stddef.h>
-
 #include <librdkafka/rdkafka.h>
 #include <yajl/yajl_gen.h>
 
@@ -11,9 +9,6 @@
  * Write a record to stdout for a person: one line, or with its headers indented below. Control characters are escaped.
  */
 void show_record_text(const rd_kafka_message_t *message, int with_headers);
-
-/* Write text from the network to stdout: control characters, which could play tricks on a terminal, as \xNN. */
-void show_record_safely(const char *text, size_t len);
 
 /* Write a record's headers to stdout, each on an indented line. */
 void show_record_headers(const rd_kafka_message_t *message);
