@@ -36,6 +36,7 @@ Suite *suite_record(void);
 Suite *suite_release(void);
 Suite *suite_replay(void);
 Suite *suite_sandbox_rules(void);
+Suite *suite_service_answer(void);
 Suite *suite_service_url(void);
 Suite *suite_signature(void);
 Suite *suite_slice(void);
