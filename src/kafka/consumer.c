@@ -15,6 +15,7 @@ struct consumer {
         size_t n_ready, n_given;
         const struct consumer_events *events;
         void *arg;
+        int closing;
 };
 
 /*
@@ -44,6 +45,19 @@ drop_ready(struct consumer *consumer)
 }
 
 /*
+ * Once it has closed, librdkafka's main thread answers no question any more, and one without an answer waits for ever; and a
+ * consumer that closes gives its partitions back once.
+ */
+static void
+give_back(const struct consumer *consumer, rd_kafka_t *client)
+{
+        if (consumer->closing)
+                (void)rd_kafka_assign(client, NULL);
+        else
+                (void)assign(client, NULL);
+}
+
+/*
  * Partitions are always taken away all at once (the eager protocol). The positions are looked up by the owner, outside
  * of this callback; librdkafka waits for the call to assign.
  */
@@ -58,7 +72,7 @@ on_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t err, rd_kafka_topic_partiti
                 return;
         }
         consumer->events->on_revoked(consumer->arg);
-        (void)assign(client, NULL);
+        give_back(consumer, client);
 }
 
 static void
@@ -130,6 +144,7 @@ consumer_free(struct consumer *consumer)
                 return;
         drop_ready(consumer);
         rd_kafka_queue_destroy(consumer->queue);
+        consumer->closing = 1;
         (void)rd_kafka_consumer_close(consumer->client);
         rd_kafka_destroy(consumer->client);
         free(consumer);
