@@ -61,28 +61,28 @@ on_done(const struct transport_result *result, void *arg)
                 event_active(load->tick, EV_TIMEOUT, 0);
 }
 
-/* What the nth delivery is: a new one, or the one before once more. */
+/* What the nth delivery is: forged, or the genuine one before once more, or a new one. */
 static void
 choose(struct load *load, uint64_t n, struct shot *shot, char id[UUID_SIZE])
 {
         const struct load_plan *plan = load->plan;
 
         shot->forged = is_among(n, plan->forged_percent);
-        if (is_among(n, plan->repeat_percent) && load->last_body != NULL && !shot->forged) {
+        if (shot->forged) {
+                load->report->n_forged++;
+        } else if (is_among(n - load->report->n_forged, plan->repeat_percent) && load->last_body != NULL) {
+                load->report->n_repeated++;
                 shot->body = mem_strdup(load->last_body);
                 memcpy(id, load->last_id, UUID_SIZE);
-                load->report->n_repeated++;
                 return;
         }
         shot->body = sample_body(plan->kinds[n % plan->n_kinds]);
         (void)uuid_make(id);
-        if (shot->forged) {
-                load->report->n_forged++;
-                return;
+        if (!shot->forged) {
+                free(load->last_body);
+                load->last_body = mem_strdup(shot->body);
+                memcpy(load->last_id, id, UUID_SIZE);
         }
-        free(load->last_body);
-        load->last_body = mem_strdup(shot->body);
-        memcpy(load->last_id, id, UUID_SIZE);
 }
 
 static void

@@ -23,7 +23,7 @@ struct load_plan {
         uint64_t count;
         uint64_t rate;           /* a second; 0: as fast as they are answered */
         uint64_t connections;    /* at most so many under way */
-        uint64_t repeat_percent; /* of them that repeat the delivery before, under its id */
+        uint64_t repeat_percent; /* of the genuine ones, that repeat the one before, under its id */
         uint64_t forged_percent;
 };
 

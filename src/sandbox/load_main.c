@@ -35,7 +35,7 @@ usage(FILE *out)
               "  --rate N           a second (default: as fast as they are answered)\n"
               "  --kinds LIST       kinds of events with commas between, sent in turn (default: "
               "invoice.accepted)\n"
-              "  --repeat PERCENT   so many of them repeat the delivery before (default: 0)\n"
+              "  --repeat PERCENT   so many of the genuine ones repeat the one before (default: 0)\n"
               "  --forged PERCENT   so many of them are signed with another secret (default: 0)\n"
               "  --connections N    at most so many at a time (default: 16)\n"
               "  --service WORD     the word in x-WORD-signature and so on (default: invoicing)\n"
