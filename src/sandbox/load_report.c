@@ -79,8 +79,7 @@ static void
 print_json(const struct load_report *report)
 {
         yajl_gen json = json_new(0);
-        char status[16], *text;
-        size_t len;
+        char status[16];
 
         (void)yajl_gen_map_open(json);
         json_number(json, "sent", (int64_t)report->n_sent);
@@ -104,9 +103,7 @@ print_json(const struct load_report *report)
         json_percentile(json, report, "max", 100);
         (void)yajl_gen_map_close(json);
         (void)yajl_gen_map_close(json);
-        text = json_take(json, &len);
-        puts(text);
-        free(text);
+        json_print(json);
 }
 
 static void
