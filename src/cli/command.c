@@ -16,6 +16,8 @@
 #include "cli/send.h"
 #include "cli/show_config.h"
 #include "cli/sign.h"
+#include "cli/subscriptions.h"
+#include "cli/subscriptions_ensure.h"
 #include "cli/tail.h"
 #include "cli/topics_create.h"
 #include "cli/topics_list.h"
@@ -100,6 +102,34 @@ static const struct command commands[] = {
      "  --json            as JSON\n"
      "  --bootstrap ADDR  brokers, instead of the configured ones\n",
      quarantine_release_run},
+    {"subscriptions list", "[--json] [--timeout TIME]",
+     "shows the webhooks that are registered with the service",
+     "  --json          as JSON\n"
+     "  --timeout TIME  for each call of the service (default: 30s)\n",
+     subscriptions_list_run},
+    {"subscriptions add", "--url URL --events LIST --secret-file FILE [--json] [--timeout TIME]",
+     "registers a webhook with the service",
+     "  --url URL           where the service is to deliver\n"
+     "  --events LIST       kinds with commas between them, or '*' for all\n"
+     "  --secret-file FILE  the secret that it is to sign with\n"
+     "  --json              as JSON\n"
+     "  --timeout TIME      for each call of the service (default: 30s)\n",
+     subscriptions_add_run},
+    {"subscriptions remove", "[--json] [--timeout TIME] ID", "removes a webhook from the service",
+     "  --json          as JSON\n"
+     "  --timeout TIME  for each call of the service (default: 30s)\n",
+     subscriptions_remove_run},
+    {"subscriptions ensure",
+     "--url URL --events LIST --secret-file FILE [--rotate] [--dry-run] [--json] [--timeout TIME]",
+     "sees to it that the service has one webhook for a URL, with these events",
+     "  --url URL           where the service is to deliver\n"
+     "  --events LIST       kinds with commas between them, or '*' for all\n"
+     "  --secret-file FILE  the secret that it is to sign with\n"
+     "  --rotate            replace it even when it is right: the secret has changed\n"
+     "  --dry-run           only say what would be done\n"
+     "  --json              as JSON\n"
+     "  --timeout TIME      for each call of the service (default: 30s)\n",
+     subscriptions_ensure_run},
     {"secret new", "FILE", "makes a file with a random secret, which only its owner may read", "",
      secret_run},
 };
@@ -108,7 +138,7 @@ void
 command_list(void)
 {
         for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-                printf("  %-20s %s\n", commands[i].name, commands[i].help);
+                printf("  %-21s %s\n", commands[i].name, commands[i].help);
 }
 
 static void

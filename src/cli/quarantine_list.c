@@ -23,15 +23,6 @@ compare_times(const void *a, const void *b)
         return release_id_compare(&one->id, &other->id);
 }
 
-/* A column of what may be anything, padded. */
-static void
-print_column(const char *text, size_t len, size_t width)
-{
-        safe_text_print(stdout, text, len);
-        printf("%*s", len < width ? (int)(width - len) : 0, "");
-        putchar(' ');
-}
-
 static void
 print_text(const struct quarantined *record)
 {
@@ -40,9 +31,9 @@ print_text(const struct quarantined *record)
         char id[RELEASE_ID_SIZE], when[CLOCK_RFC3339_SIZE];
 
         printf("%-8s %s ", release_id_format(&record->id, id), clock_format_ms(record->timestamp_ms, when));
-        print_column(reason, strlen(reason), 18);
-        print_column(record->key_len == 0 ? "-" : record->key, record->key_len == 0 ? 1 : record->key_len,
-                     36);
+        safe_text_column(reason, strlen(reason), 18);
+        safe_text_column(record->key_len == 0 ? "-" : record->key, record->key_len == 0 ? 1 : record->key_len,
+                         36);
         printf("%-8s ", quarantine_print_state(record));
         if (record->came_back.partition >= 0)
                 printf("came back as %s; ", release_id_format(&record->came_back, id));

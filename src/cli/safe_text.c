@@ -16,3 +16,10 @@ safe_text_print(FILE *out, const char *text, size_t len)
                 }
         }
 }
+
+void
+safe_text_column(const char *text, size_t len, size_t width)
+{
+        safe_text_print(stdout, text, len);
+        printf("%*s ", len < width ? (int)(width - len) : 0, "");
+}

@@ -11,4 +11,7 @@
  */
 void safe_text_print(FILE *out, const char *text, size_t len);
 
+/* Write it to stdout as a column: padded to a width in bytes, and a space. */
+void safe_text_column(const char *text, size_t len, size_t width);
+
 #endif

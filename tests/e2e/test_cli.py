@@ -12,7 +12,8 @@ from signing import KINDS, Delivery, event_body, event_topic
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_TEMPFAIL, EX_CONFIG = 64, 65, 66, 75, 78
 COMMANDS = ["audit", "check", "config", "quarantine list", "quarantine release", "quarantine show",
-            "send", "secret new", "topics create", "topics list", "tail"]
+            "send", "secret new", "subscriptions add", "subscriptions ensure",
+            "subscriptions list", "subscriptions remove", "topics create", "topics list", "tail"]
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from sandbox import Sandbox
 from signing import Delivery, event_body
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -54,7 +55,7 @@ def test_the_commands_of_the_readme_work_in_their_order(installation, reached_by
 def test_the_examples_of_gatepost_1_work(installation, reached_by_socket):
     page = (ROOT / "man" / "gatepost.1").read_text()
     commands = commands_in(page.partition(".Sh EXAMPLES")[2], "")
-    assert [command[0] for command in commands] == ["send", "tail", "audit", *["quarantine"] * 3]
+    assert [command[0] for command in commands] == ["send", "tail", "audit", *["quarantine"] * 3, *["subscriptions"] * 2]
     installation.create_topics(reached_by_socket)
     installation.start(reached_by_socket)
     for _ in run_all(installation, reached_by_socket, commands[:1]):
@@ -64,8 +65,16 @@ def test_the_examples_of_gatepost_1_work(installation, reached_by_socket):
     assert "invoice.accepted" in printed and audited.splitlines()[-1].split() == ["total", "1", "1", "0", "0", "0"]
     installation.kafka.append([Delivery(event_body("no.such_kind"))])
     installation.kafka.wait_until_routed()
-    (_, listed), (_, tried), (_, released) = run_all(installation, reached_by_socket, commands[3:])
+    (_, listed), (_, tried), (_, released) = run_all(installation, reached_by_socket, commands[3:6])
     assert "no.such_kind" in listed and " would be released, " in tried and " released, " in released
+    with Sandbox(installation.build, installation.directory) as sandbox:
+        key_file = reached_by_socket.secret_file("key", sandbox.key.encode())
+        reached_by_socket["service"].update(base_url=sandbox.url, api_key_file=key_file)
+        secret = str(reached_by_socket["source invoicing"]["secret_file"])
+        commands = [[secret if word == "/etc/gatepost/secrets/invoicing" else word for word in command]
+                    for command in commands[6:]]
+        (_, ensured), (_, listed) = run_all(installation, reached_by_socket, commands)
+        assert ensured.startswith("added ") and "https://gateway.example/webhooks/invoicing" in listed
 
 
 def test_gatepost_1_describes_every_command(installation):

@@ -1,0 +1,38 @@
+#ifndef CLI_ENSURING_H
+#define CLI_ENSURING_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "cli/service.h"
+#include "cli/subscription_args.h"
+#include "model/service_answer.h"
+
+/*
+ * The new subscription is registered before the old ones are removed, so that no event is missed between; and only once the
+ * list shows it. Registering cannot be repeated blindly: before it is tried again, the list tells whether it was done after
+ * all. What others register at the same time for the same URL with other events is left alone.
+ */
+struct ensuring {
+        struct service *service;
+        const char *command;
+        const struct subscription_args *args;
+        struct subscription_views before; /* what there was */
+        struct subscription_views after;  /* what there is, the last time that it was asked for */
+        char *posted_id;                  /* what the service said that it has registered; NULL: nothing */
+        const struct subscription_view *right; /* what is to stay, in before or after; NULL: not yet there */
+        int was_added;
+        const struct subscription_view **old; /* what is to go, in before or after */
+        size_t n_old;
+        size_t n_removed;
+};
+
+/**
+ * ensuring_run(ensuring, payload, len):
+ * Do what there is to do, or for a dry run find out. service, command and args must be set, all else zero; payload is the JSON
+ * that registers the subscription. Returns 0, or an exit status after saying why it ended early; ensuring_clear() in either case.
+ */
+int ensuring_run(struct ensuring *ensuring, const char *payload, size_t len) MUST_CHECK;
+void ensuring_clear(struct ensuring *ensuring);
+
+#endif

@@ -1,0 +1,57 @@
+#ifndef CLI_SERVICE_H
+#define CLI_SERVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
+
+#define SERVICE_ANSWER_MAX 1048576 /* bytes */
+#define SERVICE_TIMEOUT_MS UINT64_C(30000)
+
+/*
+ * The invoicing service's own interface, called with the API key: over HTTPS with the certificate and the host name checked,
+ * or over HTTP to this machine. Redirects are not followed, the answer is bounded, the key is in no message.
+ */
+struct service;
+
+/**
+ * service_open(config, timeout_ms, status):
+ * Read the key and get ready. timeout_ms is for each call. Returns NULL after saying why, with the exit status for it.
+ */
+struct service *service_open(const struct config *config, uint64_t timeout_ms, int *status) MUST_CHECK;
+void service_close(struct service *service);
+
+struct service_answer {
+        long status; /* of HTTP; 0: there was no answer */
+        char *body;  /* the caller frees it; a string */
+        size_t len;
+        char *failure;   /* why there was none; the caller frees it */
+        int is_hopeless; /* and will be none if it is tried again: a certificate that is wrong, say */
+        size_t n_calls;  /* how often it was tried */
+};
+
+/**
+ * service_call(service, method, path, body, len, answer), service_call_again(service, method, path, answer):
+ * Call {base_url}path; path is escaped already. The second is for GET and DELETE: it tries again, with growing pauses, three times
+ * at most, when there is no answer or a 5xx. answer has what came last; release it with service_answer_clear().
+ */
+void service_call(struct service *service, const char *method, const char *path, const char *body, size_t len,
+                  struct service_answer *answer);
+void service_call_again(struct service *service, const char *method, const char *path,
+                        struct service_answer *answer);
+
+/* Wait before a call is tried again, the longer the oftener it was: half a second, one, two, and so on. */
+void service_pause(size_t n_calls);
+
+/* Whether an answer, or that there is none, may be another one if it is tried again. */
+int service_may_recover(const struct service_answer *answer);
+
+void service_answer_clear(struct service_answer *answer);
+
+/* Part of a path, percent-encoded; the caller frees it. */
+char *service_escape(const char *text);
+
+#endif

@@ -1,0 +1,467 @@
+"""gatepost subscriptions: the webhooks that the service has, through its own interface."""
+
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+from config import Config
+from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from fake_service import Authority, FakeService, answers, fails, resets, stalls
+from installation import BUILD
+from sandbox import Sandbox
+from signing import SECRET
+
+EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 64, 65, 66, 69, 75, 77, 78
+KEY = "the-api-key-of-the-tests"
+URL = "https://gateway.example/webhooks/invoicing"
+KINDS = "invoice.accepted,invoice.rejected"
+
+
+class Client:
+    """The command line with a configuration for a service."""
+
+    def __init__(self, directory, base_url, key=KEY):
+        self.config = Config.usual(directory, "127.0.0.1:9", "unused", "gw")
+        self.key = key
+        self.config["service"].update(base_url=base_url, api_key_file=self.config.secret_file("api-key", key.encode()))
+        self.secret_file = self.config["source invoicing"]["secret_file"]
+        self.environment = {}
+
+    def run(self, *arguments, expect=0, **options):
+        done = subprocess.run([BUILD / "gatepost", "-c", self.config.write(), "subscriptions", *map(str, arguments)],
+                              capture_output=True, text=True, timeout=100, env=ENVIRONMENT | self.environment,
+                              stdin=subprocess.DEVNULL, **options)
+        assert_no_sanitizer_report(done.stderr)
+        assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
+        for secret in (self.key, SECRET.decode()):
+            assert secret not in done.stdout + done.stderr
+        return done
+
+    def json(self, *arguments, **options):
+        return json.loads(self.run(*arguments, "--json", **options).stdout)
+
+    def add(self, *more, url=URL, events=KINDS, command="add", **options):
+        return self.run(command, "--url", url, "--events", events, "--secret-file", self.secret_file, *more, **options)
+
+    def ensure(self, *more, **options):
+        return self.add(*more, command="ensure", **options)
+
+
+@pytest.fixture
+def sandbox(tmp_path):
+    with Sandbox(BUILD, tmp_path, "--key", KEY, "--key", "the-read-only-key,read-only",
+                 "--key", "the-key-of-acme,entity=acme") as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def client(tmp_path, sandbox):
+    return Client(tmp_path, sandbox.url)
+
+
+@pytest.fixture
+def service():
+    with FakeService() as service:
+        yield service
+
+
+@pytest.fixture
+def fake(tmp_path, service):
+    return Client(tmp_path, service.url)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+# As the service is documented
+
+def test_webhook_is_added_listed_and_removed(client, sandbox):
+    assert client.json("list") == [] and client.run("list").stdout == ""
+    added = json.loads(client.add("--json").stdout)
+    (webhook,) = sandbox.webhooks()
+    assert added == webhook == {"id": added["id"], "url": URL, "events": KINDS.split(","), "createdAt": added["createdAt"]}
+    assert client.json("list") == [webhook]
+    header, line = client.run("list").stdout.splitlines()
+    assert header.split() == ["ID", "URL", "EVENTS"] and line.split() == [added["id"], URL, KINDS]
+    assert client.run("remove", added["id"]).stdout == f"removed {added['id']}\n"
+    assert sandbox.webhooks() == []
+    other = client.add(events="*").stdout.split()
+    assert other[1:] == [URL, "*"] and client.json("remove", other[0]) == {"removed": other[0]}
+    done = client.run("remove", other[0], expect=EX_NOINPUT)
+    assert f"no subscription {other[0]}" in done.stderr and "subscriptions list" in done.stderr
+
+
+def test_service_gets_what_was_given(fake, service):
+    fake.add("--url", "https://gateway.example/h\u00f6ok?a=b&c", events=" invoice.accepted , x.y,invoice.accepted")
+    assert service.webhooks == [{"id": "w1", "url": "https://gateway.example/h\u00f6ok?a=b&c",
+                                 "events": ["invoice.accepted", "x.y"]}]
+    headers = {name.lower(): value for name, value in service.headers[0].items()}
+    assert headers["x-api-key"] == KEY and headers["content-type"] == "application/json"
+    assert headers["user-agent"].startswith("gatepost/")
+    fake.run("remove", "a/b ?#%\u00e9..", expect=EX_NOINPUT)
+    assert service.calls == [("POST", "/v1/webhooks"), ("DELETE", "/v1/webhooks/a%2Fb%20%3F%23%25%C3%A9..")]
+
+
+def test_secret_reaches_the_service_and_nobody_else(fake, service):
+    seen = []
+    service.faults = [lambda handler: (seen.append(handler.payload["secret"]), service.usual(handler))]
+    fake.add()
+    assert seen == [SECRET.decode()]
+
+
+def test_each_mistake_is_shown_with_its_field(client):
+    done = client.add(url="http://gateway.example/insecure", events="no.such_kind", expect=EX_DATAERR)
+    assert "(400)" in done.stderr and "VALIDATION_ERROR: " in done.stderr and done.stdout == ""
+    lines = [line.strip() for line in done.stderr.splitlines()]
+    assert any(line.startswith("url: ") for line in lines)
+    assert any(line.startswith("events[0]: ") for line in lines)
+
+
+def test_key_that_is_not_valid(tmp_path, sandbox):
+    for arguments in (["list"], ["remove", "x"]):
+        done = Client(tmp_path, sandbox.url, "another-key").run(*arguments, expect=EX_NOPERM)
+        assert "does not know the API key (401)" in done.stderr and "api_key_file" in done.stderr
+
+
+def test_key_that_may_not_write(tmp_path, sandbox):
+    client = Client(tmp_path, sandbox.url, "the-read-only-key")
+    assert client.json("list") == []
+    done = client.add(expect=EX_NOPERM)
+    assert "(403)" in done.stderr and "read-only key" in done.stderr
+    id = sandbox.subscribe(URL)
+    client.key = "the-key-of-acme"
+    client.config["service"]["api_key_file"] = client.config.secret_file("acme", client.key.encode())
+    assert "one entity" in client.run("remove", id, expect=EX_NOPERM).stderr
+
+
+@pytest.mark.parametrize("status, expect, text", [
+    (400, EX_DATAERR, "finds mistakes in the request (400)"), (401, EX_NOPERM, "does not know the API key (401)"),
+    (403, EX_NOPERM, "does not let this API key do that (403)"), (404, EX_CONFIG, "has no such place (404); check base_url"),
+    (409, EX_DATAERR, "conflicts with what is there (409); see what is there: gatepost subscriptions list"),
+    (422, EX_DATAERR, "refuses it by a rule of the country or product (422)"),
+    (418, EX_DATAERR, "refuses the request (418)"), (429, EX_TEMPFAIL, "too many requests (429)"),
+    (302, EX_CONFIG, "redirect, which is not followed (302)"), (500, EX_TEMPFAIL, "has failed (500)"),
+    (503, EX_TEMPFAIL, "has failed (503)"), (999, EX_DATAERR, "means nothing here (999)")])
+def test_each_status_has_its_meaning_and_remedy(fake, service, status, expect, text):
+    envelope = {"ok": False, "error": {"code": "THE_CODE", "message": "its words", "requestId": "r-1",
+                                       "violations": [{"field": "lines[0].taxCode", "message": "is no code"}]}}
+    service.faults = [answers(status, envelope, headers=[("location", "http://127.0.0.1:9/")])]
+    done = fake.add(expect=expect)
+    assert text in done.stderr and done.stdout == ""
+    assert [line for line in done.stderr.splitlines()[1:4]] == [
+        "    THE_CODE: its words", "    lines[0].taxCode: is no code", "    request id: r-1"]
+    assert service.calls == [("POST", "/v1/webhooks")]
+
+
+def test_what_the_service_says_cannot_play_tricks(fake, service):
+    nasty = "a\x1b[2J\r\n\u009b31m\x07" + "x" * 600
+    service.faults = [answers(400, {"error": {"code": nasty, "message": nasty, "requestId": nasty,
+                                              "violations": [{"field": nasty, "message": nasty}] * 200}})]
+    done = fake.add(expect=EX_DATAERR)
+    assert "a\\x1b[2J\\x0d\\x0a\\xc2\\x9b31m\\x07xxx" in done.stderr and "and 150 more" in done.stderr
+    assert not set(done.stderr) & set("\x1b\x07\r\u009b") and len(done.stderr) < 100000
+    service.webhooks = [{"id": nasty, "url": nasty, "events": [nasty]}]
+    assert not set(fake.run("list").stdout) & set("\x1b\x07\r\u009b")
+    assert fake.json("list")[0]["id"] == nasty
+
+
+# Trouble
+
+def test_failures_are_tried_again_where_that_does_no_harm(fake, service):
+    service.add({"url": URL, "events": ["*"]})
+    service.faults = [fails, resets]
+    assert len(fake.json("list")) == 1 and len(service.calls) == 3
+    service.faults = [answers(503), fails]
+    fake.run("remove", "w1")
+    assert service.webhooks == [] and len(service.calls) == 6
+
+
+def test_removal_whose_answer_was_lost_has_succeeded(fake, service):
+    service.add({"url": URL, "events": ["*"]})
+    service.faults = [service.done_but_lost]
+    assert fake.run("remove", "w1").stdout == "removed w1\n"
+    assert [method for method, _ in service.calls] == ["DELETE", "DELETE"]
+
+
+def test_failure_that_stays_is_told_with_the_id_of_the_request(fake, service):
+    service.faults = [fails] * 10
+    done = fake.run("list", expect=EX_TEMPFAIL)
+    assert "has failed (500)" in done.stderr and "request id: r-500" in done.stderr and "tried 4 times" in done.stderr
+    assert len(service.calls) == 4
+
+
+def test_registering_is_never_repeated_blindly(fake, service):
+    for fault, expect in ((fails, EX_TEMPFAIL), (resets, EX_UNAVAILABLE), (service.done_but_lost, EX_UNAVAILABLE)):
+        service.calls.clear()
+        service.faults = [fault]
+        done = fake.add(expect=expect)
+        assert "may be registered all the same" in done.stderr and len(service.calls) == 1
+
+
+def test_mistakes_are_not_tried_again(fake, service):
+    service.faults = [answers(400)] * 5
+    fake.run("list", expect=EX_DATAERR)
+    assert len(service.calls) == 1
+
+
+def test_service_that_is_not_there(tmp_path):
+    done = Client(tmp_path, "http://127.0.0.1:9/v1").run("list", expect=EX_UNAVAILABLE)
+    assert "no usable answer from the service" in done.stderr and "tried 4 times" in done.stderr
+
+
+def test_slow_service_is_not_waited_for_for_ever(fake, service):
+    service.faults = [stalls]
+    done = fake.add("--timeout", "300ms", expect=EX_UNAVAILABLE)
+    assert "no answer within 300 ms" in done.stderr
+
+
+def test_huge_answer_is_refused(fake, service):
+    service.faults = [answers(200, body=b"[" + b" " * (8 << 20) + b"]")]
+    assert "longer than 1048576 bytes" in fake.run("list", expect=EX_UNAVAILABLE).stderr
+    assert len(service.calls) == 1
+
+
+@pytest.mark.parametrize("body", [
+    b"", b"no JSON", b"<html>a proxy</html>", b"{}", b'{"webhooks": 7}', b"[" * 100000, b'[{"id":"w1"}]', b"[1]", b"\xff",
+    b'{"webhooks":[{"id":"w1","url":"https://x/","events":["*"]}', b'{"a":1,"a":2,"webhooks":[]}'])
+def test_nonsense_is_not_taken_for_a_list(fake, service, body):
+    service.faults = [answers(200, body=body)] * 2
+    assert "is not understood" in fake.run("list", expect=EX_DATAERR).stderr
+    # And nothing is concluded from it.
+    assert "is not understood" in fake.ensure(expect=EX_DATAERR).stderr
+    assert [method for method, _ in service.calls] == ["GET", "GET"]
+
+
+@pytest.mark.parametrize("wrap", [lambda list: list, lambda list: {"data": list}, lambda list: {"webhooks": list}])
+def test_list_is_understood_in_any_likely_form(fake, service, wrap):
+    service.faults = [answers(202, wrap([{"id": 7, "url": URL, "events": ["*"], "more": {"secret": SECRET.decode()}}]))]
+    assert fake.json("list") == [{"id": "7", "url": URL, "events": ["*"], "createdAt": None}]
+
+
+def test_answer_that_does_not_show_what_was_registered(fake, service):
+    service.faults = [answers(200, body=b"")]
+    done = fake.add()
+    assert done.stdout == "" and "does not say under which ID" in done.stderr
+
+
+# Certificates
+
+def test_certificate_of_a_trusted_authority_is_taken(tmp_path, authority):
+    with FakeService(*authority.issue("good"), host="localhost") as service:
+        client = Client(tmp_path, service.url)
+        client.config["service"]["ca_file"] = authority.certificate
+        assert client.json("list") == [] and len(service.calls) == 1
+
+
+@pytest.mark.parametrize("what", ["unknown authority", "another host", "expired", "not yet valid"])
+def test_certificate_that_is_wrong_gets_no_key(tmp_path, authority, what):
+    certificate = {"unknown authority": {}, "another host": {"names": "DNS:another.example"},
+                   "expired": {"begin": "20200101000000Z", "end": "20200201000000Z"},
+                   "not yet valid": {"begin": "20900101000000Z", "end": "20910101000000Z"}}[what]
+    with FakeService(*authority.issue(what.replace(" ", "-"), **certificate), host="localhost") as service:
+        client = Client(tmp_path, service.url)
+        if what != "unknown authority":
+            client.config["service"]["ca_file"] = authority.certificate
+        done = client.run("list", expect=EX_UNAVAILABLE)
+        assert service.calls == [] and "ca_file" in done.stderr and "key was not sent" in done.stderr
+        assert "tried" not in done.stderr
+
+
+def test_address_is_https_unless_it_is_this_machine(tmp_path):
+    client = Client(tmp_path, "http://service.example/v1")
+    assert "https" in client.run("list", expect=EX_CONFIG).stderr
+
+
+def test_proxy_does_not_see_the_key(fake, service):
+    """What is not encrypted goes to this machine directly, whatever the environment says."""
+    with FakeService() as proxy:
+        fake.environment = {"http_proxy": proxy.url, "all_proxy": proxy.url}
+        assert fake.json("list") == [] and proxy.calls == []
+
+
+def test_redirect_does_not_carry_the_key_away(fake, service):
+    with FakeService() as other:
+        service.faults = [answers(307, headers=[("location", f"{other.url}/webhooks")])]
+        fake.run("list", expect=EX_CONFIG)
+        assert other.calls == []
+
+
+# Ensure
+
+def test_ensure_adds_what_is_missing_and_leaves_what_is_right(client, sandbox):
+    done = client.ensure("--dry-run")
+    assert done.stdout == f"would add a new one: {URL} {KINDS}\n" and sandbox.webhooks() == []
+    assert client.ensure().stdout.startswith("added ")
+    (webhook,) = sandbox.webhooks()
+    assert (webhook["url"], webhook["events"]) == (URL, KINDS.split(","))
+    for events in (KINDS, "invoice.rejected,invoice.accepted"):
+        for more in ([], ["--dry-run"]):
+            assert client.ensure(*more, events=events).stdout == f"is right: {webhook['id']} {URL} {KINDS}\n"
+    assert client.ensure("--json").stdout and sandbox.webhooks() == [webhook]
+
+
+def test_ensure_replaces_what_differs_and_touches_nothing_else(client, sandbox):
+    elsewhere = sandbox.subscribe("https://gateway.example/elsewhere", ["invoice.pending"])
+    old = sandbox.subscribe(URL, ["invoice.accepted"])
+    dry = json.loads(client.ensure("--dry-run", "--json").stdout)
+    assert dry == {"id": None, "added": True, "removed": [old], "dryRun": True}
+    assert {each["id"] for each in sandbox.webhooks()} == {elsewhere, old}
+    done = json.loads(client.ensure("--json").stdout)
+    assert done == {"id": done["id"], "added": True, "removed": [old], "dryRun": False}
+    assert {each["id"]: each["events"] for each in sandbox.webhooks()} == {
+        elsewhere: ["invoice.pending"], done["id"]: KINDS.split(",")}
+
+
+def test_new_one_is_registered_before_the_old_is_removed(fake, service):
+    service.add({"url": URL, "events": ["*"]})
+    assert fake.ensure().stdout == f"added w2 {URL} {KINDS}\nremoved w1 {URL} *\n"
+    assert [method for method, _ in service.calls] == ["GET", "POST", "GET", "DELETE"]
+
+
+def test_ensure_removes_what_is_there_twice(fake, service):
+    for events in (KINDS.split(","), ["*"], KINDS.split(",")):
+        service.add({"url": URL, "events": events})
+    fake.ensure()
+    assert [each["id"] for each in service.webhooks] == ["w1"]
+
+
+def test_rotation_replaces_what_looks_right(fake, service):
+    service.add({"url": URL, "events": KINDS.split(",")})
+    assert json.loads(fake.ensure("--rotate", "--dry-run", "--json").stdout)["removed"] == ["w1"]
+    assert json.loads(fake.ensure("--rotate", "--json").stdout) == {
+        "id": "w2", "added": True, "removed": ["w1"], "dryRun": False}
+    assert [each["id"] for each in service.webhooks] == ["w2"]
+
+
+def test_url_that_is_written_in_another_way_is_the_same(fake, service):
+    service.add({"url": "HTTPS://Gateway.Example:443/webhooks/invoicing", "events": KINDS.split(",")})
+    assert fake.ensure().stdout.startswith("is right: w1 ")
+    for url in (URL + "/", URL + "?a", URL.replace("https", "http"), URL.replace(".example", ".example:8443"),
+                URL.replace("gateway", "other")):
+        service.webhooks = [{"id": "other", "url": url, "events": KINDS.split(",")}]
+        assert json.loads(fake.ensure("--dry-run", "--json").stdout) == {
+            "id": None, "added": True, "removed": [], "dryRun": True}, url
+
+
+@pytest.mark.parametrize("lost", ["done_but_lost", "done_but_failed"])
+def test_registering_that_was_done_after_all_is_not_done_again(fake, service, lost):
+    service.add({"url": URL, "events": ["*"]})
+    service.faults = [None, getattr(service, lost)]
+    assert json.loads(fake.ensure("--json").stdout) == {"id": "w2", "added": True, "removed": ["w1"], "dryRun": False}
+    assert [method for method, _ in service.calls] == ["GET", "POST", "GET", "DELETE"]
+    assert [each["id"] for each in service.webhooks] == ["w2"]
+
+
+def test_registering_that_was_not_done_is_done_again(fake, service):
+    service.faults = [None, fails, None, resets]
+    fake.ensure()
+    assert [method for method, _ in service.calls] == ["GET", "POST", "GET", "POST", "GET", "POST", "GET"]
+    assert len(service.webhooks) == 1
+
+
+def test_old_one_stays_where_the_new_cannot_be_registered(fake, service):
+    service.add({"url": URL, "events": ["*"]})
+    service.faults = [None, fails, None, fails, None, fails, None, fails]
+    done = fake.ensure(expect=EX_TEMPFAIL)
+    assert "has failed (500)" in done.stderr and [each["id"] for each in service.webhooks] == ["w1"]
+    service.faults = [None, answers(422)]
+    fake.ensure(expect=EX_DATAERR)
+    # Nor where the service says that it has registered it, but does not list it.
+    service.faults = [None, answers(201, {"id": "w9"})]
+    done = fake.ensure(expect=EX_DATAERR)
+    assert "nothing was removed" in done.stderr and [each["id"] for each in service.webhooks] == ["w1"]
+
+
+def test_old_one_that_cannot_be_removed_is_removed_the_next_time(fake, service):
+    service.add({"url": URL, "events": ["*"]})
+    service.faults = [None, None, None, answers(403)]
+    done = fake.ensure(expect=EX_NOPERM)
+    assert "ensure again" in done.stderr and done.stdout == f"added w2 {URL} {KINDS}\n"
+    assert fake.ensure().stdout == f"is right: w2 {URL} {KINDS}\nremoved w1 {URL} *\n"
+
+
+def test_registering_that_is_done_twice_by_a_slow_service_leaves_one(fake, service):
+    """The first comes to be known only after the second: what it was told to do late."""
+    def late(handler):
+        fails(handler)
+        pending.append(handler.payload)
+
+    def usual_and_late(handler):
+        service.usual(handler)
+        service.add(pending.pop())
+    pending = []
+    service.faults = [None, late, None, usual_and_late]
+    fake.ensure()
+    assert len(service.webhooks) == 1
+
+
+# Arguments, secrets
+
+@pytest.mark.parametrize("arguments, text", [
+    (["add"], "needs --url, --events and --secret-file"), (["ensure", "--url", URL], "needs --url"),
+    (["add", "--url", URL, "--events", "", "--secret-file", "f"], "--events: takes kinds"),
+    (["add", "--url", URL, "--events", "a,,b", "--secret-file", "f"], "--events: takes kinds"),
+    (["add", "--url", URL, "--events", "a b", "--secret-file", "f"], "--events: takes kinds"),
+    (["add", "--url", URL, "--events", "*,a", "--secret-file", "f"], "stands alone"),
+    (["add", "--url", URL, "--events", "a", "--events", "b", "--secret-file", "f"], "there twice"),
+    (["add", "--dry-run"], "wrong option"), (["list", "--url", URL], "wrong option"), (["list", "x"], "takes no arguments"),
+    (["list", "--timeout", "5"], "--timeout"), (["remove"], "needs an ID"), (["remove", ""], "needs an ID"),
+    (["remove", "a", "b"], "needs an ID"), ([], "which one")])
+def test_wrong_usage_exits_64_and_says_how(tmp_path, arguments, text):
+    done = Client(tmp_path, "http://127.0.0.1:9/v1").run(*arguments, expect=EX_USAGE)
+    assert text in done.stderr and done.stdout == ""
+
+
+def test_unknown_kind_gets_a_suggestion_and_the_service_decides(fake, service):
+    done = fake.add(events="invoice.acepted,reporting_batch.overdue,brand.new,reporting_batch.*")
+    assert "no events 'invoice.acepted'; did you mean invoice.accepted?" in done.stderr
+    assert "no events 'brand.new'\n" in done.stderr and "reporting_batch" not in done.stderr
+    assert service.webhooks[0]["events"] == ["invoice.acepted", "reporting_batch.overdue", "brand.new", "reporting_batch.*"]
+
+
+def test_secret_that_no_source_has_is_told(fake, service):
+    assert fake.add().stderr == ""
+    fake.secret_file = fake.config.secret_file("another", b"another secret, not of a source")
+    assert "no [source] of" in fake.add().stderr and len(service.webhooks) == 2
+
+
+def test_secret_file_that_is_no_good(fake, service):
+    for content, mode, expect, text in ((b"short", 0o600, EX_DATAERR, "shorter than 16"),
+                                        (b"long enough, but open to all", 0o644, EX_DATAERR, "chmod o="),
+                                        (b"\xff\xfe not UTF-8, but long enough", 0o600, EX_DATAERR, "not UTF-8")):
+        fake.secret_file = fake.config.secret_file("bad", content, mode)
+        assert text in fake.add(expect=expect).stderr
+    fake.secret_file = pathlib.Path("/nonexistent")
+    assert "No such file" in fake.ensure(expect=EX_NOINPUT).stderr
+    assert service.calls == []
+
+
+def test_key_that_cannot_be_had(fake, service):
+    options = fake.config["service"]
+    for content, text in ((b"", "is empty"), (b"two\nlines", "no header can carry"), (b"a key", "no header can carry"),
+                          (b"\xc3\xa4", "no header can carry")):
+        options["api_key_file"] = fake.config.secret_file("bad", content)
+        assert text in fake.run("list", expect=EX_CONFIG).stderr
+    del options["api_key_file"]
+    assert "api_key_file" in fake.run("list", expect=EX_CONFIG).stderr
+    options["api_key"] = KEY
+    assert fake.json("list") == []
+    del options["base_url"]
+    assert "base_url" in fake.run("list", expect=EX_CONFIG).stderr
+    options |= {"base_url": service.url + "//", "ca_file": "/nonexistent/ca.pem"}
+    assert "ca_file" in fake.run("list", expect=EX_CONFIG).stderr
+    del options["ca_file"]
+    assert fake.json("list") == [] and {path for _, path in service.calls} == {"/v1/webhooks"}
+
+
+def test_output_that_cannot_be_written_is_a_failure(fake, service):
+    service.add({"url": URL, "events": ["*"]})
+    for arguments in (["list"], ["list", "--json"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([BUILD / "gatepost", "-c", fake.config.write(), "subscriptions", *arguments], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=60, env=ENVIRONMENT)
+        assert done.returncode == 74
