@@ -31,19 +31,41 @@ struct refusal {
         size_t n_violations;
 };
 
+/* What is held against a source: the delivery's headers as counted, its body, and the time at which it came. */
+struct screen_subject {
+        struct delivery_headers headers;
+        int64_t now_ms;
+        const void *body; /* for SCREEN_SIGNATURE only */
+        size_t len;
+};
+
+/* The checks of a delivery, in the order in which the receiver makes them. */
+enum screen_check {
+        SCREEN_HEADERS,    /* there once and well formed; reads them into the delivery */
+        SCREEN_WEBHOOK_ID, /* one of the source's */
+        SCREEN_TIMESTAMP,  /* near now */
+        SCREEN_SIGNATURE,  /* right, over the raw body */
+        SCREEN_N_CHECKS
+};
+
+/**
+ * screen_check(check, subject, screened, refusal):
+ * Make one of the checks, for screened->source. SCREEN_HEADERS comes first; where it fails, those that follow may be made
+ * for headers without a fault. Returns 0, or -1 with the refusal.
+ */
+int screen_check(enum screen_check check, const struct screen_subject *subject, struct screened *screened,
+                 struct refusal *refusal) MUST_CHECK;
+
 /**
  * screen_request(config, request, now_ms, screened, refusal):
- * The checks that look at the request line and the headers only, in their order: path, method, the four headers,
- * webhook-id, timestamp. Returns 0, or -1 with the refusal.
+ * All that looks at the request line and the headers only, in this order: path, method, and the checks before that of the
+ * signature. Returns 0, or -1 with the refusal.
  */
 int screen_request(const struct config *config, const struct http_request *request, int64_t now_ms,
                    struct screened *screened, struct refusal *refusal) MUST_CHECK;
 
-/**
- * screen_verify(screened, body, len, refusal):
- * The check of the signature over the raw body. Returns 0, or -1 with the refusal.
- */
-int screen_verify(const struct screened *screened, const void *body, size_t len,
+/* The check of the signature over the raw body. Returns 0, or -1 with the refusal. */
+int screen_verify(struct screened *screened, const void *body, size_t len,
                   struct refusal *refusal) MUST_CHECK;
 
 /* The status that path and method alone give a request whose body is too large: 404, 405 or 413. */
