@@ -21,6 +21,7 @@
 #include "cli/tail.h"
 #include "cli/topics_create.h"
 #include "cli/topics_list.h"
+#include "cli/verify.h"
 
 static const struct command commands[] = {
     {"check", "[--online]", "says what is wrong with the configuration",
@@ -48,6 +49,17 @@ static const struct command commands[] = {
      "  --delivery-id ID        default: a new one\n"
      "  --webhook-id ID         default: the source's first, or a new one\n",
      sign_run},
+    {"verify",
+     "[--source NAME | --secret-file FILE --header-prefix PREFIX] [--at TIME] [--json] HEADERS BODY",
+     "says what a receiver makes of a saved delivery, and what is wrong with it",
+     "  --source NAME           whose (default: the first source whose headers these are)\n"
+     "  --secret-file FILE      the secret; then no configuration is needed\n"
+     "  --header-prefix PREFIX  what the headers begin with, such as x-invoicing\n"
+     "  --at TIME               when it came: an age, such as 2h, or 2026-11-21T03:04:05Z (default: now)\n"
+     "  --json                  as JSON\n"
+     "  HEADERS                 a file with lines `Name: value`, the output of curl -v, or JSON such as HAR\n"
+     "  BODY                    a file with the body's bytes; one of both may be - for standard input\n",
+     verify_run},
     {"send",
      "[--to URL] [--source NAME] (--kind KIND | BODY | -) [--delivery-id ID] [--webhook-id ID] [--age TIME] "
      "[--forge] "

@@ -46,19 +46,34 @@ signature_key_free(struct signature_key *key)
         free(key);
 }
 
+/* A signed text is in up to three pieces. */
+struct piece {
+        const void *bytes;
+        size_t len;
+};
+
+static int
+compute(const struct signature_key *key, const struct piece *pieces, size_t n,
+        uint8_t signature[SIGNATURE_SIZE])
+{
+        EVP_MAC_CTX *hmac = EVP_MAC_CTX_dup(key->keyed);
+        int ok = hmac != NULL;
+        size_t size = 0;
+
+        for (size_t i = 0; i < n && ok; i++)
+                ok = EVP_MAC_update(hmac, pieces[i].bytes, pieces[i].len);
+        ok = ok && EVP_MAC_final(hmac, signature, &size, SIGNATURE_SIZE) && size == SIGNATURE_SIZE;
+        EVP_MAC_CTX_free(hmac);
+        return ok ? 0 : -1;
+}
+
 int
 signature_compute(const struct signature_key *key, const char *timestamp, const void *body, size_t len,
                   uint8_t signature[SIGNATURE_SIZE])
 {
-        EVP_MAC_CTX *hmac = EVP_MAC_CTX_dup(key->keyed);
-        size_t size = 0;
-        int ok;
+        const struct piece pieces[] = {{timestamp, strlen(timestamp)}, {".", 1}, {body, len}};
 
-        ok = hmac != NULL && EVP_MAC_update(hmac, (const unsigned char *)timestamp, strlen(timestamp)) &&
-             EVP_MAC_update(hmac, (const unsigned char *)".", 1) && EVP_MAC_update(hmac, body, len) &&
-             EVP_MAC_final(hmac, signature, &size, SIGNATURE_SIZE) && size == SIGNATURE_SIZE;
-        EVP_MAC_CTX_free(hmac);
-        return ok ? 0 : -1;
+        return compute(key, pieces, ARRAY_LEN(pieces), signature);
 }
 
 int
@@ -76,6 +91,20 @@ signature_verify(struct signature_key *const *keys, size_t n_keys, const char *t
         }
         OPENSSL_cleanse(expected, sizeof(expected));
         return failed && !genuine ? -1 : genuine;
+}
+
+int
+signature_matches(const struct signature_key *key, const void *head, size_t head_len, const void *body,
+                  size_t len, const uint8_t signature[SIGNATURE_SIZE])
+{
+        const struct piece pieces[] = {{head, head_len}, {body, len}};
+        uint8_t expected[SIGNATURE_SIZE];
+        int matches = -1;
+
+        if (compute(key, pieces, ARRAY_LEN(pieces), expected) == 0)
+                matches = CRYPTO_memcmp(expected, signature, SIGNATURE_SIZE) == 0;
+        OPENSSL_cleanse(expected, sizeof(expected));
+        return matches;
 }
 
 int

@@ -36,6 +36,14 @@ int signature_verify(struct signature_key *const *keys, size_t n_keys, const cha
                      const void *body, size_t len, const uint8_t signature[SIGNATURE_SIZE]) MUST_CHECK;
 
 /**
+ * signature_matches(key, head, head_len, body, len, signature):
+ * Whether the signature is the HMAC-SHA256 of other bytes, head and then body; for telling what a sender does wrong.
+ * Compares in constant time. Returns 1, 0, or -1 when memory or OpenSSL fails.
+ */
+int signature_matches(const struct signature_key *key, const void *head, size_t head_len, const void *body,
+                      size_t len, const uint8_t signature[SIGNATURE_SIZE]) MUST_CHECK;
+
+/**
  * signature_parse(text, len, signature):
  * Read "sha256=" and 64 lowercase hexadecimal digits. Returns 0, or -1 for anything else.
  */

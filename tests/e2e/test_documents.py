@@ -22,10 +22,15 @@ def commands_in(text, indent):
 
 def run_all(installation, config, commands):
     for command in commands:
+        output = None
+        if ">" in command:
+            *command, _, output = command
         if command[0] == "tail" and "--until-end" not in command:
             command = [*command, "--until-end"]  # else it would follow for ever
         done = installation.gatepost(*command, config=config)
         assert done.returncode == 0, (command, done.stderr)
+        if output:
+            (installation.directory / output).write_text(done.stdout)
         yield command, done.stdout
 
 
@@ -55,24 +60,27 @@ def test_the_commands_of_the_readme_work_in_their_order(installation, reached_by
 def test_the_examples_of_gatepost_1_work(installation, reached_by_socket):
     page = (ROOT / "man" / "gatepost.1").read_text()
     commands = commands_in(page.partition(".Sh EXAMPLES")[2], "")
-    assert [command[0] for command in commands] == ["send", "tail", "audit", *["quarantine"] * 3, *["subscriptions"] * 2]
+    assert [command[0] for command in commands] == \
+        ["send", "tail", "sign", "verify", "audit", *["quarantine"] * 3, *["subscriptions"] * 2]
+    (installation.directory / "body.json").write_bytes(event_body())
     installation.create_topics(reached_by_socket)
     installation.start(reached_by_socket)
     for _ in run_all(installation, reached_by_socket, commands[:1]):
         pass
     installation.kafka.wait_until_routed()
-    (_, printed), (_, audited) = run_all(installation, reached_by_socket, commands[1:3])
-    assert "invoice.accepted" in printed and audited.splitlines()[-1].split() == ["total", "1", "1", "0", "0", "0"]
+    (_, printed), _, (_, verified), (_, audited) = run_all(installation, reached_by_socket, commands[1:5])
+    assert "invoice.accepted" in printed and "answer: 200" in verified
+    assert audited.splitlines()[-1].split() == ["total", "1", "1", "0", "0", "0"]
     installation.kafka.append([Delivery(event_body("no.such_kind"))])
     installation.kafka.wait_until_routed()
-    (_, listed), (_, tried), (_, released) = run_all(installation, reached_by_socket, commands[3:6])
+    (_, listed), (_, tried), (_, released) = run_all(installation, reached_by_socket, commands[5:8])
     assert "no.such_kind" in listed and " would be released, " in tried and " released, " in released
     with Sandbox(installation.build, installation.directory) as sandbox:
         key_file = reached_by_socket.secret_file("key", sandbox.key.encode())
         reached_by_socket["service"].update(base_url=sandbox.url, api_key_file=key_file)
         secret = str(reached_by_socket["source invoicing"]["secret_file"])
         commands = [[secret if word == "/etc/gatepost/secrets/invoicing" else word for word in command]
-                    for command in commands[6:]]
+                    for command in commands[8:]]
         (_, ensured), (_, listed) = run_all(installation, reached_by_socket, commands)
         assert ensured.startswith("added ") and "https://gateway.example/webhooks/invoicing" in listed
 

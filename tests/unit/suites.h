@@ -23,6 +23,7 @@ Suite *suite_delivery(void);
 Suite *suite_digest(void);
 Suite *suite_fields(void);
 Suite *suite_framing(void);
+Suite *suite_guess(void);
 Suite *suite_ini(void);
 Suite *suite_json_memory(void);
 Suite *suite_json_tree(void);

@@ -203,6 +203,27 @@ START_TEST(test_signature_key_free_of_nothing_is_harmless)
 }
 END_TEST
 
+START_TEST(test_signature_of_other_bytes_is_told_from_that_of_a_delivery)
+{
+        struct signature_key *key = key_of(secret);
+        uint8_t signature[SIGNATURE_SIZE];
+
+        ck_assert_int_eq(signature_compute(key, TIMESTAMP, BODY, LEN(BODY), signature), 0);
+        ck_assert_int_eq(signature_matches(key, TIMESTAMP ".", LEN(TIMESTAMP "."), BODY, LEN(BODY),
+                                           signature),
+                         1);
+        ck_assert_int_eq(signature_matches(key, "", 0, TIMESTAMP "." BODY, LEN(TIMESTAMP "." BODY),
+                                           signature),
+                         1);
+        ck_assert_int_eq(signature_matches(key, TIMESTAMP, LEN(TIMESTAMP), BODY, LEN(BODY), signature), 0);
+        signature[31] ^= 1;
+        ck_assert_int_eq(signature_matches(key, TIMESTAMP ".", LEN(TIMESTAMP "."), BODY, LEN(BODY),
+                                           signature),
+                         0);
+        signature_key_free(key);
+}
+END_TEST
+
 Suite *
 suite_signature(void)
 {
@@ -214,6 +235,7 @@ suite_signature(void)
         tcase_add_test(tcase, test_signature_under_any_of_several_keys_is_genuine);
         tcase_add_test(tcase, test_signature_covers_timestamp_and_body_and_where_they_meet);
         tcase_add_test(tcase, test_each_bit_of_a_signature_counts);
+        tcase_add_test(tcase, test_signature_of_other_bytes_is_told_from_that_of_a_delivery);
         tcase_add_test(tcase, test_threads_share_a_key);
         tcase_add_test(tcase, test_signature_header_is_read_as_it_is_written);
         tcase_add_loop_test(tcase, test_signature_header_in_another_form_is_refused, 0, ARRAY_LEN(malformed));

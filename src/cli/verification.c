@@ -1,0 +1,76 @@
+#include "cli/verification.h"
+
+#include <string.h>
+
+/* The headers that a check looks at, as bits; SCREEN_HEADERS says of all what is wrong. */
+static const unsigned needs[SCREEN_N_CHECKS] = {
+    [SCREEN_HEADERS] = 0,
+    [SCREEN_WEBHOOK_ID] = 1u << DELIVERY_WEBHOOK_ID,
+    [SCREEN_TIMESTAMP] = 1u << DELIVERY_TIMESTAMP,
+    [SCREEN_SIGNATURE] = 1u << DELIVERY_TIMESTAMP | 1u << DELIVERY_SIGNATURE,
+};
+
+/* Bits of the headers that have a fault. */
+static unsigned
+find_faulty(const struct screen_subject *subject)
+{
+        const char *faults[DELIVERY_N_HEADERS];
+        struct delivery delivery;
+        unsigned faulty = 0;
+
+        if (delivery_parse(&subject->headers, &delivery, faults) == 0)
+                return 0;
+        for (unsigned h = 0; h < DELIVERY_N_HEADERS; h++)
+                faulty |= (unsigned)(faults[h] != NULL) << h;
+        return faulty;
+}
+
+static void
+find_cause(const struct screen_subject *subject, const struct guess_secrets *secrets,
+           struct verification *verification)
+{
+        const struct guess_case failed = {
+            .signature = subject->headers.values[DELIVERY_SIGNATURE],
+            .timestamp = subject->headers.values[DELIVERY_TIMESTAMP],
+            .body = subject->body,
+            .len = subject->len,
+            .secrets = secrets,
+            .reach = verification->source->tolerance_ms / 1000,
+        };
+
+        if (failed.signature != NULL && failed.timestamp != NULL)
+                guess_find(&failed, &verification->guess);
+}
+
+void
+verification_make(const struct config_source *source, const struct screen_subject *subject,
+                  const struct guess_secrets *secrets, struct verification *verification)
+{
+        struct screened screened = {.source = source};
+        unsigned faulty = find_faulty(subject);
+
+        memset(verification, 0, sizeof(*verification));
+        verification->source = source;
+        verification->first_failed = SCREEN_N_CHECKS;
+        for (int c = 0; c < SCREEN_N_CHECKS; c++) {
+                struct verification_check *check = &verification->checks[c];
+
+                if (needs[c] & faulty)
+                        check->outcome = VERIFICATION_UNKNOWN;
+                else if (screen_check((enum screen_check)c, subject, &screened, &check->refusal) != 0)
+                        check->outcome = VERIFICATION_FAILED;
+                if (check->outcome == VERIFICATION_FAILED && verification->first_failed == SCREEN_N_CHECKS)
+                        verification->first_failed = c;
+        }
+        verification->has_age = !(faulty & needs[SCREEN_TIMESTAMP]);
+        if (verification->has_age)
+                verification->age_ms = subject->now_ms - screened.delivery.timestamp * 1000;
+        if (verification->checks[SCREEN_SIGNATURE].outcome != VERIFICATION_OK)
+                find_cause(subject, secrets, verification);
+}
+
+void
+verification_clear(struct verification *verification)
+{
+        guess_clear(&verification->guess);
+}

@@ -1,0 +1,43 @@
+#ifndef CLI_VERIFICATION_H
+#define CLI_VERIFICATION_H
+
+#include <stdint.h>
+
+#include "cli/guess.h"
+#include "receiver/screen.h"
+
+enum verification_outcome {
+        VERIFICATION_OK,
+        VERIFICATION_FAILED,
+        VERIFICATION_UNKNOWN /* a header that the check needs is missing or malformed */
+};
+
+struct verification_check {
+        enum verification_outcome outcome;
+        struct refusal refusal; /* what the receiver answers, when it failed */
+};
+
+/* What the receiver makes of a delivery. */
+struct verification {
+        const struct config_source *source;
+        struct verification_check checks[SCREEN_N_CHECKS];
+        int first_failed; /* the check that answers; SCREEN_N_CHECKS when all are ok */
+        int has_age;
+        int64_t age_ms;     /* of the signed timestamp, negative when it lies ahead */
+        struct guess guess; /* when the signature is not ok */
+};
+
+/**
+ * verification_make(source, subject, secrets, verification):
+ * Make each of the receiver's checks, by the receiver's code, also after one has failed; where the signature does not match
+ * or cannot be read, find out why. Clear it with verification_clear().
+ */
+void verification_make(const struct config_source *source, const struct screen_subject *subject,
+                       const struct guess_secrets *secrets, struct verification *verification);
+void verification_clear(struct verification *verification);
+
+/* Write it to stdout: a line for each check, what the receiver answers, and what is probably wrong; or as JSON. */
+void verification_print(const struct verification *verification);
+void verification_print_json(const struct verification *verification);
+
+#endif

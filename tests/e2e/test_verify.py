@@ -1,0 +1,367 @@
+"""gatepost verify: what a receiver makes of a saved delivery, told off line, and what is wrong with it."""
+
+import base64
+import hashlib
+import hmac
+import json
+
+import pytest
+
+import signing
+from signing import SECRET, Delivery, hmac_sha256
+
+EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_CONFIG = 64, 65, 66, 78
+BODY = '{"event": "invoice.accepted", "text": "Straße/5", "lines": [{"a": 1}, {}]}'.encode()
+OTHER_SECRET = b"the secret of the other source"
+CURL = """* Connected to gatepost.example (192.0.2.7) port 443
+> POST /webhooks/invoicing HTTP/1.1\r
+> Host: gatepost.example\r
+> Accept: */*\r
+{}> Content-Length: 12\r
+>\x20\r
+}} [12 bytes data]
+< HTTP/1.1 401 Unauthorized\r
+< x-invoicing-signature: sha256=nonsense\r
+"""
+
+
+@pytest.fixture
+def config(offline):
+    return offline.config().source("other", OTHER_SECRET)
+
+
+@pytest.fixture
+def verify(offline, config, tmp_path):
+    """Run `gatepost verify` on headers, a dictionary or a text, and a body."""
+    def run(headers, body, *options, **more):
+        (tmp_path / "headers").write_bytes(headers if isinstance(headers, bytes) else as_lines(headers).encode())
+        (tmp_path / "body").write_bytes(body)
+        done = offline.gatepost("verify", *map(str, options), str(tmp_path / "headers"), str(tmp_path / "body"),
+                                **{"config": config} | more)
+        assert SECRET.decode() not in done.stdout + done.stderr
+        return done
+    return run
+
+
+@pytest.fixture
+def verdict(verify):
+    """What `gatepost verify --json` says."""
+    def run(*arguments, **more):
+        done = verify(*arguments, "--json", **more)
+        result = json.loads(done.stdout)
+        assert (done.returncode, done.stderr) == (0 if result["ok"] else EX_DATAERR, "")
+        return result
+    return run
+
+
+def as_lines(headers):
+    if isinstance(headers, str):
+        return headers
+    return "".join(f"{name}: {value}\n" for name, value in headers.items())
+
+
+def as_curl(headers):
+    return CURL.format("".join(f"> {name}: {value}\r\n" for name, value in headers.items()))
+
+
+def as_har(headers):
+    pairs = [{"name": name, "value": value} for name, value in headers.items()]
+    answer = {"headers": [{"name": "content-type", "value": "application/json"}]}
+    return json.dumps({"log": {"entries": [{"request": {"method": "POST", "headers": pairs}, "response": answer}]}})
+
+
+def outcomes(result):
+    return [check["outcome"] for check in result["checks"]]
+
+
+# The forms in which headers are saved
+
+FORMS = {
+    "lines": as_lines,
+    "request": lambda headers: "POST /webhooks/invoicing HTTP/1.1\r\nHost: x\r\n" +
+                               as_lines(headers).replace("\n", "\r\n") + "\r\n{\"not\": \"a header\"}",
+    "curl": as_curl,
+    "har": as_har,
+    "array": lambda headers: json.dumps([{"name": name, "value": value} for name, value in headers.items()]),
+    "key-value": lambda headers: json.dumps([{"key": name, "value": value} for name, value in headers.items()]),
+    "object": lambda headers: json.dumps({name.title(): value for name, value in headers.items()}),
+    "lists": lambda headers: json.dumps({"headers": {name: [value] for name, value in headers.items()}}),
+    "numbers": lambda headers: json.dumps({name: int(value) if value.isdigit() else value
+                                           for name, value in headers.items()}),
+    "mark": lambda headers: "\ufeff\n" + as_lines(headers),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_genuine_delivery_is_ok_in_every_form(verify, form):
+    delivery = Delivery(BODY)
+    done = verify(FORMS[form](delivery.headers()), delivery.body)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split()[:2] for line in done.stdout.splitlines()[:4]] == [
+        [name, "ok"] for name in ("headers", "webhook-id", "timestamp", "signature")]
+    assert "answer: 200" in done.stdout and "cause" not in done.stdout
+
+
+def test_first_of_several_requests_is_taken(verify):
+    one, other = Delivery(BODY), Delivery(BODY, secret=OTHER_SECRET)
+    done = verify(as_curl(one.headers()) + as_curl(other.headers()), BODY)
+    assert done.returncode == 0 and "2 requests" in done.stderr
+    assert verify(as_curl(other.headers()) + as_curl(one.headers()), BODY).returncode == EX_DATAERR
+
+
+def test_headers_or_body_come_from_stdin(offline, config, tmp_path):
+    delivery = Delivery(BODY)
+    (tmp_path / "body").write_bytes(BODY)
+    (tmp_path / "headers").write_text(as_lines(delivery.headers()))
+    for arguments, text in ((["-", "body"], as_lines(delivery.headers())), (["headers", "-"], BODY.decode())):
+        done = offline.gatepost("verify", *arguments, config=config, input=text)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("text", ["{", "[1, 2", "what is this\n", "{}\n{}", "[" * 100000, '{"a": "\\u0000"}', "a: b\0c"])
+def test_headers_that_cannot_be_read_exit_65(verify, text):
+    done = verify(text, BODY)
+    assert (done.returncode, done.stdout) == (EX_DATAERR, "") and "headers: " in done.stderr
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "> GET / HTTP/1.1\r\n> \r\n", "host: gatepost.example\n"])
+def test_headers_that_are_not_there_are_missing(verdict, text):
+    result = verdict(text, BODY)
+    assert outcomes(result) == ["failed", "unknown", "unknown", "unknown"]
+    assert [each["message"] for each in result["checks"][0]["violations"]] == ["is missing"] * 4
+
+
+# Each check
+
+def test_every_check_is_told_after_one_failed(config, verdict):
+    config["source invoicing"]["webhook_id"] = "another-webhook"
+    delivery = Delivery(BODY, timestamp=signing.now() - 4000)
+    result = verdict(delivery.headers(), BODY + b"?")
+    assert outcomes(result) == ["ok", "failed", "failed", "failed"]
+    assert (result["ok"], result["status"], result["code"]) == (False, 403, "FORBIDDEN")
+    assert outcomes(verdict(delivery.headers(), BODY)) == ["ok", "failed", "failed", "ok"]
+
+
+def test_malformed_headers_are_told_by_name_and_leave_the_rest_to_be_checked(verdict):
+    headers = Delivery(BODY).headers() | {"x-invoicing-delivery-id": "no good"}
+    del headers["x-invoicing-webhook-id"]
+    result = verdict(headers, BODY)
+    assert outcomes(result) == ["failed", "unknown", "ok", "ok"]
+    assert {each["field"]: each["message"] for each in result["checks"][0]["violations"]} == {
+        "x-invoicing-webhook-id": "is missing",
+        "x-invoicing-delivery-id": "must be 1 to 64 letters, digits and hyphens"}
+
+
+def test_repeated_header_is_malformed(verdict):
+    headers = Delivery(BODY).headers()
+    result = verdict(as_lines(headers) + f"X-Invoicing-Timestamp: {signing.now()}\n", BODY)
+    assert result["checks"][0]["violations"] == [{"field": "x-invoicing-timestamp", "message": "must appear once"}]
+
+
+def test_old_delivery_is_stale_now_and_fresh_at_its_time(verify, verdict):
+    delivery = Delivery(BODY, timestamp=1763694245)  # 2025-11-21T03:04:05Z
+    result = verdict(delivery.headers(), BODY)
+    assert (result["code"], outcomes(result)) == ("STALE_TIMESTAMP", ["ok", "ok", "failed", "ok"])
+    assert "--at" in result["causes"][0]
+    for at, status in (("2025-11-21T03:04:05Z", 0), ("2025-11-21T03:09:05Z", 0), ("2025-11-21T03:09:06Z", EX_DATAERR),
+                       ("2025-11-21T02:59:04Z", EX_DATAERR)):
+        assert verify(delivery.headers(), BODY, "--at", at).returncode == status, at
+
+
+def test_clock_that_is_ahead_is_told_by_how_much(verdict):
+    causes = verdict(Delivery(BODY, timestamp=signing.now() + 1000).headers(), BODY)["causes"]
+    assert len(causes) == 1 and any(f"off by {seconds} s" in causes[0] for seconds in range(985, 1001))
+
+
+# What is wrong with a signature
+
+def signed_as(body, **changes):
+    """The headers of a delivery that was signed with this body."""
+    return Delivery(body, **changes).headers()
+
+
+def with_signature(change):
+    delivery = Delivery(BODY)
+    return delivery.headers() | {"x-invoicing-signature": change(delivery.signature.removeprefix("sha256="))}
+
+
+def over(text, secret=SECRET):
+    """Headers whose signature is over some text, at the timestamp 1763694245."""
+    digest = hmac.new(secret, text, hashlib.sha256).hexdigest()
+    return Delivery(BODY, timestamp=1763694245).headers() | {"x-invoicing-signature": f"sha256={digest}"}
+
+
+def dumped(**style):
+    return json.dumps(json.loads(BODY), **{"ensure_ascii": False} | style).encode()
+
+
+BODIES = {  # what was signed, what came, the cause
+    "newline-added": (BODY, BODY + b"\n", "a newline was added"),
+    "newline-lost": (BODY + b"\n", BODY, "newline at the body's end was lost"),
+    "crlf-lost": (BODY + b"\r\n", BODY, "CR LF, was lost"),
+    "spaces-added": (BODY, b"  " + BODY + b"\n\n\t", "white space was added around"),
+    "to-crlf": (b'{"event":\n"a"\n,"b":1}', b'{"event":\r\n"a"\r\n,"b":1}', "from LF to CR LF"),
+    "to-lf": (b'{"event":\r\n"a"\r\n,"b":1}', b'{"event":\n"a"\n,"b":1}', "from CR LF to LF"),
+    "bom-added": (BODY, b"\xef\xbb\xbf" + BODY, "byte order mark was put"),
+    "bom-lost": (b"\xef\xbb\xbf" + BODY, BODY, "byte order mark before the body was lost"),
+    "to-latin-1": (BODY, BODY.decode().encode("latin-1"), "from UTF-8 to Latin-1"),
+    "to-utf-8": (BODY.decode().encode("latin-1"), BODY, "as if it were Latin-1, to UTF-8"),
+    "twice-utf-8": (BODY, BODY.decode("latin-1").encode(), "as if it were Latin-1, to UTF-8"),
+    "pretty": (dumped(separators=(",", ":")), dumped(indent=2), "it was compact"),
+    "compacted": (dumped(indent=2), dumped(separators=(",", ":")), "indented by 2 spaces"),
+    "indented-4": (dumped(indent=4), dumped(), "indented by 4 spaces"),
+    "indented-tab": (dumped(indent="\t"), dumped(), "indented by tabs"),
+    "spaced": (dumped(), dumped(separators=(",", ":")), "a space after each colon and comma"),
+    "slashes": (BODY.replace(b"/", b"\\/"), BODY, "each / was \\/"),
+    "no-slashes": (BODY, BODY.replace(b"/", b"\\/"), "each \\/ was /"),
+    "escapes": (dumped(ensure_ascii=True), BODY, "were \\u escapes"),
+    "letters": (BODY, dumped(ensure_ascii=True), "escapes were letters"),
+    "two": (dumped(indent=2) + b"\n", dumped(separators=(",", ":")), "newline at the body's end was lost"),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_body_that_was_changed_is_told(verdict, name):
+    signed, came, cause = BODIES[name]
+    result = verdict(signed_as(signed), came)
+    assert (result["code"], len(result["causes"])) == ("INVALID_SIGNATURE", 2 if name == "two" else 1)
+    assert any(cause in each for each in result["causes"]), result["causes"]
+
+
+FORMS_OF_SIGNATURE = {
+    "upper": (lambda digits: "sha256=" + digits.upper(), ["upper case"]),
+    "bare": (lambda digits: digits, ["prefix sha256= is missing"]),
+    "bare-upper": (lambda digits: digits.upper(), ["prefix sha256= is missing", "upper case"]),
+    "other-prefix": (lambda digits: "v1=" + digits, ["another than sha256="]),
+    "upper-prefix": (lambda digits: "SHA256=" + digits, ["not in lower case"]),
+    "base64": (lambda digits: "sha256=" + base64.b64encode(bytes.fromhex(digits)).decode(), ["in base64"]),
+    "bare-base64": (lambda digits: base64.urlsafe_b64encode(bytes.fromhex(digits)).decode().rstrip("="),
+                    ["prefix sha256= is missing", "in base64"]),
+}
+
+
+@pytest.mark.parametrize("name", FORMS_OF_SIGNATURE)
+def test_signature_in_another_form_is_told(verdict, name):
+    change, causes = FORMS_OF_SIGNATURE[name]
+    result = verdict(with_signature(change), BODY)
+    assert outcomes(result) == ["failed", "ok", "ok", "unknown"]
+    assert len(result["causes"]) == len(causes)
+    assert all(cause in each for cause, each in zip(causes, result["causes"])), result["causes"]
+
+
+@pytest.mark.parametrize("secret, used, cause", [
+    (SECRET, SECRET + b"\n", "newline at its end"), (SECRET, SECRET + b"\r\n", "CR LF, at its end"),
+    (SECRET + b" \n", SECRET, "white space or quotes around it"), (b'"' + SECRET + b'"', SECRET, "quotes around it"),
+    (b"0123456789abcdeF" * 4, bytes.fromhex("0123456789abcdef" * 4), "decodes the secret from hexadecimal"),
+    (base64.b64encode(b"\xff" * 24 + b"more"), b"\xff" * 24 + b"more", "decodes the secret from base64"),
+    (SECRET, SECRET.hex().encode(), "takes the secret's hexadecimal text"),
+    (SECRET, base64.b64encode(SECRET), "takes the secret's base64 text"),
+    (SECRET, OTHER_SECRET, "the secret of the source other"),
+])
+def test_secret_that_differs_is_told(config, verdict, secret, used, cause):
+    config["source invoicing"]["secret_file"] = config.secret_file("own", secret)
+    result = verdict(signed_as(BODY, secret=used), BODY)
+    assert len(result["causes"]) == 1 and cause in result["causes"][0], result["causes"]
+    assert secret.decode() not in json.dumps(result)
+
+
+@pytest.mark.parametrize("text, cause", [
+    (BODY, "timestamp was left out"), (b"1763694245" + BODY, "full stop between timestamp and body"),
+    (b"1763694245678." + BODY, "in milliseconds, 1763694245678"),
+    (b"1763694240." + BODY, "another timestamp was signed, 1763694240, 5 s earlier"),
+    (b"1763694545." + BODY, "another timestamp was signed, 1763694545, 300 s later"),
+])
+def test_timestamp_that_differs_is_told(verdict, text, cause):
+    result = verdict(over(text), BODY, "--at", "2025-11-21T03:04:05Z")
+    assert len(result["causes"]) == 1 and cause in result["causes"][0], result["causes"]
+
+
+def test_header_in_milliseconds_is_told(verdict):
+    headers = over(b"1763694245." + BODY) | {"x-invoicing-timestamp": "1763694245678"}
+    result = verdict(headers, BODY)
+    assert outcomes(result) == ["failed", "ok", "unknown", "unknown"]
+    assert "header's timestamp is in milliseconds" in result["causes"][0]
+
+
+def test_two_things_that_are_wrong_are_told_together(verdict):
+    headers = over(b"1763694240." + BODY, SECRET + b"\n")
+    causes = verdict(headers, BODY, "--at", "2025-11-21T03:04:05Z")["causes"]
+    assert len(causes) == 2 and "5 s earlier" in causes[0] and "newline" in causes[1]
+    digits = hmac_sha256(SECRET, 1763694245, BODY + b"\n").upper()
+    causes = verdict(headers | {"x-invoicing-signature": digits}, BODY, "--at", "2025-11-21T03:04:05Z")["causes"]
+    assert len(causes) == 3 and "lost" in causes[0] and "missing" in causes[1] and "upper" in causes[2]
+
+
+def test_forgery_has_no_cause_and_learns_nothing(verify, verdict):
+    delivery = Delivery(BODY)
+    headers = delivery.headers() | {"x-invoicing-signature": "sha256=" + "0" * 64}
+    assert verdict(headers, BODY)["causes"] == []
+    done = verify(headers, BODY)
+    assert done.returncode == EX_DATAERR and "cause: not found; none of " in done.stdout
+    assert delivery.signature.removeprefix("sha256=") not in done.stdout.lower()
+
+
+def test_large_body_takes_no_longer_than_its_share(verify):
+    body = b'{"event":"invoice.accepted","text":"' + b"x" * (5 << 20) + b'"}'
+    done = verify(signed_as(BODY), body)
+    assert done.returncode == EX_DATAERR and "no more were tried" in done.stdout
+
+
+# Whose delivery it is
+
+def test_source_is_found_by_its_headers_or_named(verdict):
+    delivery = Delivery(BODY, secret=OTHER_SECRET)
+    assert verdict(delivery.headers("x-other"), BODY)["source"] == "other"
+    assert verdict(delivery.headers("x-other"), BODY, "--source", "other")["ok"]
+    assert not verdict(delivery.headers("x-other"), BODY, "--source", "invoicing")["ok"]
+
+
+def test_secret_file_needs_no_configuration(config, verdict):
+    secret = config.secret_file("own", SECRET)
+    options = ["--secret-file", secret, "--header-prefix", "x-own"]
+    assert verdict(Delivery(BODY).headers("x-own"), BODY, *options, config="/nonexistent")["ok"]
+    causes = verdict(Delivery(BODY, secret=SECRET + b"\n").headers("x-own"), BODY, *options, config="/nonexistent")["causes"]
+    assert "newline at its end" in causes[0]
+
+
+def test_secret_within_the_configuration_is_tried_too(config, verdict):
+    del config["source invoicing"]["secret_file"]
+    config["source invoicing"]["secret"] = SECRET.decode()
+    assert "newline at its end" in verdict(signed_as(BODY, secret=SECRET + b"\n"), BODY)["causes"][0]
+
+
+@pytest.mark.parametrize("arguments, told", [
+    ([], "needs a file"), (["a"], "needs a file"), (["a", "b", "c"], "needs a file"), (["--nonsense"], "wrong option"),
+    (["-", "-"], "cannot both"), (["--header-prefix", "x", "a", "b"], "go together"),
+    (["--at", "yesterday", "a", "b"], "--at: "),
+])
+def test_wrong_usage_exits_64(offline, config, arguments, told):
+    done = offline.gatepost("verify", *arguments, config=config)
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and told in done.stderr
+
+
+def test_what_cannot_be_read_exits_66(offline, config, tmp_path):
+    (tmp_path / "there").write_text("")
+    for arguments in (["missing", "there"], ["there", "missing"]):
+        done = offline.gatepost("verify", *arguments, config=config)
+        assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and "missing: No such file" in done.stderr
+    assert offline.gatepost("verify", "there", "there", config="/nonexistent").returncode == EX_CONFIG
+
+
+# The receiver itself
+
+def test_receiver_answers_as_verify_says(installation, tmp_path):
+    config = installation.config()
+    config["source invoicing"]["webhook_id"] = Delivery().webhook_id
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    now = signing.now()
+    for delivery in (Delivery(BODY), Delivery(BODY, secret=OTHER_SECRET), Delivery(BODY, timestamp=now - 4000),
+                     Delivery(BODY, timestamp=now + 4000), Delivery(BODY, delivery_id="no good"),
+                     Delivery(BODY, webhook_id="another"), Delivery(BODY, webhook_id="another", timestamp=1),
+                     Delivery(BODY, secret=OTHER_SECRET, timestamp=now - 4000)):
+        (tmp_path / "headers").write_text(as_lines(delivery.headers()))
+        (tmp_path / "body").write_bytes(BODY)
+        done = installation.gatepost("verify", "--json", str(tmp_path / "headers"), str(tmp_path / "body"), config=config)
+        said, reply = json.loads(done.stdout), daemon.post(delivery)
+        assert (said["status"], said["code"]) == (reply.status, None if reply.status == 200 else reply.code)
