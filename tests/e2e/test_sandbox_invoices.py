@@ -251,3 +251,9 @@ def test_large_and_hostile_bodies(sandbox):
     for body in (b"[" * 1_000_000, b'{"lines":' + b"[" * 100_000, b'{"lines":[' + b"{}," * 300_000 + b"{}]}",
                  b"{" + b",".join(b'"%d":0' % n for n in range(90_000)) + b"}"):
         assert refused(sandbox.call("POST", "/invoices", body=body), 400)
+
+
+def test_deep_nesting_is_refused(sandbox):
+    for depth in (40, 100_000):
+        body = b'{"kind":"a","data":{"deep":' + b"[" * depth + b"]" * depth + b"}}"
+        assert "deep" in refused(sandbox.call("POST", "/sandbox/fire", body=body), 400)["body"]

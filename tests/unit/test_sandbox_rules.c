@@ -7,6 +7,7 @@
 #include "sandbox/event_filter.h"
 #include "sandbox/invoice_rules.h"
 #include "sandbox/keys.h"
+#include "sandbox/load_report.h"
 #include "sandbox/outcome.h"
 #include "sandbox/retry.h"
 #include "sandbox/tax.h"
@@ -245,6 +246,44 @@ START_TEST(test_outcomes)
 }
 END_TEST
 
+START_TEST(test_percentiles_are_of_the_nearest_rank)
+{
+        uint32_t latencies[200];
+        struct load_report report = {.latencies_us = latencies};
+
+        ck_assert_uint_eq(load_report_percentile(&report, 50), 0);
+        for (uint32_t i = 200; i > 0; i--)
+                load_report_add(&report, 200, 0, i, NULL);
+        load_report_sort(&report);
+        ck_assert_uint_eq(load_report_percentile(&report, 50), 100);
+        ck_assert_uint_eq(load_report_percentile(&report, 99), 198);
+        ck_assert_uint_eq(load_report_percentile(&report, 100), 200);
+        report.n_latencies = 1;
+        ck_assert_uint_eq(load_report_percentile(&report, 50), 1);
+        ck_assert_uint_eq(load_report_percentile(&report, 99), 1);
+}
+END_TEST
+
+static const struct {
+        int status;
+        int forged;
+        int exit_status;
+} answers[] = {
+    {200, 0, 0},  {204, 0, 0},  {401, 1, 0},  {200, 1, 65}, {401, 0, 65},
+    {302, 0, 65}, {503, 0, 75}, {503, 1, 75}, {0, 0, 75},   {999, 0, 75},
+};
+
+START_TEST(test_exit_status_of_a_load)
+{
+        uint32_t latencies[2];
+        struct load_report report = {.latencies_us = latencies};
+
+        load_report_add(&report, 200, 0, 1, NULL);
+        load_report_add(&report, answers[_i].status, answers[_i].forged, 1, "away");
+        ck_assert_int_eq(load_report_exit_status(&report), answers[_i].exit_status);
+}
+END_TEST
+
 Suite *
 suite_sandbox_rules(void)
 {
@@ -263,6 +302,8 @@ suite_sandbox_rules(void)
         tcase_add_test(tcase, test_key_that_is_refused_is_not_quoted);
         tcase_add_loop_test(tcase, test_invoice_is_judged, 0, ARRAY_LEN(invoices));
         tcase_add_test(tcase, test_outcomes);
+        tcase_add_test(tcase, test_percentiles_are_of_the_nearest_rank);
+        tcase_add_loop_test(tcase, test_exit_status_of_a_load, 0, ARRAY_LEN(answers));
         suite_add_tcase(suite, tcase);
         return suite;
 }
