@@ -72,6 +72,8 @@ on_changes(evutil_socket_t fd, short what, void *arg)
         (void)what;
         while (read(fd, bytes, sizeof(bytes)) > 0)
                 ;
+        if (daemon->probe != NULL)
+                metrics_set_kafka(daemon->metrics, probe_state(daemon->probe) == PROBE_REACHABLE);
         if (daemon->probe != NULL && probe_state(daemon->probe) == PROBE_REFUSED)
                 end_with(daemon, EX_CONFIG);
         if (daemon->router != NULL && router_exit_status(daemon->router) != 0)

@@ -16,6 +16,7 @@
 #include "cli/send.h"
 #include "cli/show_config.h"
 #include "cli/sign.h"
+#include "cli/status.h"
 #include "cli/subscriptions.h"
 #include "cli/subscriptions_ensure.h"
 #include "cli/tail.h"
@@ -85,6 +86,10 @@ static const struct command commands[] = {
      "  --bootstrap ADDR  brokers, instead of the configured ones\n"
      "  KIND              only these, such as invoice.accepted or 'invoice.*'\n",
      tail_run},
+    {"status", "[--json] [--watch [TIME]]", "says what the daemon is doing, from its admin endpoint",
+     "  --json          as JSON\n"
+     "  --watch [TIME]  again and again, each time after so long (default: 5s)\n",
+     status_run},
     {"audit", "[--since TIME] [--json] [--bootstrap ADDR]",
      "holds what was published against the deliveries: lost, duplicated, unexpected",
      "  --since TIME      demand only deliveries from then on: an age, such as 2h, or 2026-11-21T03:04:05Z\n"

@@ -5,12 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-
-/* What a receiver answered. */
-struct post_answer {
-        int status;
-        char *body; /* the caller frees it; a string, cut at 64 KiB */
-};
+#include "cli/transfer.h"
 
 /**
  * post_send(url, socket_path, headers, n_headers, body, len, answer, error):
@@ -18,6 +13,6 @@ struct post_answer {
  * Returns 0, or -1 with the reason when there is no answer.
  */
 int post_send(const char *url, const char *socket_path, const char *const *headers, size_t n_headers,
-              const void *body, size_t len, struct post_answer *answer, struct error *error) MUST_CHECK;
+              const void *body, size_t len, struct transfer_answer *answer, struct error *error) MUST_CHECK;
 
 #endif

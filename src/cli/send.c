@@ -119,7 +119,7 @@ send_once(const struct mission *mission, const struct wish *wish)
         const struct signing *signing = &mission->signing;
         char *headers[DELIVERY_N_HEADERS];
         struct signing_values values;
-        struct post_answer answer;
+        struct transfer_answer answer;
         struct error error;
         int status;
 

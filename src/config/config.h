@@ -30,7 +30,8 @@ struct config_source {
         char *path;          /* begins with a slash, has no `?` */
         char *header_prefix; /* lowercase, without the hyphen at its end */
         struct signature_key **keys;
-        size_t n_keys; /* at least 1 */
+        size_t n_keys;        /* at least 1 */
+        int64_t secret_set_s; /* when the newest of its secret_files was written; 0: it has none */
         char **webhook_ids;
         size_t n_webhook_ids; /* 0: any */
         uint64_t tolerance_ms;

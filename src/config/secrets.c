@@ -108,6 +108,14 @@ secrets_read(const char *path, size_t min_len, size_t *len, struct error *error)
         return NULL;
 }
 
+int64_t
+secrets_written_s(const char *path)
+{
+        struct stat st;
+
+        return stat(path, &st) == 0 ? (int64_t)st.st_mtime : 0;
+}
+
 void
 secrets_free(char *secret, size_t len)
 {

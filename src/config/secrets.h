@@ -2,6 +2,7 @@
 #define CONFIG_SECRETS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -15,6 +16,9 @@
  * bytes, to be released with secrets_free(), or NULL with the reason.
  */
 char *secrets_read(const char *path, size_t min_len, size_t *len, struct error *error) MUST_CHECK;
+
+/* When the file was last written, in seconds since the epoch; 0 when that cannot be told. */
+int64_t secrets_written_s(const char *path);
 
 /* Wipe and release. NULL is harmless. */
 void secrets_free(char *secret, size_t len);

@@ -216,10 +216,13 @@ set_secret_file(struct setting *s)
 {
         size_t len;
         char *secret = secrets_read(s->value, SIGNATURE_SECRET_MIN, &len, s->error);
+        int64_t written_s = secrets_written_s(s->value);
         int result;
 
         if (secret == NULL)
                 return -1;
+        if (written_s > s->source->secret_set_s)
+                s->source->secret_set_s = written_s;
         result = add_key(s, secret, len);
         secrets_free(secret, len);
         return result;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 typedef _Atomic uint64_t counter;
@@ -18,6 +19,8 @@ struct metrics {
         counter transactions[2]; /* aborted, committed */
         counter remembered_ids;
         counter lag;
+        counter kafka_reachable;
+        int64_t start_s;
 };
 
 static const char *const outcome_names[OUTCOME_N] = {
@@ -41,6 +44,7 @@ metrics_new(const struct config *config)
         struct metrics *metrics = mem_alloc(sizeof(*metrics));
 
         metrics->config = config;
+        metrics->start_s = clock_now_ms() / 1000;
         metrics->requests = mem_alloc((config->n_sources + 1) * sizeof(*metrics->requests));
         metrics->events = mem_alloc((topic_table_size(config->topics) + 1) * sizeof(*metrics->events));
         return metrics;
@@ -103,6 +107,12 @@ metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t la
         atomic_store_explicit(&metrics->lag, lag, memory_order_relaxed);
 }
 
+void
+metrics_set_kafka(struct metrics *metrics, int is_reachable)
+{
+        atomic_store_explicit(&metrics->kafka_reachable, is_reachable != 0, memory_order_relaxed);
+}
+
 static void
 head(FILE *out, const char *name, const char *type, const char *help)
 {
@@ -113,6 +123,34 @@ static uint64_t
 get(const counter *count)
 {
         return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+static void
+render_process(const struct metrics *metrics, FILE *out)
+{
+        head(out, "gatepost_start_time_seconds", "gauge", "When the process started, since the epoch.");
+        fprintf(out, "gatepost_start_time_seconds %" PRId64 "\n", metrics->start_s);
+        head(out, "gatepost_kafka_reachable", "gauge",
+             "Whether Kafka answered when last asked, and the topics were found right.");
+        fprintf(out, "gatepost_kafka_reachable %" PRIu64 "\n", get(&metrics->kafka_reachable));
+}
+
+/* Of the newest secret; a source that has its secret in the configuration has no series. */
+static void
+render_secrets(const struct metrics *metrics, FILE *out)
+{
+        int64_t now_s = clock_now_ms() / 1000;
+
+        head(out, "gatepost_secret_age_seconds", "gauge",
+             "Since the newest secret_file of a source was written.");
+        for (size_t s = 0; s < metrics->config->n_sources; s++) {
+                const struct config_source *source = &metrics->config->sources[s];
+                int64_t age_s = now_s - source->secret_set_s;
+
+                if (source->secret_set_s != 0)
+                        fprintf(out, "gatepost_secret_age_seconds{source=\"%s\"} %" PRId64 "\n", source->name,
+                                age_s > 0 ? age_s : 0);
+        }
 }
 
 static void
@@ -166,8 +204,11 @@ metrics_render(const struct metrics *metrics, size_t *len)
 
         if (out == NULL)
                 return NULL;
-        if (metrics->config->roles & CONFIG_RECEIVER)
+        render_process(metrics, out);
+        if (metrics->config->roles & CONFIG_RECEIVER) {
                 render_receiver(metrics, out);
+                render_secrets(metrics, out);
+        }
         if (metrics->config->roles & CONFIG_ROUTER)
                 render_router(metrics, out);
         if (fclose(out) != 0) {

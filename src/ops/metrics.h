@@ -47,6 +47,9 @@ void metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason r
 /* A transaction has ended. */
 void metrics_count_transaction(struct metrics *metrics, int committed);
 
+/* Whether Kafka answers, and the topics are right; at first it is taken that it does not. */
+void metrics_set_kafka(struct metrics *metrics, int is_reachable);
+
 /* How the router stands: delivery-ids in its tables, records that wait to be routed. */
 void metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag);
 

@@ -32,6 +32,7 @@ Suite *suite_number(void);
 Suite *suite_options(void);
 Suite *suite_partition(void);
 Suite *suite_pointer(void);
+Suite *suite_prometheus(void);
 Suite *suite_published(void);
 Suite *suite_record(void);
 Suite *suite_release(void);

@@ -1,0 +1,164 @@
+#include "cli/prometheus.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+
+static const char name_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:";
+
+static const char *
+skip_blanks(const char *p)
+{
+        return p + strspn(p, " \t");
+}
+
+static int
+is_printable(const char *text)
+{
+        for (const char *c = text; *c != '\0'; c++) {
+                if ((unsigned char)*c < 0x20 || *c == 0x7f)
+                        return 0;
+        }
+        return utf8_is_valid(text, strlen(text));
+}
+
+/* The string whose quote has been passed. Returns what follows it, or NULL. */
+static const char *
+parse_value(const char *p, char **value)
+{
+        char *text = mem_alloc(strcspn(p, "\n") + 1), *end = text;
+
+        for (; *p != '"' && *p != '\0' && *p != '\n'; p++) {
+                if (*p == '\\' && (p[1] == '\\' || p[1] == '"'))
+                        p++;
+                *end++ = *p;
+        }
+        if (*p == '"' && is_printable(text)) {
+                *value = text;
+                return p + 1;
+        }
+        free(text);
+        return NULL;
+}
+
+/* The labels whose brace has been passed. Returns what follows them, or NULL. */
+static const char *
+parse_labels(const char *p, struct prometheus_sample *sample)
+{
+        for (p = skip_blanks(p); *p != '}'; p = skip_blanks(p)) {
+                struct prometheus_label *label = &sample->labels[sample->n_labels];
+                size_t len = strspn(p, name_chars);
+                const char *name = p;
+
+                p = skip_blanks(p + len);
+                if (len == 0 || sample->n_labels == PROMETHEUS_MAX_LABELS || *p != '=')
+                        return NULL;
+                p = skip_blanks(p + 1);
+                p = *p == '"' ? parse_value(p + 1, &label->value) : NULL;
+                if (p == NULL)
+                        return NULL;
+                label->name = mem_strndup(name, len);
+                sample->n_labels++;
+                p = skip_blanks(p);
+                if (*p == ',')
+                        p++;
+                else if (*p != '}')
+                        return NULL;
+        }
+        return p + 1;
+}
+
+/* A line that is a sample. Returns 0, or -1. */
+static int
+parse_sample(const char *p, struct prometheus_sample *sample)
+{
+        size_t len = strspn(p, name_chars);
+        char *end;
+
+        sample->name = mem_strndup(p, len);
+        p = skip_blanks(p + len);
+        if (*p == '{')
+                p = parse_labels(p + 1, sample);
+        if (len == 0 || p == NULL)
+                return -1;
+        p = skip_blanks(p);
+        if (*p == '\n') /* strtod() would go on to the next line */
+                return -1;
+        sample->value = strtod(p, &end);
+        if (end == p)
+                return -1;
+        p = skip_blanks(end);
+        if (*p == '-')
+                p++;
+        p = skip_blanks(p + strspn(p, "0123456789"));
+        return *p == '\n' || *p == '\0' ? 0 : -1;
+}
+
+int
+prometheus_parse(const char *text, struct prometheus *page, struct error *error)
+{
+        size_t number = 0;
+
+        *page = (struct prometheus){NULL, 0};
+        for (const char *line = text, *next; line != NULL && *line != '\0'; line = next) {
+                const char *newline = strchr(line, '\n');
+
+                next = newline == NULL ? NULL : newline + 1;
+                line = skip_blanks(line);
+                number++;
+                if (*line == '#' || *line == '\n' || *line == '\0')
+                        continue;
+                page->samples = mem_resize(page->samples, page->n + 1, sizeof(*page->samples));
+                memset(&page->samples[page->n], 0, sizeof(*page->samples));
+                if (parse_sample(line, &page->samples[page->n++]) != 0)
+                        return error_set(error, "line %zu is not in the Prometheus text format", number);
+        }
+        return 0;
+}
+
+void
+prometheus_clear(struct prometheus *page)
+{
+        for (size_t i = 0; i < page->n; i++) {
+                free(page->samples[i].name);
+                for (size_t l = 0; l < page->samples[i].n_labels; l++) {
+                        free(page->samples[i].labels[l].name);
+                        free(page->samples[i].labels[l].value);
+                }
+        }
+        free(page->samples);
+        *page = (struct prometheus){NULL, 0};
+}
+
+const char *
+prometheus_label(const struct prometheus_sample *sample, const char *name)
+{
+        for (size_t i = 0; i < sample->n_labels; i++) {
+                if (strcmp(sample->labels[i].name, name) == 0)
+                        return sample->labels[i].value;
+        }
+        return "";
+}
+
+const struct prometheus_sample *
+prometheus_next(const struct prometheus *page, const char *name, const struct prometheus_sample *after)
+{
+        for (size_t i = after == NULL ? 0 : (size_t)(after - page->samples) + 1; i < page->n; i++) {
+                if (strcmp(page->samples[i].name, name) == 0)
+                        return &page->samples[i];
+        }
+        return NULL;
+}
+
+double
+prometheus_sum(const struct prometheus *page, const char *name)
+{
+        double sum = 0;
+
+        for (const struct prometheus_sample *s = prometheus_next(page, name, NULL); s != NULL;
+             s = prometheus_next(page, name, s))
+                sum += s->value;
+        return sum;
+}

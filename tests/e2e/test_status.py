@@ -1,0 +1,213 @@
+"""gatepost status: what a running daemon says of itself."""
+
+import http.server
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+import waiting
+from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from installation import BUILD
+from signing import Delivery, event_body
+
+EX_USAGE, EX_UNAVAILABLE, EX_TEMPFAIL, EX_CONFIG = 64, 69, 75, 78
+THREE_DAYS = 3 * 86400
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def daemon(shared):
+    """A daemon with two sources, of which the other has its secret in the configuration."""
+    config = shared.config().source("other")
+    del config["source other"]["secret_file"]
+    config["source other"]["secret"] = "the secret of the other source"
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    old = time.time() - THREE_DAYS
+    os.utime(config["source invoicing"]["secret_file"], (old, old))
+    shared.create_topics(config)
+    return shared.start(config)
+
+
+@pytest.fixture
+def status(shared, daemon):
+    """What `gatepost status --json` says."""
+    def run():
+        done = shared.gatepost("status", "--json", config=daemon.config)
+        assert (done.returncode, done.stderr) == (0, "")
+        return json.loads(done.stdout)
+    return run
+
+
+@pytest.fixture
+def impostor(offline):
+    """Something else at the admin endpoint: gives a configuration and takes what to answer."""
+    pages = {}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            code, text = pages[self.path]
+            self.send_response(code)
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    config = offline.config()
+    config["admin"]["listen"] = f"127.0.0.1:{server.server_port}"
+
+    def run(*arguments, ready=(200, b"router: ready\n"), metrics=(200, b"gatepost_start_time_seconds 0\n")):
+        pages.update({"/readyz": ready, "/metrics": metrics})
+        return offline.gatepost("status", *arguments, config=config)
+    yield run
+    server.shutdown()
+    server.server_close()
+
+
+def test_what_happened_is_counted(shared, daemon, status):
+    before = status()
+    repeated = daemon.accept()
+    daemon.accept(repeated.signed_again())
+    daemon.accept(Delivery(event_body("no.such.kind")))
+    assert daemon.post(Delivery(secret=b"not the secret of the tests")).status == 401
+
+    def is_told(now):
+        return (now["duplicates"] > before["duplicates"] and now["rememberedIds"] >= 2 and now["lagRecords"] == 0 and
+                now["quarantined"]["unknown-kind"] > before["quarantined"]["unknown-kind"])
+    waiting.until(lambda: is_told(status()), 30, "what was routed in the status")
+    after = status()
+
+    def more(*path):
+        one, other = after, before
+        for name in path:
+            one, other = one[name], other[name]
+        return one - other
+    assert more("requests", "invoicing", "accepted") == 3 and more("requests", "invoicing", "forged") == 1
+    assert more("requests", "other", "accepted") == 0 and "" in after["requests"]
+    assert more("events", "invoice.accepted") == 1 and more("duplicates") == 1
+    assert more("quarantined", "unknown-kind") == 1 and more("quarantined", "malformed-json") == 0
+    assert more("transactions", "committed") >= 1
+    assert (after["ready"], after["kafkaReachable"]) == (True, True)
+    assert after["roles"] == {"receiver": "ready", "router": "ready"}
+    assert after["rates"]["sinceStart"] and 0 < after["rates"]["accepted"] < 1000
+
+
+def test_text_has_it_too(shared, daemon):
+    daemon.accept()
+    done = shared.gatepost("status", config=daemon.config)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert re.fullmatch(r"ready, up \d+ s|ready, up \d+ min \d+ s", lines[0])
+    assert lines[1:4] == ["  router: ready", "  receiver: ready", "kafka: reachable"]
+    assert any(re.match(r"  invoicing +accepted \d+", line) for line in lines)
+    assert any(re.fullmatch(r"  invoicing +3 d 0 h", line) for line in lines)
+    assert {"  other                    none", "lag: 0 records"} <= set(lines)
+    assert any(re.match(r"transactions: \d+ committed, \d+ aborted", line) for line in lines)
+
+
+def test_age_of_a_secret_is_that_of_its_file(status):
+    (source, age), = status()["secretAgeSeconds"].items()
+    assert source == "invoicing" and THREE_DAYS <= age < THREE_DAYS + 600
+
+
+def test_metrics_are_there_from_the_start(daemon):
+    for name in ("gatepost_start_time_seconds", "gatepost_kafka_reachable", "gatepost_secret_age_seconds"):
+        assert daemon.metrics(name), name
+    assert abs(daemon.metric("gatepost_start_time_seconds") - time.time()) < 600
+
+
+def test_watch_shows_rates_over_its_interval(daemon):
+    config = daemon.config.write("watch.conf")
+    watching = subprocess.Popen([BUILD / "gatepost", "-c", config, "status", "--json", "--watch", "200ms"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    try:
+        assert json.loads(watching.stdout.readline())["rates"]["sinceStart"]
+        daemon.accept()
+        for line in watching.stdout:
+            rates = json.loads(line)["rates"]
+            assert not rates["sinceStart"] and rates["seconds"] < 60
+            if rates["accepted"] > 0:
+                break
+        for line in watching.stdout:
+            if json.loads(line)["rates"]["accepted"] == 0:
+                break
+    finally:
+        watching.send_signal(signal.SIGTERM)
+        errors = watching.communicate(timeout=30)[1]
+    assert (watching.returncode, errors) == (0, "")
+
+
+def test_json_is_read_by_jq(shared, daemon):
+    done = shared.gatepost("status", "--json", config=daemon.config)
+    read = subprocess.run(["jq", "-er", ".requests.invoicing.accepted"], input=done.stdout, capture_output=True, text=True)
+    assert (read.returncode, read.stderr) == (0, "") and int(read.stdout) >= 0
+
+
+def test_daemon_that_is_not_ready_exits_75_and_says_why(offline):
+    config = offline.config()
+    config["admin"]["listen"] = f"127.0.0.1:{free_port()}"
+    offline.daemon(config).start()
+    done = offline.gatepost("status", config=config)
+    assert (done.returncode, done.stderr) == (EX_TEMPFAIL, "")
+    assert done.stdout.startswith("not ready, up ") and "kafka: away" in done.stdout
+    assert re.search(r"^  receiver: (?!ready)", done.stdout, re.M)
+    done = offline.gatepost("status", "--json", config=config)
+    assert done.returncode == EX_TEMPFAIL and json.loads(done.stdout)["ready"] is False
+
+
+def test_daemon_that_is_not_there_exits_69(offline):
+    config = offline.config()
+    for listen in (f"unix:{config.directory}/nobody.sock", f"127.0.0.1:{free_port()}"):
+        config["admin"]["listen"] = listen
+        for watch in ([], ["--watch"]):
+            done = offline.gatepost("status", *watch, config=config)
+            assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and "gatepost status: http://" in done.stderr
+
+
+def test_endpoint_that_cannot_be_asked_exits_78(offline):
+    config = offline.config()
+    for listen, told in (("off", "is off"), ("127.0.0.1:0", "only gatepostd knows")):
+        config["admin"]["listen"] = listen
+        done = offline.gatepost("status", config=config)
+        assert (done.returncode, done.stdout) == (EX_CONFIG, "") and told in done.stderr
+
+
+@pytest.mark.parametrize("answers", [
+    {"ready": (404, b"")}, {"metrics": (404, b"gatepost_start_time_seconds 0\n")}, {"metrics": (200, b"")},
+    {"metrics": (200, b"<html>")}, {"metrics": (200, b'gatepost_start_time_seconds{a="\x1b[31m"} 0\n')}])
+def test_somebody_else_who_answers_is_told_from_gatepostd(impostor, answers):
+    done = impostor(**answers)
+    assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and done.stderr
+
+
+def test_odd_numbers_and_texts_do_no_harm(impostor):
+    metrics = b"".join(b"%b %b\n" % (name, value) for value in (b"NaN", b"+Inf", b"-1e300", b"1e300")
+                       for name in (b"gatepost_start_time_seconds", b'gatepost_events_total{kind="a"}',
+                                    b"gatepost_router_lag_records", b'gatepost_secret_age_seconds{source="a"}'))
+    for option in ([], ["--json"]):
+        done = impostor(*option, ready=(200, b"\x1b[31m: \xff\0\n:\n\nnothing"), metrics=(200, metrics))
+        assert done.returncode == 0 and "\x1b" not in done.stdout
+        assert not option or json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("arguments, told", [
+    (["all"], "takes no arguments"), (["--watch", "5s", "more"], "takes no arguments"), (["--watch=soon"], "--watch: "),
+    (["--watch", "soon"], "--watch: "), (["--watch=0s"], "--watch: "), (["--nonsense"], "wrong option"),
+])
+def test_wrong_usage_exits_64(offline, arguments, told):
+    done = offline.gatepost("status", *arguments, config="/nonexistent")
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and told in done.stderr
