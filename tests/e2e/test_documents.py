@@ -119,7 +119,8 @@ def test_quickstart_shows_what_became_of_each_delivery():
                           stderr=subprocess.STDOUT, text=True, timeout=QUICKSTART_SECONDS)
     assert done.returncode == 0, done.stdout
     table = done.stdout.partition("What happened to each\n")[2]
-    for became in ("published in invoicing.invoice.accepted", "published in invoicing.reporting_batch",
+    for became in ("published in invoicing.invoice.accepted", "published in invoicing.invoice.rejected",
+                   "published in invoicing.invoice.duplicate", "published in invoicing.reporting_batch",
                    "refused: INVALID_SIGNATURE", "refused: STALE_TIMESTAMP", "dropped, a repeat",
                    "quarantined: unknown-kind", "quarantined: conflicting-body"):
         assert became in table, done.stdout
