@@ -152,12 +152,12 @@ capture_parse(const char *text, size_t len, struct capture *capture, struct erro
         const char *end = text + len;
 
         *capture = (struct capture){NULL, 0};
+        if (memchr(text, '\0', len) != NULL)
+                return error_set(error, "there is a NUL byte in it");
         if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
                 text += 3;
-        while (text < end && strchr(" \t\r\n", *text) != NULL && *text != '\0')
+        while (text < end && strchr(" \t\r\n", *text) != NULL)
                 text++;
-        if (memchr(text, '\0', (size_t)(end - text)) != NULL)
-                return error_set(error, "there is a NUL byte in it");
         if (text < end && (*text == '{' || *text == '['))
                 return capture_parse_json(text, (size_t)(end - text), capture, error);
         if (is_curl(text, end))
