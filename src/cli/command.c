@@ -76,9 +76,10 @@ static const struct command commands[] = {
      "  --repeat N        send it N times in all, each signed anew\n",
      send_run},
     {"tail",
-     "[--from beginning|end] [--until-end] [--headers | --json] [--quarantine] [--bootstrap ADDR] [KIND...]",
+     "[--from beginning|end|TIME] [--until-end] [--headers | --json] [--quarantine] [--bootstrap ADDR] "
+     "[KIND...]",
      "follows the published events, as a consumer sees them",
-     "  --from WHERE      beginning or end (default: end)\n"
+     "  --from WHERE      beginning, end (default), an age such as 2h, or 2026-11-21T03:04:05Z\n"
      "  --until-end       stop at what is the end now\n"
      "  --headers         each record's headers below it\n"
      "  --json            one object a line\n"

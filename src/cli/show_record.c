@@ -5,7 +5,9 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "cli/colour.h"
 #include "cli/safe_text.h"
+#include "kafka/message.h"
 
 static char *
 format_timestamp(const rd_kafka_message_t *message, char text[CLOCK_RFC3339_SIZE])
@@ -37,9 +39,13 @@ show_record_text(const rd_kafka_message_t *message, int with_headers)
 {
         char when[CLOCK_RFC3339_SIZE];
 
-        printf("%s %s %" PRId32 "/%" PRId64 " key=", format_timestamp(message, when),
-               rd_kafka_topic_name(message->rkt), message->partition, message->offset);
+        printf("%s%s%s %s%s%s %" PRId32 "/%" PRId64 " key=%s", colour_code(COLOUR_FAINT),
+               format_timestamp(message, when), colour_code(COLOUR_NONE),
+               colour_code(message_header(message, RECORD_REASON).data == NULL ? COLOUR_BOLD : COLOUR_RED),
+               rd_kafka_topic_name(message->rkt), colour_code(COLOUR_NONE), message->partition,
+               message->offset, colour_code(COLOUR_BLUE));
         safe_text_print(stdout, message->key, message->key_len);
+        fputs(colour_code(COLOUR_NONE), stdout);
         if (with_headers) {
                 putchar('\n');
                 show_record_headers(message);

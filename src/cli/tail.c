@@ -9,14 +9,16 @@
 
 #include "base/mem.h"
 #include "cli/kafka_access.h"
+#include "cli/kind_filter.h"
 #include "cli/show_record.h"
+#include "cli/since.h"
 #include "kafka/reader.h"
 
 #define POLL_MS 200
 
 struct wish {
         const char *bootstrap;
-        int from_beginning;
+        int64_t from_ms;
         int until_end;
         int as_json;
         int quarantine;
@@ -34,27 +36,31 @@ on_signal(int signal_number)
         interrupted = 1;
 }
 
-/* Whether a kind as given, exact or `a.*`, means events by a rule's pattern. */
-static int
-kind_means(const char *kind, const char *pattern)
-{
-        size_t len = strlen(kind);
-
-        if (strcmp(kind, pattern) == 0)
-                return 1;
-        return len >= 2 && strcmp(kind + len - 2, ".*") == 0 && strncmp(kind, pattern, len - 1) == 0;
-}
-
 /* Whether the topic of a rule is to be read at all. */
 static int
 is_wanted(const struct config *config, const struct topic_rule *rule, const struct wish *wish)
 {
         for (size_t i = 0; i < wish->n_kinds; i++) {
-                if (kind_means(wish->kinds[i], rule->pattern) ||
-                    topic_table_find(config->topics, wish->kinds[i], strlen(wish->kinds[i])) == rule)
+                if (kind_filter_concerns(wish->kinds[i], config->topics, rule))
                         return 1;
         }
         return wish->n_kinds == 0;
+}
+
+/* A kind that no topic has events of, or NULL. */
+static const char *
+find_vain(const struct config *config, const struct wish *wish)
+{
+        for (size_t i = 0; i < wish->n_kinds; i++) {
+                size_t t = 0, n = topic_table_size(config->topics);
+
+                while (t < n && !kind_filter_concerns(wish->kinds[i], config->topics,
+                                                      topic_table_rule(config->topics, t)))
+                        t++;
+                if (t == n)
+                        return wish->kinds[i];
+        }
+        return NULL;
 }
 
 /* The topics to read: an array that the caller frees. */
@@ -88,13 +94,7 @@ has_wanted_kind(const rd_kafka_message_t *message, const struct wish *wish)
             rd_kafka_header_get_last(headers, "ce_type", &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return 1;
         for (size_t i = 0; i < wish->n_kinds; i++) {
-                const char *kind = wish->kinds[i];
-                size_t kind_len = strlen(kind);
-
-                if (kind_len == len && memcmp(kind, value, len) == 0)
-                        return 1;
-                if (kind_len >= 2 && strcmp(kind + kind_len - 2, ".*") == 0 && len >= kind_len &&
-                    memcmp(kind, value, kind_len - 1) == 0)
+                if (kind_filter_matches(wish->kinds[i], value, len))
                         return 1;
         }
         return 0;
@@ -131,19 +131,20 @@ run(const struct config *config, const struct wish *wish)
         const char *bootstrap = kafka_access_bootstrap(config, wish->bootstrap, &status);
         struct reader *reader;
         struct error error;
-        const char **topics;
+        const char **topics, *vain;
         size_t n;
 
         if (status != 0)
                 return status;
-        topics = choose_topics(config, wish, &n);
-        if (n == 0) {
-                fprintf(stderr, "gatepost tail: no topic has events of these kinds\n");
-                free(topics);
+        vain = find_vain(config, wish);
+        if (vain != NULL) {
+                fprintf(stderr,
+                        "gatepost tail: no topic has events of the kind %s; gatepost topics list shows all\n",
+                        vain);
                 return EX_USAGE;
         }
-        reader =
-            reader_new(config, bootstrap, topics, n, wish->from_beginning, KAFKA_ACCESS_TIMEOUT_MS, &error);
+        topics = choose_topics(config, wish, &n);
+        reader = reader_new(config, bootstrap, topics, n, wish->from_ms, KAFKA_ACCESS_TIMEOUT_MS, &error);
         free(topics);
         if (reader == NULL) {
                 fprintf(stderr, "gatepost tail: %s\n", error.text);
@@ -154,6 +155,23 @@ run(const struct config *config, const struct wish *wish)
         status = follow(reader, wish);
         reader_free(reader);
         return status;
+}
+
+/* Read --from. Returns 0, or -1 with the reason. */
+static int
+parse_from(const char *text, int64_t *from_ms, struct error *error)
+{
+        if (strcmp(text, "beginning") == 0)
+                *from_ms = READER_FROM_BEGINNING;
+        else if (strcmp(text, "end") == 0)
+                *from_ms = READER_FROM_END;
+        else if (since_parse(text, from_ms, error) != 0)
+                return error_set(
+                    error,
+                    "'%.64s' is neither beginning nor end, nor an age, such as 2h, nor a time past, such as "
+                    "2026-11-21T03:04:05Z",
+                    text);
+        return 0;
 }
 
 /* Read the arguments. Returns -1 to go on, or an exit status. */
@@ -168,6 +186,7 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                                                 {"help", no_argument, NULL, 'h'},
                                                 {"bootstrap", required_argument, NULL, 'b'},
                                                 {NULL, 0, NULL, 0}};
+        struct error error;
         int option;
 
         while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -175,10 +194,8 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                         return command_help(context);
                 if (option == '?')
                         return command_misused(context, "wrong option");
-                if (option == 'f' && strcmp(optarg, "beginning") != 0 && strcmp(optarg, "end") != 0)
-                        return command_misused(context, "--from takes beginning or end");
-                if (option == 'f')
-                        wish->from_beginning = strcmp(optarg, "beginning") == 0;
+                if (option == 'f' && parse_from(optarg, &wish->from_ms, &error) != 0)
+                        return command_misused(context, "--from: %s", error.text);
                 wish->until_end |= option == 'u';
                 wish->as_json |= option == 'j';
                 wish->quarantine |= option == 'q';
@@ -194,7 +211,7 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
 int
 tail_run(const struct command_context *context, int argc, char **argv)
 {
-        struct wish wish = {0};
+        struct wish wish = {.from_ms = READER_FROM_END};
         int status = parse(context, argc, argv, &wish);
         struct config *config;
 

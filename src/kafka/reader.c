@@ -50,8 +50,30 @@ add_topic(struct reader *reader, const struct rd_kafka_metadata *metadata, const
         return error_set(error, "the topic %s is missing; make it: gatepost topics create", topic);
 }
 
+/* What the list has as offsets until it is known where the time is. */
+static int64_t
+first_offset(int64_t from_ms)
+{
+        return from_ms == READER_FROM_BEGINNING ? RD_KAFKA_OFFSET_BEGINNING
+               : from_ms == READER_FROM_END     ? RD_KAFKA_OFFSET_END
+                                                : from_ms;
+}
+
+/* Turn times into the offsets of the first records from then on; the end where there is none. */
 static int
-assign(struct reader *reader, const char *const *topics, size_t n, int64_t offset, int timeout_ms,
+find_times(struct reader *reader, int timeout_ms, struct error *error)
+{
+        rd_kafka_resp_err_t err = rd_kafka_offsets_for_times(reader->client, reader->partitions, timeout_ms);
+
+        for (int i = 0; err == RD_KAFKA_RESP_ERR_NO_ERROR && i < reader->partitions->cnt; i++)
+                err = reader->partitions->elems[i].err;
+        return err == RD_KAFKA_RESP_ERR_NO_ERROR
+                   ? 0
+                   : error_set(error, "Kafka does not tell where the time is: %s", rd_kafka_err2str(err));
+}
+
+static int
+assign(struct reader *reader, const char *const *topics, size_t n, int64_t from_ms, int timeout_ms,
        struct error *error)
 {
         const struct rd_kafka_metadata *metadata;
@@ -61,8 +83,10 @@ assign(struct reader *reader, const char *const *topics, size_t n, int64_t offse
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
         for (size_t i = 0; i < n && result == 0; i++)
-                result = add_topic(reader, metadata, topics[i], offset, error);
+                result = add_topic(reader, metadata, topics[i], first_offset(from_ms), error);
         rd_kafka_metadata_destroy(metadata);
+        if (result == 0 && first_offset(from_ms) == from_ms)
+                result = find_times(reader, timeout_ms, error);
         if (result == 0) {
                 err = rd_kafka_assign(reader->client, reader->partitions);
                 if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -73,15 +97,13 @@ assign(struct reader *reader, const char *const *topics, size_t n, int64_t offse
 
 struct reader *
 reader_new(const struct config *config, const char *bootstrap, const char *const *topics, size_t n,
-           int from_beginning, int timeout_ms, struct error *error)
+           int64_t from_ms, int timeout_ms, struct error *error)
 {
         struct reader *reader = mem_alloc(sizeof(*reader));
 
         reader->partitions = rd_kafka_topic_partition_list_new((int)n);
         reader->client = open_client(config, bootstrap, error);
-        if (reader->client == NULL ||
-            assign(reader, topics, n, from_beginning ? RD_KAFKA_OFFSET_BEGINNING : RD_KAFKA_OFFSET_END,
-                   timeout_ms, error) != 0) {
+        if (reader->client == NULL || assign(reader, topics, n, from_ms, timeout_ms, error) != 0) {
                 reader_free(reader);
                 return NULL;
         }

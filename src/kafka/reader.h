@@ -1,6 +1,8 @@
 #ifndef KAFKA_READER_H
 #define KAFKA_READER_H
 
+#include <stdint.h>
+
 #include <librdkafka/rdkafka.h>
 
 #include "base/compiler.h"
@@ -10,13 +12,17 @@
 /* Reads topics as a consumer does, read_committed, outside any group, and commits nothing. For one thread. */
 struct reader;
 
+/* Where to begin, instead of at a time. */
+#define READER_FROM_BEGINNING INT64_MIN
+#define READER_FROM_END INT64_MAX
+
 /**
- * reader_new(config, bootstrap, topics, n, from_beginning, timeout_ms, error):
- * Read all partitions of n topics, from their beginning or from their end. Returns NULL with the reason: Kafka cannot be
- * reached, or a topic is missing.
+ * reader_new(config, bootstrap, topics, n, from_ms, timeout_ms, error):
+ * Read all partitions of n topics, each from its beginning, its end, or the first record whose timestamp is from_ms, in
+ * milliseconds since the epoch, or later. Returns NULL with the reason: Kafka cannot be reached, or a topic is missing.
  */
 struct reader *reader_new(const struct config *config, const char *bootstrap, const char *const *topics,
-                          size_t n, int from_beginning, int timeout_ms, struct error *error) MUST_CHECK;
+                          size_t n, int64_t from_ms, int timeout_ms, struct error *error) MUST_CHECK;
 void reader_free(struct reader *reader);
 
 /* The next record within the time, or NULL; the caller destroys it. */

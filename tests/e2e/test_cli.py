@@ -1,4 +1,4 @@
-"""The admin's command line, as far as it goes."""
+"""The admin's command line: usage, secrets, topics, sending."""
 
 import json
 import re
@@ -36,16 +36,6 @@ def send(shared, daemon):
     """Run `gatepost send` to the daemon."""
     def run(*arguments, url=None, **options):
         return shared.gatepost("send", "--to", url or daemon.url, *arguments, config=daemon.config, **options)
-    return run
-
-
-@pytest.fixture(scope="module")
-def tail(shared, daemon):
-    """Run `gatepost tail --json` over what is there; returns the records."""
-    def run(*arguments):
-        done = shared.gatepost("tail", "--from", "beginning", "--until-end", "--json", *arguments, config=daemon.config)
-        assert done.returncode == 0, done.stderr
-        return [json.loads(line) for line in done.stdout.splitlines()]
     return run
 
 
@@ -261,58 +251,3 @@ def test_receiver_that_is_not_there_exits_75(send):
 
 def test_body_file_that_is_not_there_exits_66(send):
     assert send("no-such-file.json").returncode == EX_NOINPUT
-
-
-# Following events
-
-def test_tail_prints_what_a_consumer_sees(shared, daemon, reader, tail):
-    delivery = daemon.accept(Delivery(event_body("invoice.amended", text="naïve ☃")))
-    (record,) = reader.wait_for(delivery.delivery_id)
-    (printed,) = [each for each in tail() if each["headers"].get("ce_id") == delivery.delivery_id]
-    assert isinstance(printed.pop("timestamp"), (int, str))
-    assert printed == {"topic": record.topic, "partition": record.partition, "offset": record.offset,
-                       "key": "invoice.amended", "value": delivery.body.decode(),
-                       "headers": {name: value.decode() for name, value in record.headers}}
-
-
-def test_tail_follows_only_the_kinds_asked_for(shared, daemon, reader, tail):
-    for kind in ("invoice.pending", "invoice.cancelled", "reporting_batch.overdue"):
-        reader.wait_for(daemon.accept(Delivery(event_body(kind))).delivery_id)
-    asked = tail("invoice.pending", "reporting_batch.overdue")
-    assert {each["topic"].removeprefix(shared.prefix + ".") for each in asked} == {"invoice.pending", "reporting_batch"}
-
-
-def test_tail_shows_quarantine(shared, daemon, reader, tail):
-    delivery = daemon.accept(Delivery(b"\xff\0 no JSON"))
-    reader.wait_for(delivery.delivery_id)
-    records = tail("--quarantine")
-    assert shared.kafka.quarantine in {each["topic"] for each in records}
-    (printed,) = [each for each in records if each["key"] == delivery.delivery_id]
-    assert printed["headers"]["gatepost-reason"] == "malformed-json"
-
-
-def test_tail_prints_one_line_an_event(shared, daemon, reader):
-    delivery = daemon.accept(Delivery(b'{"event":"invoice.received",\n\n"text":"\\u001b[31m"}'))
-    (record,) = reader.wait_for(delivery.delivery_id)
-    done = shared.gatepost("tail", "--from", "beginning", "--until-end", "invoice.received", config=daemon.config)
-    assert done.returncode == 0
-    records = [each for each in shared.kafka.read(record.topic)]
-    assert len(done.stdout.splitlines()) == len(records)
-    assert any(delivery.delivery_id in line or "invoice.received" in line for line in done.stdout.splitlines())
-
-
-def test_tail_follows_until_it_is_ended(shared, daemon):
-    config = daemon.config.write("tail.conf")
-    following = subprocess.Popen([BUILD / "gatepost", "-c", config, "tail", "--from", "beginning", "--json",
-                                  "held_unmapped_decision"], stdout=subprocess.PIPE, text=True)
-    try:
-        delivery = daemon.accept(Delivery(event_body("held_unmapped_decision")))
-        for line in following.stdout:
-            if json.loads(line)["headers"]["ce_id"] == delivery.delivery_id:
-                break
-        else:
-            raise AssertionError("tail ended without the event")
-    finally:
-        following.terminate()
-        following.wait(30)
-    assert following.returncode in (0, -15)

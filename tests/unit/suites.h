@@ -28,6 +28,7 @@ Suite *suite_ini(void);
 Suite *suite_json_memory(void);
 Suite *suite_json_tree(void);
 Suite *suite_judge(void);
+Suite *suite_kind_filter(void);
 Suite *suite_number(void);
 Suite *suite_options(void);
 Suite *suite_partition(void);

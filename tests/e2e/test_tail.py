@@ -1,0 +1,210 @@
+"""gatepost tail: the published events, as a consumer sees them."""
+
+import datetime
+import json
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+
+import waiting
+from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from installation import BUILD
+from signing import Delivery, event_body
+
+EX_USAGE, EX_UNAVAILABLE = 64, 69
+ESCAPE = "\x1b["
+
+
+@pytest.fixture(scope="module")
+def daemon(shared):
+    config = shared.config()
+    shared.create_topics(config)
+    return shared.start(config)
+
+
+@pytest.fixture(scope="module")
+def reader(shared, daemon):
+    reader = shared.kafka.reader()
+    yield reader
+    reader.close()
+
+
+@pytest.fixture(scope="module")
+def tail(shared, daemon):
+    """Run `gatepost tail --json` over what is there; returns the records."""
+    def run(*arguments):
+        done = shared.gatepost("tail", "--from", "beginning", "--until-end", "--json", *arguments, config=daemon.config)
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+    return run
+
+
+@pytest.fixture
+def publish(daemon, reader):
+    """Have an event published. Returns its id."""
+    def run(kind="invoice.accepted"):
+        delivery = daemon.accept(Delivery(event_body(kind)))
+        reader.wait_for(delivery.delivery_id)
+        return delivery.delivery_id
+    return run
+
+
+def ids(records):
+    return [record["headers"].get("ce_id") for record in records]
+
+
+def test_tail_prints_what_a_consumer_sees(shared, daemon, reader, tail):
+    delivery = daemon.accept(Delivery(event_body("invoice.amended", text="naïve ☃")))
+    (record,) = reader.wait_for(delivery.delivery_id)
+    (printed,) = [each for each in tail() if each["headers"].get("ce_id") == delivery.delivery_id]
+    assert isinstance(printed.pop("timestamp"), (int, str))
+    assert printed == {"topic": record.topic, "partition": record.partition, "offset": record.offset,
+                       "key": "invoice.amended", "value": delivery.body.decode(),
+                       "headers": {name: value.decode() for name, value in record.headers}}
+
+
+def test_tail_follows_only_the_kinds_asked_for(shared, daemon, reader, tail):
+    for kind in ("invoice.pending", "invoice.cancelled", "reporting_batch.overdue"):
+        reader.wait_for(daemon.accept(Delivery(event_body(kind))).delivery_id)
+    asked = tail("invoice.pending", "reporting_batch.overdue")
+    assert {each["topic"].removeprefix(shared.prefix + ".") for each in asked} == {"invoice.pending", "reporting_batch"}
+
+
+def test_tail_shows_quarantine(shared, daemon, reader, tail):
+    delivery = daemon.accept(Delivery(b"\xff\0 no JSON"))
+    reader.wait_for(delivery.delivery_id)
+    records = tail("--quarantine")
+    assert shared.kafka.quarantine in {each["topic"] for each in records}
+    (printed,) = [each for each in records if each["key"] == delivery.delivery_id]
+    assert printed["headers"]["gatepost-reason"] == "malformed-json"
+
+
+def test_tail_prints_one_line_an_event(shared, daemon, reader):
+    delivery = daemon.accept(Delivery(b'{"event":"invoice.received",\n\n"text":"\\u001b[31m"}'))
+    (record,) = reader.wait_for(delivery.delivery_id)
+    done = shared.gatepost("tail", "--from", "beginning", "--until-end", "invoice.received", config=daemon.config)
+    assert done.returncode == 0
+    records = [each for each in shared.kafka.read(record.topic)]
+    assert len(done.stdout.splitlines()) == len(records)
+    assert any(delivery.delivery_id in line or "invoice.received" in line for line in done.stdout.splitlines())
+
+
+def test_tail_follows_until_it_is_ended(shared, daemon):
+    config = daemon.config.write("tail.conf")
+    following = subprocess.Popen([BUILD / "gatepost", "-c", config, "tail", "--from", "beginning", "--json",
+                                  "held_unmapped_decision"], stdout=subprocess.PIPE, text=True)
+    try:
+        delivery = daemon.accept(Delivery(event_body("held_unmapped_decision")))
+        for line in following.stdout:
+            if json.loads(line)["headers"]["ce_id"] == delivery.delivery_id:
+                break
+        else:
+            raise AssertionError("tail ended without the event")
+    finally:
+        following.terminate()
+        following.wait(30)
+    assert following.returncode in (0, -15)
+
+
+# Where it begins
+
+def test_tail_from_a_time_shows_what_came_then_and_later(publish, tail):
+    earlier, later = publish(), publish()
+    (record,) = [each for each in tail() if each["headers"].get("ce_id") == later]
+    shown = ids(tail("--from", record["timestamp"]))
+    assert later in shown
+    (record,) = [each for each in tail() if each["headers"].get("ce_id") == earlier]
+    after = datetime.datetime.fromisoformat(record["timestamp"]) + datetime.timedelta(milliseconds=1)
+    shown = ids(tail("--from", after.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"))
+    assert earlier not in shown
+
+
+def test_tail_from_an_age_shows_what_is_younger(publish, tail):
+    published = publish()
+    assert published in ids(tail("--from", "1h"))
+
+
+def test_tail_from_the_end_shows_nothing_that_is_there(publish, tail):
+    publish()
+    assert tail("--from", "end") == []
+
+
+@pytest.mark.parametrize("place", ["start", "2h ago", "", "0s", "-1h", "2026-13-01T00:00:00Z", "9999-01-01T00:00:00Z"])
+def test_place_that_is_none_exits_64(offline, place):
+    done = offline.gatepost("tail", f"--from={place}")
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and "neither beginning nor end" in done.stderr
+
+
+# Kinds
+
+@pytest.mark.parametrize("asked, shown", [
+    (["invoice.*"], {"invoice.amended", "invoice.pending"}), (["*"], {"invoice.amended", "invoice.pending", "reporting_batch.x"}),
+    (["reporting_batch.*"], {"reporting_batch.x"}), (["reporting_batch.y"], set()),
+    (["invoice.pending", "reporting_batch.*"], {"invoice.pending", "reporting_batch.x"})])
+def test_kinds_are_chosen_by_pattern(publish, tail, asked, shown):
+    published = {publish(kind): kind for kind in ("invoice.amended", "invoice.pending", "reporting_batch.x")}
+    assert {published[each] for each in ids(tail(*asked)) if each in published} == shown
+
+
+@pytest.mark.parametrize("asked", ["invoice.accpeted", "inv*", "invoice", "*.accepted", ".*", ""])
+def test_kind_that_no_topic_has_is_told(offline, asked):
+    done = offline.gatepost("tail", "invoice.accepted", asked)
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and f"of the kind {asked};" in done.stderr
+
+
+# How it looks
+
+def on_a_terminal(config, *arguments, **environment):
+    """What the command line writes to a terminal."""
+    terminal, own = pty.openpty()
+    process = subprocess.Popen([BUILD / "gatepost", "-c", config.write("terminal.conf"), *arguments], stdout=own,
+                               stderr=subprocess.PIPE, env={**ENVIRONMENT, "TERM": "xterm"} | environment)
+    os.close(own)
+    text = b""
+    while True:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:  # its end
+            piece = b""
+        if not piece:
+            break
+        text += piece
+    os.close(terminal)
+    errors = process.communicate(timeout=60)[1].decode()
+    assert_no_sanitizer_report(errors)
+    assert (process.returncode, errors) == (0, "")
+    return text.decode(errors="replace").replace("\r\n", "\n")
+
+
+def test_colours_are_for_terminals_that_want_them(shared, daemon, publish):
+    publish()
+    command = ["tail", "--from", "beginning", "--until-end", "invoice.accepted"]
+    plain = shared.gatepost(*command, config=daemon.config).stdout
+    coloured = on_a_terminal(daemon.config, *command)
+    assert ESCAPE not in plain and coloured.count(ESCAPE) >= 6 * len(plain.splitlines()) > 0
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == plain
+    for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert on_a_terminal(daemon.config, *command, **environment) == plain
+    assert on_a_terminal(daemon.config, *command, NO_COLOR="") == coloured
+    assert ESCAPE not in on_a_terminal(daemon.config, *command, "--json")
+
+
+def test_quarantine_is_red_on_a_terminal(shared, daemon):
+    delivery = daemon.accept(Delivery(b"no JSON"))
+
+    def lines():
+        text = on_a_terminal(daemon.config, "tail", "--from", "beginning", "--until-end", "--quarantine", "invoice.accepted")
+        return [line for line in text.splitlines() if delivery.delivery_id in line]
+    (line,) = waiting.until(lines, 30, "the quarantined record")
+    assert "\x1b[31m" in line
+
+
+def test_json_is_one_object_a_line_for_jq(shared, daemon, publish):
+    published = publish()
+    done = shared.gatepost("tail", "--from", "beginning", "--until-end", "--json", config=daemon.config)
+    read = subprocess.run(["jq", "-er", ".headers.ce_id // .key"], input=done.stdout, capture_output=True, text=True)
+    assert (read.returncode, read.stderr) == (0, "")
+    assert published in read.stdout.splitlines() and len(read.stdout.splitlines()) == len(done.stdout.splitlines())
