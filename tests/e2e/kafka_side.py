@@ -13,6 +13,8 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 import waiting
 
 TIMEOUT = 30
+STARTING = (confluent_kafka.KafkaError.COORDINATOR_LOAD_IN_PROGRESS, confluent_kafka.KafkaError.COORDINATOR_NOT_AVAILABLE,
+            confluent_kafka.KafkaError.NOT_COORDINATOR)
 
 
 @dataclasses.dataclass
@@ -136,11 +138,16 @@ class Kafka:
         return {each.partition: future.result().offset for each, future in futures.items()}
 
     def committed(self):
-        """The group's committed offset in each partition of deliveries that has one."""
+        """The group's committed offset in each partition of deliveries that has one; nothing while its broker is starting."""
         wanted = [ConsumerGroupTopicPartitions(self.group)]
         future = self.admin.list_consumer_group_offsets(wanted, require_stable=True)[self.group]
-        return {each.partition: each.offset for each in future.result().topic_partitions
-                if each.topic == self.deliveries and each.offset >= 0}
+        try:
+            found = future.result().topic_partitions
+        except confluent_kafka.KafkaException as error:
+            if error.args[0].code() in STARTING:
+                return {}
+            raise
+        return {each.partition: each.offset for each in found if each.topic == self.deliveries and each.offset >= 0}
 
     def is_routed(self):
         committed = self.committed()
