@@ -4,18 +4,13 @@
 
 #include "cli/command.h"
 
-#define DEFAULT_FILE SYSCONFDIR "/gatepost/gatepost.conf"
-
 static void
 help(void)
 {
         printf("usage: gatepost [-c FILE] COMMAND ...\n"
                "The command line of the webhook gateway.\n\n"
-               "  -c, --config FILE  the configuration (default: %s)\n"
-               "  -h, --help         show this and exit; after a command, show its options\n"
-               "  -V, --version      show the version and exit\n\n"
-               "commands:\n",
-               DEFAULT_FILE);
+               "%s\ncommands:\n",
+               command_main_options);
         command_list();
 }
 
@@ -37,7 +32,7 @@ main(int argc, char **argv)
                                                 {"help", no_argument, NULL, 'h'},
                                                 {"version", no_argument, NULL, 'V'},
                                                 {NULL, 0, NULL, 0}};
-        const char *file = DEFAULT_FILE;
+        const char *file = COMMAND_DEFAULT_FILE;
         int option;
 
         while ((option = getopt_long(argc, argv, "+c:hV", options, NULL)) != -1) {

@@ -9,6 +9,7 @@
 #include "base/suggest.h"
 #include "cli/audit.h"
 #include "cli/check.h"
+#include "cli/completion.h"
 #include "cli/quarantine_list.h"
 #include "cli/quarantine_release.h"
 #include "cli/quarantine_show.h"
@@ -150,7 +151,20 @@ static const struct command commands[] = {
      subscriptions_ensure_run},
     {"secret new", "FILE", "makes a file with a random secret, which only its owner may read", "",
      secret_run},
+    {"completion bash", "", "prints what makes bash complete the command line; make install has installed it",
+     "", completion_run},
 };
+
+const char command_main_options[] =
+    "  -c, --config FILE  the configuration (default: " COMMAND_DEFAULT_FILE ")\n"
+    "  -h, --help         show this and exit; after a command, show its options\n"
+    "  -V, --version      show the version and exit\n";
+
+const struct command *
+command_at(size_t index)
+{
+        return index < ARRAY_LEN(commands) ? &commands[index] : NULL;
+}
 
 void
 command_list(void)
@@ -162,7 +176,8 @@ command_list(void)
 static void
 print_usage(FILE *out, const struct command *command)
 {
-        fprintf(out, "usage: gatepost [-c FILE] %s %s\n", command->name, command->usage);
+        fprintf(out, "usage: gatepost [-c FILE] %s%s%s\n", command->name, *command->usage == '\0' ? "" : " ",
+                command->usage);
 }
 
 int

@@ -5,6 +5,9 @@
 
 #include "base/compiler.h"
 
+/* The configuration, unless another is named. */
+#define COMMAND_DEFAULT_FILE SYSCONFDIR "/gatepost/gatepost.conf"
+
 /* What every command is told besides its own arguments. */
 struct command_context {
         const char *file; /* the configuration */
@@ -20,6 +23,12 @@ struct command {
         /* argv[0] is the last word of the name. Returns an exit status of sysexits.h. */
         int (*run)(const struct command_context *context, int argc, char **argv);
 };
+
+/* The options that stand before the command, in the form of a command's. */
+extern const char command_main_options[];
+
+/* The commands, in the order of the list; NULL after the last. */
+const struct command *command_at(size_t index);
 
 /**
  * command_run(file, argc, argv):
