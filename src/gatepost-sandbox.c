@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/number.h"
+#include "base/standard_files.h"
 #include "base/uuid.h"
 #include "config/listen.h"
 #include "sandbox/load.h"
@@ -161,6 +162,7 @@ main(int argc, char **argv)
         struct error error;
         int status;
 
+        standard_files_hold();
         log_init();
         (void)curl_global_init(CURL_GLOBAL_DEFAULT);
         if (argc > 1 && strcmp(argv[1], "fire") == 0) {

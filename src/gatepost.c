@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "base/standard_files.h"
 #include "cli/command.h"
 
 static void
@@ -35,6 +36,7 @@ main(int argc, char **argv)
         const char *file = COMMAND_DEFAULT_FILE;
         int option;
 
+        standard_files_hold();
         while ((option = getopt_long(argc, argv, "+c:hV", options, NULL)) != -1) {
                 switch (option) {
                 case 'c':

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/standard_files.h"
 #include "config/config.h"
 #include "kafka/embedded.h"
 #include "kafka/probe.h"
@@ -270,6 +271,7 @@ main(int argc, char **argv)
         struct config *config;
         int option, only_check = 0, status = 0;
 
+        standard_files_hold();
         while ((option = getopt_long(argc, argv, "c:thV", options, NULL)) != -1) {
                 switch (option) {
                 case 'c':

@@ -91,7 +91,8 @@ def test_known_values_are_offered(offer):
     assert "unknown-kind" in offer("gatepost quarantine list --reason", "")
 
 
-@pytest.mark.parametrize("line", ["gatepost send --delivery-id", "gatepost status", "gatepost check", "gatepost audit --since"])
+@pytest.mark.parametrize("line", ["gatepost send --delivery-id", "gatepost status", "gatepost check", "gatepost audit --since",
+                                  "gatepost subscriptions add", "gatepost quarantine list"])
 def test_nothing_is_offered_where_nothing_is_known(offer, line):
     assert offer(line, "") == set()
 

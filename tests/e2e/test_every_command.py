@@ -1,0 +1,186 @@
+"""What holds for every command: help, wrong usage, output that cannot be written, what is not there."""
+
+import concurrent.futures
+import os
+import subprocess
+
+import pytest
+
+import waiting
+from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from installation import BUILD
+from signing import Delivery, event_body
+
+EX_OK, EX_USAGE, EX_NOINPUT, EX_UNAVAILABLE, EX_IOERR, EX_TEMPFAIL, EX_CONFIG = 0, 64, 66, 69, 74, 75, 78
+HOOK = ["--url", "https://gateway.example/in", "--events", "*", "--secret-file", "secret"]
+
+# Each command with what it needs; and how it ends when nothing that it asks is there.
+COMMANDS = {
+    "check": ([], EX_OK),
+    "config": ([], EX_OK),
+    "topics create": ([], EX_UNAVAILABLE),
+    "topics list": ([], EX_UNAVAILABLE),
+    "sign": (["body.json"], EX_OK),
+    "verify": (["headers.txt", "body.json"], EX_OK),
+    "send": (["--to", "http://127.0.0.1:9/", "body.json"], EX_TEMPFAIL),
+    "tail": (["--from", "beginning", "--until-end"], EX_UNAVAILABLE),
+    "status": ([], EX_UNAVAILABLE),
+    "audit": ([], EX_UNAVAILABLE),
+    "quarantine list": ([], EX_UNAVAILABLE),
+    "quarantine show": (["0-0"], EX_UNAVAILABLE),
+    "quarantine release": (["0-0"], EX_UNAVAILABLE),
+    "subscriptions list": ([], EX_UNAVAILABLE),
+    "subscriptions add": (HOOK, EX_UNAVAILABLE),
+    "subscriptions remove": (["any"], EX_UNAVAILABLE),
+    "subscriptions ensure": (HOOK, EX_UNAVAILABLE),
+    "secret new": (["new-secret"], EX_OK),
+    "completion bash": ([], EX_OK),
+}
+SILENT = {"secret new"}  # print nothing, so that nothing is lost
+NEED_NO_CONFIGURATION = {"secret new", "completion bash"}
+each_command = pytest.mark.parametrize("name", COMMANDS)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run the command line by a shell, which opens or closes what is to be."""
+    def run(config, *arguments, redirect=""):
+        path = config.write("every.conf") if hasattr(config, "write") else config
+        done = subprocess.run(["sh", "-c", f'"$@" {redirect}', "sh", BUILD / "gatepost", "-c", path, *arguments],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, env=ENVIRONMENT,
+                              cwd=tmp_path)
+        assert_no_sanitizer_report(done.stderr)
+        return done
+    (tmp_path / "body.json").write_bytes(event_body())
+    delivery = Delivery((tmp_path / "body.json").read_bytes())
+    (tmp_path / "headers.txt").write_text("".join(f"{name}: {value}\n" for name, value in delivery.headers().items()))
+    return run
+
+
+@pytest.fixture
+def config(offline, tmp_path):
+    """A configuration by which nothing can be reached."""
+    config = offline.config()
+    config["admin"]["listen"] = f"unix:{tmp_path}/admin.sock"
+    config["service"].update(base_url="http://127.0.0.1:9/v1", api_key_file=config.secret_file("key", b"the-api-key-of-the-tests"))
+    (tmp_path / "secret").write_bytes(b"a secret of the tests, long enough")
+    (tmp_path / "secret").chmod(0o600)
+    return config
+
+
+def test_these_are_all_commands(offline):
+    listed = offline.gatepost("--help", config=False).stdout.partition("commands:\n")[2]
+    assert [line.strip().partition("  ")[0] for line in listed.splitlines()] == list(COMMANDS)
+
+
+@each_command
+def test_help_goes_to_stdout(run, name):
+    done = run("/nonexistent", *name.split(), "--help")
+    assert (done.returncode, done.stderr) == (EX_OK, "")
+    assert done.stdout.startswith(f"usage: gatepost [-c FILE] {name}")
+
+
+@each_command
+def test_options_that_are_listed_are_taken_and_others_are_not(run, name):
+    text = run("/nonexistent", *name.split(), "--help").stdout
+    for line in text.splitlines():
+        if line.startswith("  --"):
+            option, argument = line.split()[:2]
+            given = [option, "1"] if argument.isupper() and argument.isalpha() else [option]
+            assert "wrong option" not in run("/nonexistent", *name.split(), *given).stderr, option
+            if given == [option]:
+                done = run("/nonexistent", *name.split(), f"{option}=1")
+                assert argument.startswith("[") or (done.returncode, done.stdout) == (EX_USAGE, ""), option
+    for option in ("--nonsense", "-x"):
+        done = run("/nonexistent", *name.split(), option)
+        assert (done.returncode, done.stdout) == (EX_USAGE, "") and f"usage: gatepost [-c FILE] {name}" in done.stderr
+
+
+@each_command
+@pytest.mark.parametrize("redirect", [">&-", ">/dev/full"])
+def test_help_that_cannot_be_written_exits_74(run, name, redirect):
+    done = run("/nonexistent", *name.split(), "--help", redirect=redirect)
+    assert (done.returncode, done.stderr) == (EX_IOERR, "gatepost: the output could not be written\n")
+
+
+@each_command
+@pytest.mark.parametrize("file", ["/nonexistent/gatepost.conf", "/", "/dev/null", "/proc/self/mem"])
+def test_configuration_that_cannot_be_read_exits_78(run, config, name, file):
+    done = run(file, *name.split(), *COMMANDS[name][0])
+    if name in NEED_NO_CONFIGURATION:
+        assert (done.returncode, done.stderr) == (EX_OK, "")
+    else:
+        assert (done.returncode, done.stdout) == (EX_CONFIG, "") and file in done.stderr
+
+
+def test_what_is_not_there_exits_as_unavailable_and_says_so(run, config):
+    def try_it(name):
+        return name, run(config, *name.split(), *COMMANDS[name][0])
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # most of them wait
+        ended = dict(pool.map(try_it, COMMANDS))
+    assert {name: done.returncode for name, done in ended.items()} == {name: status for name, (_, status) in COMMANDS.items()}
+    assert [name for name, done in ended.items() if done.returncode and (done.stdout or not done.stderr)] == []
+    done = run(config, "check", "--online")
+    assert done.returncode == EX_UNAVAILABLE and "Kafka" in done.stderr
+
+
+# With everything there
+
+@pytest.fixture(scope="module")
+def daemon(shared):
+    config = shared.config()
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    config["receiver"]["listen"] = f"unix:{config.directory}/receiver.sock"
+    shared.create_topics(config)
+    daemon = shared.start(config)
+    daemon.accept()
+    daemon.accept(Delivery(b"no JSON"))
+    shared.kafka.wait_until_routed()
+    return daemon
+
+
+def arguments_of(name, shared):
+    if name == "send":
+        return ["body.json"]
+    if name.startswith("quarantine ") and name != "quarantine list":
+        (record,) = shared.kafka.read(shared.kafka.quarantine)[:1]
+        return [f"{record.partition}-{record.offset}"]
+    return COMMANDS[name][0]
+
+
+@pytest.mark.parametrize("redirect", [">&-", ">/dev/full"])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name.split()[0] != "subscriptions"])
+def test_output_that_cannot_be_written_exits_74(run, shared, daemon, name, redirect):
+    done = run(daemon.config, *name.split(), *arguments_of(name, shared), redirect=redirect)
+    if name in SILENT:
+        assert (done.returncode, done.stderr) == (EX_OK, "")
+    else:
+        assert done.returncode == EX_IOERR and "the output could not be written" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("redirect", ["<&-", "2>&-", "<&- 2>&-"])
+def test_other_files_that_are_closed_do_no_harm(run, shared, daemon, redirect):
+    for name in ("config", "topics list", "tail", "status", "audit"):
+        plain = run(daemon.config, *name.split(), *arguments_of(name, shared))
+        done = run(daemon.config, *name.split(), *arguments_of(name, shared), redirect=redirect)
+        assert (done.returncode, done.stderr) == (plain.returncode, "" if "2" in redirect else plain.stderr)
+        assert len(done.stdout.splitlines()) == len(plain.stdout.splitlines()) > 0
+
+
+@pytest.mark.parametrize("program", ["gatepost", "gatepostd", "gatepost-sandbox"])
+def test_closed_standard_files_are_not_taken_by_others(config, program):
+    arguments = {"gatepost": ["-c", config.write(), "tail"], "gatepostd": ["-c", config.write()],
+                 "gatepost-sandbox": ["--listen", "127.0.0.1:0"]}[program]
+    closed = "<&- 2>&- >/dev/null" if program == "gatepost-sandbox" else "<&- >&- 2>&-"  # it ends when it cannot write
+    process = subprocess.Popen(["sh", "-c", f'exec "$@" {closed}', "sh", BUILD / program, *arguments], env=ENVIRONMENT)
+    try:
+        waiting.until(lambda: all(os.path.realpath(f"/proc/{process.pid}/fd/{fd}") == "/dev/null" for fd in range(3)), 30,
+                      "all three to be /dev/null")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_body_from_a_closed_stdin_is_told(run, config):
+    done = run(config, "sign", "-", redirect="<&-")
+    assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and "standard input" in done.stderr
