@@ -175,8 +175,17 @@ class Kafka:
         waiting.until(lambda: not set(topics) & set(self.topics()), TIMEOUT, f"{topics} to go")
 
     def configuration(self, topic):
+        """A topic's settings; waits for the broker asked to know a topic that was made a moment ago."""
+        return waiting.until(lambda: self._configuration(topic), TIMEOUT, f"the topic {topic}")
+
+    def _configuration(self, topic):
         resource = ConfigResource(ResourceType.TOPIC, topic)
-        entries = self.admin.describe_configs([resource])[resource].result(TIMEOUT)
+        try:
+            entries = self.admin.describe_configs([resource])[resource].result(TIMEOUT)
+        except confluent_kafka.KafkaException as error:
+            if error.args[0].code() == confluent_kafka.KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return None
+            raise
         return {name: entry.value for name, entry in entries.items()}
 
     def configure(self, topic, name, value):
