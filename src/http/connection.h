@@ -1,42 +1,80 @@
 #ifndef HTTP_CONNECTION_H
 #define HTTP_CONNECTION_H
 
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
 #include <event2/bufferevent.h>
 #include <event2/http.h>
 
 #include "base/compiler.h"
+#include "http/framing.h"
+#include "http/refusal.h"
 #include "http/server.h"
 
 /*
- * The connections of a server. Each one's bytes go through framing.c before evhttp sees them, by a callback on its input
- * buffer; a connection whose bytes are refused is taken away from evhttp (refusal.c). Deadlines are absolute, one timer a
- * connection:
+ * One connection, and what those of a server have in common; for connection.c, connections.c and tap.c alone.
+ *
+ * Its bytes go through framing.c before evhttp sees them (tap.c); a connection whose bytes are refused is taken away from
+ * evhttp (refusal.c). Deadlines are absolute, one timer a connection:
  *
  *   idle --first byte--> head --empty line--> body --last byte--> handling --reply sent--> idle
  *   idle_timeout         header_timeout       request_timeout     none
  */
-struct connections;
+enum stage { STAGE_IDLE, STAGE_HEAD, STAGE_BODY, STAGE_HANDLING };
 
-struct connections *connections_new(struct event_base *base, const struct http_limits *limits,
-                                    const struct http_callbacks *callbacks, void *arg) MUST_CHECK;
+struct connection {
+        TAILQ_ENTRY(connection) entry; /* in the list of those that are idle */
+        struct connections *all;
+        struct bufferevent *bev;         /* one reference is ours */
+        struct evhttp_connection *evcon; /* NULL until evhttp has made it */
+        struct event *timer;
+        struct framing framing;
+        struct refusal *refusal; /* answers it in evhttp's place; NULL also when memory failed for that */
+        enum stage stage;
+        int oversize_status; /* what a body that grows too large would be answered */
+        evutil_socket_t fd;
+        int refused; /* taken away from evhttp */
+        int surplus; /* there is no room for it: to be closed as soon as evhttp has it */
+};
 
-/* Every connection must have been released. NULL is harmless. */
-void connections_free(struct connections *connections);
+struct connections {
+        struct event_base *base;
+        struct http_limits limits;
+        const struct http_callbacks *callbacks;
+        void *arg;
+        struct connection *spare;               /* made ahead, for the next that is accepted */
+        TAILQ_HEAD(idle_head, connection) idle; /* the one that has waited longest first */
+        struct connection **by_fd;
+        size_t by_fd_size;
+        size_t n;
+        uint64_t id_seed;
+        uint64_t n_ids;
+};
 
-/**
- * connections_prepare(connections):
- * Make what the next connection needs, unless it is there. Here TLS would come in. Without it nothing may be accepted:
- * evhttp cannot be told to do without a connection, but makes one that nobody guards. Returns 0, or -1 when memory fails.
- */
-int connections_prepare(struct connections *connections) MUST_CHECK;
+/* One for the next that is accepted. Returns NULL when memory fails. */
+struct connection *connection_new(struct connections *all) MUST_CHECK;
 
-/* The bufferevent for a connection that is being accepted, for evhttp_set_bevcb(); what was prepared is used up. */
-struct bufferevent *connections_open(struct connections *connections);
+/* One that nobody has yet goes. */
+void connection_discard(struct connection *connection);
 
-/* evhttp has sent a reply on the connection. */
-void connections_replied(struct connections *connections, struct evhttp_connection *evcon);
+/* It is being accepted: it waits for evhttp to have made its side of it. */
+void connection_accept(struct connection *connection);
 
-/* A name for a request that appears once: 16 hexadecimal digits and a NUL. */
-void connections_next_id(struct connections *connections, char id[17]);
+/* Go on to a stage, with the deadline that belongs to it. */
+void connection_enter(struct connection *connection, enum stage stage);
+
+/* Answer with an error and close. */
+void connection_refuse(struct connection *connection, int status, const char *reason);
+
+/* Let evhttp release the connection, as if the client had broken it. Not while a request of it is handled. */
+void connection_break_off(struct connection *connection);
+
+/* evhttp has released the connection, or never had it: it goes. */
+void connection_free(struct connection *connection);
+
+/* Keep a connection by its descriptor. Returns 0, or -1 when memory fails. */
+int connections_keep(struct connections *all, struct connection *connection) MUST_CHECK;
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <event2/http.h>
 
-#include "http/connection.h"
+#include "http/connections.h"
 #include "http/request.h"
 
 /**

@@ -12,7 +12,7 @@
 #include <event2/listener.h>
 
 #include "base/log.h"
-#include "http/connection.h"
+#include "http/connections.h"
 #include "http/incoming.h"
 
 #define MAX_LISTENERS 64

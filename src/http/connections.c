@@ -1,0 +1,121 @@
+#include "http/connections.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <openssl/rand.h>
+
+#include "http/connection.h"
+
+void
+connections_next_id(struct connections *connections, char id[17])
+{
+        /* An odd factor visits every 64-bit number once. */
+        uint64_t number = connections->id_seed + connections->n_ids++ * UINT64_C(0x9e3779b97f4a7c15);
+
+        (void)snprintf(id, 17, "%016llx", (unsigned long long)number);
+}
+
+/* Make room for one more: the connection that has waited longest for a request goes. */
+static void
+make_room(struct connections *connections)
+{
+        struct connection *longest = TAILQ_FIRST(&connections->idle);
+
+        if (longest != NULL && longest->evcon != NULL)
+                connection_break_off(longest);
+}
+
+int
+connections_prepare(struct connections *connections)
+{
+        if (connections->spare == NULL)
+                connections->spare = connection_new(connections);
+        return connections->spare == NULL ? -1 : 0;
+}
+
+struct bufferevent *
+connections_open(struct connections *connections)
+{
+        struct connection *connection = connections->spare;
+
+        if (connection == NULL)
+                return NULL;
+        connections->spare = NULL;
+        if (connections->n >= connections->limits.max_connections)
+                make_room(connections);
+        connection_accept(connection);
+        return connection->bev;
+}
+
+int
+connections_keep(struct connections *all, struct connection *connection)
+{
+        size_t fd = (size_t)connection->fd;
+
+        if (fd >= all->by_fd_size) {
+                size_t size = fd + 256;
+                struct connection **by_fd = reallocarray(all->by_fd, size, sizeof(struct connection *));
+
+                if (by_fd == NULL)
+                        return -1;
+                for (size_t i = all->by_fd_size; i < size; i++)
+                        by_fd[i] = NULL;
+                all->by_fd = by_fd;
+                all->by_fd_size = size;
+        }
+        all->by_fd[fd] = connection;
+        return 0;
+}
+
+void
+connections_replied(struct connections *connections, struct evhttp_connection *evcon)
+{
+        struct bufferevent *bev = evcon == NULL ? NULL : evhttp_connection_get_bufferevent(evcon);
+        evutil_socket_t fd = bev == NULL ? -1 : bufferevent_getfd(bev);
+        struct connection *connection;
+
+        if (fd < 0 || (size_t)fd >= connections->by_fd_size)
+                return;
+        connection = connections->by_fd[fd];
+        if (connection == NULL || connection->stage != STAGE_HANDLING || connection->refused)
+                return;
+        /* Of pipelined requests, the next may have come already. */
+        connection_enter(connection, framing_is_inside(&connection->framing) ? STAGE_BODY : STAGE_IDLE);
+}
+
+struct connections *
+connections_new(struct event_base *base, const struct http_limits *limits,
+                const struct http_callbacks *callbacks, void *arg)
+{
+        struct connections *connections = calloc(1, sizeof(*connections));
+
+        if (connections == NULL)
+                return NULL;
+        connections->base = base;
+        connections->limits = *limits;
+        connections->callbacks = callbacks;
+        connections->arg = arg;
+        TAILQ_INIT(&connections->idle);
+        if (RAND_bytes((unsigned char *)&connections->id_seed, sizeof(connections->id_seed)) != 1) {
+                free(connections);
+                return NULL;
+        }
+        return connections;
+}
+
+void
+connections_free(struct connections *connections)
+{
+        struct connection *connection;
+
+        if (connections == NULL)
+                return;
+        /* evhttp has released its own; what is left was accepted too late to be attached. */
+        while ((connection = TAILQ_FIRST(&connections->idle)) != NULL)
+                connection_free(connection);
+        if (connections->spare != NULL)
+                connection_discard(connections->spare);
+        free(connections->by_fd);
+        free(connections);
+}

@@ -1,0 +1,35 @@
+#ifndef HTTP_CONNECTIONS_H
+#define HTTP_CONNECTIONS_H
+
+#include <event2/bufferevent.h>
+#include <event2/http.h>
+
+#include "base/compiler.h"
+#include "http/server.h"
+
+/* The connections of a server: made ahead, given room, found again when evhttp has replied. connection.h is one of them. */
+struct connections;
+
+struct connections *connections_new(struct event_base *base, const struct http_limits *limits,
+                                    const struct http_callbacks *callbacks, void *arg) MUST_CHECK;
+
+/* Every connection must have been released. NULL is harmless. */
+void connections_free(struct connections *connections);
+
+/**
+ * connections_prepare(connections):
+ * Make what the next connection needs, unless it is there. Here TLS would come in. Without it nothing may be accepted:
+ * evhttp cannot be told to do without a connection, but makes one that nobody guards. Returns 0, or -1 when memory fails.
+ */
+int connections_prepare(struct connections *connections) MUST_CHECK;
+
+/* The bufferevent for a connection that is being accepted, for evhttp_set_bevcb(); what was prepared is used up. */
+struct bufferevent *connections_open(struct connections *connections);
+
+/* evhttp has sent a reply on the connection. */
+void connections_replied(struct connections *connections, struct evhttp_connection *evcon);
+
+/* A name for a request that appears once: 16 hexadecimal digits and a NUL. */
+void connections_next_id(struct connections *connections, char id[17]);
+
+#endif

@@ -1,0 +1,86 @@
+#include "http/tap.h"
+
+#include "http/connection.h"
+
+static int
+oversize_status(const struct connection *connection)
+{
+        const struct connections *all = connection->all;
+        const struct head *head = &connection->framing.head;
+
+        if (all->callbacks->on_oversize == NULL)
+                return 413;
+        return all->callbacks->on_oversize(head->method, head->path, head->path_len, all->arg);
+}
+
+static void
+refuse_by_framing(struct connection *connection)
+{
+        const struct framing *framing = &connection->framing;
+        int status = framing->fault.status;
+
+        if (status == 413)
+                status = framing->state == FRAMING_HEAD ? oversize_status(connection)
+                                                        : connection->oversize_status;
+        connection_refuse(connection, status, framing->fault.reason);
+}
+
+/* Feed new bytes to the framing. Returns 0 when the connection was refused. */
+static int
+judge(struct connection *connection, const char *data, size_t len)
+{
+        while (len > 0) {
+                size_t used;
+
+                if (connection->stage == STAGE_IDLE)
+                        connection_enter(connection, STAGE_HEAD);
+                switch (framing_feed(&connection->framing, data, len, &used)) {
+                case FRAMING_MORE:
+                        break;
+                case FRAMING_BODY:
+                        connection->oversize_status = oversize_status(connection);
+                        connection_enter(connection, STAGE_BODY);
+                        break;
+                case FRAMING_MESSAGE:
+                        connection_enter(connection, STAGE_HANDLING);
+                        break;
+                case FRAMING_REFUSED:
+                        refuse_by_framing(connection);
+                        return 0;
+                }
+                data += used;
+                len -= used;
+        }
+        return 1;
+}
+
+void
+tap_on_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
+{
+        struct connection *connection = arg;
+        struct evbuffer_iovec pieces[16];
+        struct evbuffer_ptr start;
+        size_t left = info->n_added;
+
+        if (left == 0 || connection->refused || connection->evcon == NULL)
+                return;
+        if (evbuffer_ptr_set(input, &start, info->orig_size, EVBUFFER_PTR_SET) != 0)
+                return;
+        while (left > 0) {
+                int n = evbuffer_peek(input, (ev_ssize_t)left, &start, pieces, ARRAY_LEN(pieces));
+                size_t seen = 0;
+
+                n = n > (int)ARRAY_LEN(pieces) ? (int)ARRAY_LEN(pieces) : n;
+                for (int i = 0; i < n && seen < left; i++) {
+                        size_t len = pieces[i].iov_len < left - seen ? pieces[i].iov_len : left - seen;
+
+                        if (!judge(connection, pieces[i].iov_base, len))
+                                return;
+                        seen += len;
+                }
+                if (seen == 0 || (left -= seen) == 0)
+                        return;
+                if (evbuffer_ptr_set(input, &start, seen, EVBUFFER_PTR_ADD) != 0)
+                        return;
+        }
+}
