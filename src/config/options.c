@@ -35,7 +35,7 @@ static const struct option_row options[] = {
     {"receiver", "max_body", OPTION_SIZE, "1MiB", KIB, 64 * MIB, AT(max_body), 0,
      "the largest body of a delivery"},
     {"receiver", "max_in_flight", OPTION_SIZE, "64MiB", KIB, 64 * GIB, AT(max_in_flight), 0,
-     "bodies that may wait for Kafka, in bytes; what comes beyond is answered 503"},
+     "bodies that may be held until they are answered, in bytes; what comes beyond is answered 503"},
     {"receiver", "max_connections", OPTION_NUMBER, "4096", 1, 1000000, AT(max_connections), 0,
      "connections that may be open"},
     {"receiver", "header_timeout", OPTION_DURATION, "10s", 100, 10 * MINUTE, AT(header_timeout_ms), 0,

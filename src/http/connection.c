@@ -16,26 +16,67 @@ set_deadline(struct connection *connection, uint64_t ms)
         (void)evtimer_add(connection->timer, &in);
 }
 
+/* The list of those that are in the same stage; NULL for most stages. */
+static struct connection_list *
+list_of(struct connections *all, enum stage stage)
+{
+        if (stage == STAGE_IDLE)
+                return &all->idle;
+        return stage == STAGE_BODY ? &all->bodies : NULL;
+}
+
+static void
+leave_list(struct connection *connection)
+{
+        struct connection_list *list = list_of(connection->all, connection->stage);
+
+        if (list != NULL)
+                TAILQ_REMOVE(list, connection, entry);
+}
+
+/* In milliseconds; 0: none. */
+static uint64_t
+deadline_of(const struct http_limits *limits, enum stage stage)
+{
+        switch (stage) {
+        case STAGE_IDLE:
+                return limits->idle_timeout_ms;
+        case STAGE_HEAD:
+                return limits->header_timeout_ms;
+        case STAGE_BODY:
+                return limits->request_timeout_ms > limits->header_timeout_ms
+                           ? limits->request_timeout_ms - limits->header_timeout_ms
+                           : 1;
+        case STAGE_REPLYING:
+                return limits->request_timeout_ms;
+        case STAGE_HANDLING:
+                break;
+        }
+        return 0;
+}
+
 void
 connection_enter(struct connection *connection, enum stage stage)
 {
-        const struct http_limits *limits = &connection->all->limits;
+        struct connection_list *list = list_of(connection->all, stage);
+        uint64_t deadline_ms = deadline_of(&connection->all->limits, stage);
 
-        if (connection->stage == STAGE_IDLE && stage != STAGE_IDLE)
-                TAILQ_REMOVE(&connection->all->idle, connection, entry);
-        else if (connection->stage != STAGE_IDLE && stage == STAGE_IDLE)
-                TAILQ_INSERT_TAIL(&connection->all->idle, connection, entry);
-        if (stage == STAGE_IDLE)
-                set_deadline(connection, limits->idle_timeout_ms);
-        else if (stage == STAGE_HEAD)
-                set_deadline(connection, limits->header_timeout_ms);
-        else if (stage == STAGE_BODY)
-                set_deadline(connection, limits->request_timeout_ms > limits->header_timeout_ms
-                                             ? limits->request_timeout_ms - limits->header_timeout_ms
-                                             : 1);
+        leave_list(connection);
+        connection->stage = stage;
+        if (list != NULL)
+                TAILQ_INSERT_TAIL(list, connection, entry);
+        if (deadline_ms > 0)
+                set_deadline(connection, deadline_ms);
         else
                 (void)evtimer_del(connection->timer);
-        connection->stage = stage;
+}
+
+static void
+give_room_back(struct connection *connection, uint64_t bytes)
+{
+        connection->held -= bytes;
+        if (connection->all->limits.room != NULL)
+                (void)atomic_fetch_sub(&connection->all->limits.room->used, bytes);
 }
 
 void
@@ -43,8 +84,8 @@ connection_free(struct connection *connection)
 {
         struct connections *all = connection->all;
 
-        if (connection->stage == STAGE_IDLE)
-                TAILQ_REMOVE(&all->idle, connection, entry);
+        leave_list(connection);
+        give_room_back(connection, connection->held);
         if (connection->fd >= 0 && (size_t)connection->fd < all->by_fd_size)
                 all->by_fd[connection->fd] = NULL;
         all->n--;
@@ -53,6 +94,20 @@ connection_free(struct connection *connection)
         event_free(connection->timer);
         (void)bufferevent_decref(connection->bev);
         free(connection);
+}
+
+int
+connection_take_room(struct connection *connection, uint64_t bytes)
+{
+        struct connections *all = connection->all;
+
+        if (all->limits.room == NULL)
+                return 0;
+        connection->held += bytes;
+        connection->held_ahead += bytes;
+        if (atomic_fetch_add(&all->limits.room->used, bytes) + bytes <= all->limits.room->max)
+                return 0;
+        return -1;
 }
 
 /* evhttp releases the connection. */
@@ -96,6 +151,8 @@ connection_refuse(struct connection *connection, int status, const char *reason)
         connection_enter(connection, STAGE_HANDLING);
         connection->refused = 1;
         connection->refusal = refusal_new(connection->bev, status, reason, id);
+        if (status == 503)
+                give_room_back(connection, connection->held); /* it closes as soon as the answer is out */
         if (connection->refusal == NULL)
                 shut(connection);
         if (all->callbacks->on_refused != NULL)
@@ -125,17 +182,47 @@ attach(struct connection *connection)
                 (void)bufferevent_enable(connection->bev, EV_READ);
 }
 
+/* evhttp reads while it writes, which nothing would bound. */
+void
+connection_replying(struct connection *connection)
+{
+        connection_enter(connection, STAGE_REPLYING);
+        (void)bufferevent_disable(connection->bev, EV_READ);
+}
+
+/* What comes after a reply: of pipelined requests the next, which evhttp begins with at once, or part of it. */
+void
+connection_replied(struct connection *connection)
+{
+        const struct framing *framing = &connection->framing;
+
+        connection->n_complete--;
+        if (connection->n_complete == 0)
+                give_room_back(connection, connection->held - connection->held_ahead);
+        if (connection->n_complete > 0)
+                connection_enter(connection, STAGE_HANDLING);
+        else if (!framing_is_inside(framing))
+                connection_enter(connection, STAGE_IDLE);
+        else
+                connection_enter(connection, framing->state == FRAMING_HEAD ? STAGE_HEAD : STAGE_BODY);
+        if (connection->n_complete > 0) {
+                event_active(connection->timer, EV_READ, 1); /* evhttp is about to read; see on_timer() */
+        }
+}
+
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
         struct connection *connection = arg;
 
         (void)fd;
-        (void)what;
-        if (connection->evcon == NULL) {
+        if (what & EV_READ) {
+                if (connection->n_complete > 0)
+                        (void)bufferevent_disable(connection->bev, EV_READ);
+        } else if (connection->evcon == NULL) {
                 set_deadline(connection, connection->all->limits.idle_timeout_ms);
                 attach(connection);
-        } else if (connection->stage == STAGE_IDLE) {
+        } else if (connection->stage == STAGE_IDLE || connection->stage == STAGE_REPLYING) {
                 connection_break_off(connection);
         } else if (connection->stage != STAGE_HANDLING) {
                 connection_refuse(connection, 408, "the request came too slowly");

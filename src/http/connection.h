@@ -19,13 +19,16 @@
  * Its bytes go through framing.c before evhttp sees them (tap.c); a connection whose bytes are refused is taken away from
  * evhttp (refusal.c). Deadlines are absolute, one timer a connection:
  *
- *   idle --first byte--> head --empty line--> body --last byte--> handling --reply sent--> idle
- *   idle_timeout         header_timeout       request_timeout     none
+ *   idle --first byte--> head --empty line--> body --last byte--> handling --reply--> replying --sent--> idle
+ *   idle_timeout         header_timeout       request_timeout     none                request_timeout
+ *
+ * Of requests that are pipelined, one is handled after the other; nothing is read while a complete one waits, so that
+ * what waits is never more than what one read brings.
  */
-enum stage { STAGE_IDLE, STAGE_HEAD, STAGE_BODY, STAGE_HANDLING };
+enum stage { STAGE_IDLE, STAGE_HEAD, STAGE_BODY, STAGE_HANDLING, STAGE_REPLYING };
 
 struct connection {
-        TAILQ_ENTRY(connection) entry; /* in the list of those that are idle */
+        TAILQ_ENTRY(connection) entry; /* in the list of those that are idle, or of those in a body */
         struct connections *all;
         struct bufferevent *bev;         /* one reference is ours */
         struct evhttp_connection *evcon; /* NULL until evhttp has made it */
@@ -33,6 +36,9 @@ struct connection {
         struct framing framing;
         struct refusal *refusal; /* answers it in evhttp's place; NULL also when memory failed for that */
         enum stage stage;
+        size_t n_complete;   /* requests that have come completely and are not answered */
+        uint64_t held;       /* bytes of bodies that take room */
+        uint64_t held_ahead; /* those of them that are of a request which has not come completely */
         int oversize_status; /* what a body that grows too large would be answered */
         evutil_socket_t fd;
         int refused; /* taken away from evhttp */
@@ -44,8 +50,9 @@ struct connections {
         struct http_limits limits;
         const struct http_callbacks *callbacks;
         void *arg;
-        struct connection *spare;               /* made ahead, for the next that is accepted */
-        TAILQ_HEAD(idle_head, connection) idle; /* the one that has waited longest first */
+        struct connection *spare;                     /* made ahead, for the next that is accepted */
+        TAILQ_HEAD(connection_list, connection) idle; /* the one that has waited longest first */
+        struct connection_list bodies; /* those in STAGE_BODY, the one that began first first */
         struct connection **by_fd;
         size_t by_fd_size;
         size_t n;
@@ -65,8 +72,17 @@ void connection_accept(struct connection *connection);
 /* Go on to a stage, with the deadline that belongs to it. */
 void connection_enter(struct connection *connection, enum stage stage);
 
+/* evhttp has been given a reply to send. */
+void connection_replying(struct connection *connection);
+
+/* evhttp has sent a reply. */
+void connection_replied(struct connection *connection);
+
 /* Answer with an error and close. */
 void connection_refuse(struct connection *connection, int status, const char *reason);
+
+/* Body bytes have come. Returns 0, or -1 when there is no room for them; they take it all the same. */
+int connection_take_room(struct connection *connection, uint64_t bytes) MUST_CHECK;
 
 /* Let evhttp release the connection, as if the client had broken it. Not while a request of it is handled. */
 void connection_break_off(struct connection *connection);

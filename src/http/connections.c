@@ -68,20 +68,36 @@ connections_keep(struct connections *all, struct connection *connection)
         return 0;
 }
 
-void
-connections_replied(struct connections *connections, struct evhttp_connection *evcon)
+/* The one that evhttp knows as evcon; NULL when it has gone or was taken away from evhttp. */
+static struct connection *
+find(const struct connections *connections, struct evhttp_connection *evcon)
 {
         struct bufferevent *bev = evcon == NULL ? NULL : evhttp_connection_get_bufferevent(evcon);
         evutil_socket_t fd = bev == NULL ? -1 : bufferevent_getfd(bev);
         struct connection *connection;
 
         if (fd < 0 || (size_t)fd >= connections->by_fd_size)
-                return;
+                return NULL;
         connection = connections->by_fd[fd];
-        if (connection == NULL || connection->stage != STAGE_HANDLING || connection->refused)
-                return;
-        /* Of pipelined requests, the next may have come already. */
-        connection_enter(connection, framing_is_inside(&connection->framing) ? STAGE_BODY : STAGE_IDLE);
+        return connection == NULL || connection->refused ? NULL : connection;
+}
+
+void
+connections_replying(struct connections *connections, struct evhttp_connection *evcon)
+{
+        struct connection *connection = find(connections, evcon);
+
+        if (connection != NULL && connection->stage == STAGE_HANDLING)
+                connection_replying(connection);
+}
+
+void
+connections_replied(struct connections *connections, struct evhttp_connection *evcon)
+{
+        struct connection *connection = find(connections, evcon);
+
+        if (connection != NULL && connection->n_complete > 0)
+                connection_replied(connection);
 }
 
 struct connections *
@@ -97,6 +113,7 @@ connections_new(struct event_base *base, const struct http_limits *limits,
         connections->callbacks = callbacks;
         connections->arg = arg;
         TAILQ_INIT(&connections->idle);
+        TAILQ_INIT(&connections->bodies);
         if (RAND_bytes((unsigned char *)&connections->id_seed, sizeof(connections->id_seed)) != 1) {
                 free(connections);
                 return NULL;

@@ -26,6 +26,9 @@ int connections_prepare(struct connections *connections) MUST_CHECK;
 /* The bufferevent for a connection that is being accepted, for evhttp_set_bevcb(); what was prepared is used up. */
 struct bufferevent *connections_open(struct connections *connections);
 
+/* evhttp has been given a reply to send on the connection. */
+void connections_replying(struct connections *connections, struct evhttp_connection *evcon);
+
 /* evhttp has sent a reply on the connection. */
 void connections_replied(struct connections *connections, struct evhttp_connection *evcon);
 

@@ -17,6 +17,7 @@ struct refusal {
         struct bufferevent *bev;
         struct event *timer;
         size_t drained;
+        int lingers;
         int answered;
         /* evhttp's */
         bufferevent_data_cb read_cb;
@@ -58,6 +59,10 @@ on_written(struct bufferevent *bev, void *arg)
         if (refusal->answered)
                 return;
         refusal->answered = 1;
+        if (!refusal->lingers) {
+                finish(refusal);
+                return;
+        }
         (void)shutdown(bufferevent_getfd(bev), SHUT_WR);
         (void)evtimer_add(refusal->timer, &linger);
 }
@@ -146,6 +151,7 @@ refusal_new(struct bufferevent *bev, int status, const char *reason, const char 
         if (refusal == NULL)
                 return NULL;
         refusal->bev = bev;
+        refusal->lingers = status != 503; /* then its memory is wanted */
         refusal->timer = evtimer_new(bufferevent_get_base(bev), on_timer, refusal);
         if (refusal->timer == NULL || write_answer(bev, status, reason, request_id) != 0) {
                 refusal_free(refusal);

@@ -8,7 +8,8 @@
 /*
  * Takes a connection away from evhttp to answer it with an error that evhttp cannot write, and to close it: the answer is
  * sent, the writing side is shut, what the client still sends is read and thrown away for a moment, so that it sees the
- * answer and not a reset (RFC 9112 section 9.6). Then evhttp is told of an error and releases the connection.
+ * answer and not a reset (RFC 9112 section 9.6). Then evhttp is told of an error and releases the connection. After a 503
+ * that is at once: memory is short.
  */
 struct refusal;
 

@@ -128,6 +128,7 @@ void
 http_reply(struct http_request *request, int status, const struct http_header *headers, size_t n_headers,
            const char *body, size_t len)
 {
+        struct evhttp_connection *evcon = evhttp_request_get_connection(request->evreq);
         struct evbuffer *buffer = evbuffer_new();
 
         add_headers(request, headers, n_headers);
@@ -135,6 +136,7 @@ http_reply(struct http_request *request, int status, const struct http_header *h
                 evhttp_send_error(request->evreq, HTTP_INTERNAL, NULL);
         else
                 evhttp_send_reply(request->evreq, status, phrase_for(status), buffer);
+        connections_replying(request->connections, evcon);
         if (buffer != NULL)
                 evbuffer_free(buffer);
         free(request);

@@ -7,6 +7,7 @@
 #include <event2/event.h>
 
 #include "base/compiler.h"
+#include "http/room.h"
 
 /*
  * evhttp made safe: each connection's bytes are judged by framing.c before evhttp acts on them. A server lives in one
@@ -24,6 +25,7 @@ struct http_limits {
         uint64_t header_timeout_ms;  /* from the first byte of a request to the end of its headers */
         uint64_t request_timeout_ms; /* from the first byte of a request to the end of its body */
         uint64_t idle_timeout_ms;    /* between requests */
+        struct http_room *room;      /* for bodies; outlives the server. NULL: no bound but the others */
 };
 
 struct http_callbacks {

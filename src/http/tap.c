@@ -25,24 +25,56 @@ refuse_by_framing(struct connection *connection)
         connection_refuse(connection, status, framing->fault.reason);
 }
 
+/*
+ * Bytes of a body have come. Without room for them the body that has been on its way for longest goes: a genuine delivery
+ * comes in one piece, while whoever wants to use all room up must be slow. Returns 0 when it was the connection's own.
+ */
+static int
+take_body(struct connection *connection, size_t len)
+{
+        struct connections *all = connection->all;
+        int full = connection_take_room(connection, len) != 0;
+
+        while (full) {
+                struct connection *first = TAILQ_FIRST(&all->bodies);
+
+                if (first == NULL)
+                        first = connection;
+                connection_refuse(first, 503, "no room for the body; send it again");
+                if (first == connection)
+                        return 0;
+                full = atomic_load(&all->limits.room->used) > all->limits.room->max;
+        }
+        return 1;
+}
+
 /* Feed new bytes to the framing. Returns 0 when the connection was refused. */
 static int
 judge(struct connection *connection, const char *data, size_t len)
 {
         while (len > 0) {
+                int in_body = connection->framing.state != FRAMING_HEAD;
+                enum framing_verdict verdict;
                 size_t used;
 
                 if (connection->stage == STAGE_IDLE)
                         connection_enter(connection, STAGE_HEAD);
-                switch (framing_feed(&connection->framing, data, len, &used)) {
+                verdict = framing_feed(&connection->framing, data, len, &used);
+                if (in_body && verdict != FRAMING_REFUSED && !take_body(connection, used))
+                        return 0;
+                switch (verdict) {
                 case FRAMING_MORE:
                         break;
                 case FRAMING_BODY:
                         connection->oversize_status = oversize_status(connection);
-                        connection_enter(connection, STAGE_BODY);
+                        if (connection->n_complete == 0)
+                                connection_enter(connection, STAGE_BODY);
                         break;
                 case FRAMING_MESSAGE:
-                        connection_enter(connection, STAGE_HANDLING);
+                        connection->held_ahead = 0;
+                        if (connection->n_complete++ == 0)
+                                connection_enter(connection, STAGE_HANDLING);
+                        (void)bufferevent_disable(connection->bev, EV_READ); /* until evhttp wants the next */
                         break;
                 case FRAMING_REFUSED:
                         refuse_by_framing(connection);

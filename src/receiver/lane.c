@@ -160,6 +160,7 @@ open_server(struct lane *lane, const int *listeners, size_t n)
             .header_timeout_ms = config->header_timeout_ms,
             .request_timeout_ms = config->request_timeout_ms,
             .idle_timeout_ms = config->idle_timeout_ms,
+            .room = &lane->shared->room,
         };
 
         lane->server = http_server_new(lane->base, &limits, &callbacks, lane);

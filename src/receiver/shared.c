@@ -16,6 +16,7 @@ receiver_shared_new(const struct config *config, const char *bootstrap, struct m
         shared->config = config;
         shared->bootstrap = bootstrap;
         shared->metrics = metrics;
+        shared->room.max = config->max_in_flight;
         pthread_mutex_init(&shared->replay_mutex, NULL);
         pthread_mutex_init(&shared->append_failed.mutex, NULL);
         shared->replay = replay_new(REPLAY_ENTRIES);

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "config/config.h"
+#include "http/room.h"
 #include "model/replay.h"
 #include "ops/metrics.h"
 
@@ -21,7 +22,8 @@ struct receiver_shared {
 
         atomic_int may_append;                  /* the topic has been found right */
         atomic_int_fast64_t reachable_since_ms; /* monotonic; 0: Kafka does not answer */
-        atomic_uint_fast64_t in_flight;         /* bytes of bodies that wait for their ack */
+        struct http_room room;                  /* for bodies that come in, until they are answered */
+        atomic_uint_fast64_t in_flight;         /* bytes of bodies that Kafka's client holds */
         atomic_int_fast64_t
             failed_ms; /* monotonic time of the last failed append, 0 when one has succeeded since */
 

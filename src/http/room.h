@@ -1,0 +1,16 @@
+#ifndef HTTP_ROOM_H
+#define HTTP_ROOM_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/*
+ * Room for the bodies of requests, which servers in several threads may share. A byte takes room from its coming until its
+ * request is answered.
+ */
+struct http_room {
+        atomic_uint_fast64_t used;
+        uint64_t max;
+};
+
+#endif

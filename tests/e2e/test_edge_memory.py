@@ -1,0 +1,127 @@
+"""What a client can make the receiver hold."""
+
+import socket
+import threading
+
+import pytest
+
+import http_client
+import waiting
+from signing import Delivery, event_body
+
+PATH = "/webhooks/invoicing"
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def resident(daemon):
+    """Bytes of memory."""
+    with open(f"/proc/{daemon.process.pid}/status") as status:
+        return next(int(line.split()[1]) * KIB for line in status if line.startswith("VmRSS:"))
+
+
+def head(delivery, length=None):
+    fields = "".join(f"{name}: {value}\r\n" for name, value in delivery.headers().items())
+    length = len(delivery.body) if length is None else length
+    return f"POST {PATH} HTTP/1.1\r\nhost: a\r\n{fields}content-length: {length}\r\n\r\n".encode()
+
+
+def send_until_refused(connection, data, limit):
+    """Send data over and over, until the server reads no more for a while or has closed. Returns how many bytes went out."""
+    connection.settimeout(2)
+    sent = 0
+    while sent < limit:
+        try:
+            sent += connection.send(data)
+        except (TimeoutError, ConnectionError):
+            break
+    return sent
+
+
+@pytest.fixture
+def plain(offline, plain_build):
+    """A receiver without Kafka, and without sanitizers, whose memory tells nothing."""
+    offline.build = plain_build
+    return offline.daemon(offline.config(roles="receiver")).start()
+
+
+@pytest.mark.parametrize("request_", [
+    b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"POST /webhooks/invoicing HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+    b"POST /webhooks/invoicing HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"])
+def test_pipelining_without_reading_the_answers_is_not_read_any_further(plain, request_):
+    before = resident(plain)
+    with http_client.connect(plain.address) as connection:
+        sent = send_until_refused(connection, request_ * 1000, limit=64 * MIB)
+        assert sent < 32 * MIB  # what the kernel keeps on both sides
+        assert resident(plain) - before < 8 * MIB
+    assert http_client.request(plain.address, "GET", "/nothing").status == 404
+
+
+def test_pipelining_with_reading_the_answers_takes_no_memory(plain):
+    before = resident(plain)
+    request = b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n"
+    with http_client.connect(plain.address) as connection:
+        answers = []
+
+        def read():
+            while data := connection.recv(65536):
+                answers.append(data.count(b"HTTP/1.1 404 "))
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        for _ in range(200):
+            connection.sendall(request * 500)
+        waiting.until(lambda: sum(answers) == 100_000, 120, "all answers")
+        assert resident(plain) - before < 8 * MIB
+        connection.shutdown(socket.SHUT_RDWR)
+        reader.join()
+
+
+def test_bodies_that_do_not_end_take_no_more_than_max_in_flight(installation, plain_build):
+    """Slow bodies make room for what comes after them; a genuine delivery among them is accepted."""
+    installation.create_topics()
+    installation.build = plain_build
+    config = installation.config()
+    config["receiver"].update({"max_body": "1MiB", "max_in_flight": "16MiB"})
+    daemon = installation.start(config)
+    daemon.accept()
+    before = resident(daemon)
+    most = 0
+    connections = []
+    for _ in range(200):
+        connection = http_client.connect(daemon.address)
+        connection.sendall(head(Delivery(), MIB) + bytes(MIB - 1))
+        connections.append(connection)
+        most = max(most, resident(daemon) - before)
+    daemon.accept(Delivery(event_body().ljust(500 * KIB)))
+    assert most < 64 * MIB
+    refused = 0
+    for connection in connections:
+        with connection:
+            connection.settimeout(0.01 if refused >= 150 else 5)
+            try:
+                refused += connection.recv(1000).startswith(b"HTTP/1.1 503 ")
+            except (TimeoutError, ConnectionResetError):
+                pass
+    assert refused >= 150
+    waiting.until(lambda: daemon.post(Delivery(event_body().ljust(1000 * KIB))).status == 200, 30, "room again")
+
+
+@pytest.mark.parametrize("endless", [
+    b"x" * 4096, b"GET /" + b"a" * 4091, b"a: " + b"b" * 4091 + b"\r\n"])
+def test_endless_head_is_refused(plain, endless):
+    before = resident(plain)
+    with http_client.connect(plain.address) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n")
+        send_until_refused(connection, endless, limit=64 * MIB)
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+    assert resident(plain) - before < 2 * MIB
+
+
+def test_endless_chunk_line_is_refused(plain):
+    before = resident(plain)
+    with http_client.connect(plain.address) as connection:
+        connection.sendall(b"POST /webhooks/invoicing HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        send_until_refused(connection, b"0" * 4096, limit=64 * MIB)
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+    assert resident(plain) - before < 2 * MIB
