@@ -253,9 +253,12 @@ def test_quarantined_record_is_the_delivery_with_a_reason_and_its_place(shared, 
     assert int(added["gatepost-offset"]) == original.offset
 
 
+WHOLE = b'{"event":"invoice.accepted"}'
+
+
 @pytest.mark.parametrize("body", [
-    b"", b" ", b"\0", b"nonsense", b"[]", b'"invoice.accepted"', b"5", b"null", b"{", accepted()[:-1],
-    accepted() + b"}", accepted() + accepted(), accepted() + b"\0", b"\0" + accepted(),
+    b"", b" ", b"\0", b"nonsense", b"[]", b'"invoice.accepted"', b"5", b"null", b"{", WHOLE[:-1],
+    WHOLE + b"}", WHOLE + WHOLE, WHOLE + b"\0", b"\0" + WHOLE,
     b'{"event":"invoice.accepted\0"}', b'{"event":"invoice.accepted",}', b"{'event':'invoice.accepted'}",
     b'{"event":"invoice.accepted","n":01}', b'{"event":"invoice.accepted","n":NaN}',
     b'{"event":"invoice.accepted","s":"\n"}', b'{"event":"invoice.accepted"} // no', b'{"event":"invoice.accepted" /**/}',
