@@ -4,20 +4,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/loopback.h"
 #include "base/number.h"
 
 #define HOST_MAX 253 /* RFC 1035, section 2.3.4 */
 
 static const char host_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
-
-static int
-is_loopback(const char *host)
-{
-        struct in_addr address;
-
-        return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
-               (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
-}
 
 /* The length of the host at text: a name, an IPv4 address, or an IPv6 address in brackets. 0: there is none. */
 static size_t
@@ -79,7 +71,7 @@ service_url_check(const char *text, struct error *error)
                                  text);
         memcpy(host, at, len);
         host[len] = '\0';
-        if (is_http && !is_loopback(host))
+        if (is_http && !loopback_is_host(host))
                 return error_set(
                     error,
                     "'%.100s' would show the API key to the network: give an https address; http "

@@ -1,19 +1,10 @@
 #include "sandbox/endpoint_url.h"
 
-#include <arpa/inet.h>
 #include <string.h>
-#include <strings.h>
 
 #include <curl/curl.h>
 
-static int
-is_loopback(const char *host)
-{
-        struct in_addr address;
-
-        return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
-               (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
-}
+#include "base/loopback.h"
 
 static int
 has_part(CURLU *url, CURLUPart part)
@@ -36,7 +27,7 @@ check_parts(CURLU *url, struct error *error)
                 result = error_set(error, "must be an absolute URL, such as https://gateway.example/hooks");
         else if (strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0)
                 result = error_set(error, "must be an https URL");
-        else if (strcmp(scheme, "http") == 0 && !is_loopback(host))
+        else if (strcmp(scheme, "http") == 0 && !loopback_is_host(host))
                 result =
                     error_set(error, "must be an https URL; http is for 127.0.0.1, [::1] and localhost only");
         else if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD))

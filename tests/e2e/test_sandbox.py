@@ -112,6 +112,7 @@ def test_webhook_is_registered_listed_and_removed(sandbox):
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1/x", "http://127.8.9.1:8080/x", "http://[::1]:1/", "http://localhost:99/x",
+                                 "http://LocalHost/x",
                                  "HTTPS://gateway.example", "https://gateway.example:8443/a?b=c"])
 def test_url_that_is_taken(sandbox, url):
     assert sandbox.call("DELETE", f"/webhooks/{sandbox.subscribe(url)}").status == 204

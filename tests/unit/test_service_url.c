@@ -11,7 +11,7 @@ START_TEST(test_addresses_of_services_are_taken)
             "https://api.example/v1",       "https://api.example",          "https://api.example/",
             "https://api.example:8443/v1/", "https://192.0.2.1/v1",         "https://[2001:db8::1]:443/v1",
             "http://127.0.0.1:8500/v1",     "http://127.8.9.1/v1",          "http://localhost:1/v1",
-            "http://[::1]:65535/v1",        "https://a-b.example/v1/a%20b",
+            "http://[::1]:65535/v1",        "https://a-b.example/v1/a%20b", "http://LocalHost:8500/v1",
         };
 
         for (size_t i = 0; i < ARRAY_LEN(good); i++) {
