@@ -168,6 +168,11 @@ run(struct wish *wish)
                 fprintf(stderr, "gatepost-sandbox fire: %s\n", error.text);
                 return EX_NOINPUT;
         }
+        if (wish->plan.ca_file != NULL && transport_check_ca_file(wish->plan.ca_file, &error) != 0) {
+                fprintf(stderr, "gatepost-sandbox fire: --ca-file: %s\n", error.text);
+                secrets_free(secret, len);
+                return EX_NOINPUT;
+        }
         wish->plan.key = key = signature_key_new(secret, len);
         wish->plan.wrong_key = wrong_key = signature_key_new(other, sizeof(other) - 1);
         secrets_free(secret, len);

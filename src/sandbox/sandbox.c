@@ -11,6 +11,7 @@
 #include "http/listener.h"
 #include "sandbox/api.h"
 #include "sandbox/state.h"
+#include "sandbox/transport.h"
 
 #define SAVE_AFTER_US 250000
 
@@ -76,7 +77,11 @@ static int
 open_files(struct sandbox *sandbox, struct error *error)
 {
         const char *outbox = sandbox->options->outbox, *path = sandbox->options->state_file;
+        const char *ca_file = sandbox->options->ca_file;
 
+        sandbox->exit_status = EX_NOINPUT;
+        if (ca_file != NULL && transport_check_ca_file(ca_file, error) != 0)
+                return error_prefix(error, "--ca-file");
         sandbox->exit_status = EX_CANTCREAT;
         if (outbox != NULL && access(outbox, W_OK | X_OK) != 0)
                 return error_set(error, "--outbox: %s: %s", outbox, strerror(errno));

@@ -1,10 +1,14 @@
 #include "sandbox/transport.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <unistd.h>
 
 #include <curl/curl.h>
+#include <openssl/err.h>
+#include <openssl/x509_vfy.h>
 
 #define CONNECT_TIMEOUT_MS 5000L
 #define TIMEOUT_MS 10000L
@@ -40,10 +44,14 @@ release(struct transfer *transfer)
 static void
 finish(struct transfer *transfer, CURLcode code)
 {
-        const struct transfer copy = *transfer;
+        struct transfer copy = *transfer;
         struct transport_result result = {0, NULL};
         long status = 0;
 
+        for (char *c = copy.reason; *c != '\0'; c++) {
+                if (*c < ' ' || *c > '~')
+                        *c = '?'; /* some of it may be the receiver's: the name in its certificate */
+        }
         if (code == CURLE_OK)
                 (void)curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
         else
@@ -130,6 +138,21 @@ on_timer_wish(CURLM *multi, long ms, void *arg)
         return ms < 0 ? evtimer_del(transport->timer) : evtimer_add(transport->timer, &in);
 }
 
+int
+transport_check_ca_file(const char *path, struct error *error)
+{
+        X509_STORE *store = X509_STORE_new();
+        int usable = store != NULL && X509_STORE_load_file(store, path) == 1;
+
+        X509_STORE_free(store);
+        ERR_clear_error();
+        if (usable)
+                return 0;
+        if (access(path, R_OK) != 0)
+                return error_set(error, "%s: %s", path, strerror(errno));
+        return error_set(error, "%s has no certificate (PEM) in it", path);
+}
+
 struct transport *
 transport_new(struct event_base *base, const char *ca_file, size_t max_idle)
 {
@@ -201,8 +224,10 @@ set_options(const struct transfer *transfer, const struct transport_post *post)
         (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, TIMEOUT_MS);
         (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
         (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, discard);
-        if (transfer->transport->ca_file != NULL)
+        if (transfer->transport->ca_file != NULL) {
                 (void)curl_easy_setopt(easy, CURLOPT_CAINFO, transfer->transport->ca_file);
+                (void)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL); /* the system's would be trusted, too */
+        }
 }
 
 static int

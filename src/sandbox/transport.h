@@ -7,6 +7,7 @@
 #include <event2/event.h>
 
 #include "base/compiler.h"
+#include "base/error.h"
 
 /* POSTs over HTTP and HTTPS, many at a time, by libcurl on an event base. No redirect is followed. One thread. */
 struct transport;
@@ -23,11 +24,14 @@ struct transport_post {
 
 struct transport_result {
         int status;         /* of the answer; 0 when there was none */
-        const char *reason; /* why there was none */
+        const char *reason; /* why there was none: visible ASCII, in one line */
 };
 
 /* Called once for each transfer that was not cancelled, when it is gone. It may begin others. */
 typedef void transport_done(const struct transport_result *result, void *arg);
+
+/* Whether the file has certificates to trust. Returns 0, or -1 with the reason. */
+int transport_check_ca_file(const char *path, struct error *error) MUST_CHECK;
 
 /* ca_file: certificates to trust; NULL: the system's. max_idle: connections that are kept. NULL when memory fails. */
 struct transport *transport_new(struct event_base *base, const char *ca_file, size_t max_idle) MUST_CHECK;

@@ -3,6 +3,7 @@
 import dataclasses
 import http.server
 import json
+import ssl
 import threading
 import time
 
@@ -39,9 +40,11 @@ class Received:
 
 
 class Endpoint:
-    def __init__(self, answers=200):
+    def __init__(self, answers=200, certificate=None, key=None, host="127.0.0.1",
+                 port=0):
         """answers: a status; a list, for the first requests, then 200; or a function of a Received. A status may also be
-        a pair with headers."""
+        a pair with headers. With the files of a certificate and its key it speaks HTTPS, at this host. port 0: one
+        that is free."""
         self.requests = []
         self._answers = answers
         self._lock = threading.Lock()
@@ -68,13 +71,25 @@ class Endpoint:
             daemon_threads = True
             request_queue_size = 128
 
-        self._server = Server(("127.0.0.1", 0), Handler)
+            def handle_error(self, *_):
+                pass  # the client went away, or did not like the certificate
+
+        self._server = Server(("127.0.0.1", port), Handler)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate, key)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        self._origin = f"{'https' if certificate else 'http'}://{host}:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self._thread.start()
 
     @property
+    def port(self):
+        return self._server.server_port
+
+    @property
     def url(self):
-        return f"http://127.0.0.1:{self._server.server_port}/hook"
+        return self._origin + "/hook"
 
     def _take(self, received):
         with self._lock:
