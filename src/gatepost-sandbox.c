@@ -34,7 +34,7 @@ usage(FILE *out)
             "  --delay TIME        until the authority has decided on an invoice (default: 200ms)\n"
             "  --retry-base TIME   until the second attempt of a delivery; doubles each time (default: 5s)\n"
             "  --outbox DIR        where mails go, a file each\n"
-            "  --state FILE        keeps webhooks, invoices and idempotency keys over a restart\n"
+            "  --state FILE        keeps webhooks, invoices and deliveries over a restart\n"
             "  --ca-file FILE      certificates to trust when delivering, instead of the system's\n"
             "  -h, --help          show this and exit\n"
             "  -V, --version       show the version and exit\n",

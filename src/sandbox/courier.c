@@ -19,8 +19,8 @@
 
 /* One delivery, on its way. */
 struct delivery_job {
-        TAILQ_ENTRY(delivery_job) entry;    /* while it waits: in its subscription's list */
-        LIST_ENTRY(delivery_job) all_entry; /* in the courier's list of all */
+        TAILQ_ENTRY(delivery_job) entry;     /* while it waits: in its subscription's list */
+        TAILQ_ENTRY(delivery_job) all_entry; /* in the courier's list of all */
         struct courier *courier;
         struct subscription *subscription;
         struct event *timer;       /* until the next attempt */
@@ -31,14 +31,15 @@ struct delivery_job {
         char *body;
         size_t len;
         unsigned n_attempts;
-        int waits; /* is in its subscription's list */
+        int64_t due_ms; /* when the next attempt is, while none is under way */
+        int waits;      /* is in its subscription's list */
 };
 
 struct courier {
         struct event_base *base;
         struct courier_settings settings;
         struct transport *transport;
-        LIST_HEAD(all_jobs, delivery_job) jobs;
+        struct delivery_jobs jobs;
         size_t n_jobs;
         size_t n_bytes;
 };
@@ -56,7 +57,7 @@ job_free(struct delivery_job *job)
         }
         if (job->timer != NULL)
                 event_free(job->timer);
-        LIST_REMOVE(job, all_entry);
+        TAILQ_REMOVE(&courier->jobs, job, all_entry);
         courier->n_jobs--;
         courier->n_bytes -= job->len;
         free(job->entity);
@@ -90,13 +91,29 @@ send_mail(const struct delivery_job *job, const char *outcome)
                     job->n_attempts, told);
 }
 
-static void
-pause_job(struct delivery_job *job)
+static int64_t
+next_due_ms(const struct delivery_job *job)
 {
-        uint64_t ms = retry_delay_ms(job->courier->settings.retry_base_ms, job->n_attempts);
-        const struct timeval in = {(time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000)};
+        return clock_now_ms() +
+               (int64_t)retry_delay_ms(job->courier->settings.retry_base_ms, job->n_attempts);
+}
 
+/* Never longer than the interval: the wall clock may have been set back since. */
+static void
+wait_until_due(struct delivery_job *job)
+{
+        int64_t ms = job->due_ms - clock_now_ms(), most_ms = next_due_ms(job) - clock_now_ms();
+        struct timeval in;
+
+        ms = ms < 0 ? 0 : ms > most_ms ? most_ms : ms;
+        in = (struct timeval){(time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000)};
         (void)evtimer_add(job->timer, &in);
+}
+
+static void
+note_change(const struct courier *courier)
+{
+        courier->settings.changed(courier->settings.arg);
 }
 
 static void start_those_waiting(struct subscription *subscription);
@@ -113,13 +130,15 @@ settle(struct delivery_job *job, const struct transport_result *result)
                 (void)snprintf(outcome, sizeof(outcome), "no answer: %.200s", result->reason);
         log_info("attempt delivery-id=%s event=%s webhook-id=%s attempt=%u outcome=%s", job->id, job->kind,
                  job->subscription->id, job->n_attempts, log_quote(outcome, quoted));
+        note_change(job->courier);
         if (result->status / 100 == 2) {
                 job_free(job);
         } else if (job->n_attempts == RETRY_MAX_ATTEMPTS) {
                 send_mail(job, outcome);
                 job_free(job);
         } else {
-                pause_job(job);
+                job->due_ms = next_due_ms(job);
+                wait_until_due(job);
         }
 }
 
@@ -149,6 +168,7 @@ attempt(struct delivery_job *job)
                                          .len = job->len};
 
         job->n_attempts++;
+        note_change(job->courier);
         job->transfer = signed_post_start(job->courier->transport, &post, on_done, job);
         if (job->transfer != NULL)
                 job->subscription->n_under_way++;
@@ -181,8 +201,9 @@ on_due(evutil_socket_t fd, short what, void *arg)
         start_those_waiting(job->subscription);
 }
 
-const char *
-courier_send(struct courier *courier, struct subscription *subscription, const struct courier_event *event)
+/* A new one, without an id. NULL: there are too many. */
+static struct delivery_job *
+add_job(struct courier *courier, struct subscription *subscription, const struct courier_event *event)
 {
         struct delivery_job *job;
 
@@ -197,30 +218,82 @@ courier_send(struct courier *courier, struct subscription *subscription, const s
         job = mem_alloc(sizeof(*job));
         job->courier = courier;
         job->subscription = subscription;
-        (void)uuid_make(job->id);
         job->entity = mem_strdup(event->entity);
         job->kind = mem_strdup(event->kind);
         job->body = mem_strndup(event->body, event->len);
         job->len = event->len;
-        LIST_INSERT_HEAD(&courier->jobs, job, all_entry);
+        TAILQ_INSERT_TAIL(&courier->jobs, job, all_entry);
         courier->n_jobs++;
         courier->n_bytes += job->len;
         job->timer = evtimer_new(courier->base, on_due, job);
-        if (job->timer == NULL) {
-                job_free(job);
+        if (job->timer != NULL)
+                return job;
+        job_free(job);
+        return NULL;
+}
+
+const char *
+courier_send(struct courier *courier, struct subscription *subscription, const struct courier_event *event)
+{
+        struct delivery_job *job = add_job(courier, subscription, event);
+
+        if (job == NULL)
                 return NULL;
-        }
+        (void)uuid_make(job->id);
+        job->due_ms = clock_now_ms();
+        note_change(courier);
         event_active(job->timer, EV_TIMEOUT, 0); /* not from here: the caller still wants its id */
         return job->id;
+}
+
+int
+courier_resume(struct courier *courier, struct subscription *subscription,
+               const struct courier_pending *pending)
+{
+        struct delivery_job *job = add_job(courier, subscription, &pending->event);
+
+        if (job == NULL)
+                return -1;
+        (void)snprintf(job->id, sizeof(job->id), "%s", pending->id);
+        job->n_attempts = pending->n_attempts;
+        job->due_ms = pending->due_ms;
+        if (job->n_attempts < RETRY_MAX_ATTEMPTS) {
+                wait_until_due(job);
+        } else {
+                send_mail(job, "not known: the service was restarted meanwhile");
+                job_free(job);
+        }
+        return 0;
+}
+
+void
+courier_each(const struct courier *courier,
+             void (*visit)(const struct subscription *subscription, const struct courier_pending *pending,
+                           void *arg),
+             void *arg)
+{
+        const struct delivery_job *job;
+
+        TAILQ_FOREACH(job, &courier->jobs, all_entry)
+        {
+                const struct courier_pending pending = {.id = job->id,
+                                                        .event = {job->entity, job->kind, job->body,
+                                                                  job->len},
+                                                        .n_attempts = job->n_attempts,
+                                                        .due_ms = job->transfer == NULL ? job->due_ms
+                                                                                        : next_due_ms(job)};
+
+                visit(job->subscription, &pending, arg);
+        }
 }
 
 void
 courier_forget(struct courier *courier, struct subscription *subscription)
 {
-        struct delivery_job *job = LIST_FIRST(&courier->jobs);
+        struct delivery_job *job = TAILQ_FIRST(&courier->jobs);
 
         while (job != NULL) {
-                struct delivery_job *next = LIST_NEXT(job, all_entry);
+                struct delivery_job *next = TAILQ_NEXT(job, all_entry);
 
                 if (job->subscription == subscription)
                         job_free(job);
@@ -239,7 +312,7 @@ courier_new(struct event_base *base, const struct courier_settings *settings)
 {
         struct courier *courier = mem_alloc(sizeof(*courier));
 
-        LIST_INIT(&courier->jobs);
+        TAILQ_INIT(&courier->jobs);
         courier->base = base;
         courier->settings = *settings;
         courier->transport = transport_new(base, settings->ca_file, SUBSCRIPTIONS_MAX);
@@ -256,7 +329,7 @@ courier_free(struct courier *courier)
 
         if (courier == NULL)
                 return;
-        while ((job = LIST_FIRST(&courier->jobs)) != NULL)
+        while ((job = TAILQ_FIRST(&courier->jobs)) != NULL)
                 job_free(job);
         transport_free(courier->transport);
         free(courier);

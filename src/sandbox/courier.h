@@ -16,6 +16,8 @@
  *   waiting --its turn--> under way --2xx--> gone
  *      ^                      |--10 attempts--> mail, gone
  *      `----interval passed---'
+ *
+ * What is not done can be kept, and gone on with by another courier.
  */
 struct courier;
 
@@ -24,6 +26,8 @@ struct courier_settings {
         const char *outbox;  /* NULL: mails are only logged */
         const char *ca_file; /* NULL: the system's */
         uint64_t retry_base_ms;
+        void (*changed)(void *arg); /* what there is to keep has changed */
+        void *arg;
 };
 
 /* What is to be delivered. */
@@ -53,5 +57,27 @@ void courier_forget(struct courier *courier, struct subscription *subscription);
 
 /* Deliveries that are not done. */
 size_t courier_n_jobs(const struct courier *courier);
+
+/* One of them, as it is kept. */
+struct courier_pending {
+        const char *id;
+        struct courier_event event;
+        unsigned n_attempts; /* one that is under way counts: it may arrive */
+        int64_t due_ms;      /* the next one, by the wall clock */
+};
+
+/* Call visit for each, in the order in which they began. */
+void courier_each(const struct courier *courier,
+                  void (*visit)(const struct subscription *subscription,
+                                const struct courier_pending *pending, void *arg),
+                  void *arg);
+
+/**
+ * courier_resume(courier, subscription, pending):
+ * Go on with a delivery that was kept; it is copied. Where the attempts are used up, a mail is sent now. Returns 0, or -1 when
+ * memory fails or there are too many.
+ */
+int courier_resume(struct courier *courier, struct subscription *subscription,
+                   const struct courier_pending *pending) MUST_CHECK;
 
 #endif

@@ -94,6 +94,12 @@ open_files(struct sandbox *sandbox, struct error *error)
         return state_save(sandbox, path, error);
 }
 
+static void
+on_deliveries_changed(void *arg)
+{
+        sandbox_save_soon(arg);
+}
+
 static int
 open_courier(struct sandbox *sandbox, struct error *error)
 {
@@ -101,7 +107,9 @@ open_courier(struct sandbox *sandbox, struct error *error)
         const struct courier_settings settings = {.service = options->service,
                                                   .outbox = options->outbox,
                                                   .ca_file = options->ca_file,
-                                                  .retry_base_ms = options->retry_base_ms};
+                                                  .retry_base_ms = options->retry_base_ms,
+                                                  .changed = on_deliveries_changed,
+                                                  .arg = sandbox};
 
         sandbox->courier = courier_new(sandbox->base, &settings);
         return sandbox->courier != NULL ? 0 : error_set(error, "out of memory");
@@ -142,8 +150,10 @@ close_sandbox(struct sandbox *sandbox)
         listener_close(sandbox->listener);
         if (sandbox->saving != NULL && evtimer_pending(sandbox->saving, NULL))
                 sandbox_save(sandbox);
-        if (sandbox->courier != NULL && courier_n_jobs(sandbox->courier) > 0)
-                log_warning("deliveries are dropped n=%zu", courier_n_jobs(sandbox->courier));
+        if (sandbox->exit_status == 0 && courier_n_jobs(sandbox->courier) > 0)
+                log_warning("deliveries are %s n=%zu",
+                            sandbox->options->state_file == NULL ? "dropped" : "put off until the next start",
+                            courier_n_jobs(sandbox->courier));
         courier_free(sandbox->courier);
         invoices_clear(&sandbox->invoices);
         subscriptions_clear(&sandbox->subscriptions);
@@ -168,8 +178,8 @@ sandbox_run(const struct sandbox_options *options)
 
         TAILQ_INIT(&sandbox.subscriptions);
         invoices_init(&sandbox.invoices);
-        if (open_events(&sandbox, &error) == 0 && open_files(&sandbox, &error) == 0 &&
-            open_courier(&sandbox, &error) == 0 && open_server(&sandbox, &error) == 0 &&
+        if (open_events(&sandbox, &error) == 0 && open_courier(&sandbox, &error) == 0 &&
+            open_files(&sandbox, &error) == 0 && open_server(&sandbox, &error) == 0 &&
             announce(&sandbox, &error) == 0) {
                 log_notice("starting version=%s", PACKAGE_VERSION);
                 (void)event_base_dispatch(sandbox.base);

@@ -7,11 +7,11 @@
 struct sandbox;
 
 /*
- * The state file: subscriptions with their secrets, invoices with their idempotency keys, as JSON, mode 0600. Deliveries are
- * not in it.
+ * The state file: subscriptions with their secrets, invoices with their idempotency keys, and deliveries that are not done,
+ * as JSON, mode 0600.
  */
 
-/* Read it, if it is there. Returns 0, or -1 with the reason. */
+/* Read it, if it is there, and go on with what is in it. Returns 0, or -1 with the reason. */
 int state_load(struct sandbox *sandbox, const char *path, struct error *error) MUST_CHECK;
 
 /* Write it anew. Returns 0, or -1 with the reason; then the old one is still there. */

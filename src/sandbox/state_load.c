@@ -9,11 +9,14 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "config/secrets.h"
+#include "sandbox/event_filter.h"
 #include "sandbox/invoice_rules.h"
+#include "sandbox/retry.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/signed_post.h"
 #include "sandbox/state.h"
 
-#define FILE_MAX ((size_t)512 << 20)
+#define FILE_MAX ((size_t)1 << 30) /* more than invoices and deliveries can be, each character escaped */
 
 /* The whole file as a string of *len bytes, or NULL with the reason. */
 static char *
@@ -42,19 +45,25 @@ read_file(const char *path, size_t *len, struct error *error)
         return text;
 }
 
-/* A member that is a whole number of milliseconds. */
+/* A member that is a whole number, such as one of milliseconds. */
 static int
-read_ms(const struct json_value *object, const char *name, int64_t *ms)
+read_number(const struct json_value *object, const char *name, uint64_t max, int64_t *number)
 {
         const struct json_value *member = json_tree_get(object, name);
         struct error error;
         uint64_t value;
 
         if (member == NULL || member->type != JSON_NUMBER ||
-            number_parse(member->text, 0, INT64_MAX, &value, &error) != 0)
+            number_parse(member->text, 0, max, &value, &error) != 0)
                 return -1;
-        *ms = (int64_t)value;
+        *number = (int64_t)value;
         return 0;
+}
+
+static int
+read_ms(const struct json_value *object, const char *name, int64_t *ms)
+{
+        return read_number(object, name, INT64_MAX, ms);
 }
 
 static int
@@ -62,7 +71,7 @@ has_id(const struct json_value *object)
 {
         const char *id = json_tree_text(object, "id");
 
-        return id != NULL && strlen(id) == UUID_SIZE - 1;
+        return id != NULL && strlen(id) == UUID_SIZE - 1 && signed_post_is_id(id);
 }
 
 static int
@@ -119,6 +128,33 @@ load_invoice(struct sandbox *sandbox, const struct json_value *saved, struct err
         return result;
 }
 
+static int
+load_delivery(struct sandbox *sandbox, const struct json_value *saved, struct error *error)
+{
+        const char *webhook_id = json_tree_text(saved, "webhookId");
+        struct courier_pending pending = {.id = json_tree_text(saved, "id"),
+                                          .event = {.entity = json_tree_text(saved, "entity"),
+                                                    .kind = json_tree_text(saved, "kind"),
+                                                    .body = json_tree_text(saved, "body")}};
+        struct subscription *subscription;
+        int64_t n_attempts;
+
+        if (!has_id(saved) || webhook_id == NULL || pending.event.entity == NULL ||
+            !entity_is_name(pending.event.entity) || pending.event.kind == NULL ||
+            !event_is_kind(pending.event.kind) || pending.event.body == NULL ||
+            read_number(saved, "attempts", RETRY_MAX_ATTEMPTS, &n_attempts) != 0 ||
+            read_ms(saved, "dueMs", &pending.due_ms) != 0)
+                return error_set(error, "a delivery is not complete");
+        subscription = subscriptions_find(&sandbox->subscriptions, webhook_id);
+        if (subscription == NULL)
+                return error_set(error, "a delivery's webhook is not there");
+        pending.event.len = strlen(pending.event.body);
+        pending.n_attempts = (unsigned)n_attempts;
+        return courier_resume(sandbox->courier, subscription, &pending) == 0
+                   ? 0
+                   : error_set(error, "there are too many deliveries");
+}
+
 /* Each element of the array that is a member of root. */
 static int
 load_each(struct sandbox *sandbox, const struct json_value *root, const char *name,
@@ -152,11 +188,14 @@ state_load(struct sandbox *sandbox, const char *path, struct error *error)
         if (text != NULL)
                 root = json_tree_parse(text, len, error);
         if (root != NULL && load_each(sandbox, root, "subscriptions", load_subscription, error) == 0 &&
-            load_each(sandbox, root, "invoices", load_invoice, error) == 0)
+            load_each(sandbox, root, "invoices", load_invoice, error) == 0 &&
+            (json_tree_get(root, "deliveries") == NULL || /* of a version that did not keep them */
+             load_each(sandbox, root, "deliveries", load_delivery, error) == 0))
                 result = 0;
         if (result == 0)
-                log_info("state read subscriptions=%zu invoices=%zu",
-                         subscriptions_count(&sandbox->subscriptions), sandbox->invoices.n);
+                log_info("state read subscriptions=%zu invoices=%zu deliveries=%zu",
+                         subscriptions_count(&sandbox->subscriptions), sandbox->invoices.n,
+                         courier_n_jobs(sandbox->courier));
         else
                 (void)error_prefix(error, "the state in %s cannot be read", path);
         json_tree_free(root);

@@ -39,6 +39,22 @@ write_invoice(yajl_gen json, const struct invoice *invoice)
         (void)yajl_gen_map_close(json);
 }
 
+static void
+write_delivery(const struct subscription *subscription, const struct courier_pending *pending, void *arg)
+{
+        yajl_gen json = arg;
+
+        (void)yajl_gen_map_open(json);
+        json_member(json, "id", pending->id);
+        json_member(json, "webhookId", subscription->id);
+        json_member(json, "entity", pending->event.entity);
+        json_member(json, "kind", pending->event.kind);
+        json_number(json, "attempts", (int64_t)pending->n_attempts);
+        json_number(json, "dueMs", pending->due_ms);
+        json_member(json, "body", pending->event.body);
+        (void)yajl_gen_map_close(json);
+}
+
 int
 state_save(const struct sandbox *sandbox, const char *path, struct error *error)
 {
@@ -60,6 +76,10 @@ state_save(const struct sandbox *sandbox, const char *path, struct error *error)
         (void)yajl_gen_array_open(json);
         TAILQ_FOREACH(invoice, &sandbox->invoices.list, entry)
         write_invoice(json, invoice);
+        (void)yajl_gen_array_close(json);
+        json_text(json, "deliveries");
+        (void)yajl_gen_array_open(json);
+        courier_each(sandbox->courier, write_delivery, json);
         (void)yajl_gen_array_close(json);
         (void)yajl_gen_map_close(json);
         text = json_take(json, &len);

@@ -1,0 +1,133 @@
+"""Deliveries that are not done when the sandbox ends: with a state file it goes on with them."""
+
+import json
+import re
+import socket
+
+import pytest
+
+import waiting
+from endpoint import Endpoint
+from sandbox import SECRET
+from test_sandbox_deliveries import fire, run, start
+
+EX_DATAERR = 65
+
+__all__ = ["start"]  # a fixture
+
+
+@pytest.fixture
+def outbox(tmp_path):
+    (tmp_path / "outbox").mkdir()
+    return tmp_path / "outbox"
+
+
+@pytest.fixture
+def state(tmp_path):
+    return tmp_path / "state.json"
+
+
+def kept(state):
+    """The deliveries in the state file."""
+    return json.loads(state.read_text())["deliveries"]
+
+
+def attempts(sandbox):
+    """The numbers of the attempts of which it knows the outcome, in order, over all of its runs."""
+    return [int(number) for number in re.findall(r" attempt=(\d+) outcome=", sandbox.log)]
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+@pytest.mark.parametrize("answers, n_mails", [([500] * 9, 0), (500, 1)])
+def test_attempts_are_ten_in_all_over_a_restart(start, outbox, state, how, answers, n_mails):
+    with Endpoint(answers) as endpoint:
+        sandbox = start("--state", state, "--outbox", outbox, "--retry-base", "1h")
+        sandbox.subscribe(endpoint.url)
+        ((webhook_id, delivery_id),) = fire(sandbox).items()
+        waiting.until(lambda: attempts(sandbox) == [1] and [each["attempts"] for each in kept(state)] == [1], 30,
+                      "the first attempt in the state file")
+        getattr(sandbox, how)()
+        sandbox = start("--state", state, "--outbox", outbox, "--retry-base", "1ms")
+        waiting.until(lambda: len(attempts(sandbox)) == 10 and kept(state) == [], 60, "the end of the delivery")
+        assert attempts(sandbox) == list(range(1, 11))
+        assert {each.assert_signed(SECRET)[:2] for each in endpoint.requests} == {(webhook_id, delivery_id)}
+        assert len({each.body for each in endpoint.requests}) == 1 and len(endpoint.requests) == 10
+        assert [mail.stem for mail in outbox.glob("*.eml")] == [delivery_id] * n_mails
+        # And that was that.
+        sandbox.stop()
+        sandbox = start("--state", state, "--outbox", outbox)
+        fire(sandbox, "invoice.pending")
+        endpoint.wait_for_kind("invoice.pending")
+        assert sum(each.header("x-invoicing-delivery-id") == delivery_id for each in endpoint.requests) == 10
+    assert "deliveries=1\n" in sandbox.log and "put off until the next start n=1" in sandbox.log or how == "kill"
+
+
+def test_attempt_whose_answer_is_not_awaited_has_been_made(start, outbox, state):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        sandbox = start("--state", state, "--outbox", outbox)
+        sandbox.subscribe(f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        (delivery_id,) = fire(sandbox).values()
+        waiting.until(lambda: state.exists() and [each["attempts"] for each in kept(state)] == [1], 30, "the attempt under way")
+        sandbox.stop()
+    sandbox = start("--state", state, "--outbox", outbox)
+    waiting.until(lambda: list(outbox.glob("*.eml")), 60, "a mail")
+    assert attempts(sandbox) == list(range(2, 11))
+
+
+def test_last_attempt_whose_answer_is_not_awaited_ends_in_a_mail(start, outbox, state):
+    with Endpoint(500) as endpoint:
+        sandbox = start("--state", state, "--outbox", outbox, "--retry-base", "1h")
+        sandbox.subscribe(endpoint.url)
+        (delivery_id,) = fire(sandbox).values()
+        waiting.until(lambda: attempts(sandbox) == [1], 30, "the first attempt")
+        sandbox.stop()
+        content = json.loads(state.read_text())
+        content["deliveries"][0]["attempts"] = 10
+        state.write_text(json.dumps(content))
+        sandbox = start("--state", state, "--outbox", outbox)
+        (mail,) = outbox.glob("*.eml")
+        text = mail.read_text()
+        assert mail.stem == delivery_id and "attempts:     10" in text and "restarted" in text
+        assert kept(state) == [] and len(endpoint.requests) == 1
+
+
+def test_deliveries_go_on_in_their_order_and_leave_with_their_webhook(start, state):
+    with Endpoint(lambda _: 500) as endpoint:
+        sandbox = start("--state", state, "--retry-base", "1h")
+        webhook_id = sandbox.subscribe(endpoint.url)
+        ids = [delivery_id for _ in range(5) for delivery_id in fire(sandbox).values()]
+        endpoint.wait_for(5)
+        sandbox.stop()
+        assert [each["id"] for each in kept(state)] == ids
+        sandbox = start("--state", state, "--retry-base", "1h")
+        assert [each["id"] for each in kept(state)] == ids
+        assert sandbox.call("DELETE", f"/webhooks/{webhook_id}").status == 204
+        assert kept(state) == []
+        sandbox.stop()
+    assert "dropped" not in sandbox.log
+
+
+GOOD = {"id": "0" * 36, "webhookId": "1" * 36, "entity": "default", "kind": "invoice.accepted", "attempts": 1, "dueMs": 1,
+        "body": "{}"}
+WEBHOOK = {"id": "1" * 36, "owner": None, "createdMs": 1,
+           "request": {"url": "http://127.0.0.1:9/", "secret": SECRET, "events": ["*"]}}
+
+
+@pytest.mark.parametrize("deliveries, text", [
+    ({}, "deliveries are missing"), ([{}], "is not complete"), ([1], "is not complete"),
+    ([GOOD | {"attempts": 11}], "is not complete"), ([GOOD | {"attempts": -1}], "is not complete"),
+    ([GOOD | {"kind": "a\nb"}], "is not complete"), ([GOOD | {"entity": "a\r\nBcc: x"}], "is not complete"),
+    ([GOOD | {"id": "../" * 12}], "is not complete"), ([GOOD | {"body": None}], "is not complete"),
+    ([GOOD | {"webhookId": "2" * 36}], "webhook is not there")])
+def test_kept_delivery_that_makes_no_sense_is_told(state, deliveries, text):
+    content = json.dumps({"version": 1, "subscriptions": [WEBHOOK], "invoices": [], "deliveries": deliveries})
+    state.write_text(content)
+    state.chmod(0o600)
+    done = run("--listen", "127.0.0.1:0", "--state", state)
+    assert done.returncode == EX_DATAERR and text in done.stderr and state.read_text() == content
+
+
+def test_state_of_a_version_that_kept_no_deliveries_is_read(start, state):
+    state.write_text(json.dumps({"version": 1, "subscriptions": [WEBHOOK], "invoices": []}))
+    state.chmod(0o600)
+    assert [each["id"] for each in start("--state", state).webhooks()] == [WEBHOOK["id"]]
