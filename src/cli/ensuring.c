@@ -6,6 +6,7 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
+#include "cli/safe_text.h"
 #include "cli/service_refusal.h"
 #include "cli/subscription_calls.h"
 
@@ -15,6 +16,15 @@ static int
 is_at_url(const struct ensuring *ensuring, const struct subscription_view *view)
 {
         return subscription_calls_same_url(view->url, ensuring->args->url);
+}
+
+/* Whether it is as it was asked for, as far as the service shows it. */
+static int
+is_wanted(const struct ensuring *ensuring, const struct subscription_view *view)
+{
+        return is_at_url(ensuring, view) &&
+               (!view->shows_events ||
+                subscription_calls_same_events(view, ensuring->args->events, ensuring->args->n_events));
 }
 
 static int
@@ -42,9 +52,41 @@ find_right_before(struct ensuring *ensuring)
         for (size_t i = 0; i < ensuring->before.n && !ensuring->args->rotates; i++) {
                 const struct subscription_view *view = &ensuring->before.items[i];
 
-                if (is_at_url(ensuring, view) && subscription_calls_same_events(view, ensuring->args))
+                if (is_wanted(ensuring, view))
                         prefer(ensuring, view);
         }
+}
+
+/* What the service may show in another way than it was registered: by its ID, or as the only one that is new at the URL. */
+static const struct subscription_view *
+find_posted(const struct ensuring *ensuring)
+{
+        const struct subscription_view *found = NULL;
+        size_t n_new = 0;
+
+        for (size_t i = 0; i < ensuring->after.n; i++) {
+                const struct subscription_view *view = &ensuring->after.items[i];
+
+                if (ensuring->posted_id != NULL && strcmp(view->id, ensuring->posted_id) == 0)
+                        return view;
+                if (was_before(ensuring, view) || !is_at_url(ensuring, view))
+                        continue;
+                found = view;
+                n_new++;
+        }
+        return ensuring->posted_id == NULL && n_new == 1 ? found : NULL;
+}
+
+static void
+tell_unknown(const struct ensuring *ensuring)
+{
+        const struct subscription_view *view = ensuring->right;
+
+        if (view == NULL || view->shows_events)
+                return;
+        fprintf(stderr, "gatepost %s: the service does not show the events of ", ensuring->command);
+        safe_text_print(stderr, view->id, strlen(view->id));
+        fprintf(stderr, ", so whether they are right is not known; --rotate replaces it\n");
 }
 
 /* Look whether it has been registered. Returns 0, or an exit status after saying why. */
@@ -58,16 +100,11 @@ find_right_after(struct ensuring *ensuring)
         for (size_t i = 0; i < ensuring->after.n && status == 0; i++) {
                 const struct subscription_view *view = &ensuring->after.items[i];
 
-                if (!was_before(ensuring, view) && is_at_url(ensuring, view) &&
-                    subscription_calls_same_events(view, ensuring->args))
+                if (!was_before(ensuring, view) && is_wanted(ensuring, view))
                         prefer(ensuring, view);
         }
-        /* The service may write URL or events in another way. */
-        for (size_t i = 0; i < ensuring->after.n && ensuring->right == NULL && ensuring->posted_id != NULL;
-             i++) {
-                if (strcmp(ensuring->after.items[i].id, ensuring->posted_id) == 0)
-                        ensuring->right = &ensuring->after.items[i];
-        }
+        if (status == 0 && ensuring->right == NULL && ensuring->was_posted)
+                ensuring->right = find_posted(ensuring);
         return status;
 }
 
@@ -77,6 +114,7 @@ note_posted(struct ensuring *ensuring, const struct service_answer *answer)
 {
         struct subscription_views views;
 
+        ensuring->was_posted = 1;
         service_answer_one(answer->body, answer->len, &views);
         if (views.n == 1)
                 ensuring->posted_id = mem_strdup(views.items[0].id);
@@ -142,10 +180,61 @@ find_old(struct ensuring *ensuring)
         for (size_t i = 0; i < ensuring->after.n; i++) {
                 const struct subscription_view *view = &ensuring->after.items[i];
 
-                if (!was_before(ensuring, view) && is_at_url(ensuring, view) && view != ensuring->right &&
-                    subscription_calls_same_events(view, ensuring->args))
+                if (view != ensuring->right && !was_before(ensuring, view) &&
+                    (view == ensuring->vain || is_wanted(ensuring, view)))
                         ensuring->old[ensuring->n_old++] = view;
         }
+}
+
+/* An old one that the service shows just as it shows what was registered, or NULL. */
+static const struct subscription_view *
+find_twin(const struct ensuring *ensuring)
+{
+        const struct subscription_view *new = ensuring->right;
+
+        for (size_t i = 0; i < ensuring->before.n; i++) {
+                const struct subscription_view *view = &ensuring->before.items[i];
+
+                if (subscription_calls_same_url(view->url, new->url) &&
+                    subscription_calls_same_events(view, new->events, new->n_events))
+                        return view;
+        }
+        return NULL;
+}
+
+static void
+tell_difference(const struct ensuring *ensuring)
+{
+        const struct subscription_view *view = ensuring->right;
+
+        fprintf(stderr, "gatepost %s: the service shows the webhook otherwise than it was asked for: ",
+                ensuring->command);
+        safe_text_print(stderr, view->url, strlen(view->url));
+        for (size_t i = 0; i < view->n_events; i++) {
+                fputc(i == 0 ? ' ' : ',', stderr);
+                safe_text_print(stderr, view->events[i], strlen(view->events[i]));
+        }
+        fprintf(stderr,
+                "%s\n    If that is what you want, give it as --url and --events; else ask the service why\n",
+                view->n_events == 0 ? " without events" : "");
+}
+
+/* What was registered is shown; as it was asked for? Returns 0, or an exit status after saying that it is not. */
+static int
+check_added(struct ensuring *ensuring)
+{
+        const struct subscription_view *twin;
+
+        if (is_wanted(ensuring, ensuring->right))
+                return 0;
+        tell_difference(ensuring);
+        twin = ensuring->args->rotates ? NULL : find_twin(ensuring);
+        if (twin != NULL) {
+                ensuring->vain = ensuring->right;
+                ensuring->right = twin;
+                ensuring->was_added = 0;
+        }
+        return EX_DATAERR;
 }
 
 static int
@@ -168,17 +257,23 @@ remove_old(struct ensuring *ensuring)
 int
 ensuring_run(struct ensuring *ensuring, const char *payload, size_t len)
 {
-        int status = subscription_calls_list(ensuring->service, ensuring->command, &ensuring->before);
+        int status = subscription_calls_list(ensuring->service, ensuring->command, &ensuring->before),
+            differs = 0;
 
         if (status != 0)
                 return status;
         find_right_before(ensuring);
-        if (ensuring->right == NULL && !ensuring->args->is_dry)
+        tell_unknown(ensuring);
+        if (ensuring->right == NULL && !ensuring->args->is_dry) {
                 status = add(ensuring, payload, len);
-        if (status != 0)
-                return status;
+                if (status != 0)
+                        return status;
+                differs = check_added(ensuring);
+        }
         find_old(ensuring);
-        return ensuring->args->is_dry ? 0 : remove_old(ensuring);
+        if (!ensuring->args->is_dry)
+                status = remove_old(ensuring);
+        return status != 0 ? status : differs;
 }
 
 void

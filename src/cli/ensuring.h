@@ -12,6 +12,9 @@
  * The new subscription is registered before the old ones are removed, so that no event is missed between; and only once the
  * list shows it. Registering cannot be repeated blindly: before it is tried again, the list tells whether it was done after
  * all. What others register at the same time for the same URL with other events is left alone.
+ *
+ * The service does not document how it shows what it has. Where it shows no events, what is at the URL is taken for right. Where
+ * it shows others than were registered, and shows an old one just so, the old one stays: to replace it changes nothing.
  */
 struct ensuring {
         struct service *service;
@@ -22,6 +25,9 @@ struct ensuring {
         char *posted_id;                  /* what the service said that it has registered; NULL: nothing */
         const struct subscription_view *right; /* what is to stay, in before or after; NULL: not yet there */
         int was_added;
+        int was_posted; /* the service said that it has registered it */
+        const struct subscription_view
+            *vain; /* what was registered, and is no better than an old one; NULL: nothing */
         const struct subscription_view **old; /* what is to go, in before or after */
         size_t n_old;
         size_t n_removed;

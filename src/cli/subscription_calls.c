@@ -102,14 +102,14 @@ contains(char *const *events, size_t n, const char *event)
 }
 
 int
-subscription_calls_same_events(const struct subscription_view *view, const struct subscription_args *args)
+subscription_calls_same_events(const struct subscription_view *view, char *const *events, size_t n)
 {
         for (size_t i = 0; i < view->n_events; i++) {
-                if (!contains(args->events, args->n_events, view->events[i]))
+                if (!contains(events, n, view->events[i]))
                         return 0;
         }
-        for (size_t i = 0; i < args->n_events; i++) {
-                if (!contains(view->events, view->n_events, args->events[i]))
+        for (size_t i = 0; i < n; i++) {
+                if (!contains(view->events, view->n_events, events[i]))
                         return 0;
         }
         return 1;

@@ -20,10 +20,9 @@ int subscription_calls_list(struct service *service, const char *command,
 int subscription_calls_remove(struct service *service, const char *command, const char *id,
                               int *was_there) MUST_CHECK;
 
-/* Whether two URLs lead to the same place, and whether a subscription has these events, in whatever order. */
+/* Whether two URLs lead to the same place, and whether a subscription shows these events, in whatever order and however often. */
 int subscription_calls_same_url(const char *a, const char *b);
-int subscription_calls_same_events(const struct subscription_view *view,
-                                   const struct subscription_args *args);
+int subscription_calls_same_events(const struct subscription_view *view, char *const *events, size_t n);
 
 /* Write a subscription to stdout: its events with commas; all of it in a line; and as the members of an object that is open. */
 void subscription_calls_print_events(const struct subscription_view *view);

@@ -16,7 +16,9 @@ print_text(const struct ensuring *ensuring)
         const struct subscription_args *args = ensuring->args;
 
         if (ensuring->right != NULL) {
-                printf("%s ", ensuring->was_added ? "added" : "is right:");
+                printf("%s ", ensuring->was_added      ? "added"
+                              : ensuring->vain != NULL ? "stays:"
+                                                       : "is right:");
                 subscription_calls_print(ensuring->right);
         } else if (args->is_dry) {
                 struct subscription_view wanted = {.id = "a new one:",

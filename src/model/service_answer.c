@@ -94,7 +94,10 @@ read_events(const struct json_value *list, struct subscription_view *view)
 {
         const struct json_value *each;
 
-        if (list == NULL || list->type != JSON_ARRAY || list->n == 0)
+        if (list == NULL || list->type != JSON_ARRAY)
+                return;
+        view->shows_events = 1;
+        if (list->n == 0)
                 return;
         view->events = mem_alloc(list->n * sizeof(*view->events));
         for (each = list->first; each != NULL; each = each->next) {

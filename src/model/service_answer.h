@@ -36,7 +36,8 @@ struct subscription_view {
         char *url;
         char **events;
         size_t n_events;
-        char *created; /* createdAt, or NULL */
+        int shows_events; /* else none are said, and n_events is 0 */
+        char *created;    /* createdAt, or NULL */
 };
 
 struct subscription_views {

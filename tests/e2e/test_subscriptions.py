@@ -399,6 +399,89 @@ def test_registering_that_is_done_twice_by_a_slow_service_leaves_one(fake, servi
     assert len(service.webhooks) == 1
 
 
+def rewriting(service, rewrite):
+    """Have the service show each webhook that it registers from now on as rewrite() makes it of what it was given."""
+    add = service.add
+
+    def rewritten(payload):
+        webhook = add(payload)
+        shown = {name: value for name, value in (webhook | rewrite(webhook)).items() if value is not None}
+        webhook.clear()
+        webhook.update(shown)
+        return webhook
+    service.add = rewritten
+
+
+@pytest.mark.parametrize("rewrite", [lambda events: sorted(events, reverse=True), lambda events: events * 2,
+                                     lambda events: sorted(set(events))])
+def test_events_are_a_set(fake, service, rewrite):
+    rewriting(service, lambda webhook: {"events": rewrite(webhook["events"])})
+    events = "invoice.pending,invoice.accepted,invoice.rejected,invoice.accepted"
+    done = fake.ensure(events=events)
+    assert done.stdout.startswith("added w1 ") and done.stderr == ""
+    for _ in range(2):
+        done = fake.ensure(events=events)
+        assert done.stdout.startswith("is right: w1 ") and done.stderr == ""
+    assert [method for method, _ in service.calls].count("POST") == 1 and len(service.webhooks) == 1
+
+
+ALL = ["invoice.accepted", "invoice.pending"]
+
+
+@pytest.mark.parametrize("shows", [lambda webhook: {"events": ALL}, lambda webhook: {"events": []},
+                                   lambda webhook: {"url": "https://gateway.example:8443/elsewhere"}])
+def test_service_that_shows_something_else_is_told_once_and_nothing_piles_up(fake, service, shows):
+    rewriting(service, shows)
+    done = fake.ensure(events="*", expect=EX_DATAERR)
+    (shown,) = service.webhooks
+    assert done.stdout.startswith("added w1 ") and done.stderr.count("otherwise than it was asked for") == 1
+    assert ("without events" if not shown["events"] else ",".join(shown["events"])) in done.stderr
+    assert shown["url"] in done.stderr
+    # Again and again: the same one stays.
+    for _ in range(2):
+        service.calls.clear()
+        done = fake.ensure(events="*", expect=EX_DATAERR)
+        assert done.stdout.splitlines()[0].startswith("stays: w1 ") and done.stderr.count("otherwise than") == 1
+        assert service.webhooks == [shown] and [method for method, _ in service.calls] == ["GET", "POST", "GET", "DELETE"]
+    # What it shows is what it takes.
+    if shown["events"]:
+        done = fake.ensure(url=shown["url"], events=",".join(shown["events"]))
+        assert done.stdout.startswith("is right: w1 ") and done.stderr == ""
+
+
+def test_old_one_that_is_otherwise_goes_also_when_the_new_one_is_shown_otherwise(fake, service):
+    service.add({"url": URL, "events": ["invoice.cancelled"]})
+    rewriting(service, lambda webhook: {"events": ALL})
+    done = fake.ensure(events="*", expect=EX_DATAERR)
+    assert done.stdout == f"added w2 {URL} {','.join(ALL)}\nremoved w1 {URL} invoice.cancelled\n"
+    assert [each["id"] for each in service.webhooks] == ["w2"]
+    # A rotation is a rotation.
+    fake.ensure("--rotate", events="*", expect=EX_DATAERR)
+    assert [each["id"] for each in service.webhooks] == ["w3"]
+
+
+def test_service_that_shows_no_events_is_believed(fake, service):
+    rewriting(service, lambda webhook: {"events": None})
+    done = fake.ensure(events="*")
+    assert done.stdout.startswith("added w1 ") and done.stderr == ""
+    for events in ("*", KINDS):
+        done = fake.ensure(events=events)
+        assert done.stdout.startswith("is right: w1 ") and "not known; --rotate replaces it" in done.stderr
+    assert fake.ensure("--rotate", events=KINDS).stdout.startswith("added w2 ")
+    assert [each["id"] for each in service.webhooks] == ["w2"]
+
+
+def test_service_that_neither_answers_with_an_id_nor_shows_the_events_as_given(fake, service):
+    rewriting(service, lambda webhook: {"events": ALL})
+
+    def silent(handler):
+        service.add(handler.payload)
+        handler.reply(201, {"ok": True})
+    service.faults = [None, silent]
+    assert "otherwise than" in fake.ensure(events="*", expect=EX_DATAERR).stderr
+    assert [each["id"] for each in service.webhooks] == ["w1"]
+
+
 # Arguments, secrets
 
 @pytest.mark.parametrize("arguments, text", [
