@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -19,12 +20,15 @@ struct load {
         struct event *signals[2];
         char *last_body; /* of the genuine delivery before, for a repeat */
         char last_id[UUID_SIZE];
+        LIST_HEAD(shots, shot) shots; /* under way */
         uint64_t n_under_way;
         int64_t started_us;
+        int is_ending; /* nothing more is sent */
 };
 
 /* One that is under way. */
 struct shot {
+        LIST_ENTRY(shot) entry;
         struct load *load;
         char *body;
         int64_t due_us;
@@ -44,18 +48,27 @@ due_us(const struct load *load, uint64_t n)
         return load->started_us + (load->plan->rate == 0 ? 0 : (int64_t)(n * 1000000 / load->plan->rate));
 }
 
+/* One has ended, whichever way. */
 static void
-on_done(const struct transport_result *result, void *arg)
+settle(struct shot *shot, const struct transport_result *result)
 {
-        struct shot *shot = arg;
         struct load *load = shot->load;
 
         load_report_add(load->report, result->status, shot->forged, clock_monotonic_us() - shot->due_us,
                         result->reason);
         load->n_under_way--;
+        LIST_REMOVE(shot, entry);
         free(shot->body);
         free(shot);
-        if (load->n_under_way == 0 && load->report->n_sent == load->plan->count)
+}
+
+static void
+on_done(const struct transport_result *result, void *arg)
+{
+        struct load *load = ((struct shot *)arg)->load;
+
+        settle(arg, result);
+        if (load->n_under_way == 0 && (load->is_ending || load->report->n_sent == load->plan->count))
                 (void)event_base_loopbreak(load->base);
         else
                 event_active(load->tick, EV_TIMEOUT, 0);
@@ -105,6 +118,7 @@ fire(struct load *load, uint64_t n)
         post.len = strlen(shot->body);
         load->report->n_sent++;
         load->n_under_way++;
+        LIST_INSERT_HEAD(&load->shots, shot, entry);
         if (signed_post_start(load->transport, &post, on_done, shot) == NULL)
                 on_done(&failed, shot);
 }
@@ -119,7 +133,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 
         (void)fd;
         (void)what;
-        while (*n_sent < plan->count && load->n_under_way < plan->connections) {
+        while (!load->is_ending && *n_sent < plan->count && load->n_under_way < plan->connections) {
                 int64_t wait_us = due_us(load, *n_sent) - clock_monotonic_us();
                 const struct timeval in = {(time_t)(wait_us / 1000000), (suseconds_t)(wait_us % 1000000)};
 
@@ -131,14 +145,17 @@ on_tick(evutil_socket_t fd, short what, void *arg)
         }
 }
 
+/* The first signal: send no more, and wait for the answers to what was sent. The second: do not wait. */
 static void
 on_signal(evutil_socket_t fd, short what, void *arg)
 {
-        const struct load *load = arg;
+        struct load *load = arg;
 
         (void)fd;
         (void)what;
-        (void)event_base_loopbreak(load->base);
+        if (load->is_ending || load->n_under_way == 0)
+                (void)event_base_loopbreak(load->base);
+        load->is_ending = 1;
 }
 
 static int
@@ -166,6 +183,11 @@ prepare(struct load *load)
 static void
 clear(struct load *load)
 {
+        const struct transport_result broken_off = {0, "broken off by a signal"};
+        struct shot *shot;
+
+        while ((shot = LIST_FIRST(&load->shots)) != NULL)
+                settle(shot, &broken_off);
         transport_free(load->transport);
         if (load->tick != NULL)
                 event_free(load->tick);
@@ -184,6 +206,8 @@ load_run(const struct load_plan *plan, struct load_report *report)
         struct load load = {.plan = plan, .report = report};
         int result;
 
+        LIST_INIT(&load.shots);
+
         *report = (struct load_report){.n_sent = 0};
         (void)signal(SIGPIPE, SIG_IGN);
         result = prepare(&load);
@@ -192,9 +216,8 @@ load_run(const struct load_plan *plan, struct load_report *report)
                 event_active(load.tick, EV_TIMEOUT, 0);
                 (void)event_base_dispatch(load.base);
                 report->took_us = clock_monotonic_us() - load.started_us;
-                report->n_sent -= load.n_under_way; /* broken off by a signal */
-                load_report_sort(report);
         }
         clear(&load);
+        load_report_sort(report);
         return result;
 }

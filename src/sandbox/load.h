@@ -29,7 +29,7 @@ struct load_plan {
 
 /**
  * load_run(plan, report):
- * Send all of it, or until SIGINT or SIGTERM, and report; the caller clears the report. Returns 0, or -1 when it cannot
+ * Send all of it, or until SIGINT or SIGTERM, and report on all that was sent; the caller clears the report. Returns 0, or -1 when it cannot
  * begin.
  */
 int load_run(const struct load_plan *plan, struct load_report *report) MUST_CHECK;

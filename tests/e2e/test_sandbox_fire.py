@@ -2,12 +2,16 @@
 
 import collections
 import json
+import pathlib
+import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
 
+import waiting
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
 from endpoint import Endpoint
 from installation import BUILD
@@ -34,6 +38,13 @@ def fire(secret_file):
         assert SECRET.decode() not in done.stdout + done.stderr
         return done
     return run
+
+
+def is_pending(process, number):
+    """Whether the process has not yet taken a signal that it was sent."""
+    pending = [int(line.split()[1], 16) for line in pathlib.Path(f"/proc/{process}/status").read_text().splitlines()
+               if line.startswith(("ShdPnd:", "SigPnd:"))]
+    return any(each >> (number - 1) & 1 for each in pending)
 
 
 def is_genuine(received):
@@ -116,6 +127,37 @@ def test_receiver_that_is_away(fire):
         reserved.bind(("127.0.0.1", 0))
         done = fire(f"http://127.0.0.1:{reserved.getsockname()[1]}/", "--count", 3, "--json")
     assert done.returncode == EX_TEMPFAIL and json.loads(done.stdout)["noAnswer"] == 3 and "no answer" in done.stderr
+
+
+@pytest.mark.parametrize("signals, status", [([signal.SIGINT], 0), ([signal.SIGTERM, signal.SIGINT], EX_TEMPFAIL)])
+def test_signal_ends_it_and_the_figures_add_up(secret_file, signals, status):
+    """The first waits for the answers to what was sent, the second does not."""
+    answering = threading.Event()
+
+    def answer(received):
+        if len(endpoint.requests) > 20:
+            answering.wait(60)
+        return 200 if is_genuine(received) else 401
+    with Endpoint(answer) as endpoint:
+        program = subprocess.Popen([BUILD / "gatepost-sandbox", "fire", "--to", endpoint.url, "--secret-file", secret_file,
+                                    "--count", "1000", "--connections", "8", "--forged", "50", "--repeat", "20", "--json"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        endpoint.wait_for(28)
+        program.send_signal(signals[0])
+        if len(signals) > 1:
+            waiting.until(lambda: not is_pending(program.pid, signals[0]), 30, "the first signal to be taken")
+            program.send_signal(signals[1])
+            waiting.until(lambda: program.poll() is not None, 8, "the end without an answer")
+        answering.set()
+        output, errors = program.communicate(timeout=60)
+        assert_no_sanitizer_report(errors)
+        report = json.loads(output)
+        assert program.returncode == status
+        genuine = [received.header("x-invoicing-delivery-id") for received in endpoint.requests if is_genuine(received)]
+        assert 28 <= report["sent"] == len(endpoint.requests) < 1000
+        assert report["sent"] == sum(report["answers"].values()) + report["noAnswer"] == len(genuine) + report["forged"]
+        assert report["repeated"] == len(genuine) - len(set(genuine))
+        assert report["noAnswer"] == (0 if status == 0 else 8) and ("broken off" in errors) == (status != 0)
 
 
 @pytest.mark.parametrize("options", [["--rate", "0"], ["--count", "0"], ["--repeat", "101"], ["--forged", "-1"],
