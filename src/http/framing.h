@@ -41,7 +41,7 @@ struct framing {
         struct head head;        /* of the message under way, once its head is complete */
         uint64_t left;           /* bytes of the body or the chunk that are still to come */
         uint64_t body_len;       /* bytes of a chunked body so far, this chunk included */
-        struct head_fault fault; /* status 400, 413, 501 or 503, and the reason */
+        struct head_fault fault; /* status 400, 413, 417, 501 or 503, and the reason */
 };
 
 /* Returns 0, or -1 when memory fails. */

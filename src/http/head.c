@@ -140,6 +140,9 @@ take_field(const char *name, size_t name_len, const char *value, size_t len, str
                         return fail(fault, 400, "the only transfer coding accepted is chunked, once");
                 head->chunked = 1;
         }
+        /* RFC 9110 section 10.1.1. evhttp would answer with a page of HTML. */
+        if (is_named(name, name_len, "Expect") && fields->minor == 1 && !is_named(value, len, "100-continue"))
+                return fail(fault, 417, "the only expectation that can be met is 100-continue");
         return 0;
 }
 

@@ -20,7 +20,7 @@ struct head {
 
 /* Why a head is refused. */
 struct head_fault {
-        int status; /* 400, or 501 for a method that evhttp does not know */
+        int status; /* 400, 417 for an expectation, or 501 for a method that evhttp does not know */
         const char *reason;
 };
 

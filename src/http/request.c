@@ -1,5 +1,6 @@
 #include "http/request.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -124,6 +125,17 @@ add_headers(const struct http_request *request, const struct http_header *header
                 (void)evhttp_add_header(out, "Connection", "close");
 }
 
+/* To HEAD goes what GET would get, but for the body (RFC 9110 section 9.3.2); evhttp would send that. Returns its length. */
+static size_t
+announce_length(const struct http_request *request, size_t len)
+{
+        char text[32];
+
+        (void)snprintf(text, sizeof(text), "%zu", len);
+        (void)evhttp_add_header(evhttp_request_get_output_headers(request->evreq), "Content-Length", text);
+        return 0;
+}
+
 void
 http_reply(struct http_request *request, int status, const struct http_header *headers, size_t n_headers,
            const char *body, size_t len)
@@ -132,6 +144,8 @@ http_reply(struct http_request *request, int status, const struct http_header *h
         struct evbuffer *buffer = evbuffer_new();
 
         add_headers(request, headers, n_headers);
+        if (evhttp_request_get_command(request->evreq) == EVHTTP_REQ_HEAD)
+                len = announce_length(request, len);
         if (buffer == NULL || evbuffer_add(buffer, body, len) != 0)
                 evhttp_send_error(request->evreq, HTTP_INTERNAL, NULL);
         else

@@ -38,7 +38,7 @@ struct http_callbacks {
          */
         int (*on_oversize)(const char *method, const char *path, size_t path_len, void *arg);
 
-        /* A request was refused before on_request, with this status (400, 404, 405, 408, 413, 501, 503), for counting. May be NULL. */
+        /* A request was refused before on_request, with this status (400, 404, 405, 408, 413, 417, 501, 503), for counting. May be NULL. */
         void (*on_refused)(int status, void *arg);
 };
 

@@ -1,5 +1,6 @@
 """The sandbox's API, held against the description of the service's interface: status by status, envelope by envelope."""
 
+import http.client
 import json
 import re
 
@@ -87,6 +88,40 @@ def test_wrong_method(sandbox, method, path, allowed):
     reply = sandbox.call(method, path)
     refused(reply, 405)
     assert reply.headers["allow"] == allowed
+
+
+def test_head_leaves_nothing_behind_on_the_connection(sandbox):
+    client = http_client.Client(sandbox.address)
+    head = client.request("HEAD", "/v1/webhooks", {"x-api-key": "full"})
+    assert (head.status, head.headers["allow"], head.body) == (405, "GET, POST", b"") and not head.closed
+    assert int(head.headers["content-length"]) > 0
+    assert client.request("GET", "/v1/webhooks", {"x-api-key": "full"}).json == {"ok": True, "webhooks": []}
+    client.close()
+
+
+@pytest.mark.parametrize("method, headers, status, code", [("BREW", {}, 501, "NOT_IMPLEMENTED"),
+                                                           ("POST", {"expect": "more"}, 417, "EXPECTATION_FAILED")])
+def test_what_http_itself_cannot_do_has_an_envelope(sandbox, method, headers, status, code):
+    reply = sandbox.call(method, "/webhooks", body=b"{}", headers=headers)
+    assert (reply.status, reply.code, reply.headers["content-type"]) == (status, code, "application/json")
+    assert reply.json["ok"] is False and reply.json["error"]["requestId"] == reply.request_id
+
+
+@pytest.mark.parametrize("method, path, status, phrase", [
+    ("POST", "/v1/webhooks", 201, "Created"), ("POST", "/v1/sandbox/fire", 202, "Accepted"),
+    ("DELETE", "/v1/webhooks/{id}", 204, "No Content"), ("POST", "/v1/invoices", 422, "Unprocessable Content")])
+def test_status_has_its_phrase(sandbox, method, path, status, phrase):
+    id = sandbox.subscribe(URL)
+    payload = {"/v1/webhooks": webhook(), "/v1/sandbox/fire": {"kind": "invoice.pending"},
+               "/v1/invoices": {"invoiceNumber": "1", "supplierTaxId": "PL1", "reverseCharge": True, "lines": [{"taxCode": "S"}]}}
+    connection = http.client.HTTPConnection(sandbox.address, timeout=30)
+    connection.request(method, path.format(id=id), json.dumps(payload.get(path)) if path in payload else None,
+                       {"x-api-key": "full", "content-type": "application/json"})
+    response = connection.getresponse()
+    assert (response.status, response.reason) == (status, phrase)
+    connection.close()
+    for each in sandbox.webhooks():
+        assert sandbox.call("DELETE", f"/webhooks/{each['id']}").status == 204
 
 
 def test_provoked_error(sandbox):
