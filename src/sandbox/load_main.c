@@ -5,6 +5,8 @@
 #include <strings.h>
 #include <sysexits.h>
 
+#include <curl/curl.h>
+
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/uuid.h"
@@ -74,6 +76,18 @@ set_kinds(struct wish *wish, const char *text, struct error *error)
         return plan->n_kinds > 0 ? 0 : error_set(error, "needs a kind, such as invoice.accepted");
 }
 
+/* As the library reads it that will send there. */
+static int
+is_url(const char *text)
+{
+        CURLU *url = curl_url();
+        int is = url != NULL && curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
+                 (strncasecmp(text, "http://", 7) == 0 || strncasecmp(text, "https://", 8) == 0);
+
+        curl_url_cleanup(url);
+        return is;
+}
+
 static int
 set_option(struct wish *wish, int option, const char *value, struct error *error)
 {
@@ -82,9 +96,8 @@ set_option(struct wish *wish, int option, const char *value, struct error *error
         switch (option) {
         case 't':
                 plan->url = value;
-                return strncasecmp(value, "http://", 7) == 0 || strncasecmp(value, "https://", 8) == 0
-                           ? 0
-                           : error_set(error, "must begin with http:// or https://");
+                return is_url(value) ? 0
+                                     : error_set(error, "must be a URL that begins with http:// or https://");
         case 's':
                 wish->secret_file = value;
                 return 0;

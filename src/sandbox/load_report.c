@@ -72,7 +72,10 @@ json_decimal(yajl_gen json, const char *name, double value)
 static void
 json_percentile(yajl_gen json, const struct load_report *report, const char *name, unsigned percent)
 {
-        json_decimal(json, name, load_report_percentile(report, percent) / 1e3);
+        if (report->n_latencies == 0)
+                json_null(json, name);
+        else
+                json_decimal(json, name, load_report_percentile(report, percent) / 1e3);
 }
 
 static void
@@ -117,6 +120,8 @@ print_text(const struct load_report *report)
                         printf("status %d %" PRIu64 "\n", i, report->answers[i]);
         }
         printf("no answer  %" PRIu64 "\n", report->answers[0]);
+        if (report->n_latencies == 0)
+                return;
         printf("latency    p50 %.3f ms, p99 %.3f ms, max %.3f ms\n", load_report_percentile(report, 50) / 1e3,
                load_report_percentile(report, 99) / 1e3, load_report_percentile(report, 100) / 1e3);
 }

@@ -126,7 +126,9 @@ def test_receiver_that_is_away(fire):
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         done = fire(f"http://127.0.0.1:{reserved.getsockname()[1]}/", "--count", 3, "--json")
+        text = fire(f"http://127.0.0.1:{reserved.getsockname()[1]}/", "--count", 3).stdout
     assert done.returncode == EX_TEMPFAIL and json.loads(done.stdout)["noAnswer"] == 3 and "no answer" in done.stderr
+    assert json.loads(done.stdout)["latencyMs"] == {"p50": None, "p99": None, "max": None} and "latency" not in text
 
 
 @pytest.mark.parametrize("signals, status", [([signal.SIGINT], 0), ([signal.SIGTERM, signal.SIGINT], EX_TEMPFAIL)])
@@ -162,7 +164,8 @@ def test_signal_ends_it_and_the_figures_add_up(secret_file, signals, status):
 
 @pytest.mark.parametrize("options", [["--rate", "0"], ["--count", "0"], ["--repeat", "101"], ["--forged", "-1"],
                                      ["--kinds", ""], ["--kinds", "a b"], ["--connections", "0"], ["--service", "A"],
-                                     ["--webhook-id", "?"], ["--nonsense"], ["more"], ["--to", "ftp://127.0.0.1/"],
+                                     ["--webhook-id", "?"], ["--nonsense"], ["more"], ["--to", "ftp://127.0.0.1/"], ["--to", "http://"],
+                                     ["--to", "http://127.0.0.1:99999/"], ["--to", "https://a b/"],
                                      ["--kinds", ",".join(["a"] * 33)]])
 def test_wrong_usage_exits_64(fire, options):
     done = fire("http://127.0.0.1:1/", *options)
