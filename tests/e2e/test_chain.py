@@ -1,11 +1,13 @@
 """The whole way: the sandbox clears invoices and signs deliveries, gatepostd takes them in, Kafka has the events."""
 
 import json
+import subprocess
 
 import pytest
 
 import http_client
 import waiting
+from daemon import ENVIRONMENT
 from endpoint import Endpoint
 from installation import BUILD
 from sandbox import SECRET, Sandbox
@@ -134,3 +136,24 @@ def test_ten_attempts_whose_answers_fail_are_one_event(chain, tmp_path, n_failur
     shared.kafka.wait_until_routed()
     assert [record.topic for record in shared.kafka.read() if record.delivery_id == delivery_id] == \
         [f"{shared.prefix}.invoice.cancelled"]
+
+
+def test_what_a_load_reports_is_what_gatepostd_counts(installation):
+    config = installation.config()
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    daemon.wait_until_ready()
+    done = subprocess.run([BUILD / "gatepost-sandbox", "fire", "--to", daemon.url, "--json", "--secret-file",
+                           config["source invoicing"]["secret_file"], "--count", "400", "--rate", "200", "--repeat", "10",
+                           "--forged", "5", "--kinds", ",".join(KINDS)],
+                          capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(done.stdout)
+    assert report["answers"] == {"200": 380, "401": 20} and (report["forged"], report["repeated"]) == (20, 38)
+    for outcome, count in (("accepted", 380), ("forged", 20)):
+        assert daemon.metric("gatepost_requests_total", source="invoicing", outcome=outcome) == count
+    installation.kafka.wait_until_routed()
+    records = installation.kafka.read()
+    assert len(records) == len({record.delivery_id for record in records}) == 380 - 38
+    assert installation.kafka.quarantine not in {record.topic for record in records}
+    waiting.until(lambda: daemon.metric("gatepost_duplicates_total") == 38, 30, "the repeats among the duplicates")
