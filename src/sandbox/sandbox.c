@@ -15,15 +15,17 @@
 
 #define SAVE_AFTER_US 250000
 
-void
+int
 sandbox_save(struct sandbox *sandbox)
 {
         const char *path = sandbox->options->state_file;
         struct error error;
 
         (void)evtimer_del(sandbox->saving);
-        if (path != NULL && state_save(sandbox, path, &error) != 0)
-                log_error("the state is not kept: %s", error.text);
+        if (path == NULL || state_save(sandbox, path, &error) == 0)
+                return 0;
+        log_error("the state is not kept: %s", error.text);
+        return -1;
 }
 
 void
@@ -40,7 +42,7 @@ on_saving(evutil_socket_t fd, short what, void *arg)
 {
         (void)fd;
         (void)what;
-        sandbox_save(arg);
+        (void)sandbox_save(arg);
 }
 
 static void
@@ -149,7 +151,7 @@ close_sandbox(struct sandbox *sandbox)
         http_server_free(sandbox->server);
         listener_close(sandbox->listener);
         if (sandbox->saving != NULL && evtimer_pending(sandbox->saving, NULL))
-                sandbox_save(sandbox);
+                (void)sandbox_save(sandbox);
         if (sandbox->exit_status == 0 && courier_n_jobs(sandbox->courier) > 0)
                 log_warning("deliveries are %s n=%zu",
                             sandbox->options->state_file == NULL ? "dropped" : "put off until the next start",

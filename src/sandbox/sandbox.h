@@ -46,8 +46,8 @@ struct sandbox {
  */
 int sandbox_run(const struct sandbox_options *options) MUST_CHECK;
 
-/* Something that the state file holds has changed: write it now, or within a quarter of a second. */
-void sandbox_save(struct sandbox *sandbox);
+/* Something that the state file holds has changed: write it now, or within a quarter of a second. Returns 0, or -1 after logging. */
+int sandbox_save(struct sandbox *sandbox);
 void sandbox_save_soon(struct sandbox *sandbox);
 
 #endif

@@ -86,8 +86,13 @@ webhooks_add(const struct call *call)
                 return;
         }
         TAILQ_INSERT_TAIL(all, new, entry);
+        if (sandbox_save(call->sandbox) != 0) {
+                TAILQ_REMOVE(all, new, entry);
+                subscription_free(new);
+                call_refuse(call, 500, NULL, "the webhook could not be kept");
+                return;
+        }
         log_info("webhook registered id=%s url=%s", new->id, new->url);
-        sandbox_save(call->sandbox);
         reply_created(call, new);
 }
 
@@ -109,6 +114,6 @@ webhooks_remove(const struct call *call)
         courier_forget(sandbox->courier, found);
         TAILQ_REMOVE(&sandbox->subscriptions, found, entry);
         subscription_free(found);
-        sandbox_save(sandbox);
+        (void)sandbox_save(sandbox);
         call_reply(call, 204, NULL);
 }

@@ -272,6 +272,18 @@ def test_webhook_is_kept_before_it_is_answered(start, tmp_path):
     assert [each["id"] for each in start(*options).webhooks()] == [second]
 
 
+def test_webhook_that_cannot_be_kept_is_not_registered(start, tmp_path):
+    directory = tmp_path / "there"
+    directory.mkdir()
+    sandbox = start("--state", directory / "state.json")
+    directory.rename(tmp_path / "gone")
+    refused(sandbox.call("POST", "/webhooks", {"url": "https://gateway.example/", "events": ["*"], "secret": SECRET}), 500)
+    assert sandbox.webhooks() == []
+    (tmp_path / "gone").rename(directory)
+    sandbox.subscribe("https://gateway.example/")
+    assert len(sandbox.webhooks()) == 1
+
+
 def test_authority_decides_after_a_restart(start, tmp_path):
     options = ["--state", tmp_path / "state.json", "--delay"]
     sandbox = start(*options, "1h")
