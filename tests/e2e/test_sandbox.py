@@ -91,12 +91,15 @@ def test_wrong_method(sandbox, method, path, allowed):
 
 
 def test_head_leaves_nothing_behind_on_the_connection(sandbox):
-    client = http_client.Client(sandbox.address)
-    head = client.request("HEAD", "/v1/webhooks", {"x-api-key": "full"})
-    assert (head.status, head.headers["allow"], head.body) == (405, "GET, POST", b"") and not head.closed
-    assert int(head.headers["content-length"]) > 0
-    assert client.request("GET", "/v1/webhooks", {"x-api-key": "full"}).json == {"ok": True, "webhooks": []}
-    client.close()
+    """As bytes: Python's client throws away what is too much."""
+    request = " /v1/webhooks HTTP/1.1\r\nHost: a\r\nx-api-key: full\r\n"
+    with http_client.connect(sandbox.address) as connection:
+        connection.sendall(f"HEAD{request}\r\nGET{request}Connection: close\r\n\r\n".encode())
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
+    first, second, body = received.split(b"\r\n\r\n")
+    assert first.startswith(b"HTTP/1.1 405 ") and b"\r\nAllow: GET, POST" in first
+    assert re.search(rb"\r\nContent-Length: [1-9][0-9]+\b", first)
+    assert second.startswith(b"HTTP/1.1 200 ") and json.loads(body) == {"ok": True, "webhooks": []}
 
 
 @pytest.mark.parametrize("method, headers, status, code", [("BREW", {}, 501, "NOT_IMPLEMENTED"),
