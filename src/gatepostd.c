@@ -108,10 +108,15 @@ static void
 on_tick(evutil_socket_t fd, short what, void *arg)
 {
         struct daemon *daemon = arg;
+        struct brokers brokers;
 
         (void)fd;
         (void)what;
         watch_clock(daemon);
+        if (daemon->probe != NULL) {
+                probe_brokers(daemon->probe, &brokers);
+                metrics_set_brokers(daemon->metrics, &brokers);
+        }
         health_log_changes(&daemon->health);
 }
 

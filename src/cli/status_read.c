@@ -9,6 +9,7 @@
 
 #define TIMEOUT_MS 5000L
 #define PAGE_MAX (16u << 20)
+#define MOST 1e15 /* beyond it a number is no count */
 
 static int
 ask(const struct own_url *endpoint, const char *path, struct transfer_answer *answer, struct error *error)
@@ -115,4 +116,10 @@ status_rates(const struct status *status, const struct status *earlier, struct s
         rates->events = difference(status, earlier, "gatepost_events_total") / seconds;
         rates->duplicates = difference(status, earlier, "gatepost_duplicates_total") / seconds;
         rates->quarantined = difference(status, earlier, "gatepost_quarantined_total") / seconds;
+}
+
+double
+status_tame(double value)
+{
+        return value >= -MOST && value <= MOST ? value : 0;
 }

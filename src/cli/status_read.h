@@ -41,4 +41,7 @@ void status_rates(const struct status *status, const struct status *earlier, str
 /* The daemon's age, by this machine's clock. */
 double status_uptime(const struct status *status);
 
+/* A metric's value as a number that can be shown: who answers need not be gatepostd. */
+double status_tame(double value);
+
 #endif

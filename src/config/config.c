@@ -25,6 +25,9 @@ free_source(struct config_source *source)
         for (size_t i = 0; i < source->n_keys; i++)
                 signature_key_free(source->keys[i]);
         free(source->keys);
+        for (size_t i = 0; i < source->n_secret_files; i++)
+                free(source->secret_files[i].path);
+        free(source->secret_files);
         for (size_t i = 0; i < source->n_webhook_ids; i++)
                 free(source->webhook_ids[i]);
         free(source->webhook_ids);

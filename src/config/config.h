@@ -24,14 +24,21 @@ struct config_listen {
         socklen_t address_len;
 };
 
+/* Where a secret was read from. */
+struct config_secret_file {
+        char *path;
+        int64_t written_s; /* since the epoch */
+};
+
 struct config_source {
         struct event_rules rules; /* rules.source is the name */
         char *name;
         char *path;          /* begins with a slash, has no `?` */
         char *header_prefix; /* lowercase, without the hyphen at its end */
         struct signature_key **keys;
-        size_t n_keys;        /* at least 1 */
-        int64_t secret_set_s; /* when the newest of its secret_files was written; 0: it has none */
+        size_t n_keys;                           /* at least 1 */
+        struct config_secret_file *secret_files; /* those of the keys that come from files */
+        size_t n_secret_files;
         char **webhook_ids;
         size_t n_webhook_ids; /* 0: any */
         uint64_t tolerance_ms;

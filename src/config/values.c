@@ -211,6 +211,15 @@ set_secret(struct setting *s)
         return add_key(s, s->value, len);
 }
 
+static void
+add_secret_file(struct config_source *source, const char *path, int64_t written_s)
+{
+        source->secret_files =
+            mem_resize(source->secret_files, source->n_secret_files + 1, sizeof(*source->secret_files));
+        source->secret_files[source->n_secret_files++] =
+            (struct config_secret_file){mem_strdup(path), written_s};
+}
+
 static int
 set_secret_file(struct setting *s)
 {
@@ -221,8 +230,7 @@ set_secret_file(struct setting *s)
 
         if (secret == NULL)
                 return -1;
-        if (written_s > s->source->secret_set_s)
-                s->source->secret_set_s = written_s;
+        add_secret_file(s->source, s->value, written_s);
         result = add_key(s, secret, len);
         secrets_free(secret, len);
         return result;

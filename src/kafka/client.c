@@ -40,14 +40,20 @@ on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
  * Errors that are about a client as a whole. Trouble with single requests comes back from those; what stays to be told
  * is why no broker can be reached or lets us in.
  */
+void
+client_tell_error(int code, const char *reason)
+{
+        if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
+            code == RD_KAFKA_RESP_ERR__SSL || code == RD_KAFKA_RESP_ERR__RESOLVE)
+                client_not_reached(reason);
+}
+
 static void
 on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 {
         (void)rk;
         (void)opaque;
-        if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
-            code == RD_KAFKA_RESP_ERR__SSL || code == RD_KAFKA_RESP_ERR__RESOLVE)
-                client_not_reached(reason);
+        client_tell_error(code, reason);
 }
 
 void

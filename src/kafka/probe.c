@@ -22,7 +22,8 @@ struct probe {
         atomic_int verified;
         int n_refusals; /* looks that found a topic wrong */
         pthread_t thread;
-        pthread_mutex_t mutex; /* over stopping */
+        struct brokers brokers;
+        pthread_mutex_t mutex; /* over brokers and stopping */
         pthread_cond_t wake;
         int stopping;
 };
@@ -123,6 +124,54 @@ look(struct probe *probe)
         return state;
 }
 
+/* Called while the client is polled, by the probe's thread. */
+static int
+on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
+{
+        struct probe *probe = opaque;
+        struct brokers brokers;
+
+        (void)client;
+        if (brokers_read(&brokers, json, len) == 0) {
+                pthread_mutex_lock(&probe->mutex);
+                probe->brokers = brokers;
+                pthread_mutex_unlock(&probe->mutex);
+        }
+        return 0; /* librdkafka frees the text */
+}
+
+/* While one broker is up, what is wrong with another does not mean that Kafka is away; the metrics tell it. */
+static void
+on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)
+{
+        const struct probe *probe = opaque;
+        size_t i = 0;
+
+        (void)client;
+        while (i < probe->brokers.n && !probe->brokers.items[i].is_up)
+                i++;
+        if (i == probe->brokers.n || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+                client_tell_error(code, reason);
+}
+
+static void
+set_callbacks(rd_kafka_conf_t *conf)
+{
+        rd_kafka_conf_set_error_cb(conf, on_error);
+        rd_kafka_conf_set_stats_cb(conf, on_statistics);
+}
+
+/* With connections to all brokers, needed or not: what the others would meet there is known before they do. */
+static rd_kafka_t *
+open_client(const struct config *config, const char *bootstrap, struct probe *probe, struct error *error)
+{
+        static const struct client_property properties[] = {{"enable.sparse.connections", "false", 1},
+                                                            {"statistics.interval.ms", "1000", 0},
+                                                            {NULL, NULL, 0}};
+
+        return client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_callbacks, probe, error);
+}
+
 /* Sleep until the next look. Returns whether to stop instead; sooner again while Kafka has never answered. */
 static int
 pause_or_stop(struct probe *probe)
@@ -177,8 +226,7 @@ probe_new(const struct config *config, const char *bootstrap, void (*changed)(vo
         probe->arg = arg;
         pthread_mutex_init(&probe->mutex, NULL);
         init_wake(&probe->wake);
-        probe->client =
-            client_new(RD_KAFKA_PRODUCER, config, bootstrap, NULL, client_tell_errors, NULL, error);
+        probe->client = open_client(config, bootstrap, probe, error);
         if (probe->client == NULL || pthread_create(&probe->thread, NULL, run, probe) != 0) {
                 if (probe->client != NULL)
                         rd_kafka_destroy(probe->client);
@@ -212,4 +260,12 @@ int
 probe_has_verified(const struct probe *probe)
 {
         return atomic_load(&probe->verified);
+}
+
+void
+probe_brokers(struct probe *probe, struct brokers *brokers)
+{
+        pthread_mutex_lock(&probe->mutex);
+        *brokers = probe->brokers;
+        pthread_mutex_unlock(&probe->mutex);
 }

@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/config.h"
+#include "kafka/brokers.h"
 
 /*
  * Watches Kafka from a thread of its own: every five seconds it asks for metadata, and when Kafka first answers it holds
@@ -32,5 +33,8 @@ enum probe_state probe_state(const struct probe *probe);
 
 /* The state was PROBE_REACHABLE at some time: the topics have been found right. */
 int probe_has_verified(const struct probe *probe);
+
+/* The brokers, as they were some seconds ago; none before Kafka has answered. From any thread. */
+void probe_brokers(struct probe *probe, struct brokers *brokers);
 
 #endif

@@ -20,6 +20,7 @@ struct metrics {
         counter remembered_ids;
         counter lag;
         counter kafka_reachable;
+        struct brokers brokers;
         int64_t start_s;
 };
 
@@ -113,6 +114,12 @@ metrics_set_kafka(struct metrics *metrics, int is_reachable)
         atomic_store_explicit(&metrics->kafka_reachable, is_reachable != 0, memory_order_relaxed);
 }
 
+void
+metrics_set_brokers(struct metrics *metrics, const struct brokers *brokers)
+{
+        metrics->brokers = *brokers;
+}
+
 static void
 head(FILE *out, const char *name, const char *type, const char *help)
 {
@@ -125,6 +132,31 @@ get(const counter *count)
         return atomic_load_explicit(count, memory_order_relaxed);
 }
 
+/* A label's value, in quotes. */
+static void
+put_value(FILE *out, const char *value)
+{
+        putc('"', out);
+        for (const char *c = value; *c != '\0'; c++) {
+                if (*c == '\n')
+                        fputs("\\n", out);
+                else
+                        fprintf(out, "%s%c", *c == '"' || *c == '\\' ? "\\" : "", *c);
+        }
+        putc('"', out);
+}
+
+static void
+render_brokers(const struct metrics *metrics, FILE *out)
+{
+        head(out, "gatepost_kafka_broker_up", "gauge", "Whether a broker is connected, each that is known.");
+        for (size_t i = 0; i < metrics->brokers.n; i++) {
+                fputs("gatepost_kafka_broker_up{broker=", out);
+                put_value(out, metrics->brokers.items[i].name);
+                fprintf(out, "} %d\n", metrics->brokers.items[i].is_up);
+        }
+}
+
 static void
 render_process(const struct metrics *metrics, FILE *out)
 {
@@ -135,21 +167,24 @@ render_process(const struct metrics *metrics, FILE *out)
         fprintf(out, "gatepost_kafka_reachable %" PRIu64 "\n", get(&metrics->kafka_reachable));
 }
 
-/* Of the newest secret; a source that has its secret in the configuration has no series. */
+/* A source that has its secret in the configuration has no series. */
 static void
 render_secrets(const struct metrics *metrics, FILE *out)
 {
         int64_t now_s = clock_now_ms() / 1000;
 
         head(out, "gatepost_secret_age_seconds", "gauge",
-             "Since the newest secret_file of a source was written.");
+             "Since a secret_file was written, as it was when it was read.");
         for (size_t s = 0; s < metrics->config->n_sources; s++) {
                 const struct config_source *source = &metrics->config->sources[s];
-                int64_t age_s = now_s - source->secret_set_s;
 
-                if (source->secret_set_s != 0)
-                        fprintf(out, "gatepost_secret_age_seconds{source=\"%s\"} %" PRId64 "\n", source->name,
-                                age_s > 0 ? age_s : 0);
+                for (size_t i = 0; i < source->n_secret_files; i++) {
+                        int64_t age_s = now_s - source->secret_files[i].written_s;
+
+                        fprintf(out, "gatepost_secret_age_seconds{source=\"%s\",file=", source->name);
+                        put_value(out, source->secret_files[i].path);
+                        fprintf(out, "} %" PRId64 "\n", age_s > 0 ? age_s : 0);
+                }
         }
 }
 
@@ -205,6 +240,7 @@ metrics_render(const struct metrics *metrics, size_t *len)
         if (out == NULL)
                 return NULL;
         render_process(metrics, out);
+        render_brokers(metrics, out);
         if (metrics->config->roles & CONFIG_RECEIVER) {
                 render_receiver(metrics, out);
                 render_secrets(metrics, out);

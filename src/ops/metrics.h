@@ -5,10 +5,11 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "kafka/brokers.h"
 #include "model/judge.h"
 
 /*
- * What is counted, for /metrics. Counters are atomic: any thread counts, any thread reads. Every series is there from
+ * What is counted, for /metrics. Counters are atomic: any thread counts, any thread reads. Every counter is there from
  * the start, with 0.
  */
 struct metrics;
@@ -49,6 +50,9 @@ void metrics_count_transaction(struct metrics *metrics, int committed);
 
 /* Whether Kafka answers, and the topics are right; at first it is taken that it does not. */
 void metrics_set_kafka(struct metrics *metrics, int is_reachable);
+
+/* The brokers that are known. From the thread that renders. */
+void metrics_set_brokers(struct metrics *metrics, const struct brokers *brokers);
 
 /* How the router stands: delivery-ids in its tables, records that wait to be routed. */
 void metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag);

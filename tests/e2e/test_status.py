@@ -114,18 +114,39 @@ def test_text_has_it_too(shared, daemon):
     assert re.fullmatch(r"ready, up \d+ s|ready, up \d+ min \d+ s", lines[0])
     assert lines[1:4] == ["  router: ready", "  receiver: ready", "kafka: reachable"]
     assert any(re.match(r"  invoicing +accepted \d+", line) for line in lines)
-    assert any(re.fullmatch(r"  invoicing +3 d 0 h", line) for line in lines)
+    assert any(re.fullmatch(r"  invoicing +3 d 0 h  /.*", line) for line in lines)
+    assert "brokers: 1 known, 1 reachable" in waiting.until(lambda: broker_lines(shared, daemon), 30, "the broker")
     assert {"  other                    none", "lag: 0 records"} <= set(lines)
     assert any(re.match(r"transactions: \d+ committed, \d+ aborted", line) for line in lines)
 
 
-def test_age_of_a_secret_is_that_of_its_file(status):
-    (source, age), = status()["secretAgeSeconds"].items()
-    assert source == "invoicing" and THREE_DAYS <= age < THREE_DAYS + 600
+def broker_lines(shared, daemon):
+    return [line for line in shared.gatepost("status", config=daemon.config).stdout.splitlines() if "broker" in line]
+
+
+def test_age_of_each_secret_is_that_of_its_file(installation):
+    config = installation.config().source("other")
+    del config["source other"]["secret_file"]
+    config["source other"]["secret"] = "the secret of the other source"
+    old = config["source invoicing"]["secret_file"]
+    new = config.secret_file('new "one"', b"the new secret of the tests, to rotate to")
+    config["source invoicing"]["secret_file"] = [old, new]
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    os.utime(old, (time.time() - THREE_DAYS,) * 2)
+    installation.create_topics(config)
+    installation.start(config)
+    done = installation.gatepost("status", "--json", config=config)
+    ages = {(each["source"], each["file"]): each["ageSeconds"] for each in json.loads(done.stdout)["secrets"]}
+    assert set(ages) == {("invoicing", str(old)), ("invoicing", str(new))}
+    assert THREE_DAYS <= ages["invoicing", str(old)] < THREE_DAYS + 600 and 0 <= ages["invoicing", str(new)] < 600
+    text = installation.gatepost("status", config=config).stdout
+    assert str(old) in text and str(new) in text
+    assert "secret of the tests" not in text + done.stdout
 
 
 def test_metrics_are_there_from_the_start(daemon):
-    for name in ("gatepost_start_time_seconds", "gatepost_kafka_reachable", "gatepost_secret_age_seconds"):
+    for name in ("gatepost_start_time_seconds", "gatepost_kafka_reachable", "gatepost_secret_age_seconds",
+                 "gatepost_kafka_broker_up"):
         assert daemon.metrics(name), name
     assert abs(daemon.metric("gatepost_start_time_seconds") - time.time()) < 600
 
@@ -190,7 +211,8 @@ def test_endpoint_that_cannot_be_asked_exits_78(offline):
 
 @pytest.mark.parametrize("answers", [
     {"ready": (404, b"")}, {"metrics": (404, b"gatepost_start_time_seconds 0\n")}, {"metrics": (200, b"")},
-    {"metrics": (200, b"<html>")}, {"metrics": (200, b'gatepost_start_time_seconds{a="\x1b[31m"} 0\n')}])
+    {"metrics": (200, b"<html>")}, {"metrics": (200, b'gatepost_start_time_seconds{a="\x1b[31m"} 0\n')},
+    {"metrics": (200, b'gatepost_start_time_seconds{a="\xc2\x9b31m"} 0\n')}])
 def test_somebody_else_who_answers_is_told_from_gatepostd(impostor, answers):
     done = impostor(**answers)
     assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and done.stderr
@@ -199,7 +221,8 @@ def test_somebody_else_who_answers_is_told_from_gatepostd(impostor, answers):
 def test_odd_numbers_and_texts_do_no_harm(impostor):
     metrics = b"".join(b"%b %b\n" % (name, value) for value in (b"NaN", b"+Inf", b"-1e300", b"1e300")
                        for name in (b"gatepost_start_time_seconds", b'gatepost_events_total{kind="a"}',
-                                    b"gatepost_router_lag_records", b'gatepost_secret_age_seconds{source="a"}'))
+                                    b"gatepost_router_lag_records", b'gatepost_secret_age_seconds{source="a"}',
+                                    b'gatepost_kafka_broker_up{broker="a"}'))
     for option in ([], ["--json"]):
         done = impostor(*option, ready=(200, b"\x1b[31m: \xff\0\n:\n\nnothing"), metrics=(200, metrics))
         assert done.returncode == 0 and "\x1b" not in done.stdout

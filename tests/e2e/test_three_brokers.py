@@ -1,5 +1,8 @@
 """A cluster as in production: three brokers, replication 3, two in-sync replicas."""
 
+import json
+import re
+
 import pytest
 from cluster import Cluster
 
@@ -48,3 +51,28 @@ def wait_for_more(load, n=300):
     """Wait until this many more deliveries were accepted."""
     wanted = len(load.accepted) + n
     waiting.until(lambda: len(load.accepted) >= wanted, 60, lambda: f"{wanted} accepted: {load.answers}")
+
+
+def test_status_tells_which_broker_is_down(installation, brokers):
+    config = installation.config()
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    done = installation.gatepost("topics", "create", "--partitions", "3", config=config)
+    assert done.returncode == 0, done.stderr
+
+    def told(n_up):
+        status = json.loads(installation.gatepost("status", "--json", config=config).stdout)["brokers"]
+        return status if [each["up"] for each in status].count(True) == n_up and len(status) == 3 else None
+    daemon = installation.start(config)
+    everyone = waiting.until(lambda: told(3), 60, "three brokers that are up")
+    victim = list(brokers.nodes)[-1]
+    brokers.kill(victim)
+    (down,) = [each for each in waiting.until(lambda: told(2), 60, "one that is down") if not each["up"]]
+    assert down["broker"] in [each["broker"] for each in everyone]
+    text = installation.gatepost("status", config=config).stdout
+    assert "brokers: 3 known, 2 reachable\n" in text and re.search(rf"^  {re.escape(down['broker'])} +down$", text, re.M)
+    daemon.stop()
+    daemon.start()  # it has never seen that one up
+    (still,) = [each for each in waiting.until(lambda: told(2), 60, "one that is down") if not each["up"]]
+    assert still["broker"].partition("/")[0] == down["broker"].partition("/")[0]
+    brokers.start_node(victim)
+    waiting.until(lambda: told(3), 60, "three brokers again")

@@ -5,6 +5,7 @@
 
 /* One suite a subject; main.c runs them all. */
 Suite *suite_base(void);
+Suite *suite_brokers(void);
 Suite *suite_cloudevents(void);
 Suite *suite_config(void);
 Suite *suite_config_errors(void);
