@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/evp.h>
-
+#include "base/base64.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -60,18 +59,41 @@ json_take(yajl_gen json, size_t *len)
         return copy;
 }
 
+/*
+ * Control characters that JSON permits as they are, U+007F to U+009F, could play tricks on a terminal: they are written as
+ * escapes. Beyond ASCII there is nothing but strings.
+ */
+static void
+write_safely(const unsigned char *text, size_t len, FILE *out)
+{
+        for (size_t i = 0; i < len; i++) {
+                if (text[i] == 0x7f)
+                        fputs("\\u007f", out);
+                else if (text[i] == 0xc2 && i + 1 < len && text[i + 1] < 0xa0)
+                        fprintf(out, "\\u00%02x", text[++i]);
+                else
+                        (void)putc_unlocked(text[i], out);
+        }
+}
+
 void
-json_print(yajl_gen json)
+json_write(yajl_gen json, FILE *out)
 {
         const unsigned char *text;
         size_t len;
 
         if (yajl_gen_get_buf(json, &text, &len) == yajl_gen_status_ok) {
-                (void)fwrite(text, 1, len, stdout);
+                write_safely(text, len, out);
                 if (len > 0 && text[len - 1] != '\n')
-                        putchar('\n');
+                        (void)putc('\n', out);
         }
         yajl_gen_free(json);
+}
+
+void
+json_print(yajl_gen json)
+{
+        json_write(json, stdout);
 }
 
 void
@@ -111,14 +133,33 @@ json_null(yajl_gen json, const char *name)
         (void)yajl_gen_null(json);
 }
 
+/* The name of a member, which may be anything: what is not UTF-8 as U+FFFD. */
+static void
+put_name(yajl_gen json, const char *name)
+{
+        char *text = NULL;
+        size_t len;
+        FILE *out = utf8_is_valid(name, strlen(name)) ? NULL : open_memstream(&text, &len);
+
+        for (; out != NULL && *name != '\0'; name++) {
+                if ((unsigned char)*name < 0x80)
+                        (void)putc(*name, out);
+                else
+                        fputs("\xef\xbf\xbd", out);
+        }
+        if (out != NULL)
+                (void)fclose(out);
+        json_text(json, text != NULL ? text : name);
+        free(text);
+}
+
 static void
 put_base64(yajl_gen json, const char *name, const void *bytes, size_t len)
 {
-        char *base64 = mem_alloc(len / 3 * 4 + 8), *other = mem_printf("%sBase64", name);
-        int n = EVP_EncodeBlock((unsigned char *)base64, bytes, (int)len);
+        char *base64 = base64_encode(bytes, len), *other = mem_printf("%sBase64", name);
 
-        json_text(json, other);
-        (void)yajl_gen_string(json, (const unsigned char *)base64, (size_t)n);
+        put_name(json, other);
+        json_text(json, base64);
         free(other);
         free(base64);
 }
@@ -130,6 +171,6 @@ json_bytes(yajl_gen json, const char *name, const void *bytes, size_t len)
                 put_base64(json, name, bytes, len);
                 return;
         }
-        json_text(json, name);
+        put_name(json, name);
         (void)yajl_gen_string(json, len == 0 ? (const unsigned char *)"" : bytes, len);
 }

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <yajl/yajl_gen.h>
 
@@ -17,7 +18,8 @@ yajl_gen json_new(int beautify);
 /* All of it as a string of *len bytes, which the caller frees. The generator is released. */
 char *json_take(yajl_gen json, size_t *len);
 
-/* Write all of it to stdout, with a newline at its end. The generator is released. */
+/* Write all of it, or to stdout, with a newline at its end, and no character that controls a terminal. The generator is released. */
+void json_write(yajl_gen json, FILE *out);
 void json_print(yajl_gen json);
 
 /* yajl's memory, from mem.h. */
@@ -32,7 +34,8 @@ void json_number(yajl_gen json, const char *name, int64_t value);
 void json_flag(yajl_gen json, const char *name, int value);
 void json_null(yajl_gen json, const char *name);
 
-/* A member with bytes from anywhere: a string where they are UTF-8, else base64 as `<name>Base64`, so that nothing is lost. */
+/* A member with bytes from anywhere: a string where they are UTF-8, else base64 as `<name>Base64`, so that nothing is lost. The
+ * name may be anything, too; where it is no UTF-8 it has U+FFFD. */
 void json_bytes(yajl_gen json, const char *name, const void *bytes, size_t len);
 
 #endif

@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <yajl/yajl_gen.h>
-
 #include "base/clock.h"
+#include "base/json.h"
 
 static const char *const fault_names[TALLY_N_FAULTS] = {
     [TALLY_LOST] = "lost", [TALLY_DUPLICATED] = "duplicated", [TALLY_UNEXPECTED] = "unexpected"};
@@ -113,25 +112,12 @@ audit_print_text(const struct audit *audit)
 }
 
 static void
-put(yajl_gen json, const char *text)
-{
-        (void)yajl_gen_string(json, (const unsigned char *)text, strlen(text));
-}
-
-static void
-put_number(yajl_gen json, const char *name, uint64_t value)
-{
-        put(json, name);
-        (void)yajl_gen_integer(json, (long long)value);
-}
-
-static void
 put_counts(yajl_gen json, const struct audit_counts *counts)
 {
-        put_number(json, "expected", counts->n_demanded);
-        put_number(json, "found", count_found(counts));
+        json_number(json, "expected", (int64_t)counts->n_demanded);
+        json_number(json, "found", (int64_t)count_found(counts));
         for (size_t f = 0; f < TALLY_N_FAULTS; f++)
-                put_number(json, fault_names[f], counts->n_faults[f]);
+                json_number(json, fault_names[f], (int64_t)counts->n_faults[f]);
 }
 
 static void
@@ -139,20 +125,15 @@ put_topics(yajl_gen json, const struct audit *audit)
 {
         char text[CLOCK_RFC3339_SIZE];
 
-        put(json, "topics");
+        json_text(json, "topics");
         (void)yajl_gen_array_open(json);
         for (size_t t = 0; t < audit->plan->n_topics; t++) {
                 const char *since = format_since(audit, t, text);
 
                 (void)yajl_gen_map_open(json);
-                put(json, "topic");
-                put(json, audit->plan->topics[t]);
+                json_member(json, "topic", audit->plan->topics[t]);
                 put_counts(json, &audit->topics[t]);
-                put(json, "checkedSince");
-                if (*since == '\0')
-                        (void)yajl_gen_null(json);
-                else
-                        put(json, since);
+                json_member(json, "checkedSince", *since == '\0' ? NULL : since);
                 (void)yajl_gen_map_close(json);
         }
         (void)yajl_gen_array_close(json);
@@ -164,19 +145,15 @@ put_example(yajl_gen json, const struct audit *audit, const struct audit_example
         const struct tally_finding *finding = &example->finding;
 
         (void)yajl_gen_map_open(json);
-        put(json, "what");
-        put(json, fault_names[finding->fault]);
-        put_number(json, "n", finding->n);
-        put(json, "topic");
-        put(json, audit->plan->topics[finding->place.topic]);
-        put(json, "deliveryId");
-        put(json, example->delivery_id);
-        put(json, "at");
+        json_member(json, "what", fault_names[finding->fault]);
+        json_number(json, "n", (int64_t)finding->n);
+        json_member(json, "topic", audit->plan->topics[finding->place.topic]);
+        json_member(json, "deliveryId", example->delivery_id);
+        json_text(json, "at");
         (void)yajl_gen_map_open(json);
-        put(json, "topic");
-        put(json, audit_where(audit, finding));
-        put_number(json, "partition", (uint64_t)finding->place.partition);
-        put_number(json, "offset", (uint64_t)finding->place.offset);
+        json_member(json, "topic", audit_where(audit, finding));
+        json_number(json, "partition", (int64_t)finding->place.partition);
+        json_number(json, "offset", (int64_t)finding->place.offset);
         (void)yajl_gen_map_close(json);
         (void)yajl_gen_map_close(json);
 }
@@ -184,25 +161,18 @@ put_example(yajl_gen json, const struct audit *audit, const struct audit_example
 void
 audit_print_json(const struct audit *audit)
 {
-        yajl_gen json = yajl_gen_alloc(NULL);
-        const unsigned char *text;
-        size_t len;
+        yajl_gen json = json_new(1);
 
-        if (json == NULL)
-                return;
-        (void)yajl_gen_config(json, yajl_gen_beautify, 1);
         (void)yajl_gen_map_open(json);
         put_counts(json, &audit->total);
         put_topics(json, audit);
-        put(json, "examples");
+        json_text(json, "examples");
         (void)yajl_gen_array_open(json);
         for (size_t i = 0; i < audit->n_examples; i++)
                 put_example(json, audit, &audit->examples[i]);
         (void)yajl_gen_array_close(json);
         (void)yajl_gen_map_close(json);
-        if (yajl_gen_get_buf(json, &text, &len) == yajl_gen_status_ok)
-                (void)fwrite(text, 1, len, stdout);
-        yajl_gen_free(json);
+        json_print(json);
         (void)fflush(stdout);
         print_limits(audit);
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/base64.h"
 #include "base/hex.h"
 #include "base/mem.h"
-#include "cli/base64.h"
 
 #define DIGITS ((size_t)2 * SIGNATURE_SIZE)
 

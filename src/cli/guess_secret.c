@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/hex.h"
 #include "base/mem.h"
-#include "cli/base64.h"
 #include "config/secrets.h"
 
 /* Takes what. A key that cannot be made is left out. */

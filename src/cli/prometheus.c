@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "cli/safe_text.h"
 
 static const char name_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:";
 
@@ -17,11 +17,12 @@ skip_blanks(const char *p)
 static int
 is_printable(const char *text)
 {
-        for (const char *c = text; *c != '\0'; c++) {
-                if ((unsigned char)*c < 0x20 || *c == 0x7f)
+        for (size_t i = 0, len = strlen(text), n; i < len; i += n) {
+                n = safe_text_char(text + i, len - i);
+                if (n == 0)
                         return 0;
         }
-        return utf8_is_valid(text, strlen(text));
+        return 1;
 }
 
 /* The string whose quote has been passed. Returns what follows it, or NULL. */

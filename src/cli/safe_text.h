@@ -5,10 +5,13 @@
 #include <stdio.h>
 
 /**
- * safe_text_print(out, text, len):
- * Write text from the network for a person: control characters, which could play tricks on a terminal, as \xNN; those of
- * Unicode above ASCII (U+0080 to U+009F) too.
+ * safe_text_char(text, len):
+ * How many bytes the character has that text, of at least 1 byte, begins with. 0 when a terminal cannot be trusted with it:
+ * a control character, which could play tricks there, those of Unicode (U+0080 to U+009F) too, or no UTF-8.
  */
+size_t safe_text_char(const char *text, size_t len);
+
+/* Write text from the network for a person: bytes that a terminal cannot be trusted with as \xNN. */
 void safe_text_print(FILE *out, const char *text, size_t len);
 
 /* Write it to stdout as a column: padded to a width in bytes, and a space. */

@@ -12,6 +12,7 @@
 #include "cli/body.h"
 #include "cli/own_url.h"
 #include "cli/post.h"
+#include "cli/safe_text.h"
 #include "cli/signing.h"
 #include "config/config.h"
 #include "model/sample.h"
@@ -135,7 +136,9 @@ send_once(const struct mission *mission, const struct wish *wish)
                 fprintf(stderr, "gatepost send: %s\n", error.text);
                 status = EX_TEMPFAIL;
         } else {
-                printf("%d %s\n", answer.status, answer.body);
+                printf("%d ", answer.status);
+                safe_text_print(stdout, answer.body, strlen(answer.body));
+                putchar('\n');
                 free(answer.body);
                 status = status_for(answer.status);
         }

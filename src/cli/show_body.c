@@ -1,23 +1,19 @@
 #include "cli/show_body.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#include "base/utf8.h"
+#include "cli/safe_text.h"
 
 #define BYTES_A_LINE 16
 
-int
-show_body_is_text(const char *body, size_t len)
+static int
+is_text(const char *body, size_t len)
 {
-        const unsigned char *bytes = (const unsigned char *)body;
-
-        if (len > 0 && !utf8_is_valid(body, len))
-                return 0;
-        for (size_t i = 0; i < len; i++) {
-                if ((bytes[i] < 0x20 && bytes[i] != '\t' && bytes[i] != '\n' && bytes[i] != '\r') ||
-                    bytes[i] == 0x7f)
-                        return 0;
-                if (bytes[i] == 0xc2 && bytes[i + 1] < 0xa0) /* U+0080 to U+009F: control characters too */
+        for (size_t i = 0, n; i < len; i += n) {
+                n = strchr("\t\n\r", body[i]) != NULL && body[i] != '\0' ? 1
+                                                                         : safe_text_char(body + i, len - i);
+                if (n == 0)
                         return 0;
         }
         return 1;
@@ -42,7 +38,7 @@ dump_line(const unsigned char *bytes, size_t at, size_t n)
 void
 show_body(const char *body, size_t len)
 {
-        if (show_body_is_text(body, len)) {
+        if (is_text(body, len)) {
                 (void)fwrite(body, 1, len, stdout);
                 if (len > 0 && body[len - 1] != '\n')
                         putchar('\n');

@@ -6,11 +6,9 @@
 /**
  * show_body(body, len):
  * Write bytes to stdout for a person: as they are when they are text that a terminal can take, with a newline at the end;
- * else as a hex dump, 16 a line.
+ * else as a hex dump, 16 a line. Text is UTF-8 without control characters but tabs and line
+ * ends.
  */
 void show_body(const char *body, size_t len);
-
-/* Whether bytes are text that a terminal can take: UTF-8 without control characters but tabs and line ends. */
-int show_body_is_text(const char *body, size_t len);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -28,7 +29,9 @@ show_record_headers(const rd_kafka_message_t *message)
         if (rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return;
         for (size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value, &len) == 0; i++) {
-                printf("    %s: ", name);
+                printf("    ");
+                safe_text_print(stdout, name, strlen(name));
+                printf(": ");
                 safe_text_print(stdout, value, len);
                 putchar('\n');
         }

@@ -6,8 +6,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include <yajl/yajl_gen.h>
-
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "cli/kafka_access.h"
@@ -24,19 +23,6 @@ struct list {
 };
 
 static void
-put(yajl_gen json, const char *text)
-{
-        (void)yajl_gen_string(json, (const unsigned char *)text, strlen(text));
-}
-
-static void
-put_number(yajl_gen json, const char *name, int64_t value)
-{
-        put(json, name);
-        (void)yajl_gen_integer(json, value);
-}
-
-static void
 on_finding(const struct topic_finding *finding, void *arg)
 {
         struct list *list = arg;
@@ -47,10 +33,8 @@ on_finding(const struct topic_finding *finding, void *arg)
                 return;
         }
         (void)yajl_gen_map_open(list->json);
-        put(list->json, "fatal");
-        (void)yajl_gen_bool(list->json, finding->fatal);
-        put(list->json, "text");
-        put(list->json, finding->text);
+        json_flag(list->json, "fatal", finding->fatal);
+        json_member(list->json, "text", finding->text);
         (void)yajl_gen_map_close(list->json);
 }
 
@@ -85,16 +69,13 @@ show_json(struct list *list, const struct topic_need *need, const struct topic_s
         yajl_gen json = list->json;
 
         (void)yajl_gen_map_open(json);
-        put(json, "topic");
-        put(json, need->name);
-        put(json, "use");
-        put(json, use_names[need->use]);
-        put(json, "exists");
-        (void)yajl_gen_bool(json, state->exists);
-        put_number(json, "partitions", state->partitions);
-        put_number(json, "replicas", state->replicas);
-        put_number(json, "retentionMs", state->retention_ms);
-        put(json, "findings");
+        json_member(json, "topic", need->name);
+        json_member(json, "use", use_names[need->use]);
+        json_flag(json, "exists", state->exists);
+        json_number(json, "partitions", state->partitions);
+        json_number(json, "replicas", state->replicas);
+        json_number(json, "retentionMs", state->retention_ms);
+        json_text(json, "findings");
         (void)yajl_gen_array_open(json);
         topics_check(list->config, need, state, on_finding, list);
         (void)yajl_gen_array_close(json);
@@ -104,22 +85,17 @@ show_json(struct list *list, const struct topic_need *need, const struct topic_s
 static void
 show_all(struct list *list, const struct topic_need *needs, const struct topic_state *states, size_t n)
 {
-        const unsigned char *text;
-        size_t len;
-
         if (list->json == NULL) {
                 printf("%-40s %-10s %10s %8s %9s\n", "TOPIC", "USE", "PARTITIONS", "REPLICAS", "KEPT");
                 for (size_t i = 0; i < n; i++)
                         show_text(list, &needs[i], &states[i]);
                 return;
         }
-        (void)yajl_gen_config(list->json, yajl_gen_beautify, 1);
         (void)yajl_gen_array_open(list->json);
         for (size_t i = 0; i < n; i++)
                 show_json(list, &needs[i], &states[i]);
         (void)yajl_gen_array_close(list->json);
-        if (yajl_gen_get_buf(list->json, &text, &len) == yajl_gen_status_ok)
-                (void)fwrite(text, 1, len, stdout);
+        json_print(list->json);
 }
 
 static int
@@ -142,10 +118,8 @@ show(const struct config *config, const char *bootstrap, int as_json)
                 fprintf(stderr, "gatepost topics list: %s\n", error.text);
                 status = EX_UNAVAILABLE;
         } else {
-                list.json = as_json ? yajl_gen_alloc(NULL) : NULL;
+                list.json = as_json ? json_new(1) : NULL;
                 show_all(&list, needs, states, n);
-                if (list.json != NULL)
-                        yajl_gen_free(list.json);
                 status = list.n_fatal > 0 ? EX_DATAERR : 0;
         }
         free(states);

@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <yajl/yajl_gen.h>
-
+#include "base/json.h"
 #include "config/config.h"
 #include "config/kafka.h"
 #include "config/load.h"
@@ -180,53 +179,35 @@ show_text(const struct shown *shown, void *arg)
 }
 
 static void
-put(yajl_gen json, const char *text)
-{
-        (void)yajl_gen_string(json, (const unsigned char *)text, strlen(text));
-}
-
-static void
 show_json(const struct shown *shown, void *arg)
 {
         yajl_gen json = arg;
 
         (void)yajl_gen_map_open(json);
-        put(json, "section");
-        put(json, shown->section);
+        json_member(json, "section", shown->section);
         if (*shown->argument != '\0') {
-                put(json, "source");
-                put(json, shown->argument);
+                json_member(json, "source", shown->argument);
         }
-        put(json, "name");
-        put(json, shown->name);
-        put(json, "value");
-        put(json, shown->value);
-        put(json, "line");
+        json_member(json, "name", shown->name);
+        json_member(json, "value", shown->value);
         if (shown->line > 0)
-                (void)yajl_gen_integer(json, (long long)shown->line);
+                json_number(json, "line", (int64_t)shown->line);
         else
-                (void)yajl_gen_null(json);
+                json_null(json, "line");
         (void)yajl_gen_map_close(json);
 }
 
 static void
 print_json(struct dump *dump, FILE *out)
 {
-        yajl_gen json = yajl_gen_alloc(NULL);
-        const unsigned char *text;
-        size_t len;
+        yajl_gen json = json_new(1);
 
-        if (json == NULL)
-                return;
-        (void)yajl_gen_config(json, yajl_gen_beautify, 1);
         dump->show = show_json;
         dump->arg = json;
         (void)yajl_gen_array_open(json);
         dump_all(dump);
         (void)yajl_gen_array_close(json);
-        if (yajl_gen_get_buf(json, &text, &len) == yajl_gen_status_ok)
-                (void)fwrite(text, 1, len, out);
-        yajl_gen_free(json);
+        json_write(json, out);
 }
 
 int

@@ -2,8 +2,10 @@
 
 import json
 import re
+import socket
 import stat
 import subprocess
+import threading
 
 import pytest
 
@@ -251,3 +253,26 @@ def test_receiver_that_is_not_there_exits_75(send):
 
 def test_body_file_that_is_not_there_exits_66(send):
     assert send("no-such-file.json").returncode == EX_NOINPUT
+
+
+def test_answer_that_would_control_the_terminal_is_escaped(offline, send_to):
+    done = send_to(b"\x1b[31mred \x9b31m \xc2\x9b31m\nna\xc3\xafve")
+    assert (done.returncode, done.stdout) == (0, "200 \\x1b[31mred \\x9b31m \\xc2\\x9b31m\\x0anaïve\n")
+
+
+@pytest.fixture
+def send_to(offline):
+    """Run `gatepost send` to somebody who answers with a body."""
+    def run(answer):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            def serve():
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
+            thread = threading.Thread(target=serve)
+            thread.start()
+            done = offline.gatepost("send", "--to", f"http://127.0.0.1:{server.getsockname()[1]}", "--kind", "invoice.accepted")
+            thread.join()
+        return done
+    return run

@@ -1,5 +1,6 @@
 """gatepost tail: the published events, as a consumer sees them."""
 
+import base64
 import datetime
 import json
 import os
@@ -7,6 +8,7 @@ import pty
 import re
 import subprocess
 
+import confluent_kafka
 import pytest
 
 import waiting
@@ -208,3 +210,33 @@ def test_json_is_one_object_a_line_for_jq(shared, daemon, publish):
     read = subprocess.run(["jq", "-er", ".headers.ce_id // .key"], input=done.stdout, capture_output=True, text=True)
     assert (read.returncode, read.stderr) == (0, "")
     assert published in read.stdout.splitlines() and len(read.stdout.splitlines()) == len(done.stdout.splitlines())
+
+
+# Hostile content: whoever may write to a topic
+
+HOSTILE = b"\x1b[31m \x9b31m \xc2\x9b31m \x7f \xff\xfe \x07 na\xc3\xafve"
+
+
+def control_characters(text):
+    """Those that a terminal obeys, in one form or the other; line ends are none."""
+    return re.findall(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|(?<![\xc2-\xf4\x80-\xbf])[\x80-\xbf]", text)
+
+
+def test_nothing_in_a_record_controls_the_terminal(shared, daemon):
+    topic = f"{shared.prefix}.held_unmapped_decision"
+    producer = confluent_kafka.Producer({"bootstrap.servers": shared.bootstrap, "log_level": 3})
+    name = "name \x1b[31m \x9b31m \x7f"
+    producer.produce(topic, HOSTILE, HOSTILE, headers=[(name, HOSTILE), ("ce_type", b"held_unmapped_decision")])
+    producer.produce(topic, "text \x9b31m \x7f", "key", headers=[("text", "\x9b31m \x7f")])
+    assert producer.flush(60) == 0
+    for options in ([], ["--headers"], ["--json"]):
+        done = subprocess.run([BUILD / "gatepost", "-c", daemon.config.write("hostile.conf"), "tail", "--from", "beginning",
+                               "--until-end", "held_unmapped_decision", *options], capture_output=True, timeout=60, env=ENVIRONMENT)
+        assert (done.returncode, done.stderr) == (0, b"") and b"31m" in done.stdout
+        assert control_characters(done.stdout) == [], done.stdout
+        if options == ["--json"]:
+            told = [json.loads(line) for line in done.stdout.splitlines()]
+            assert "text \x9b31m \x7f" in [each.get("value") for each in told]
+            assert base64.b64encode(HOSTILE).decode() in [each.get("valueBase64") for each in told]
+        else:
+            assert "naïve" in done.stdout.decode()

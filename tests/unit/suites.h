@@ -26,6 +26,7 @@ Suite *suite_fields(void);
 Suite *suite_framing(void);
 Suite *suite_guess(void);
 Suite *suite_ini(void);
+Suite *suite_json(void);
 Suite *suite_json_memory(void);
 Suite *suite_json_tree(void);
 Suite *suite_judge(void);

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/compiler.h"
-#include "cli/base64.h"
 #include "cli/guess_body.h"
 #include "cli/guess_form.h"
 #include "cli/guess_time.h"

@@ -1,5 +1,5 @@
-#ifndef CLI_BASE64_H
-#define CLI_BASE64_H
+#ifndef BASE_BASE64_H
+#define BASE_BASE64_H
 
 #include <stddef.h>
 #include <stdint.h>

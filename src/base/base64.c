@@ -1,11 +1,12 @@
-#include "cli/base64.h"
+#include "base/base64.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include "base/mem.h"
-#include "config/secrets.h"
 
 static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_";
 
@@ -29,7 +30,8 @@ base64_decode(const char *text, size_t len, uint8_t *bytes)
         }
         memset(padded + len, '=', (len + 3) / 4 * 4 - len);
         n = size == 0 ? -1 : EVP_DecodeBlock(bytes, (const unsigned char *)padded, (int)size);
-        secrets_free(padded, (len + 3) / 4 * 4);
+        OPENSSL_cleanse(padded, (len + 3) / 4 * 4);
+        free(padded);
         return n < 0 ? 0 : (size_t)n - (size - len);
 }
 

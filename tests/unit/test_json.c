@@ -1,0 +1,101 @@
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/safe_text.h"
+#include "suites.h"
+
+/* What json_write() makes of an object with one member from anywhere. The caller frees it. */
+static char *
+write_member(const char *name, const char *value)
+{
+        yajl_gen json = json_new(0);
+        char *text = NULL;
+        size_t len;
+        FILE *out = open_memstream(&text, &len);
+
+        (void)yajl_gen_map_open(json);
+        json_bytes(json, name, value, strlen(value));
+        (void)yajl_gen_map_close(json);
+        json_write(json, out);
+        (void)fclose(out);
+        return text;
+}
+
+static const struct {
+        const char *name, *value, *written;
+} members[] = {
+    {"name", "na\xc3\xafve \xe2\x98\x83", "{\"name\":\"na\xc3\xafve \xe2\x98\x83\"}\n"},
+    {"name", "\x1b[31m\n", "{\"name\":\"\\u001B[31m\\n\"}\n"},
+    {"name",
+     "\xc2\x9b"
+     "31m\x7f",
+     "{\"name\":\"\\u009b31m\\u007f\"}\n"},
+    {"name", "\xc2\xa0", "{\"name\":\"\xc2\xa0\"}\n"},
+    {"name",
+     "\x9b"
+     "31m",
+     "{\"nameBase64\":\"mzMxbQ==\"}\n"},
+    {"\xc2\x9b", "a", "{\"\\u009b\":\"a\"}\n"},
+    {"a\x9b\xff", "a", "{\"a\xef\xbf\xbd\xef\xbf\xbd\":\"a\"}\n"},
+    {"a\x9b", "\x9b",
+     "{\"a\xef\xbf\xbd"
+     "Base64\":\"mw==\"}\n"},
+};
+
+START_TEST(test_no_text_controls_a_terminal)
+{
+        char *text = write_member(members[_i].name, members[_i].value);
+
+        ck_assert_str_eq(text, members[_i].written);
+        free(text);
+}
+END_TEST
+
+static const struct {
+        const char *text;
+        size_t len;
+} chars[] = {
+    {"a", 1},
+    {" ", 1},
+    {"~", 1},
+    {"\xc2\xa0", 2},
+    {"\xc3\xaf", 2},
+    {"\xe2\x98\x83", 3},
+    {"\x7f", 0},
+    {"\x1b", 0},
+    {"\n", 0},
+    {"\xc2\x80", 0},
+    {"\xf0\x9f\x98\x80", 4},
+    {"\xc2\x9b", 0},
+    {"\xc2\x9f", 0},
+    {"\x9b[31m", 0},
+    {"\xff", 0},
+    {"\xc2", 0},
+    {"\xe2\x98", 0},
+    {"\xf5\x80\x80\x80", 0},
+    {"\xc0\xaf", 0},
+    {"\xc3(", 0},
+};
+
+START_TEST(test_characters_that_a_terminal_can_be_trusted_with)
+{
+        ck_assert_uint_eq(safe_text_char(chars[_i].text, strlen(chars[_i].text)), chars[_i].len);
+}
+END_TEST
+
+Suite *
+suite_json(void)
+{
+        Suite *suite = suite_create("json");
+        TCase *tcase = tcase_create("json");
+
+        tcase_add_loop_test(tcase, test_no_text_controls_a_terminal, 0,
+                            (int)(sizeof(members) / sizeof(*members)));
+        tcase_add_loop_test(tcase, test_characters_that_a_terminal_can_be_trusted_with, 0,
+                            (int)(sizeof(chars) / sizeof(*chars)));
+        suite_add_tcase(suite, tcase);
+        return suite;
+}
