@@ -116,20 +116,28 @@ parse_lines(const char *text, const char *end, struct capture *capture, struct e
 {
         struct line line;
         size_t number = 0;
+        int is_indented;
 
         while (next_line(&text, end, &line)) {
                 number++;
+                is_indented = line.len > 0 && strchr(" \t", *line.text) != NULL;
                 trim(&line);
                 if (line.len == 0 && capture->n > 0)
                         return 0;
                 if (line.len == 0 || (capture->n == 0 && is_request_line(&line)))
                         continue;
-                if (add_line(capture, &line, 1) != 0)
+                if (add_line(capture, &line, 1) == 0)
+                        continue;
+                if (is_indented && capture->n > 0)
                         return error_set(
                             error,
-                            "line %zu is no header, `Name: value`; nor is this the output of curl -v, "
-                            "or JSON",
+                            "line %zu goes on with the header before it; so it must not be sent, "
+                            "and a receiver answers 400 BAD_REQUEST",
                             number);
+                return error_set(error,
+                                 "line %zu is no header, `Name: value`; nor is this the output of curl -v, "
+                                 "or JSON",
+                                 number);
         }
         return 0;
 }

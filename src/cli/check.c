@@ -67,10 +67,11 @@ check_run(const struct command_context *context, int argc, char **argv)
         config = config_load(context->file);
         if (config == NULL)
                 return EX_CONFIG;
-        if (online && config->embedded)
-                fprintf(stderr,
-                        "gatepost: the broker is embedded in gatepostd; there is nothing to ask online\n");
-        else if (online)
+        if (online && config->embedded) {
+                fprintf(stderr, "gatepost check: the broker is embedded in gatepostd, which makes its topics "
+                                "itself; there is nothing to ask online\n");
+                online = 0;
+        } else if (online)
                 status = check_online(config);
         if (status == 0)
                 printf("%s: ok, %zu source%s, %zu event topics%s\n", context->file, config->n_sources,

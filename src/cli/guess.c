@@ -7,7 +7,7 @@
 #include "cli/guess_body.h"
 #include "cli/guess_form.h"
 
-#define MAX_BYTES (UINT64_C(1) << 30) /* that are hashed */
+#define MAX_BYTES (UINT64_C(1) << 30) /* that are hashed, or changed */
 #define BYTES_A_TRY 256               /* what one takes besides its body */
 
 struct search {
@@ -32,6 +32,18 @@ add_cause(struct guess *guess, const char *what)
                 guess->causes[guess->n_causes++] = mem_strdup(what);
 }
 
+/* Whether there is time for a work on so many bytes. */
+static int
+can_afford(struct search *search, uint64_t cost)
+{
+        if (search->bytes_left < cost) {
+                search->guess->gave_up = 1;
+                return 0;
+        }
+        search->bytes_left -= cost;
+        return 1;
+}
+
 /* Whether that is what was signed. */
 static int
 try(struct search *search, const struct candidate *candidate, size_t secret, size_t time)
@@ -41,11 +53,8 @@ try(struct search *search, const struct candidate *candidate, size_t secret, siz
         char head[GUESS_TIME_SIZE], text[GUESS_TIME_SIZE];
         size_t len;
 
-        if (search->bytes_left < cost) {
-                search->guess->gave_up = 1;
+        if (!can_afford(search, cost))
                 return 0;
-        }
-        search->bytes_left -= cost;
         search->guess->n_tried++;
         len = guess_times_head(&search->times, time, head);
         if (signature_matches(used->key, head, len, candidate->body, candidate->len, search->signature) <= 0)
@@ -85,7 +94,9 @@ try_changed(struct search *search, const struct candidate *from, int may_differ)
         for (size_t i = 0; i < guess_body_count(); i++) {
                 struct candidate candidate = {.what = {guess_body_what(i), from->what[0]}};
                 int is_hit = 0;
-                char *body = guess_body_undo(i, from->body, from->len, &candidate.len);
+                char *body = can_afford(search, from->len)
+                                 ? guess_body_undo(i, from->body, from->len, &candidate.len)
+                                 : NULL;
 
                 if (body == NULL)
                         continue;

@@ -1,10 +1,14 @@
 #include "cli/source_choice.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
+#include "config/secrets.h"
 #include "config/single.h"
+#include "model/signature.h"
 
 int
 source_choice_check(const struct source_choice *choice, const struct command_context *context)
@@ -19,18 +23,34 @@ source_choice_check(const struct source_choice *choice, const struct command_con
 struct config *
 source_choice_load(const struct source_choice *choice, const struct command_context *context, int *status)
 {
-        struct config *config;
+        struct config *config = NULL;
         struct error error;
+        size_t len = 0;
+        char *secret;
 
         if (choice->secret_file == NULL) {
                 *status = EX_CONFIG;
                 return config_load(context->file);
         }
-        *status = EX_NOINPUT;
-        config = single_new(choice->secret_file, choice->header_prefix, &error);
+        secret = secrets_read(choice->secret_file, SIGNATURE_SECRET_MIN, &len, &error);
+        secrets_free(secret, len);
+        if (secret == NULL) {
+                *status = source_choice_secret_status(choice->secret_file);
+        } else {
+                *status = EX_USAGE;
+                config = single_new(choice->secret_file, choice->header_prefix, &error);
+        }
         if (config == NULL)
                 fprintf(stderr, "gatepost %s: %s\n", context->command->name, error.text);
         return config;
+}
+
+int
+source_choice_secret_status(const char *secret_file)
+{
+        if (access(secret_file, R_OK) == 0)
+                return EX_DATAERR;
+        return errno == EACCES ? EX_NOPERM : EX_NOINPUT;
 }
 
 const struct config_source *

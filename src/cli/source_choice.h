@@ -22,6 +22,9 @@ int source_choice_check(const struct source_choice *choice, const struct command
 struct config *source_choice_load(const struct source_choice *choice, const struct command_context *context,
                                   int *status) MUST_CHECK;
 
+/* The exit status for a secret in a file that could not be read, or may not be used. */
+int source_choice_secret_status(const char *secret_file);
+
 /* The source that is meant; without a name the first. Returns NULL after saying that there is none of that name. */
 const struct config_source *source_choice_find(const struct source_choice *choice,
                                                const struct config *config,

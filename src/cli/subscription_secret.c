@@ -1,17 +1,16 @@
 #include "cli/subscription_secret.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include <openssl/crypto.h>
 
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "cli/source_choice.h"
 #include "config/secrets.h"
 
 /* Whether some source would take what is signed with the secret. Also when that cannot be found out. */
@@ -68,9 +67,7 @@ subscription_secret_payload(const struct subscription_args *args, const struct c
         *status = 0;
         if (secret == NULL) {
                 fprintf(stderr, "gatepost: %s\n", error.text);
-                *status = access(args->secret_file, R_OK) == 0 ? EX_DATAERR
-                          : errno == EACCES                    ? EX_NOPERM
-                                                               : EX_NOINPUT;
+                *status = source_choice_secret_status(args->secret_file);
                 return NULL;
         }
         if (!utf8_is_valid(args->url, strlen(args->url))) {

@@ -107,7 +107,7 @@ verify(const struct command_context *context, const struct config *config, const
         struct capture capture = {NULL, 0};
         size_t text_len, len;
         struct error error;
-        char *text = body_read(wish->headers_file, &text_len, &error), *body = NULL;
+        char *text = body_read_capture(wish->headers_file, &text_len, &error), *body = NULL;
         int status = EX_NOINPUT;
 
         if (text != NULL)

@@ -22,3 +22,10 @@ def test_embedded_broker_needs_no_kafka(installation):
         return [json.loads(line) for line in done.stdout.splitlines()]
     (event,) = waiting.until(seen, 30, "the event")
     assert event["headers"]["ce_id"] == delivery.delivery_id and event["value"] == delivery.body.decode()
+
+
+def test_check_online_does_not_claim_to_have_asked_the_embedded_broker(offline):
+    config = offline.config()
+    config["kafka"]["bootstrap.servers"] = "embedded"
+    done = offline.gatepost("check", "--online", config=config)
+    assert done.returncode == 0 and "nothing to ask online" in done.stderr and "Kafka ok" not in done.stdout

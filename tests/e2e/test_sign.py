@@ -1,11 +1,17 @@
 """gatepost sign: the headers of a delivery, computed off line."""
 
+import os
+import shutil
+import subprocess
+
 import pytest
 
 import signing
+from daemon import ENVIRONMENT
+from installation import BUILD
 from signing import SECRET, Delivery
 
-EX_USAGE, EX_NOINPUT, EX_CONFIG = 64, 66, 78
+EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_NOPERM, EX_CONFIG = 64, 65, 66, 77, 78
 WEBHOOK_ID = "6f0d2c1e-0000-4000-8000-000000000002"
 CHOSEN = ["--timestamp", "1795230245", "--delivery-id", "d-1", "--webhook-id", "w-1"]
 
@@ -70,8 +76,10 @@ def test_secret_file_needs_no_configuration(sign, config, body_file):
     (["--timestamp", "yesterday", "-"], "not a whole number"), (["--timestamp", "99999999999", "-"], "between"),
     (["--delivery-id", "no good", "-"], "--delivery-id must be"), (["--webhook-id", "a\nb: c", "-"], "--webhook-id must"),
     (["--source", "missing", "-"], "no source missing"),
+    (["--secret-file", "good", "--header-prefix", "no good", "-"], "header prefix is"),
 ])
 def test_wrong_usage_exits_64(offline, config, arguments, told):
+    arguments = [str(config.secret_file("good", SECRET)) if each == "good" else each for each in arguments]
     done = offline.gatepost("sign", *arguments, config=config)
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and told in done.stderr
 
@@ -79,10 +87,35 @@ def test_wrong_usage_exits_64(offline, config, arguments, told):
 def test_what_cannot_be_read_is_told(offline, config, tmp_path):
     own = ["--header-prefix", "x-own", "--secret-file"]
     loose = config.secret_file("loose", SECRET, 0o644)
-    for arguments, told in ((["no-such-file"], "no-such-file: No such file"), ([tmp_path], "Is a directory"),
-                            ([*own, "no-such-secret", "-"], "no-such-secret cannot be opened"),
-                            ([*own, loose, "-"], "others can read it")):
+    for arguments, told, status in ((["no-such-file"], "no-such-file: No such file", EX_NOINPUT),
+                                    ([tmp_path], "Is a directory", EX_NOINPUT),
+                                    ([*own, "no-such-secret", "-"], "no-such-secret cannot be opened", EX_NOINPUT),
+                                    ([*own, loose, "-"], "others can read it", EX_DATAERR)):
         done = offline.gatepost("sign", *map(str, arguments), config=config)
-        assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and told in done.stderr
+        assert (done.returncode, done.stdout) == (status, "") and told in done.stderr
         assert SECRET.decode() not in done.stderr
     assert offline.gatepost("sign", "-", config="/nonexistent/gatepost.conf").returncode == EX_CONFIG
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+def test_what_is_not_permitted_to_this_account_is_told(config, body_file):
+    """Somebody else's secret, by its file and by a configuration that he may read."""
+    secret = config.secret_file("own", SECRET)
+    os.chown(config["source invoicing"]["secret_file"], 1, 1)
+    file = config.write()
+    for path in (file, body_file):
+        path.chmod(0o644)
+    for path in [file, *file.parents]:
+        if str(path).startswith("/tmp/pytest") and path.is_dir():
+            path.chmod(path.stat().st_mode | 0o711)
+
+    program = shutil.copy(BUILD / "gatepost", config.directory)
+
+    def run(*arguments):
+        return subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, *arguments],
+                              capture_output=True, text=True, timeout=60, env=ENVIRONMENT, cwd="/")
+    done = run("sign", "--header-prefix", "x-own", "--secret-file", secret, body_file)
+    assert (done.returncode, done.stdout) == (EX_NOPERM, "") and f"{secret} cannot be opened: Permission denied" in done.stderr
+    for command in (["check"], ["config"], ["sign", body_file], ["status"]):
+        done = run("-c", file, *command)
+        assert (done.returncode, done.stdout) == (EX_CONFIG, "") and "cannot be opened: Permission denied" in done.stderr

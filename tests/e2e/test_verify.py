@@ -309,6 +309,25 @@ def test_large_body_takes_no_longer_than_its_share(verify):
 
 # Whose delivery it is
 
+def test_largest_body_does_not_hold_up_for_minutes(verify):
+    """The harness waits for a minute. Each change of such a body takes longer than its signature."""
+    body = b'{"a":"' + b"/\xc3\xa9" * (20 << 20) + b'"}'
+    done = verify(Delivery(body, secret=b"not the secret of the tests").headers(), body)
+    assert done.returncode == EX_DATAERR and "of so large a body no more were tried" in done.stdout
+
+
+def test_saved_headers_are_bounded_and_the_remedy_is_told(verify):
+    done = verify(b"a: b\n" * (4 << 20), BODY)
+    assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and "save the one request" in done.stderr
+
+
+def test_header_that_goes_on_over_a_line_is_told(verify):
+    headers = as_lines(Delivery(BODY).headers()).replace("sha256=", "sha256=\n ")
+    done = verify(headers, BODY)
+    assert (done.returncode, done.stdout) == (EX_DATAERR, "")
+    assert "goes on with the header before it" in done.stderr and "400 BAD_REQUEST" in done.stderr
+
+
 def test_source_is_found_by_its_headers_or_named(verdict):
     delivery = Delivery(BODY, secret=OTHER_SECRET)
     assert verdict(delivery.headers("x-other"), BODY)["source"] == "other"
