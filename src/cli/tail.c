@@ -100,16 +100,32 @@ has_wanted_kind(const rd_kafka_message_t *message, const struct wish *wish)
         return 0;
 }
 
+/* Returns an exit status, after saying why if no more can be read. */
+static int
+find_failure(const struct reader *reader)
+{
+        int is_denied;
+        const char *failure = reader_failure(reader, &is_denied);
+
+        if (failure == NULL)
+                return 0;
+        fprintf(stderr, "gatepost tail: %s\n", failure);
+        return is_denied ? EX_NOPERM : EX_UNAVAILABLE;
+}
+
 /* Show records until told to stop, or at the end. Returns an exit status. */
 static int
 follow(struct reader *reader, const struct wish *wish)
 {
-        while (!interrupted && !ferror(stdout)) {
+        int status = 0;
+
+        while (!interrupted && !ferror(stdout) && status == 0) {
                 rd_kafka_message_t *message = reader_poll(reader, POLL_MS);
 
                 if (message == NULL) {
                         if (wish->until_end && reader_reached_end(reader))
                                 break;
+                        status = find_failure(reader);
                         continue;
                 }
                 if (has_wanted_kind(message, wish)) {
@@ -121,7 +137,7 @@ follow(struct reader *reader, const struct wish *wish)
                 }
                 rd_kafka_message_destroy(message);
         }
-        return 0;
+        return status;
 }
 
 static int

@@ -10,6 +10,8 @@ struct reader {
         rd_kafka_t *client;
         rd_kafka_topic_partition_list_t *partitions;
         size_t n_at_end;
+        rd_kafka_resp_err_t failure; /* what ends all reading */
+        struct error reason;
 };
 
 static rd_kafka_t *
@@ -137,6 +139,26 @@ note_end(struct reader *reader, const rd_kafka_message_t *message)
         }
 }
 
+/* What librdkafka will not mend by trying again. */
+static void
+note_failure(struct reader *reader, const rd_kafka_message_t *message)
+{
+        switch (message->err) {
+        case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+        case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+        case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+        case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+        case RD_KAFKA_RESP_ERR__FATAL:
+                reader->failure = message->err;
+                (void)error_set(&reader->reason, "%s%s%s",
+                                message->rkt == NULL ? "" : rd_kafka_topic_name(message->rkt),
+                                message->rkt == NULL ? "" : ": ", rd_kafka_message_errstr(message));
+                break;
+        default:
+                break;
+        }
+}
+
 rd_kafka_message_t *
 reader_poll(struct reader *reader, int timeout_ms)
 {
@@ -146,6 +168,8 @@ reader_poll(struct reader *reader, int timeout_ms)
                 return message;
         if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
                 note_end(reader, message);
+        else
+                note_failure(reader, message);
         rd_kafka_message_destroy(message);
         return NULL;
 }
@@ -154,4 +178,13 @@ int
 reader_reached_end(const struct reader *reader)
 {
         return reader->n_at_end >= (size_t)reader->partitions->cnt;
+}
+
+const char *
+reader_failure(const struct reader *reader, int *is_denied)
+{
+        if (reader->failure == RD_KAFKA_RESP_ERR_NO_ERROR)
+                return NULL;
+        *is_denied = client_is_denied(reader->failure);
+        return reader->reason.text;
 }

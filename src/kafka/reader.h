@@ -31,4 +31,7 @@ rd_kafka_message_t *reader_poll(struct reader *reader, int timeout_ms);
 /* Whether every partition has been read to its end at least once. */
 int reader_reached_end(const struct reader *reader);
 
+/* Why nothing more can be read: it is not permitted, or a topic was deleted. NULL while it can. */
+const char *reader_failure(const struct reader *reader, int *is_denied);
+
 #endif

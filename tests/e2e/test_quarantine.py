@@ -480,6 +480,10 @@ def test_what_is_not_permitted_exits_77(guarded_broker, tmp_path):
                 done = quarantine.run(*command, expect=EX_NOPERM)
                 assert "authorization" in done.stderr and done.stdout == ""
         assert installation.gatepost("audit", config=daemon.config).returncode == EX_NOPERM
+        event_topic = f"{kafka.prefix}.invoice.accepted"
+        deny(kafka, event_topic, AclOperation.READ)
+        done = installation.gatepost("tail", "--from", "beginning", "--until-end", config=daemon.config)
+        assert (done.returncode, done.stdout) == (EX_NOPERM, "") and "authorization" in done.stderr and event_topic in done.stderr
     finally:
         installation.clean_up()
 
