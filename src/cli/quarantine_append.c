@@ -165,8 +165,8 @@ release_all(struct work *work)
         enum range_result result;
         struct error error;
 
-        progress_begin(&work->progress, "releasing", all->n);
-        work->progress.is_shown &= !isatty(STDOUT_FILENO); /* the lines there tell how far it is */
+        if (all->is_quiet || !isatty(STDOUT_FILENO)) /* else the lines there tell how far it is */
+                progress_begin(&work->progress, "releasing", all->n);
         result = range_read(quarantine->config, quarantine->wish->bootstrap, ranges, quarantine->n_ranges,
                             on_record, work, &error);
         while (work->producer != NULL && producer_outstanding(work->producer) > 0)

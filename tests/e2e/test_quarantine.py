@@ -1,6 +1,8 @@
 """gatepost quarantine: what is there, and letting it in after all, once."""
 
 import json
+import os
+import pty
 import re
 import subprocess
 import time
@@ -11,12 +13,13 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 
 import waiting
 from cluster import Cluster
-from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from daemon import ENVIRONMENT, SANITIZER_EXIT, assert_no_sanitizer_report
 from installation import BUILD, Installation
 from kafka_side import murmur2_partition
 from signing import Delivery, event_body, unique
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_NOPERM = 64, 65, 66, 69, 77
+ERASE = "\r\x1b[K"
 TRACE = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "tracestate": "vendor=1"}
 OF_THE_DELIVERY = ["gatepost-source", "gatepost-webhook-id", "gatepost-timestamp", "gatepost-signature",
                    "gatepost-received", "gatepost-instance"]
@@ -302,6 +305,63 @@ def test_record_released_by_many_at_the_same_time_is_published_once(shared_quara
     assert sorted(events) == sorted(wanted)
     done = shared_quarantine.installation.gatepost("audit", config=shared_quarantine.daemon.config)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def on_terminals(config, *arguments, stdout):
+    """Run the command line with stderr, and if so stdout, on a terminal: all that comes there, and peak memory in KiB."""
+    terminal, own = pty.openpty()
+    process = subprocess.Popen([BUILD / "gatepost", "-c", config, *arguments], stdout=stdout or own, stderr=own,
+                               env=ENVIRONMENT | {"ASAN_OPTIONS": "quarantine_size_mb=1:" + SANITIZER_EXIT})
+    os.close(own)
+    text = b""
+    while piece := read_terminal(terminal):
+        text += piece
+    os.close(terminal)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert_no_sanitizer_report(text.decode())
+    assert process.returncode == 0, text.decode()
+    return text.decode().replace("\r\n", "\n"), usage.ru_maxrss
+
+
+def read_terminal(terminal):
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # its end
+        return b""
+
+
+def test_thousands_are_released_once_with_progress_and_little_memory(quarantine, tmp_path):
+    """By two people at the same time; one of them looks on."""
+    n, size = 4000, 25000
+    kafka, config = quarantine.kafka, quarantine.daemon.config
+    sent = [Delivery(event_body("bulk.kind", text="x" * size)) for _ in range(n)]
+    kafka.append(sent)
+    kafka.wait_until_routed()
+    quarantine.mend(bulk_kind=f"{kafka.prefix}.invoice.received")
+    command = ["quarantine", "release", "--reason", "unknown-kind"]
+    seen, memory = on_terminals(config.write("bulk.conf"), *command, "--dry-run", stdout=None)
+    whole = [line for line in seen.rpartition(ERASE)[2].splitlines()]
+    assert len([line for line in whole if re.fullmatch(r"\d+-\d+ would be released, to be published in \S+", line)]) == n
+    assert whole[n:] == [f"{n} would be released, 0 released before, 0 not released"]
+
+    other = subprocess.Popen([BUILD / "gatepost", "-c", config.write("other.conf"), *command], env=ENVIRONMENT,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with open(tmp_path / "told", "w") as told:
+        seen, memory = on_terminals(config.write("bulk.conf"), *command, stdout=told)
+    others, errors = other.communicate(timeout=120)
+    assert_no_sanitizer_report(errors)
+    assert other.returncode == 0, errors
+    lines = (tmp_path / "told").read_text().splitlines()
+    for each in (lines, others.splitlines()):
+        assert len({line.split()[0] for line in each if re.match(r"\d+-\d+ (released|was released before)", line)}) == n
+    steps = re.findall(r"([a-z ]+): (\d+) of about (\d+)", seen)
+    assert {what.strip() for what, _, _ in steps} >= {"reading quarantine", "looking for releases in deliveries"}
+    assert any(0 < int(done) <= int(of) for _, done, of in steps), seen
+    assert re.search(r"\r\x1b\[K\d+ released, \d+ released before, 0 not released\n$", seen), seen[-300:]
+    assert memory < 250 << 10, f"{memory} KiB for {n * size >> 20} MiB"
+    kafka.wait_until_routed(120)
+    assert sorted(record.delivery_id for record in quarantine.events()) == sorted(each.delivery_id for each in sent)
 
 
 def test_release_while_the_router_is_killed_is_published_once(quarantine):
