@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sysexits.h>
 
 #include "base/clock.h"
@@ -44,6 +45,12 @@ choose_url(const struct config *config, const struct wish *wish, struct mission 
 
         if (wish->to != NULL) {
                 host = strstr(wish->to, "://");
+                if (host != NULL && strncasecmp(wish->to, "http://", 7) != 0 &&
+                    strncasecmp(wish->to, "https://", 8) != 0) {
+                        fprintf(stderr, "gatepost send: --to: '%s' is no URL with http:// or https://\n",
+                                wish->to);
+                        return -1;
+                }
                 if (host == NULL)
                         mission->to.url =
                             mem_printf("http://%s%s", wish->to, strchr(wish->to, '/') == NULL ? path : "");

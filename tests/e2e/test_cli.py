@@ -251,6 +251,11 @@ def test_receiver_that_is_not_there_exits_75(send):
     assert send("--kind", "invoice.accepted", url="http://127.0.0.1:9/webhooks/invoicing").returncode == EX_TEMPFAIL
 
 
+def test_url_that_is_not_http_exits_64(send):
+    done = send("--kind", "invoice.accepted", url="ftp://127.0.0.1/")
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and "http://" in done.stderr
+
+
 def test_body_file_that_is_not_there_exits_66(send):
     assert send("no-such-file.json").returncode == EX_NOINPUT
 
