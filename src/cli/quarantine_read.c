@@ -19,22 +19,13 @@ struct reading {
 static int
 ask(struct quarantine *quarantine, struct offsets *offsets, struct error *error)
 {
-        const char *topic = quarantine->config->quarantine_topic;
-        int32_t n = offsets_partitions(offsets, topic, KAFKA_ACCESS_TIMEOUT_MS, error);
+        int64_t since_ms = quarantine->wish->since_ms;
 
-        if (n < 0)
+        if (offsets_stable_ranges(offsets, quarantine->config->quarantine_topic, &quarantine->ranges,
+                                  &quarantine->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
                 return -1;
-        quarantine->n_ranges = (size_t)n;
-        quarantine->ranges = mem_alloc(quarantine->n_ranges * sizeof(*quarantine->ranges));
-        for (int32_t p = 0; p < n; p++) {
-                struct range *range = &quarantine->ranges[p];
-
-                *range = (struct range){.topic = topic, .partition = p};
-                if (offsets_stable_bounds(offsets, topic, p, &range->from, &range->to,
-                                          KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
-                        return -1;
-                if (quarantine->wish->since_ms != QUARANTINE_FROM_BEGINNING &&
-                    offsets_begin_at(offsets, range, quarantine->wish->since_ms, KAFKA_ACCESS_TIMEOUT_MS,
+        for (size_t p = 0; p < quarantine->n_ranges && since_ms != QUARANTINE_FROM_BEGINNING; p++) {
+                if (offsets_begin_at(offsets, &quarantine->ranges[p], since_ms, KAFKA_ACCESS_TIMEOUT_MS,
                                      error) != 0)
                         return -1;
         }

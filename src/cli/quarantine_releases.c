@@ -15,27 +15,6 @@ struct search {
         struct progress progress;
 };
 
-static int
-ask(struct search *search, struct offsets *offsets, struct error *error)
-{
-        const char *topic = search->quarantine->config->deliveries_topic;
-        int32_t n = offsets_partitions(offsets, topic, KAFKA_ACCESS_TIMEOUT_MS, error);
-
-        if (n < 0)
-                return -1;
-        search->n_ranges = (size_t)n;
-        search->ranges = mem_alloc(search->n_ranges * sizeof(*search->ranges));
-        for (int32_t p = 0; p < n; p++) {
-                struct range *range = &search->ranges[p];
-
-                *range = (struct range){.topic = topic, .partition = p};
-                if (offsets_stable_bounds(offsets, topic, p, &range->from, &range->to,
-                                          KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
-                        return -1;
-        }
-        return 0;
-}
-
 /*
  * From where on a record's releases may stand in the partition that its key belongs to: after itself. That all of that is
  * still there, and it is the log that the record was in, decides whether it is certain that there was none.
@@ -125,7 +104,8 @@ quarantine_find_releases(struct quarantine *quarantine, struct offsets *offsets)
 
         if (quarantine->n == 0)
                 return 0;
-        if (ask(&search, offsets, &error) != 0) {
+        if (offsets_stable_ranges(offsets, quarantine->config->deliveries_topic, &search.ranges,
+                                  &search.n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0) {
                 status = quarantine_refuse(quarantine->wish,
                                            offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
                                            error.text);

@@ -2,13 +2,13 @@
 
 #include <getopt.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "base/number.h"
+#include "cli/interrupt.h"
 #include "cli/status_print.h"
 
 #define WATCH_MS 5000
@@ -19,15 +19,6 @@ struct wish {
         int as_json;
         uint64_t watch_ms; /* 0: once */
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void
-on_signal(int signal_number)
-{
-        (void)signal_number;
-        interrupted = 1;
-}
 
 static void
 show(const struct status *status, const struct status *earlier, const struct wish *wish)
@@ -80,9 +71,9 @@ run(const struct config *config, const struct wish *wish)
                 return EX_CONFIG;
         }
         exit_status = ask(&endpoint, wish, &earlier, &has_earlier);
-        while (wish->watch_ms > 0 && has_earlier && !interrupted && fflush(stdout) == 0) {
+        while (wish->watch_ms > 0 && has_earlier && !interrupt_came() && fflush(stdout) == 0) {
                 (void)poll(NULL, 0, (int)wish->watch_ms);
-                if (!interrupted)
+                if (!interrupt_came())
                         exit_status = ask(&endpoint, wish, &earlier, &has_earlier);
         }
         if (has_earlier)
@@ -135,8 +126,7 @@ status_run(const struct command_context *context, int argc, char **argv)
         config = config_load(context->file);
         if (config == NULL)
                 return EX_CONFIG;
-        (void)signal(SIGINT, on_signal);
-        (void)signal(SIGTERM, on_signal);
+        interrupt_watch();
         status = run(config, &wish);
         config_free(config);
         return status;

@@ -1,13 +1,13 @@
 #include "cli/tail.h"
 
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "base/mem.h"
+#include "cli/interrupt.h"
 #include "cli/kafka_access.h"
 #include "cli/kind_filter.h"
 #include "cli/show_record.h"
@@ -26,15 +26,6 @@ struct wish {
         char **kinds; /* all when there are none */
         size_t n_kinds;
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void
-on_signal(int signal_number)
-{
-        (void)signal_number;
-        interrupted = 1;
-}
 
 /* Whether the topic of a rule is to be read at all. */
 static int
@@ -119,7 +110,7 @@ follow(struct reader *reader, const struct wish *wish)
 {
         int status = 0;
 
-        while (!interrupted && !ferror(stdout) && status == 0) {
+        while (!interrupt_came() && !ferror(stdout) && status == 0) {
                 rd_kafka_message_t *message = reader_poll(reader, POLL_MS);
 
                 if (message == NULL) {
@@ -166,8 +157,7 @@ run(const struct config *config, const struct wish *wish)
                 fprintf(stderr, "gatepost tail: %s\n", error.text);
                 return EX_UNAVAILABLE;
         }
-        (void)signal(SIGINT, on_signal);
-        (void)signal(SIGTERM, on_signal);
+        interrupt_watch();
         status = follow(reader, wish);
         reader_free(reader);
         return status;

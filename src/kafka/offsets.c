@@ -174,3 +174,29 @@ offsets_begin_at(struct offsets *offsets, struct range *range, int64_t time_ms, 
                 range->from = offset;
         return 0;
 }
+
+int
+offsets_stable_ranges(struct offsets *offsets, const char *topic, struct range **ranges, size_t *n,
+                      int timeout_ms, struct error *error)
+{
+        int32_t n_partitions = offsets_partitions(offsets, topic, timeout_ms, error);
+
+        *ranges = NULL;
+        *n = 0;
+        if (n_partitions < 0)
+                return -1;
+        *ranges = mem_alloc((size_t)n_partitions * sizeof(**ranges));
+        for (int32_t p = 0; p < n_partitions; p++) {
+                struct range *range = &(*ranges)[p];
+
+                *range = (struct range){.topic = topic, .partition = p};
+                if (offsets_stable_bounds(offsets, topic, p, &range->from, &range->to, timeout_ms, error) !=
+                    0) {
+                        free(*ranges);
+                        *ranges = NULL;
+                        return -1;
+                }
+        }
+        *n = (size_t)n_partitions;
+        return 0;
+}

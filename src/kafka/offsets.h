@@ -51,4 +51,12 @@ int offsets_at_time(struct offsets *offsets, const char *topic, int32_t partitio
 int offsets_begin_at(struct offsets *offsets, struct range *range, int64_t time_ms, int timeout_ms,
                      struct error *error) MUST_CHECK;
 
+/**
+ * offsets_stable_ranges(offsets, topic, ranges, n, timeout_ms, error):
+ * All that a read_committed consumer can read of a topic for now: a range for each partition, whose number is the index.
+ * The caller frees *ranges. Returns 0; or -1 with the reason, and *ranges NULL.
+ */
+int offsets_stable_ranges(struct offsets *offsets, const char *topic, struct range **ranges, size_t *n,
+                          int timeout_ms, struct error *error) MUST_CHECK;
+
 #endif
