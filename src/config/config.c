@@ -42,6 +42,7 @@ free_lists(struct config *config)
         for (size_t i = 0; i < config->n_listen; i++)
                 free(config->listen[i].text);
         free(config->listen);
+        free(config->trusted_proxies);
         for (size_t i = 0; i < config->n_sources; i++)
                 free_source(&config->sources[i]);
         free(config->sources);

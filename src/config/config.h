@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "base/address.h"
 #include "base/compiler.h"
 #include "model/rules.h"
 #include "model/signature.h"
@@ -63,6 +64,11 @@ struct config {
         uint64_t max_body;
         uint64_t max_in_flight;
         uint64_t max_connections;
+        uint64_t max_connections_per_address; /* 0: no limit */
+        uint64_t max_refusals_per_address;    /* a second; 0: no limit */
+        struct network *trusted_proxies;
+        size_t n_trusted_proxies;
+        int trusts_unix_sockets; /* whoever connects to one is a trusted proxy */
         uint64_t header_timeout_ms;
         uint64_t request_timeout_ms;
         uint64_t idle_timeout_ms;

@@ -13,6 +13,7 @@ enum option_type {
         OPTION_SWITCH,       /* int; on or off */
         OPTION_ROLES,        /* unsigned */
         OPTION_LISTEN,       /* repeatable */
+        OPTION_PROXY,        /* addresses, a network of them, or unix; repeatable */
         OPTION_ADMIN,        /* a listen address that others cannot reach, or off */
         OPTION_PATH,         /* of a URL */
         OPTION_HEADER,       /* a prefix of header names */

@@ -135,6 +135,24 @@ set_listen(struct setting *s)
 }
 
 static int
+set_proxy(struct setting *s)
+{
+        struct config *config = s->config;
+        struct network network;
+
+        if (strcmp(s->value, "unix") == 0) {
+                config->trusts_unix_sockets = 1;
+                return 0;
+        }
+        if (network_parse(s->value, &network, s->error) != 0)
+                return -1;
+        config->trusted_proxies =
+            mem_resize(config->trusted_proxies, config->n_trusted_proxies + 1, sizeof(network));
+        config->trusted_proxies[config->n_trusted_proxies++] = network;
+        return 0;
+}
+
+static int
 set_admin(struct setting *s)
 {
         struct config_listen listen;
@@ -315,6 +333,7 @@ static int (*const setters[])(struct setting *s) = {
     [OPTION_SWITCH] = set_switch,
     [OPTION_ROLES] = set_roles,
     [OPTION_LISTEN] = set_listen,
+    [OPTION_PROXY] = set_proxy,
     [OPTION_ADMIN] = set_admin,
     [OPTION_PATH] = set_path,
     [OPTION_HEADER] = set_header,

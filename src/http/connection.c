@@ -1,10 +1,12 @@
 #include "http/connection.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include <event2/event.h>
 
+#include "base/log.h"
 #include "http/connections.h"
 #include "http/tap.h"
 
@@ -41,6 +43,7 @@ deadline_of(const struct http_limits *limits, enum stage stage)
         switch (stage) {
         case STAGE_IDLE:
                 return limits->idle_timeout_ms;
+        case STAGE_ARRIVING:
         case STAGE_HEAD:
                 return limits->header_timeout_ms;
         case STAGE_BODY:
@@ -79,12 +82,26 @@ give_room_back(struct connection *connection, uint64_t bytes)
                 (void)atomic_fetch_sub(&connection->all->limits.room->used, bytes);
 }
 
+/* The bufferevent has the descriptor again, to read from it or to close it. */
+static void
+stop_arrival(struct connection *connection)
+{
+        if (connection->arrival == NULL)
+                return;
+        arrival_free(connection->arrival);
+        connection->arrival = NULL;
+        (void)bufferevent_setfd(connection->bev, connection->fd);
+}
+
 void
 connection_free(struct connection *connection)
 {
         struct connections *all = connection->all;
 
         leave_list(connection);
+        stop_arrival(connection);
+        if (connection->counted)
+                clients_disconnect(all->limits.clients, &connection->client);
         give_room_back(connection, connection->held);
         if (connection->fd >= 0 && (size_t)connection->fd < all->by_fd_size)
                 all->by_fd[connection->fd] = NULL;
@@ -156,7 +173,77 @@ connection_refuse(struct connection *connection, int status, const char *reason)
         if (connection->refusal == NULL)
                 shut(connection);
         if (all->callbacks->on_refused != NULL)
-                all->callbacks->on_refused(status, all->arg);
+                all->callbacks->on_refused(status, &connection->client, all->arg);
+}
+
+static void
+log_too_many(const struct address *client)
+{
+        static struct log_flood flood = LOG_FLOOD_INIT;
+        char text[ADDRESS_TEXT_SIZE];
+        uint64_t n;
+
+        if (log_flood_pass(&flood, &n))
+                log_notice("connections beyond max_connections_per_address were closed n=%" PRIu64
+                           " last_client=%s",
+                           n, address_format(client, text));
+}
+
+/* The client is known: requests may come. A proxy that does not tell its clients has no limit of its own. */
+static void
+begin(struct connection *connection)
+{
+        const struct http_limits *limits = &connection->all->limits;
+
+        if (limits->clients != NULL && !forwarded_trusts(&limits->trust, &connection->client)) {
+                if (clients_connect(limits->clients, &connection->client) != 0) {
+                        log_too_many(&connection->client);
+                        connection_break_off(connection);
+                        return;
+                }
+                connection->counted = 1;
+        }
+        connection_enter(connection, STAGE_IDLE);
+        (void)bufferevent_enable(connection->bev, EV_READ);
+}
+
+static void
+on_arrived(const struct address *client, int failed, void *arg)
+{
+        struct connection *connection = arg;
+
+        connection->arrival = NULL;
+        (void)bufferevent_setfd(connection->bev, connection->fd);
+        if (client != NULL)
+                connection->client = *client;
+        if (failed)
+                connection_break_off(connection);
+        else
+                begin(connection);
+}
+
+/* A trusted proxy may say first who the client is. */
+static void
+await_arrival(struct connection *connection)
+{
+        connection_enter(connection, STAGE_ARRIVING);
+        connection->arrival = arrival_new(connection->all->base, connection->fd, on_arrived, connection);
+        if (connection->arrival == NULL)
+                connection_break_off(connection);
+        else
+                (void)bufferevent_setfd(connection->bev, -1);
+}
+
+static struct address
+peer_of(evutil_socket_t fd)
+{
+        struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
+        socklen_t len = sizeof(from);
+        struct address peer;
+
+        (void)getpeername(fd, (struct sockaddr *)&from, &len);
+        address_from_socket((const struct sockaddr *)&from, &peer);
+        return peer;
 }
 
 /*
@@ -166,6 +253,7 @@ connection_refuse(struct connection *connection, int status, const char *reason)
 static void
 attach(struct connection *connection)
 {
+        struct connections *all = connection->all;
         void *evcon = NULL;
 
         bufferevent_getcb(connection->bev, NULL, NULL, NULL, &evcon);
@@ -176,10 +264,13 @@ attach(struct connection *connection)
         }
         connection->evcon = evcon;
         evhttp_connection_set_closecb(evcon, on_close, connection);
-        if (connections_keep(connection->all, connection) != 0 || connection->surplus)
+        connection->client = peer_of(connection->fd);
+        if (connections_keep(all, connection) != 0 || connection->surplus)
                 connection_break_off(connection);
+        else if (forwarded_trusts(&all->limits.trust, &connection->client))
+                await_arrival(connection);
         else
-                (void)bufferevent_enable(connection->bev, EV_READ);
+                begin(connection);
 }
 
 /* evhttp reads while it writes, which nothing would bound. */
@@ -222,7 +313,9 @@ on_timer(evutil_socket_t fd, short what, void *arg)
         } else if (connection->evcon == NULL) {
                 set_deadline(connection, connection->all->limits.idle_timeout_ms);
                 attach(connection);
-        } else if (connection->stage == STAGE_IDLE || connection->stage == STAGE_REPLYING) {
+        } else if (connection->stage == STAGE_ARRIVING || connection->stage == STAGE_IDLE ||
+                   connection->stage == STAGE_REPLYING) {
+                stop_arrival(connection);
                 connection_break_off(connection);
         } else if (connection->stage != STAGE_HANDLING) {
                 connection_refuse(connection, 408, "the request came too slowly");
@@ -260,6 +353,7 @@ connection_new(struct connections *all)
                 return NULL;
         connection->all = all;
         connection->fd = -1;
+        connection->stage = STAGE_IDLE;
         connection->bev = bufferevent_socket_new(all->base, -1, BEV_OPT_CLOSE_ON_FREE);
         connection->timer = evtimer_new(all->base, on_timer, connection);
         if (connection->bev == NULL || connection->timer == NULL ||

@@ -8,7 +8,9 @@
 #include <event2/bufferevent.h>
 #include <event2/http.h>
 
+#include "base/address.h"
 #include "base/compiler.h"
+#include "http/arrival.h"
 #include "http/framing.h"
 #include "http/refusal.h"
 #include "http/server.h"
@@ -19,13 +21,16 @@
  * Its bytes go through framing.c before evhttp sees them (tap.c); a connection whose bytes are refused is taken away from
  * evhttp (refusal.c). Deadlines are absolute, one timer a connection:
  *
+ *   arriving --from a trusted proxy: its header--> idle
+ *   header_timeout
+ *
  *   idle --first byte--> head --empty line--> body --last byte--> handling --reply--> replying --sent--> idle
  *   idle_timeout         header_timeout       request_timeout     none                request_timeout
  *
  * Of requests that are pipelined, one is handled after the other; nothing is read while a complete one waits, so that
  * what waits is never more than what one read brings.
  */
-enum stage { STAGE_IDLE, STAGE_HEAD, STAGE_BODY, STAGE_HANDLING, STAGE_REPLYING };
+enum stage { STAGE_ARRIVING, STAGE_IDLE, STAGE_HEAD, STAGE_BODY, STAGE_HANDLING, STAGE_REPLYING };
 
 struct connection {
         TAILQ_ENTRY(connection) entry; /* in the list of those that are idle, or of those in a body */
@@ -34,6 +39,9 @@ struct connection {
         struct evhttp_connection *evcon; /* NULL until evhttp has made it */
         struct event *timer;
         struct framing framing;
+        struct address client;   /* the peer's, or what a trusted proxy says */
+        int counted;             /* among the client's connections */
+        struct arrival *arrival; /* while it reads, the bufferevent has no descriptor; else NULL */
         struct refusal *refusal; /* answers it in evhttp's place; NULL also when memory failed for that */
         enum stage stage;
         size_t n_complete;   /* requests that have come completely and are not answered */

@@ -82,6 +82,20 @@ find(const struct connections *connections, struct evhttp_connection *evcon)
         return connection == NULL || connection->refused ? NULL : connection;
 }
 
+struct address
+connections_client(const struct connections *connections, struct evhttp_connection *evcon)
+{
+        const struct connection *connection = find(connections, evcon);
+
+        return connection == NULL ? (struct address){{0}} : connection->client;
+}
+
+const struct http_trust *
+connections_trust(const struct connections *connections)
+{
+        return &connections->limits.trust;
+}
+
 void
 connections_replying(struct connections *connections, struct evhttp_connection *evcon)
 {

@@ -32,6 +32,12 @@ void connections_replying(struct connections *connections, struct evhttp_connect
 /* evhttp has sent a reply on the connection. */
 void connections_replied(struct connections *connections, struct evhttp_connection *evcon);
 
+/* Who has connected, by the connection; none when that has gone. */
+struct address connections_client(const struct connections *connections, struct evhttp_connection *evcon);
+
+/* Whose word on who the client is counts. */
+const struct http_trust *connections_trust(const struct connections *connections);
+
 /* A name for a request that appears once: 16 hexadecimal digits and a NUL. */
 void connections_next_id(struct connections *connections, char id[17]);
 

@@ -82,12 +82,13 @@ void
 envelope_reply(struct http_request *request, int status, const char *code, const char *message,
                const struct http_violation *violations, size_t n)
 {
-        const struct http_header retry_after = {"Retry-After", "2"}, allow = {"Allow", "POST"};
+        const struct http_header retry_after = {"Retry-After", status == 429 ? "1" : "2"},
+                                 allow = {"Allow", "POST"};
         const struct http_header *header = NULL;
         size_t len = 0;
         char *body = envelope_error(code, message, violations, n, http_request_id(request), &len);
 
-        if (status == 503)
+        if (status == 503 || status == 429)
                 header = &retry_after;
         else if (status == 405)
                 header = &allow;

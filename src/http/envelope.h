@@ -21,7 +21,7 @@ char *envelope_error(const char *code, const char *message, const struct http_vi
 
 /**
  * envelope_reply(request, status, code, message, violations, n):
- * Answer with the error envelope and what the status asks for besides: Allow: POST for 405, Retry-After for 503.
+ * Answer with the error envelope and what the status asks for besides: Allow: POST for 405, Retry-After for 429 and 503.
  */
 void envelope_reply(struct http_request *request, int status, const char *code, const char *message,
                     const struct http_violation *violations, size_t n);

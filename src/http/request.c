@@ -19,7 +19,16 @@ struct http_request {
             *evreq; /* owned by the connection, or by us when that has gone; replying settles it */
         struct connections *connections;
         const int *closing;
+        struct address peer;
         char id[17];
+};
+
+#define FORWARDED_SIZE 4096
+
+/* The values of X-Forwarded-For, joined. */
+struct forwarded_list {
+        char text[FORWARDED_SIZE];
+        size_t len;
 };
 
 static void
@@ -38,6 +47,7 @@ incoming_new(struct evhttp_request *evreq, struct connections *connections, cons
         request->evreq = evreq;
         request->connections = connections;
         request->closing = closing;
+        request->peer = connections_client(connections, evhttp_request_get_connection(evreq));
         connections_next_id(connections, request->id);
         evhttp_request_set_on_complete_cb(evreq, on_sent, connections);
         return request;
@@ -99,6 +109,44 @@ http_request_body(struct http_request *request, size_t *len)
 
         *len = evbuffer_get_length(buffer);
         return *len == 0 ? (const void *)"" : evbuffer_pullup(buffer, -1);
+}
+
+/* What does not fit is cut from the left: the nearest proxies write at the right. */
+static void
+join_forwarded(const struct http_header *header, void *arg)
+{
+        struct forwarded_list *list = arg;
+        const char *value = header->value;
+        size_t len = strlen(value), cut = 0;
+
+        if (strcasecmp(header->name, "X-Forwarded-For") != 0)
+                return;
+        if (len > FORWARDED_SIZE - 1) {
+                value += len - (FORWARDED_SIZE - 1);
+                len = FORWARDED_SIZE - 1;
+        }
+        if (list->len + 1 + len > FORWARDED_SIZE)
+                cut = list->len + 1 + len - FORWARDED_SIZE;
+        memmove(list->text, list->text + cut, list->len - cut);
+        list->len -= cut;
+        list->text[list->len++] = ',';
+        memcpy(list->text + list->len, value, len);
+        list->len += len;
+}
+
+struct address
+http_request_client(const struct http_request *request)
+{
+        const struct http_trust *trust = connections_trust(request->connections);
+        struct forwarded_list list;
+
+        list.len = 0;
+        if (!forwarded_trusts(trust, &request->peer))
+                return request->peer;
+        http_request_headers(request, join_forwarded, &list);
+        if (list.len == 0)
+                return request->peer;
+        return forwarded_client(trust, &request->peer, list.text + 1, list.len - 1);
 }
 
 const char *

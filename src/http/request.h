@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "base/address.h"
 #include "http/server.h"
 
 struct http_header {
@@ -25,6 +26,9 @@ void http_request_headers(const struct http_request *request,
 
 /* The body in one piece, valid until the reply; never NULL, also when empty. NULL only when memory fails. */
 const void *http_request_body(struct http_request *request, size_t *len);
+
+/* Who sent it: the connection's peer, or what trusted proxies say by the PROXY protocol or X-Forwarded-For. */
+struct address http_request_client(const struct http_request *request);
 
 /* What x-request-id of the answer will say: 16 hexadecimal digits. */
 const char *http_request_id(const struct http_request *request);

@@ -6,7 +6,10 @@
 
 #include <event2/event.h>
 
+#include "base/address.h"
 #include "base/compiler.h"
+#include "http/clients.h"
+#include "http/forwarded.h"
 #include "http/room.h"
 
 /*
@@ -25,7 +28,10 @@ struct http_limits {
         uint64_t header_timeout_ms;  /* from the first byte of a request to the end of its headers */
         uint64_t request_timeout_ms; /* from the first byte of a request to the end of its body */
         uint64_t idle_timeout_ms;    /* between requests */
-        struct http_room *room;      /* for bodies; outlives the server. NULL: no bound but the others */
+        struct http_trust
+            trust; /* proxies that say who the client is; what it points at outlives the server */
+        struct clients *clients; /* limits for each address; outlives the server. NULL: none */
+        struct http_room *room;  /* for bodies; outlives the server. NULL: no bound but the others */
 };
 
 struct http_callbacks {
@@ -39,7 +45,7 @@ struct http_callbacks {
         int (*on_oversize)(const char *method, const char *path, size_t path_len, void *arg);
 
         /* A request was refused before on_request, with this status (400, 404, 405, 408, 413, 417, 501, 503), for counting. May be NULL. */
-        void (*on_refused)(int status, void *arg);
+        void (*on_refused)(int status, const struct address *client, void *arg);
 };
 
 /**

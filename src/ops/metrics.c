@@ -30,7 +30,7 @@ static const char *const outcome_names[OUTCOME_N] = {
     [OUTCOME_TOO_LARGE] = "too_large", [OUTCOME_MALFORMED] = "malformed",
     [OUTCOME_FORBIDDEN] = "forbidden", [OUTCOME_STALE] = "stale",
     [OUTCOME_FORGED] = "forged",       [OUTCOME_UNAVAILABLE] = "unavailable",
-    [OUTCOME_ERROR] = "error",
+    [OUTCOME_ERROR] = "error",         [OUTCOME_THROTTLED] = "throttled",
 };
 
 const char *

@@ -25,6 +25,7 @@ enum metrics_outcome {
         OUTCOME_FORBIDDEN,
         OUTCOME_STALE,
         OUTCOME_FORGED,
+        OUTCOME_THROTTLED,
         OUTCOME_UNAVAILABLE,
         OUTCOME_ERROR,
         OUTCOME_N,

@@ -110,8 +110,15 @@ static void
 refuse(struct intake *intake, struct http_request *request, const struct config_source *source,
        const struct refusal *refusal)
 {
-        receiver_shared_refused(intake->shared, source, refusal->outcome, refusal->status,
-                                http_request_id(request));
+        const struct receiver_refused refused = {
+            .source = source,
+            .outcome = refusal->outcome,
+            .status = refusal->status,
+            .client = http_request_client(request),
+            .request_id = http_request_id(request),
+        };
+
+        receiver_shared_refused(intake->shared, &refused);
         envelope_reply(request, refusal->status, refusal->code, refusal->message, refusal->violations,
                        refusal->n_violations);
 }
@@ -169,13 +176,36 @@ append(struct intake *intake, struct http_request *request, const struct screene
         crash_point("after-append");
 }
 
+/* Whether so much of the client has been refused of late that nothing of it is looked at. */
+static int
+is_throttled(const struct intake *intake, const struct http_request *request)
+{
+        struct clients *clients = intake->shared->clients;
+        struct address client;
+
+        if (clients == NULL)
+                return 0;
+        client = http_request_client(request);
+        return clients_is_throttled(clients, &client, clock_monotonic_ms());
+}
+
 void
 intake_request(struct intake *intake, struct http_request *request)
 {
+        static const struct refusal throttled = {
+            .outcome = OUTCOME_THROTTLED,
+            .status = 429,
+            .code = "TOO_MANY_REQUESTS",
+            .message = "too many requests from this address were refused; wait a second",
+        };
         struct screened screened;
         struct refusal refusal;
         struct span body;
 
+        if (is_throttled(intake, request)) {
+                refuse(intake, request, NULL, &throttled);
+                return;
+        }
         body.data = http_request_body(request, &body.len);
         if (body.data == NULL) {
                 refuse_for_now(intake, request, NULL, "out of memory; send it again");

@@ -67,20 +67,22 @@ on_oversize(const char *method, const char *path, size_t path_len, void *arg)
 
 /* The HTTP server refused by itself. */
 static void
-on_refused(int status, void *arg)
+on_refused(int status, const struct address *client, void *arg)
 {
         struct lane *lane = arg;
-        enum metrics_outcome outcome = OUTCOME_BAD_REQUEST;
+        struct receiver_refused refused = {.outcome = OUTCOME_BAD_REQUEST,
+                                           .status = status,
+                                           .client = *client};
 
         if (status == 404)
-                outcome = OUTCOME_NOT_FOUND;
+                refused.outcome = OUTCOME_NOT_FOUND;
         else if (status == 405)
-                outcome = OUTCOME_METHOD_NOT_ALLOWED;
+                refused.outcome = OUTCOME_METHOD_NOT_ALLOWED;
         else if (status == 413)
-                outcome = OUTCOME_TOO_LARGE;
+                refused.outcome = OUTCOME_TOO_LARGE;
         else if (status == 503)
-                outcome = OUTCOME_UNAVAILABLE;
-        receiver_shared_refused(lane->shared, NULL, outcome, status, NULL);
+                refused.outcome = OUTCOME_UNAVAILABLE;
+        receiver_shared_refused(lane->shared, &refused);
 }
 
 static void
@@ -160,6 +162,8 @@ open_server(struct lane *lane, const int *listeners, size_t n)
             .header_timeout_ms = config->header_timeout_ms,
             .request_timeout_ms = config->request_timeout_ms,
             .idle_timeout_ms = config->idle_timeout_ms,
+            .trust = {config->trusted_proxies, config->n_trusted_proxies, config->trusts_unix_sockets},
+            .clients = lane->shared->clients,
             .room = &lane->shared->room,
         };
 

@@ -61,8 +61,15 @@ answer_accepted(struct pending_list *list, struct pending *pending)
 static void
 answer_unavailable(struct pending_list *list, struct pending *pending, const char *message)
 {
-        receiver_shared_refused(list->shared, pending->source, OUTCOME_UNAVAILABLE, 503,
-                                http_request_id(pending->request));
+        const struct receiver_refused refused = {
+            .source = pending->source,
+            .outcome = OUTCOME_UNAVAILABLE,
+            .status = 503,
+            .client = http_request_client(pending->request),
+            .request_id = http_request_id(pending->request),
+        };
+
+        receiver_shared_refused(list->shared, &refused);
         envelope_reply(pending->request, 503, "UNAVAILABLE", message, NULL, 0);
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 /* A quarter of a million accepted deliveries: 29 MB at most, and five minutes at 800 a second. */
@@ -17,6 +18,9 @@ receiver_shared_new(const struct config *config, const char *bootstrap, struct m
         shared->bootstrap = bootstrap;
         shared->metrics = metrics;
         shared->room.max = config->max_in_flight;
+        if (config->max_connections_per_address > 0 || config->max_refusals_per_address > 0)
+                shared->clients =
+                    clients_new(config->max_connections_per_address, config->max_refusals_per_address);
         pthread_mutex_init(&shared->replay_mutex, NULL);
         pthread_mutex_init(&shared->append_failed.mutex, NULL);
         shared->replay = replay_new(REPLAY_ENTRIES);
@@ -34,25 +38,31 @@ receiver_shared_free(struct receiver_shared *shared)
         if (shared == NULL)
                 return;
         replay_free(shared->replay);
+        clients_free(shared->clients);
         free(shared->refused);
         free(shared);
 }
 
 void
-receiver_shared_refused(struct receiver_shared *shared, const struct config_source *source,
-                        enum metrics_outcome outcome, int status, const char *request_id)
+receiver_shared_refused(struct receiver_shared *shared, const struct receiver_refused *refused)
 {
+        const struct config_source *source = refused->source;
         size_t index =
             source == NULL ? shared->config->n_sources : (size_t)(source - shared->config->sources);
+        enum metrics_outcome outcome = refused->outcome;
+        char client[ADDRESS_TEXT_SIZE];
         uint64_t n;
 
         metrics_count_request(shared->metrics, source, outcome);
+        if (shared->clients != NULL && refused->status < 500 && outcome != OUTCOME_THROTTLED)
+                clients_count_refusal(shared->clients, &refused->client, clock_monotonic_ms());
         if (!log_flood_pass(&shared->refused[index][outcome], &n))
                 return;
         log_line(outcome == OUTCOME_ERROR ? LOG_LEVEL_ERROR : LOG_LEVEL_NOTICE,
-                 "refused source=%s outcome=%s status=%d n=%" PRIu64 " last_request=%s",
-                 source == NULL ? "-" : source->name, metrics_outcome_name(outcome), status, n,
-                 request_id == NULL ? "-" : request_id);
+                 "refused source=%s outcome=%s status=%d n=%" PRIu64 " last_client=%s last_request=%s",
+                 source == NULL ? "-" : source->name, metrics_outcome_name(outcome), refused->status, n,
+                 address_format(&refused->client, client),
+                 refused->request_id == NULL ? "-" : refused->request_id);
 }
 
 int

@@ -7,6 +7,8 @@
 
 #include "base/log.h"
 #include "config/config.h"
+#include "http/clients.h"
+#include "http/forwarded.h"
 #include "http/room.h"
 #include "model/replay.h"
 #include "ops/metrics.h"
@@ -22,6 +24,7 @@ struct receiver_shared {
 
         atomic_int may_append;                  /* the topic has been found right */
         atomic_int_fast64_t reachable_since_ms; /* monotonic; 0: Kafka does not answer */
+        struct clients *clients;                /* what each address has open, and was refused */
         struct http_room room;                  /* for bodies that come in, until they are answered */
         atomic_uint_fast64_t in_flight;         /* bytes of bodies that Kafka's client holds */
         atomic_int_fast64_t
@@ -39,9 +42,17 @@ struct receiver_shared *receiver_shared_new(const struct config *config, const c
                                             struct metrics *metrics);
 void receiver_shared_free(struct receiver_shared *shared);
 
-/* Count an answer, and log it unless it is one of many; source may be NULL. */
-void receiver_shared_refused(struct receiver_shared *shared, const struct config_source *source,
-                             enum metrics_outcome outcome, int status, const char *request_id);
+/* A refusal: what is counted and logged of it. */
+struct receiver_refused {
+        const struct config_source *source; /* NULL: none */
+        enum metrics_outcome outcome;
+        int status;
+        struct address client;
+        const char *request_id; /* NULL: none */
+};
+
+/* Count an answer, also against the client when it is the client's fault, and log it unless it is one of many. */
+void receiver_shared_refused(struct receiver_shared *shared, const struct receiver_refused *refused);
 
 /**
  * receiver_shared_is_replay(shared, source, delivery, now_ms, original):

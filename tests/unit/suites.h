@@ -4,8 +4,10 @@
 #include <check.h>
 
 /* One suite a subject; main.c runs them all. */
+Suite *suite_address(void);
 Suite *suite_base(void);
 Suite *suite_brokers(void);
+Suite *suite_clients(void);
 Suite *suite_cloudevents(void);
 Suite *suite_config(void);
 Suite *suite_config_errors(void);
@@ -23,6 +25,7 @@ Suite *suite_dedup_log(void);
 Suite *suite_delivery(void);
 Suite *suite_digest(void);
 Suite *suite_fields(void);
+Suite *suite_forwarded(void);
 Suite *suite_framing(void);
 Suite *suite_guess(void);
 Suite *suite_ini(void);

@@ -1,0 +1,43 @@
+#ifndef BASE_ADDRESS_H
+#define BASE_ADDRESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+/* An IP address without a port; an IPv4 address as IPv6 maps it (RFC 4291 section 2.5.5.2). All zero: none. */
+struct address {
+        uint8_t bytes[16];
+};
+
+/* The addresses whose first prefix_len bits (of 128) are the address's. */
+struct network {
+        struct address address;
+        unsigned prefix_len;
+};
+
+#define ADDRESS_TEXT_SIZE 46
+
+/* All zero for a Unix-domain socket. */
+void address_from_socket(const struct sockaddr *from, struct address *address);
+void address_from_ipv4(const uint8_t bytes[4], struct address *address);
+
+/* Read 192.0.2.1 or 2001:db8::1. Returns 0 or -1. */
+int address_parse(const char *text, size_t len, struct address *address) MUST_CHECK;
+
+/* Write it as it is usually written, `-` for none. Returns text. */
+const char *address_format(const struct address *address, char text[ADDRESS_TEXT_SIZE]);
+
+int address_is_none(const struct address *address);
+
+/**
+ * network_parse(text, network, error):
+ * Read 192.0.2.0/24, 2001:db8::/32 or one address. Bits behind the prefix must be 0. Returns 0, or -1 with the reason.
+ */
+int network_parse(const char *text, struct network *network, struct error *error) MUST_CHECK;
+int network_contains(const struct network *network, const struct address *address);
+
+#endif

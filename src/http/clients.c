@@ -1,0 +1,195 @@
+#include "http/clients.h"
+
+#include <pthread.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+struct client {
+        struct address address;      /* as key_of() makes it */
+        TAILQ_ENTRY(client) in_idle; /* while it has no connection */
+        uint64_t n_connections;
+        uint64_t n_refusals; /* within the second */
+        int64_t second;
+};
+
+struct clients {
+        pthread_mutex_t mutex;
+        uint64_t max_connections;
+        uint64_t max_refusals;
+        void *tree; /* balanced, by tsearch(): no choice of addresses makes it slow */
+        TAILQ_HEAD(idle_clients, client) idle; /* the one refused first first */
+        size_t n_idle;
+};
+
+/* What counts as one client. */
+static struct address
+key_of(const struct address *address)
+{
+        static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+        struct address key = *address;
+
+        if (memcmp(key.bytes, mapped, sizeof(mapped)) != 0)
+                memset(key.bytes + 8, 0, 8);
+        return key;
+}
+
+/* A client begins with its address, so that an address alone can be looked for. */
+static int
+compare(const void *one, const void *other)
+{
+        return memcmp(one, other, sizeof(struct address));
+}
+
+static struct client *
+find(struct clients *clients, const struct address *key)
+{
+        struct client **node = tfind(key, &clients->tree, compare);
+
+        return node == NULL ? NULL : *node;
+}
+
+static void
+forget(struct clients *clients, struct client *client)
+{
+        TAILQ_REMOVE(&clients->idle, client, in_idle);
+        clients->n_idle--;
+        (void)tdelete(client, &clients->tree, compare);
+        free(client);
+}
+
+static void
+become_idle(struct clients *clients, struct client *client)
+{
+        TAILQ_INSERT_TAIL(&clients->idle, client, in_idle);
+        if (++clients->n_idle > CLIENTS_IDLE_MAX)
+                forget(clients, TAILQ_FIRST(&clients->idle));
+}
+
+/* Another one, which is idle. NULL when memory fails. */
+static struct client *
+add(struct clients *clients, const struct address *key)
+{
+        struct client *client = calloc(1, sizeof(*client));
+
+        if (client == NULL)
+                return NULL;
+        client->address = *key;
+        if (tsearch(client, &clients->tree, compare) == NULL) {
+                free(client);
+                return NULL;
+        }
+        become_idle(clients, client);
+        return client;
+}
+
+struct clients *
+clients_new(uint64_t max_connections, uint64_t max_refusals)
+{
+        struct clients *clients = calloc(1, sizeof(*clients));
+
+        if (clients == NULL)
+                return NULL;
+        pthread_mutex_init(&clients->mutex, NULL);
+        clients->max_connections = max_connections;
+        clients->max_refusals = max_refusals;
+        TAILQ_INIT(&clients->idle);
+        return clients;
+}
+
+void
+clients_free(struct clients *clients)
+{
+        struct client *client;
+
+        if (clients == NULL)
+                return;
+        while ((client = TAILQ_FIRST(&clients->idle)) != NULL)
+                forget(clients, client);
+        free(clients);
+}
+
+int
+clients_connect(struct clients *clients, const struct address *address)
+{
+        struct address key = key_of(address);
+        struct client *client;
+        int result = -1;
+
+        if (clients->max_connections == 0)
+                return 0;
+        pthread_mutex_lock(&clients->mutex);
+        client = find(clients, &key);
+        if (client == NULL)
+                client = add(clients, &key);
+        if (client != NULL && client->n_connections < clients->max_connections) {
+                if (client->n_connections++ == 0) {
+                        TAILQ_REMOVE(&clients->idle, client, in_idle);
+                        clients->n_idle--;
+                }
+                result = 0;
+        }
+        pthread_mutex_unlock(&clients->mutex);
+        return result;
+}
+
+void
+clients_disconnect(struct clients *clients, const struct address *address)
+{
+        struct address key = key_of(address);
+        struct client *client;
+
+        if (clients->max_connections == 0)
+                return;
+        pthread_mutex_lock(&clients->mutex);
+        client = find(clients, &key);
+        if (client != NULL && --client->n_connections == 0) {
+                become_idle(clients, client);
+                if (client->n_refusals == 0)
+                        forget(clients, client);
+        }
+        pthread_mutex_unlock(&clients->mutex);
+}
+
+void
+clients_count_refusal(struct clients *clients, const struct address *address, int64_t now_ms)
+{
+        struct address key = key_of(address);
+        struct client *client;
+
+        if (clients->max_refusals == 0)
+                return;
+        pthread_mutex_lock(&clients->mutex);
+        client = find(clients, &key);
+        if (client == NULL)
+                client = add(clients, &key);
+        if (client != NULL) {
+                if (client->second != now_ms / 1000)
+                        client->n_refusals = 0;
+                client->second = now_ms / 1000;
+                client->n_refusals++;
+                if (client->n_connections == 0) {
+                        TAILQ_REMOVE(&clients->idle, client, in_idle);
+                        TAILQ_INSERT_TAIL(&clients->idle, client, in_idle);
+                }
+        }
+        pthread_mutex_unlock(&clients->mutex);
+}
+
+int
+clients_is_throttled(struct clients *clients, const struct address *address, int64_t now_ms)
+{
+        struct address key = key_of(address);
+        const struct client *client;
+        int throttled;
+
+        if (clients->max_refusals == 0)
+                return 0;
+        pthread_mutex_lock(&clients->mutex);
+        client = find(clients, &key);
+        throttled =
+            client != NULL && client->second == now_ms / 1000 && client->n_refusals >= clients->max_refusals;
+        pthread_mutex_unlock(&clients->mutex);
+        return throttled;
+}

@@ -1,0 +1,257 @@
+"""Who the client is, behind a proxy and without one, and what limits each client has."""
+
+import re
+import socket
+import struct
+import threading
+
+import pytest
+
+import http_client
+import waiting
+from signing import Delivery
+
+PATH = "/webhooks/invoicing"
+PROXY_SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
+FORGED = b"another secret, long enough as well"
+
+
+def proxy_header(client, command=1, family=0x11, tail=b""):
+    addresses = socket.inet_aton(client) + socket.inet_aton("10.9.9.9") + struct.pack(">HH", 4711, 443) + tail
+    return PROXY_SIGNATURE + struct.pack(">BBH", 0x20 | command, family, len(addresses)) + addresses
+
+
+def receiver(offline, **options):
+    config = offline.config(roles="receiver")
+    config["receiver"].update(options)
+    return offline.daemon(config).start()
+
+
+def last_client(daemon):
+    """The address in the last line about a refusal."""
+    found = re.findall(r" refused .* last_client=(\S+)", daemon.log)
+    return found and found[-1]
+
+
+def refused_as(daemon, **request):
+    """Send a request that is refused. Returns the client in the log, which has a line a second at most."""
+    seen = daemon.log.count("last_client=")
+
+    def send_until_logged():
+        assert http_client.request(daemon.address, "GET", "/nothing", **request).status == 404
+        return daemon.log.count("last_client=") > seen
+    waiting.until(send_until_logged, 20, "a line about the refusal")
+    return last_client(daemon)
+
+
+def raw(address, *pieces):
+    """Send pieces of bytes, each by itself, and read until the server closes."""
+    with http_client.connect(address) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        received = b""
+        try:
+            for piece in pieces:
+                connection.sendall(piece)
+            connection.shutdown(socket.SHUT_WR)
+            while data := connection.recv(65536):
+                received += data
+        except OSError:  # closed, or reset: then what has come before is all
+            pass
+        return received
+
+
+NOTHING = b"GET /nothing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+
+# X-Forwarded-For
+
+def test_peer_is_the_client_and_forwarded_for_is_ignored(offline):
+    daemon = receiver(offline)
+    assert refused_as(daemon, headers={"x-forwarded-for": "198.51.100.1"}) == "127.0.0.1"
+
+
+@pytest.mark.parametrize("values, client", [
+    (["198.51.100.1"], "198.51.100.1"), (["1.1.1.1, 198.51.100.1"], "198.51.100.1"),
+    (["198.51.100.1, 127.0.0.9"], "198.51.100.1"), (["1.1.1.1", "198.51.100.1"], "198.51.100.1"),
+    (["198.51.100.1", "127.0.0.8, 127.0.0.9"], "198.51.100.1"), (["nonsense"], "127.0.0.1"), ([], "127.0.0.1"),
+    (["1.1.1.1," * 2000 + "198.51.100.1"], "198.51.100.1"), (["127.0.0.2, " * 2000 + "198.51.100.1"], "198.51.100.1")])
+def test_trusted_proxy_says_who_the_client_is(offline, values, client):
+    daemon = receiver(offline, trusted_proxy="127.0.0.0/8")
+    assert refused_as(daemon, headers=[("X-Forwarded-For", value) for value in values]) == client
+
+
+def test_proxy_over_a_unix_socket_is_trusted_when_the_configuration_says_so(offline, tmp_path):
+    for number, (options, client) in enumerate([({"trusted_proxy": "unix"}, "198.51.100.1"), ({}, "-")]):
+        daemon = receiver(offline, listen=f"unix:{tmp_path}/s{number}", **options)
+        assert refused_as(daemon, headers={"x-forwarded-for": "198.51.100.1"}) == client
+
+
+# The PROXY protocol
+
+@pytest.mark.parametrize("header, client", [
+    (proxy_header("198.51.100.1"), "198.51.100.1"), (proxy_header("198.51.100.1", tail=b"\x04\0\x20" + bytes(32)), "198.51.100.1"),
+    (proxy_header("198.51.100.1", command=0), "127.0.0.1"), (proxy_header("198.51.100.1", family=0), "127.0.0.1"),
+    (b"", "127.0.0.1")])
+@pytest.mark.parametrize("cut", ["whole", "in bytes"])
+def test_trusted_proxy_may_begin_with_the_proxy_protocol(offline, header, client, cut):
+    daemon = receiver(offline, trusted_proxy="127.0.0.1")
+    data = header + NOTHING
+    pieces = [data] if cut == "whole" else [data[at:at + 1] for at in range(len(data))]
+    assert raw(daemon.address, *pieces).startswith(b"HTTP/1.1 404 ")
+    waiting.until(lambda: last_client(daemon), 10, "a line about the refusal")
+    assert last_client(daemon) == client
+
+
+def test_delivery_after_a_proxy_header_is_accepted_and_its_connection_kept(installation):
+    installation.create_topics()
+    config = installation.config()
+    config["receiver"]["trusted_proxy"] = ["10.0.0.0/8", "127.0.0.1"]
+    daemon = installation.start(config)
+    client = http_client.Client(daemon.address)
+    client.connect()
+    client.sock.sendall(proxy_header("198.51.100.1"))
+    for _ in range(3):
+        delivery = Delivery()
+        assert client.request("POST", PATH, delivery.headers(), delivery.body).status == 200
+    client.close()
+    daemon.accept()  # without one
+
+
+def test_proxy_header_from_others_is_refused(offline):
+    daemon = receiver(offline, trusted_proxy="10.0.0.0/8")
+    assert raw(daemon.address, proxy_header("198.51.100.1") + NOTHING).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("data", [
+    PROXY_SIGNATURE + b"\x31\x11\0\x0c" + bytes(12), PROXY_SIGNATURE + b"\x21\x11\0\x04" + bytes(4),
+    PROXY_SIGNATURE + b"\x21\x11\xff\xff" + bytes(65535), b"\r\n\r\n" * 10, proxy_header("198.51.100.1")[:20]])
+def test_malformed_proxy_header_ends_the_connection(offline, data):
+    daemon = receiver(offline, trusted_proxy="127.0.0.1")
+    assert raw(daemon.address, data) == b""
+    assert http_client.request(daemon.address, "GET", "/nothing").status == 404
+
+
+def test_proxy_header_that_does_not_come_is_not_waited_for(offline):
+    daemon = receiver(offline, trusted_proxy="127.0.0.1", header_timeout="500ms")
+    with http_client.connect(daemon.address) as silent, http_client.connect(daemon.address) as slow:
+        slow.sendall(proxy_header("198.51.100.1")[:14])
+        assert http_client.request(daemon.address, "GET", "/nothing").status == 404
+        assert slow.recv(100) == b"" and silent.recv(100) == b""
+
+
+def test_daemon_stops_with_a_proxy_header_half_way(offline):
+    daemon = receiver(offline, trusted_proxy="127.0.0.1")
+    with http_client.connect(daemon.address) as slow:
+        slow.sendall(proxy_header("198.51.100.1")[:14])
+        assert http_client.request(daemon.address, "GET", "/nothing").status == 404
+        daemon.stop(expect=0)
+
+
+# Limits for each address
+
+def test_one_address_has_so_many_connections_and_no_more(offline):
+    daemon = receiver(offline, max_connections_per_address="3", threads="2")
+    clients = [http_client.Client(daemon.address) for _ in range(3)]
+    for client in clients:
+        assert client.request("GET", "/nothing").status == 404
+    with http_client.connect(daemon.address) as one_more:
+        assert one_more.recv(100) == b""
+    other = socket.socket()
+    other.bind(("127.0.0.2", 0))
+    host, port = daemon.address.rsplit(":", 1)
+    other.connect((host, int(port)))
+    other.sendall(NOTHING)
+    assert other.recv(100).startswith(b"HTTP/1.1 404 ")
+    other.close()
+    clients.pop().close()
+
+    def another():
+        try:
+            return http_client.request(daemon.address, "GET", "/nothing").status == 404
+        except (ConnectionError, OSError, http_client.http.client.HTTPException):
+            return False
+    waiting.until(another, 20, "room after one has closed")
+    assert "max_connections_per_address" in daemon.log
+    for client in clients:
+        client.close()
+
+
+def test_proxys_clients_are_limited_and_not_the_proxy(offline):
+    daemon = receiver(offline, max_connections_per_address="1", trusted_proxy="127.0.0.1")
+    first, second, same = (http_client.connect(daemon.address) for _ in range(3))
+    for connection, client in [(first, "198.51.100.1"), (second, "198.51.100.2")]:
+        connection.sendall(proxy_header(client) + NOTHING.replace(b"Connection: close\r\n", b""))
+        assert connection.recv(100).startswith(b"HTTP/1.1 404 ")
+    same.sendall(proxy_header("198.51.100.1") + NOTHING)
+    with pytest.raises(ConnectionResetError):
+        assert same.recv(100) == b""
+        raise ConnectionResetError
+    plain = [http_client.Client(daemon.address) for _ in range(3)]
+    for client in plain:  # says nothing, or by X-Forwarded-For
+        assert client.request("GET", "/nothing").status == 404
+    for each in (first, second, same, *plain):
+        each.close()
+
+
+def test_address_that_is_refused_too_often_is_answered_429_until_the_next_second(installation):
+    installation.create_topics()
+    config = installation.config()
+    config["receiver"].update({"max_refusals_per_address": "5", "trusted_proxy": "127.0.0.1"})
+    daemon = installation.start(config)
+
+    def send(client, delivery):
+        return http_client.request(daemon.address, "POST", PATH, delivery.headers() | {"x-forwarded-for": client},
+                                   delivery.body)
+    replies = [send("198.51.100.1", Delivery(secret=FORGED)) for _ in range(60)]
+    assert {reply.status for reply in replies} == {401, 429}
+    throttled = next(reply for reply in replies if reply.status == 429)
+    assert throttled.code == "TOO_MANY_REQUESTS" and throttled.headers["retry-after"] == "1"
+    assert all(send("198.51.100.2", Delivery()).status == 200 for _ in range(20))  # others are not
+    waiting.until(lambda: send("198.51.100.1", Delivery()).status == 200, 10, "the next second")
+    metric = daemon.metrics("gatepost_requests_total")
+    assert metric[frozenset({("source", ""), ("outcome", "throttled")})] >= 1 or sum(
+        value for labels, value in metric.items() if ("outcome", "throttled") in labels) >= 1
+
+
+def test_genuine_deliveries_are_never_throttled(installation):
+    installation.create_topics()
+    config = installation.config()
+    config["receiver"]["max_refusals_per_address"] = "1"
+    daemon = installation.start(config)
+    client = http_client.Client(daemon.address)
+    for _ in range(200):
+        delivery = Delivery()
+        assert client.request("POST", PATH, delivery.headers(), delivery.body).status == 200
+    client.close()
+
+
+def test_framing_that_is_refused_counts_as_well(offline):
+    daemon = receiver(offline, max_refusals_per_address="3")
+
+    def statuses():
+        for _ in range(10):
+            raw(daemon.address, b"nonsense\r\n\r\n")
+        return http_client.request(daemon.address, "GET", "/nothing").status
+    waiting.until(lambda: statuses() == 429, 20, "429 after many refusals within a second")
+
+
+def test_limits_hold_while_many_connect_at_once(offline):
+    daemon = receiver(offline, max_connections_per_address="20", threads="4")
+    open_ = []
+
+    def connect():
+        for _ in range(25):
+            client = http_client.Client(daemon.address)
+            try:
+                if client.request("GET", "/nothing").status == 404:
+                    open_.append(client)
+            except (OSError, http_client.http.client.HTTPException):
+                client.close()
+    threads = [threading.Thread(target=connect) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(open_) == 20
+    for client in open_:
+        client.close()
