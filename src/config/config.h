@@ -69,6 +69,7 @@ struct config {
         struct network *trusted_proxies;
         size_t n_trusted_proxies;
         int trusts_unix_sockets; /* whoever connects to one is a trusted proxy */
+        uint64_t max_headers;
         uint64_t header_timeout_ms;
         uint64_t request_timeout_ms;
         uint64_t idle_timeout_ms;

@@ -44,6 +44,8 @@ static const struct option_row options[] = {
      "requests of one address that are refused in a second before others are answered 429; 0: no limit"},
     {"receiver", "trusted_proxy", OPTION_PROXY, NULL, 0, 0, 0, 1,
      "who may say who the client is, by X-Forwarded-For or PROXY protocol v2: ADDRESS, NETWORK/BITS or unix"},
+    {"receiver", "max_headers", OPTION_NUMBER, "100", 10, 1000, AT(max_headers), 0,
+     "header lines of a request"},
     {"receiver", "header_timeout", OPTION_DURATION, "10s", 100, 10 * MINUTE, AT(header_timeout_ms), 0,
      "from the first byte of a request to the end of its headers"},
     {"receiver", "request_timeout", OPTION_DURATION, "30s", 100, 60 * MINUTE, AT(request_timeout_ms), 0,

@@ -347,6 +347,11 @@ connection_discard(struct connection *connection)
 struct connection *
 connection_new(struct connections *all)
 {
+        const struct framing_limits framing_limits = {
+            .max_header_bytes = all->limits.max_header_bytes,
+            .max_headers = all->limits.max_headers,
+            .max_body = all->limits.max_body,
+        };
         struct connection *connection = calloc(1, sizeof(*connection));
 
         if (connection == NULL)
@@ -354,10 +359,10 @@ connection_new(struct connections *all)
         connection->all = all;
         connection->fd = -1;
         connection->stage = STAGE_IDLE;
+        framing_init(&connection->framing, &framing_limits);
         connection->bev = bufferevent_socket_new(all->base, -1, BEV_OPT_CLOSE_ON_FREE);
         connection->timer = evtimer_new(all->base, on_timer, connection);
         if (connection->bev == NULL || connection->timer == NULL ||
-            framing_init(&connection->framing, all->limits.max_header_bytes, all->limits.max_body) != 0 ||
             evbuffer_add_cb(bufferevent_get_input(connection->bev), tap_on_input, connection) == NULL) {
                 connection_discard(connection);
                 return NULL;

@@ -4,16 +4,17 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "http/blank.h"
+#include "http/chunk.h"
+#include "http/field.h"
 
-#define CHUNK_LINE_MAX 18 /* 16 hexadecimal digits, CR, LF */
+#define TOO_MUCH_BESIDES "chunk extensions and trailer fields are too long"
 
-int
-framing_init(struct framing *framing, size_t max_header_bytes, uint64_t max_body)
+void
+framing_init(struct framing *framing, const struct framing_limits *limits)
 {
         memset(framing, 0, sizeof(*framing));
-        framing->max_header_bytes = max_header_bytes;
-        framing->max_body = max_body;
-        return 0;
+        framing->limits = *limits;
 }
 
 void
@@ -36,7 +37,7 @@ refuse(struct framing *framing, int status, const char *reason)
         return FRAMING_REFUSED;
 }
 
-/* The message is complete: what comes next is a head. Its memory is given back, since most connections then wait. */
+/* The message is complete: what comes next is a head. */
 static enum framing_verdict
 finish(struct framing *framing)
 {
@@ -50,30 +51,36 @@ finish(struct framing *framing)
  * NUL. Returns whether the byte is a line's last.
  */
 static int
-take_line_byte(struct framing *framing, char c, const char **fault)
+take_line_byte(struct framing *framing, char *byte, const char **fault)
 {
-        char before = framing->line_len > 0 ? framing->line[framing->line_len - 1] : '\0';
+        char before = framing->line_len > 0 ? framing->line[framing->line_len - 1] : '\0', c = *byte;
 
-        if ((c == '\n') != (before == '\r'))
+        framing->line[framing->line_len++] = c;
+        *byte = blank_last_byte(framing);
+        if (framing->state == FRAMING_CHUNK_END && c != (framing->line_len == 1 ? '\r' : '\n'))
+                *fault = "no line end after a chunk";
+        else if ((c == '\n') != (before == '\r'))
                 *fault = "a bare CR or LF";
         else if (c == '\0')
                 *fault = "a NUL byte";
-        framing->line[framing->line_len++] = c;
+        else if (framing->n_besides > framing->limits.max_header_bytes)
+                *fault = TOO_MUCH_BESIDES;
         return c == '\n';
 }
 
 static enum framing_verdict
 end_head(struct framing *framing)
 {
-        if (head_parse(framing->line, framing->line_len, &framing->head, &framing->fault) != 0)
+        if (head_end(&framing->head, &framing->fault) != 0)
                 return FRAMING_REFUSED;
         framing->line_len = 0;
         framing->body_len = 0;
+        framing->n_besides = 0;
         if (framing->head.chunked) {
                 framing->state = FRAMING_CHUNK_SIZE;
                 return FRAMING_BODY;
         }
-        if (framing->head.content_length > framing->max_body)
+        if (framing->head.content_length > framing->limits.max_body)
                 return refuse(framing, 413, "the body is too large");
         if (framing->head.content_length == 0)
                 return finish(framing);
@@ -82,58 +89,76 @@ end_head(struct framing *framing)
         return FRAMING_BODY;
 }
 
-static int
-ends_head(const struct framing *framing)
-{
-        size_t len = framing->line_len;
-
-        return len == 2 || (len >= 4 && memcmp(framing->line + len - 4, "\r\n\r\n", 4) == 0);
-}
-
-/* chunk-size = 1*HEXDIG, RFC 9112 section 7.1. */
+/* Each line is judged as it comes, since so evhttp reads them. All are kept, for the head's spans. */
 static enum framing_verdict
-end_chunk_size(struct framing *framing)
+end_head_line(struct framing *framing)
 {
-        size_t len = framing->line_len - 2;
-        uint64_t size = 0;
+        const char *line = framing->line + framing->line_start;
+        size_t len = framing->line_len - framing->line_start - 2;
 
+        if (framing->line_start == 0)
+                memset(&framing->head, 0, sizeof(framing->head));
+        framing->line_start = 0;
         if (len == 0)
-                return refuse(framing, 400, "a chunk's size is missing");
-        for (size_t i = 0; i < len; i++) {
-                char c = framing->line[i];
-                int digit = c >= '0' && c <= '9'   ? c - '0'
-                            : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                            : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                   : -1;
-
-                if (digit < 0)
-                        return refuse(framing, 400, "a chunk's size is malformed");
-                size = size << 4 | (uint64_t)digit;
-        }
-        framing->line_len = 0;
-        if (size > framing->max_body - framing->body_len)
-                return refuse(framing, 413, "the body is too large");
-        framing->body_len += size;
-        framing->left = size;
-        framing->state = size == 0 ? FRAMING_LAST_LINE : FRAMING_CHUNK_DATA;
+                return end_head(framing);
+        if (head_take(&framing->head, line, len, &framing->fault) != 0)
+                return FRAMING_REFUSED;
+        if (framing->head.n_fields > framing->limits.max_headers)
+                return refuse(framing, 400, "there are too many headers");
+        framing->line_start = framing->line_len;
         return FRAMING_MORE;
 }
 
-/* A line, or for the head an empty one, has come to its end. */
+static enum framing_verdict
+end_chunk_line(struct framing *framing)
+{
+        uint64_t size;
+        const char *wrong = chunk_parse(framing->line, framing->line_len - 2, &size);
+
+        if (wrong != NULL)
+                return refuse(framing, 400, wrong);
+        framing->line_len = 0;
+        if (size > framing->limits.max_body - framing->body_len)
+                return refuse(framing, 413, "the body is too large");
+        framing->body_len += size;
+        framing->left = size;
+        framing->state = size == 0 ? FRAMING_TRAILER : FRAMING_CHUNK_DATA;
+        return FRAMING_MORE;
+}
+
+/* RFC 9112 section 7.1.2; nobody is told of the fields. */
+static enum framing_verdict
+end_trailer_line(struct framing *framing)
+{
+        struct field field;
+        const char *wrong;
+
+        if (framing->line_len == 2)
+                return finish(framing);
+        wrong = field_parse(framing->line, framing->line_len - 2, &field);
+        if (wrong != NULL)
+                return refuse(framing, 400, wrong);
+        if (!field_may_trail(&field))
+                return refuse(framing, 400, "a field that must not be in a trailer section");
+        framing->line_len = 0;
+        return FRAMING_MORE;
+}
+
+/* A line has come to its end. */
 static enum framing_verdict
 end_line(struct framing *framing)
 {
         switch (framing->state) {
         case FRAMING_HEAD:
-                return ends_head(framing) ? end_head(framing) : FRAMING_MORE;
+                return end_head_line(framing);
         case FRAMING_CHUNK_SIZE:
-                return end_chunk_size(framing);
+                return end_chunk_line(framing);
         case FRAMING_CHUNK_END:
                 framing->line_len = 0;
                 framing->state = FRAMING_CHUNK_SIZE;
                 return FRAMING_MORE;
-        case FRAMING_LAST_LINE:
-                return finish(framing);
+        case FRAMING_TRAILER:
+                return end_trailer_line(framing);
         case FRAMING_LENGTH_BODY:
         case FRAMING_CHUNK_DATA:
                 break;
@@ -141,57 +166,41 @@ end_line(struct framing *framing)
         return FRAMING_MORE;
 }
 
-/* How long the line under way may become, and what it is when it is longer. */
-static size_t
-line_limit(const struct framing *framing, const char **fault)
+/* The line under way has become too long. */
+static enum framing_verdict
+refuse_line(struct framing *framing)
 {
-        switch (framing->state) {
-        case FRAMING_CHUNK_SIZE:
-                *fault = "a chunk's size is malformed";
-                return CHUNK_LINE_MAX;
-        case FRAMING_CHUNK_END:
-                *fault = "no line end after a chunk";
-                return 2;
-        case FRAMING_LAST_LINE:
-                *fault = "trailer fields are not accepted";
-                return 2;
-        case FRAMING_HEAD:
-        case FRAMING_LENGTH_BODY:
-        case FRAMING_CHUNK_DATA:
-                break;
-        }
-        *fault = "the request line and headers are too long";
-        return framing->max_header_bytes;
+        if (framing->state != FRAMING_HEAD)
+                return refuse(framing, 400, TOO_MUCH_BESIDES);
+        if (memchr(framing->line, '\n', framing->line_len) == NULL)
+                return refuse(framing, 414, "the request line is too long");
+        return refuse(framing, 400, "the request line and headers are too long");
 }
 
 static enum framing_verdict
-feed_line(struct framing *framing, const char *data, size_t len, size_t *used)
+feed_line(struct framing *framing, char *data, size_t len, size_t *used)
 {
-        const char *too_long, *fault = NULL;
-        size_t limit = line_limit(framing, &too_long);
+        const char *fault = NULL;
 
         *used = 0;
         if (framing->line == NULL)
-                framing->line = malloc(framing->max_header_bytes);
+                framing->line = malloc(framing->limits.max_header_bytes);
         if (framing->line == NULL)
                 return refuse(framing, 503, "out of memory; send it again");
         for (*used = 0; *used < len;) {
+                enum framing_state state = framing->state;
+                enum framing_verdict verdict = FRAMING_MORE;
                 int ended;
 
-                if (framing->line_len == limit)
-                        return refuse(framing, 400, too_long);
-                ended = take_line_byte(framing, data[(*used)++], &fault);
+                if (framing->line_len == framing->limits.max_header_bytes)
+                        return refuse_line(framing);
+                ended = take_line_byte(framing, &data[(*used)++], &fault);
                 if (fault != NULL)
                         return refuse(framing, 400, fault);
-                if (framing->line_len == 2 && limit == 2 && !ended)
-                        return refuse(framing, 400, too_long);
-                if (ended) {
-                        enum framing_state state = framing->state;
-                        enum framing_verdict verdict = end_line(framing);
-
-                        if (verdict != FRAMING_MORE || framing->state != state)
-                                return verdict;
-                }
+                if (ended)
+                        verdict = end_line(framing);
+                if (verdict != FRAMING_MORE || framing->state != state)
+                        return verdict;
         }
         return FRAMING_MORE;
 }
@@ -210,7 +219,7 @@ feed_body(struct framing *framing, size_t len, size_t *used)
 }
 
 enum framing_verdict
-framing_feed(struct framing *framing, const char *data, size_t len, size_t *used)
+framing_feed(struct framing *framing, char *data, size_t len, size_t *used)
 {
         enum framing_verdict verdict = FRAMING_MORE;
         size_t n = 0;

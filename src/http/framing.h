@@ -9,12 +9,18 @@
 
 /*
  * Follows the messages on a connection byte by byte, strictly by RFC 9112, and judges them before evhttp acts on them.
- * Pure: no socket, no clock. It refuses more than the RFC does where evhttp 2.1 would take the rest for something else:
- * chunk extensions, trailer fields, and empty lines before a request.
+ * Pure: no socket, no clock. Beyond what the RFC asks, it refuses what evhttp 2.1 or a proxy could take for something else.
  *
  *   HEAD --empty line--> LENGTH_BODY --all bytes--> HEAD
  *                    `-> CHUNK_SIZE -> CHUNK_DATA -> CHUNK_END -> CHUNK_SIZE ...
- *                             `--last chunk--> LAST_LINE --> HEAD
+ *                             `--last chunk--> TRAILER --empty line--> HEAD
+ *
+ * What is legal and evhttp 2.1 cannot read is overwritten with as many bytes that say the same to it; never of a body:
+ *
+ *   a tab between a header's colon and its value   a space, since it skips only spaces there
+ *   a chunk's extension                            spaces, which it skips after a chunk's size
+ *   the last chunk's line end, and trailer fields  spaces too, so that the last chunk's line goes on to their end, and
+ *   the line end after those                       LF LF, two line ends: of that line, and of a trailer section without fields
  */
 enum framing_state {
         FRAMING_HEAD,
@@ -22,7 +28,7 @@ enum framing_state {
         FRAMING_CHUNK_SIZE,
         FRAMING_CHUNK_DATA,
         FRAMING_CHUNK_END, /* CRLF after a chunk's data */
-        FRAMING_LAST_LINE, /* CRLF after the last chunk */
+        FRAMING_TRAILER,   /* trailer fields, and the empty line after them */
 };
 
 enum framing_verdict {
@@ -32,25 +38,41 @@ enum framing_verdict {
         FRAMING_REFUSED, /* see the fault; nothing more is to be read from this connection */
 };
 
-struct framing {
-        size_t max_header_bytes;
-        uint64_t max_body;
-        enum framing_state state;
-        char *line; /* the head, or a line, as far as it has come; of max_header_bytes */
-        size_t line_len;
-        struct head head;        /* of the message under way, once its head is complete */
-        uint64_t left;           /* bytes of the body or the chunk that are still to come */
-        uint64_t body_len;       /* bytes of a chunked body so far, this chunk included */
-        struct head_fault fault; /* status 400, 413, 417, 501 or 503, and the reason */
+struct framing_limits {
+        size_t
+            max_header_bytes; /* of a head; as many again of chunk extensions and trailer fields together */
+        size_t max_headers;   /* header lines */
+        uint64_t max_body;    /* bytes of a body */
 };
 
-/* Returns 0, or -1 when memory fails. */
-int framing_init(struct framing *framing, size_t max_header_bytes, uint64_t max_body) MUST_CHECK;
+/* Where in a head the next byte stands. */
+enum framing_place { FRAMING_IN_NAME, FRAMING_BEFORE_VALUE, FRAMING_IN_VALUE };
+
+struct framing {
+        struct framing_limits limits;
+        enum framing_state state;
+        enum framing_place place;
+        char *line; /* the head, or a line, as far as it has come; of max_header_bytes */
+        size_t line_len;
+        size_t line_start;       /* of the line under way, in a head */
+        struct head head;        /* of the message under way, as far as its lines have come */
+        uint64_t left;           /* bytes of the body or the chunk that are still to come */
+        uint64_t body_len;       /* bytes of a chunked body so far, this chunk included */
+        size_t n_besides;        /* bytes of chunk extensions and trailer fields so far */
+        struct head_fault fault; /* status 400, 413, 414, 417, 501 or 503, and the reason */
+};
+
+void framing_init(struct framing *framing, const struct framing_limits *limits);
+
+/* Give memory back. Between messages the framing may go on to be used. */
 void framing_clear(struct framing *framing);
 
-/* Feed bytes; *used says how many were taken before the verdict. head's texts are valid until the next call. */
-enum framing_verdict framing_feed(struct framing *framing, const char *data, size_t len,
-                                  size_t *used) MUST_CHECK;
+/**
+ * framing_feed(framing, data, len, used):
+ * Feed bytes, which may be overwritten for evhttp; *used says how many were taken before the verdict. head's texts are valid
+ * until the next call or framing_clear().
+ */
+enum framing_verdict framing_feed(struct framing *framing, char *data, size_t len, size_t *used) MUST_CHECK;
 
 /* Whether a message has begun and is not complete. */
 int framing_is_inside(const struct framing *framing);

@@ -23,6 +23,7 @@ phrase_for(int status)
             {408, "Request Timeout"},
             {409, "Conflict"},
             {413, "Content Too Large"},
+            {414, "URI Too Long"},
             {417, "Expectation Failed"},
             {422, "Unprocessable Content"},
             {500, "Internal Server Error"},

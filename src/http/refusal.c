@@ -95,6 +95,8 @@ code_for(int status)
                 return "REQUEST_TIMEOUT";
         case 413:
                 return "PAYLOAD_TOO_LARGE";
+        case 414:
+                return "URI_TOO_LONG";
         case 417:
                 return "EXPECTATION_FAILED";
         case 501:

@@ -10,9 +10,9 @@
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 
-#include "http/head.h"
 #include "http/incoming.h"
 #include "http/phrase.h"
+#include "http/target.h"
 
 struct http_request {
         struct evhttp_request
@@ -84,7 +84,7 @@ http_request_path(const struct http_request *request, size_t *len)
 {
         const char *target = evhttp_request_get_uri(request->evreq);
 
-        return head_target_path(target, strlen(target), len);
+        return target_path(target, strlen(target), len);
 }
 
 void

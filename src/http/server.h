@@ -22,8 +22,10 @@ struct http_server;
 struct http_request;
 
 struct http_limits {
-        size_t max_header_bytes; /* request line and headers */
-        uint64_t max_body;       /* bytes of a body */
+        size_t
+            max_header_bytes; /* request line and headers; and as many of chunk extensions and trailer fields */
+        size_t max_headers;   /* header lines */
+        uint64_t max_body;    /* bytes of a body */
         size_t max_connections;
         uint64_t header_timeout_ms;  /* from the first byte of a request to the end of its headers */
         uint64_t request_timeout_ms; /* from the first byte of a request to the end of its body */
@@ -44,7 +46,7 @@ struct http_callbacks {
          */
         int (*on_oversize)(const char *method, const char *path, size_t path_len, void *arg);
 
-        /* A request was refused before on_request, with this status (400, 404, 405, 408, 413, 417, 501, 503), for counting. May be NULL. */
+        /* A request was refused before on_request, with this status (400, 404, 405, 408, 413, 414, 417, 501, 503), for counting. May be NULL. */
         void (*on_refused)(int status, const struct address *client, void *arg);
 };
 

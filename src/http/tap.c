@@ -48,9 +48,9 @@ take_body(struct connection *connection, size_t len)
         return 1;
 }
 
-/* Feed new bytes to the framing. Returns 0 when the connection was refused. */
+/* Feed new bytes to the framing, which overwrites what evhttp cannot read. Returns 0 when the connection was refused. */
 static int
-judge(struct connection *connection, const char *data, size_t len)
+judge(struct connection *connection, char *data, size_t len)
 {
         while (len > 0) {
                 int in_body = connection->framing.state != FRAMING_HEAD;
@@ -83,6 +83,8 @@ judge(struct connection *connection, const char *data, size_t len)
                 data += used;
                 len -= used;
         }
+        if (!framing_is_inside(&connection->framing))
+                framing_clear(&connection->framing); /* most connections now wait */
         return 1;
 }
 

@@ -20,6 +20,7 @@ struct admin {
 
 static const struct http_limits limits = {
     .max_header_bytes = 8192,
+    .max_headers = 100,
     .max_body = 1024,
     .max_connections = 64,
     .header_timeout_ms = 5000,

@@ -157,6 +157,7 @@ open_server(struct lane *lane, const int *listeners, size_t n)
         const struct config *config = lane->shared->config;
         const struct http_limits limits = {
             .max_header_bytes = MAX_HEADER_BYTES,
+            .max_headers = config->max_headers,
             .max_body = config->max_body,
             .max_connections = config->max_connections / config->threads + 1,
             .header_timeout_ms = config->header_timeout_ms,

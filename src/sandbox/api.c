@@ -12,6 +12,7 @@
 
 const struct http_limits api_limits = {
     .max_header_bytes = 16384,
+    .max_headers = 100,
     .max_body = 1 << 20,
     .max_connections = 512,
     .header_timeout_ms = 10000,

@@ -49,6 +49,7 @@ Suite *suite_service_url(void);
 Suite *suite_signature(void);
 Suite *suite_slice(void);
 Suite *suite_tally(void);
+Suite *suite_target(void);
 Suite *suite_topic_table(void);
 Suite *suite_trace(void);
 Suite *suite_walk(void);

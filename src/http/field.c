@@ -1,0 +1,81 @@
+#include "http/field.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* tchar, RFC 9110 section 5.6.2. */
+static int
+is_token_char(char c)
+{
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+}
+
+size_t
+field_token_len(const char *text, size_t len)
+{
+        size_t n = 0;
+
+        while (n < len && is_token_char(text[n]))
+                n++;
+        return n;
+}
+
+static int
+is_space(char c)
+{
+        return c == ' ' || c == '\t';
+}
+
+const char *
+field_parse(const char *line, size_t len, struct field *field)
+{
+        size_t name_len = field_token_len(line, len), start = name_len + 1;
+
+        if (name_len == 0 || name_len >= len || line[name_len] != ':')
+                return "a header line is malformed";
+        while (start < len && is_space(line[start]))
+                start++;
+        while (len > start && is_space(line[len - 1]))
+                len--;
+        for (size_t i = start; i < len; i++) {
+                unsigned char c = (unsigned char)line[i];
+
+                if ((c < 0x20 && c != '\t') || c == 0x7f)
+                        return "a header has a control character";
+        }
+        *field = (struct field){line, name_len, line + start, len - start};
+        return NULL;
+}
+
+static int
+is_text(const char *text, size_t len, const char *wanted)
+{
+        return strlen(wanted) == len && strncasecmp(text, wanted, len) == 0;
+}
+
+int
+field_is(const struct field *field, const char *name)
+{
+        return is_text(field->name, field->name_len, name);
+}
+
+int
+field_value_is(const struct field *field, const char *value)
+{
+        return is_text(field->value, field->value_len, value);
+}
+
+int
+field_may_trail(const struct field *field)
+{
+        static const char *const never[] = {
+            "Connection", "Content-Length",    "Expect",  "Host",   "Max-Forwards",
+            "TE",         "Transfer-Encoding", "Trailer", "Upgrade"};
+
+        for (size_t i = 0; i < ARRAY_LEN(never); i++) {
+                if (field_is(field, never[i]))
+                        return 0;
+        }
+        return 1;
+}
