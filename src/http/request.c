@@ -155,6 +155,37 @@ http_request_id(const struct http_request *request)
         return request->id;
 }
 
+/* Whether a list, of tokens with commas between, names this one. */
+static int
+lists(const char *list, const char *wanted)
+{
+        static const char separators[] = ", \t";
+
+        for (list += strspn(list, separators); *list != '\0'; list += strspn(list, separators)) {
+                size_t len = strcspn(list, separators);
+
+                if (len == strlen(wanted) && strncasecmp(list, wanted, len) == 0)
+                        return 1;
+                list += len;
+        }
+        return 0;
+}
+
+/* RFC 9112 section 9.6. evhttp knows "close" only where nothing stands beside it. */
+static int
+asks_to_close(const struct http_request *request)
+{
+        const struct evkeyvalq *headers = evhttp_request_get_input_headers(request->evreq);
+        const struct evkeyval *field;
+
+        TAILQ_FOREACH(field, headers, next)
+        {
+                if (strcasecmp(field->key, "Connection") == 0 && lists(field->value, "close"))
+                        return 1;
+        }
+        return 0;
+}
+
 static void
 add_headers(const struct http_request *request, const struct http_header *headers, size_t n_headers)
 {
@@ -169,7 +200,7 @@ add_headers(const struct http_request *request, const struct http_header *header
         }
         (void)evhttp_add_header(out, "Content-Type", type);
         (void)evhttp_add_header(out, "x-request-id", request->id);
-        if (*request->closing)
+        if (*request->closing || asks_to_close(request))
                 (void)evhttp_add_header(out, "Connection", "close");
 }
 
