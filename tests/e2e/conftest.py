@@ -18,7 +18,8 @@ def pytest_configure(config):
 
 
 def pytest_sessionstart(session):
-    missing = [name for name in ("gatepostd", "gatepost", "gatepost-sandbox") if not (BUILD / name).exists()]
+    programs = ("gatepostd", "gatepost", "gatepost-sandbox", "framing-echo", "framing-verdicts")
+    missing = [name for name in programs if not (BUILD / name).exists()]
     if missing and not session.config.option.collectonly:
         pytest.exit(f"{BUILD} has no {' and no '.join(missing)}; tests/run builds them", returncode=2)
 

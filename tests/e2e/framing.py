@@ -1,0 +1,165 @@
+"""The programs of tests/framing: a server that answers with what its handler got, and framing's verdicts on bytes."""
+
+import base64
+import dataclasses
+import json
+import re
+import signal
+import subprocess
+
+import http_client
+from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from installation import BUILD
+
+SECONDS = 60
+
+
+def _run(*arguments, stdin=""):
+    done = subprocess.run([BUILD / "framing-verdicts", *arguments], input=stdin, capture_output=True, text=True,
+                          env=ENVIRONMENT, timeout=SECONDS)
+    assert_no_sanitizer_report(done.stderr)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@dataclasses.dataclass(frozen=True)
+class Message:
+    """What a reader takes for one message."""
+    method: bytes
+    target: bytes
+    headers: list  # of pairs, names in lower case
+    body: bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    messages: list  # of (start, end, Message)
+    status: int  # of the refusal, or 0
+    reason: str
+
+
+def _message(said):
+    hexadecimal = bytes.fromhex
+    headers = [(hexadecimal(each["name"]).lower(), hexadecimal(each["value"])) for each in said["headers"]]
+    return said["start"], said["end"], Message(hexadecimal(said["method"]), hexadecimal(said["target"]), headers,
+                                               hexadecimal(said["body"]))
+
+
+def verdicts(inputs):
+    """What framing makes of each of several connections' bytes."""
+    lines = _run(stdin="".join(each.hex() + "\n" for each in inputs))
+    return [Verdict([_message(message) for message in said["messages"]], said["status"], said["reason"])
+            for said in lines]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    section: str
+    data: bytes
+    n_messages: int
+    status: int
+
+
+def cases():
+    """Those of the unit test."""
+    return [Case(said["section"], bytes.fromhex(said["bytes"]), said["messages"], said["status"])
+            for said in _run("--cases")]
+
+
+class Echo:
+    """The server, as a process."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([BUILD / "framing-echo"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        self.address = re.fullmatch(r"listening on (\S+)\n", self.process.stdout.readline())[1]
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            log = self.process.communicate(timeout=SECONDS)[1]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+            raise
+        assert_no_sanitizer_report(log)
+        assert self.process.returncode == 0, log
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict
+    body: bytes
+
+    @property
+    def message(self):
+        """What the handler of the server got; its target is but the path."""
+        said = json.loads(self.body)
+        headers = [(each["name"].encode().lower(), _bytes(each, "value")) for each in said["headers"]]
+        return Message(said["method"].encode(), _bytes(said, "path"), headers, _bytes(said, "body"))
+
+
+def _bytes(said, name):
+    return said[name].encode() if name in said else base64.b64decode(said[name + "Base64"])
+
+
+class Connection:
+    """One to a server, on which any bytes may be sent and the answers are read one after the other."""
+
+    def __init__(self, address):
+        self.socket = http_client.connect(address)
+        self.file = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+        self.socket.close()
+
+    def send(self, data, step=None):
+        """Send bytes, `step` at a time; the server may have closed the connection already."""
+        step = step or max(len(data), 1)
+        try:
+            for at in range(0, len(data), step):
+                self.socket.sendall(data[at:at + step])
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+
+    def end(self):
+        """Send no more."""
+        try:
+            self.socket.shutdown(1)
+        except OSError:
+            pass  # it has gone
+
+    def answer(self, head_only=False):
+        """The next answer; None when the server has closed the connection."""
+        first = self.file.readline()
+        if not first:
+            return None
+        status = int(first.split()[1])
+        headers = {}
+        for line in iter(self.file.readline, b"\r\n"):
+            name, _, value = line.decode("latin-1").partition(":")
+            headers[name.lower()] = value.strip()
+        length = 0 if head_only or status == 100 else int(headers.get("content-length", -1))  # -1: to the end
+        return Answer(status, headers, self.file.read(length))
+
+    def answers(self, *methods):
+        """Those to requests with these methods, and all others until the server closes the connection; without those that
+        ask to go on."""
+        methods, answers = list(methods), []
+        if not methods:
+            self.end()
+        while True:
+            answer = self.answer(head_only=methods[:1] == [b"HEAD"])
+            if answer is None:
+                return answers
+            if answer.status != 100:
+                answers.append(answer)
+                del methods[:1]
+                if not methods:
+                    self.end()

@@ -1,0 +1,223 @@
+"""Framing on real sockets: what is legal reaches a handler as it is, what is not is answered and the connection closed
+before a handler runs."""
+
+import contextlib
+import json
+import re
+
+import pytest
+
+import framing
+from signing import Delivery, event_body
+
+PATH = b"/webhooks/invoicing"
+CHUNKED = b"POST /hook?x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+
+
+@pytest.fixture(scope="module")
+def echo():
+    with framing.Echo() as echo:
+        yield echo
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return framing.cases()
+
+
+def talk(echo, data, methods, step=None):
+    """Send all, which has requests with these methods, and take all answers."""
+    with framing.Connection(echo.address) as connection:
+        connection.send(data, step)
+        return connection.answers(*methods)
+
+
+def path_of(target):
+    """What the handler is told of a target."""
+    return re.sub(rb"^https?://[^/?]*", b"", target, flags=re.IGNORECASE).partition(b"?")[0]
+
+
+def as_handled(message):
+    return framing.Message(message.method, path_of(message.target), message.headers, message.body)
+
+
+def fault_of(case, answers, messages):
+    """What is wrong with the answers, or None. Where a refusal follows, requests before it may go unanswered."""
+    handled, refusals = answers, []
+    if case.status:
+        handled, refusals = answers[:-1], answers[-1:]
+        if [each.status for each in refusals] != [case.status]:
+            return f"answered {[each.status for each in answers]}"
+        if refusals[0].headers["content-type"] != "application/json":
+            return f"no envelope: {refusals[0]}"
+        if json.loads(refusals[0].body)["error"]["requestId"] != refusals[0].headers["x-request-id"]:
+            return "no envelope"
+        if refusals[0].headers["connection"] != "close":
+            return "not said to close"
+    elif len(handled) != case.n_messages:
+        return f"{len(handled)} requests reached the handler"
+    for answer, message in zip(handled, messages, strict=False):
+        if answer.status != 200 or (message.method != b"HEAD" and answer.message != as_handled(message)):
+            return f"{answer} is not what was sent"
+    return f"{len(handled)} requests reached the handler" if len(handled) > len(messages) else None
+
+
+@pytest.mark.parametrize("step", [None, 1], ids=["whole", "byte by byte"])
+def test_every_case_comes_out_on_sockets_as_framing_says(echo, cases, step):
+    faults = []
+    for case, verdict in zip(cases, framing.verdicts(case.data for case in cases), strict=True):
+        messages = [message for _, _, message in verdict.messages]
+        assert (len(messages), verdict.status) == (case.n_messages, case.status), case
+        answers = talk(echo, case.data, [message.method for message in messages], step)
+        fault = fault_of(case, answers, messages)
+        if fault:
+            faults.append((case.section, case.data, fault))
+    assert faults == []
+
+
+EXTENSIONS = b"5;a=\"b;c\" ; d\r\nhel\r\n\r\n1 ;e\t=f\r\n\n\r\n00;g=h\r\nx-trailer: 1\r\nx-more:\t2\r\n\r\n"
+
+
+@pytest.mark.parametrize("step", range(1, 40))
+def test_extensions_and_trailers_pass_in_pieces_of_any_length(echo, step):
+    data = (CHUNKED + b"a:\t b\tc\t\r\n\r\n" + EXTENSIONS) * 2
+    answers = talk(echo, data, [b"POST"] * 2, step)
+    expected = framing.Message(b"POST", b"/hook", [(b"host", b"a"), (b"transfer-encoding", b"chunked"),
+                                                   (b"a", b"b\tc")], b"hel\r\n\n")
+    assert [answer.message for answer in answers] == [expected] * 2
+
+
+def test_request_is_handled_when_the_last_byte_of_its_trailers_comes(echo):
+    with framing.Connection(echo.address) as connection:
+        for body in b"one", b"three":
+            connection.send(CHUNKED + b"\r\n%x;a\r\n%s\r\n0\r\nb: c\r\n\r" % (len(body), body))
+            connection.send(b"\n")
+            assert connection.answer().message.body == body
+
+
+@pytest.mark.parametrize("rest", [b"5\r\nhello", b"5;a=b\r\nhello\r\n0\r\nc: d\r\n\r\n"], ids=["length", "chunks"])
+def test_client_that_waits_is_told_to_go_on(echo, rest):
+    kind = b"Transfer-Encoding: chunked" if rest.endswith(b"\r\n") else b"Content-Length: 8"
+    with framing.Connection(echo.address) as connection:
+        for _ in range(2):
+            connection.send(b"POST / HTTP/1.1\r\nHost: a\r\nExpect:\t100-continue\r\n" + kind + b"\r\n\r\n")
+            assert connection.answer().status == 100
+            connection.send(rest)
+            answer = connection.answer()
+            assert answer.status == 200 and answer.message.body in (rest, b"hello")
+
+
+def test_body_too_large_is_refused_before_the_client_is_told_to_go_on(echo):
+    with framing.Connection(echo.address) as connection:
+        connection.send(b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 101\r\n\r\n")
+        assert connection.answer().status == 413
+        assert connection.answer() is None
+
+
+@pytest.mark.parametrize("value", ["close", "Close", "x, close", "close , keep-alive", "keep-alive,\tclose"])
+def test_connection_closes_after_the_answer_when_the_client_asks_for_it(echo, value):
+    request = f"GET / HTTP/1.1\r\nHost: a\r\nConnection: {value}\r\n\r\n".encode()
+    for data in request, request.replace(b"Connection", b"Connection: x\r\nConnection"):
+        answers = talk(echo, data * 2, [b"GET"] * 2)
+        assert [(answer.status, answer.headers["connection"]) for answer in answers] == [(200, "close")]
+
+
+@pytest.mark.parametrize("value", ["keep-alive", "closed", "x-close", "not close-d", ""])
+def test_connection_stays_when_the_client_does_not_ask_to_close_it(echo, value):
+    data = f"GET / HTTP/1.1\r\nHost: a\r\nConnection: {value}\r\n\r\n".encode()
+    assert [answer.status for answer in talk(echo, data * 2, [b"GET"] * 2)] == [200, 200]
+
+
+def test_http_1_0_keeps_the_connection_only_when_asked_to(echo):
+    closing, keeping = (b"GET / HTTP/1.0\r\n%s\r\n" % header for header in (b"", b"Connection: keep-alive\r\n"))
+    assert len(talk(echo, closing * 2, [b"GET"] * 2)) == 1
+    assert len(talk(echo, keeping * 2, [b"GET"] * 2)) == 2
+
+
+def test_upgrade_is_ignored_and_what_follows_is_the_next_request(echo):
+    data = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    assert [answer.status for answer in talk(echo, data * 2, [b"GET"] * 2)] == [200, 200]
+
+
+# A delivery
+
+@pytest.fixture(scope="module")
+def daemon(shared):
+    config = shared.config()
+    shared.create_topics(config)
+    return shared.start(config)
+
+
+def lines_of(headers):
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
+
+
+def post(delivery, *, headers=None, extension=b"", trailers=b"", size=7):
+    """A delivery in chunks of so many bytes."""
+    head = b"POST %s HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\tchunked\r\n" % PATH
+    head += lines_of(delivery.headers() if headers is None else headers)
+    pieces = [delivery.body[at:at + size] for at in range(0, len(delivery.body), size)]
+    chunks = b"".join(b"%x%s\r\n%s\r\n" % (len(piece), extension, piece) for piece in pieces)
+    return head + b"\r\n" + chunks + b"0" + extension + b"\r\n" + trailers + b"\r\n"
+
+
+def ask(daemon, data, step=None):
+    """The answer to one request, and whether the connection stays."""
+    with framing.Connection(daemon.address) as connection:
+        connection.send(data, step)
+        answer = connection.answer()
+        connection.end()
+        return answer, connection.answer()
+
+
+@pytest.mark.parametrize("step", [None, 1, 100])
+def test_signature_is_over_the_body_without_extensions_and_trailers(shared, daemon, step):
+    delivery = Delivery(event_body(text="0\r\n\r\n;a=b\t" * 20))
+    data = post(delivery, extension=b' ;a="b;c"\t; d', trailers=b"x-more:\tyes\r\n" * 20)
+    answer, more = ask(daemon, data, step)
+    assert (answer.status, more) == (200, None), answer
+    with contextlib.closing(shared.kafka.reader([*shared.kafka.topics()])) as reader:
+        assert {record.value for record in reader.wait_for(delivery.delivery_id, 2)} == {delivery.body}
+
+
+def test_trailer_field_never_becomes_a_header(daemon):
+    delivery = Delivery()
+    headers = delivery.headers()
+    signature = {name: headers.pop(name) for name in list(headers) if name.endswith("signature")}
+    answer, _ = ask(daemon, post(delivery, headers=headers, trailers=lines_of(signature)))
+    assert answer.status == 400 and json.loads(answer.body)["error"]["code"] == "VALIDATION_ERROR"
+    answer, _ = ask(daemon, post(delivery, trailers=lines_of(Delivery(secret=b"wrong" * 5).headers())))
+    assert answer.status == 200
+
+
+def test_body_of_a_request_that_has_none_is_no_second_request(daemon):
+    """evhttp takes a body with HEAD for the next request."""
+    delivery = Delivery()
+    smuggled = b"POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n" % (PATH, len(delivery.body))
+    smuggled += lines_of(delivery.headers()) + b"\r\n" + delivery.body
+    for method in b"HEAD", b"TRACE":
+        data = b"%s %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (method, PATH, len(smuggled)) + smuggled
+        answer, more = ask(daemon, data)
+        assert (answer.status, more) == (400, None)
+
+
+@pytest.mark.parametrize("data, status, code", [
+    (b"GET /%s HTTP/1.1\r\n" % (b"a" * 40000), 414, "URI_TOO_LONG"),
+    (b"POST / HTTP/1.1\r\nHost: a\r\nExpect: b\r\n\r\n", 417, "EXPECTATION_FAILED"),
+    (b"BREW / HTTP/1.1\r\nHost: a\r\n\r\n", 501, "NOT_IMPLEMENTED"),
+    (b"POST / HTTP/1.1\r\nHost: a\r\n" + b"a: b\r\n" * 100 + b"\r\n", 400, "BAD_REQUEST"),
+    (b"POST / HTTP/1.1\r\nHost: a\r\n" + b"a: b\r\n" * 99 + b"\r\n", 404, "NOT_FOUND"),
+], ids=["target", "expectation", "method", "101 headers", "100 headers"])
+def test_refusal_has_the_envelope_and_the_status_of_its_reason(daemon, data, status, code):
+    answer, more = ask(daemon, data)
+    assert (answer.status, json.loads(answer.body)["error"]["code"], more) == (status, code, None)
+
+
+def test_number_of_headers_is_an_option(installation):
+    config = installation.config("receiver")
+    config["receiver"]["max_headers"] = "10"
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    for n, status in (9, 404), (10, 400):
+        answer, _ = ask(daemon, b"POST / HTTP/1.1\r\nHost: a\r\n" + b"a: b\r\n" * n + b"\r\n")
+        assert answer.status == status

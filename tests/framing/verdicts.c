@@ -1,0 +1,150 @@
+/*
+ * framing-verdicts: what framing.c makes of bytes. Each line of stdin is one connection's bytes, in hexadecimal digits; each
+ * line of stdout is, as JSON, what became of them. With --cases it prints the cases of cases.c instead.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cases.h"
+#include "http/field.h"
+
+/* The message under way, as the verdicts tell of it. */
+struct message {
+        size_t start;
+        size_t head_end; /* 0: in its head */
+        char *body;
+        size_t body_len;
+};
+
+static void
+put_hex(yajl_gen json, const char *name, const void *bytes, size_t len)
+{
+        char *text = mem_alloc(2 * len + 1);
+
+        hex_encode(bytes, len, text);
+        json_member(json, name, text);
+        free(text);
+}
+
+static void
+put_headers(yajl_gen json, const char *line, const char *end)
+{
+        json_text(json, "headers");
+        (void)yajl_gen_array_open(json);
+        while (line < end) {
+                const char *eol = memmem(line, (size_t)(end - line), "\r\n", 2);
+                struct field field;
+
+                if (eol == NULL || field_parse(line, (size_t)(eol - line), &field) != NULL)
+                        break;
+                (void)yajl_gen_map_open(json);
+                put_hex(json, "name", field.name, field.name_len);
+                put_hex(json, "value", field.value, field.value_len);
+                (void)yajl_gen_map_close(json);
+                line = eol + 2;
+        }
+        (void)yajl_gen_array_close(json);
+}
+
+/* A message that ended before `end`. */
+static void
+put_message(yajl_gen json, const struct message *message, const char *bytes, size_t end)
+{
+        const char *line = bytes + message->start, *target = strchr(line, ' ') + 1;
+        const char *eol = memmem(line, end - message->start, "\r\n", 2);
+
+        (void)yajl_gen_map_open(json);
+        json_number(json, "start", (int64_t)message->start);
+        json_number(json, "end", (int64_t)end);
+        put_hex(json, "method", line, (size_t)(target - line) - 1);
+        put_hex(json, "target", target, strcspn(target, " "));
+        put_headers(json, eol + 2, bytes + (message->head_end > 0 ? message->head_end : end));
+        put_hex(json, "body", message->body, message->body_len);
+        (void)yajl_gen_map_close(json);
+}
+
+/* Feed the bytes one by one, so that the state tells which are of a body. */
+static void
+judge(yajl_gen json, char *bytes, size_t len)
+{
+        static const struct framing_limits limits = FRAMING_CASES_LIMITS;
+        struct framing framing;
+        struct message message = {.body = mem_alloc(len + 1)};
+        enum framing_verdict verdict = FRAMING_MORE;
+
+        framing_init(&framing, &limits);
+        json_text(json, "messages");
+        (void)yajl_gen_array_open(json);
+        for (size_t i = 0; i < len && verdict != FRAMING_REFUSED; i++) {
+                char byte = bytes[i];
+                size_t used;
+
+                if (framing.state == FRAMING_LENGTH_BODY || framing.state == FRAMING_CHUNK_DATA)
+                        message.body[message.body_len++] = byte;
+                verdict = framing_feed(&framing, &byte, 1, &used);
+                if (verdict == FRAMING_BODY)
+                        message.head_end = i + 1;
+                if (verdict == FRAMING_MESSAGE) {
+                        put_message(json, &message, bytes, i + 1);
+                        message = (struct message){.start = i + 1, .body = message.body};
+                }
+        }
+        (void)yajl_gen_array_close(json);
+        json_number(json, "status", verdict == FRAMING_REFUSED ? framing.fault.status : 0);
+        json_member(json, "reason", verdict == FRAMING_REFUSED ? framing.fault.reason : NULL);
+        framing_clear(&framing);
+        free(message.body);
+}
+
+static int
+judge_line(const char *line)
+{
+        size_t len = strcspn(line, "\n") / 2;
+        char *bytes = mem_alloc(len + 1);
+        int result = hex_decode(line, (uint8_t *)bytes, len);
+        yajl_gen json = json_new(0);
+
+        (void)yajl_gen_map_open(json);
+        judge(json, bytes, len);
+        (void)yajl_gen_map_close(json);
+        json_print(json);
+        free(bytes);
+        return result;
+}
+
+static void
+print_cases(void)
+{
+        for (size_t i = 0; i < n_framing_cases; i++) {
+                yajl_gen json = json_new(0);
+
+                (void)yajl_gen_map_open(json);
+                json_member(json, "section", framing_cases[i].section);
+                put_hex(json, "bytes", framing_cases[i].bytes, framing_cases[i].len);
+                json_number(json, "messages", framing_cases[i].n_messages);
+                json_number(json, "status", framing_cases[i].status);
+                (void)yajl_gen_map_close(json);
+                json_print(json);
+        }
+}
+
+int
+main(int argc, char **argv)
+{
+        char *line = NULL;
+        size_t size = 0;
+        int result = 0;
+
+        if (argc > 1 && strcmp(argv[1], "--cases") == 0) {
+                print_cases();
+                return EXIT_SUCCESS;
+        }
+        while (result == 0 && getline(&line, &size, stdin) > 0)
+                result = judge_line(line);
+        free(line);
+        return result == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
