@@ -3,7 +3,6 @@ before a handler runs."""
 
 import contextlib
 import json
-import re
 
 import pytest
 
@@ -14,62 +13,12 @@ PATH = b"/webhooks/invoicing"
 CHUNKED = b"POST /hook?x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
 
 
-@pytest.fixture(scope="module")
-def echo():
-    with framing.Echo() as echo:
-        yield echo
-
-
-@pytest.fixture(scope="module")
-def cases():
-    return framing.cases()
-
-
-def talk(echo, data, methods, step=None):
-    """Send all, which has requests with these methods, and take all answers."""
-    with framing.Connection(echo.address) as connection:
-        connection.send(data, step)
-        return connection.answers(*methods)
-
-
-def path_of(target):
-    """What the handler is told of a target."""
-    return re.sub(rb"^https?://[^/?]*", b"", target, flags=re.IGNORECASE).partition(b"?")[0]
-
-
-def as_handled(message):
-    return framing.Message(message.method, path_of(message.target), message.headers, message.body)
-
-
-def fault_of(case, answers, messages):
-    """What is wrong with the answers, or None. Where a refusal follows, requests before it may go unanswered."""
-    handled, refusals = answers, []
-    if case.status:
-        handled, refusals = answers[:-1], answers[-1:]
-        if [each.status for each in refusals] != [case.status]:
-            return f"answered {[each.status for each in answers]}"
-        if refusals[0].headers["content-type"] != "application/json":
-            return f"no envelope: {refusals[0]}"
-        if json.loads(refusals[0].body)["error"]["requestId"] != refusals[0].headers["x-request-id"]:
-            return "no envelope"
-        if refusals[0].headers["connection"] != "close":
-            return "not said to close"
-    elif len(handled) != case.n_messages:
-        return f"{len(handled)} requests reached the handler"
-    for answer, message in zip(handled, messages, strict=False):
-        if answer.status != 200 or (message.method != b"HEAD" and answer.message != as_handled(message)):
-            return f"{answer} is not what was sent"
-    return f"{len(handled)} requests reached the handler" if len(handled) > len(messages) else None
-
-
 @pytest.mark.parametrize("step", [None, 1], ids=["whole", "byte by byte"])
-def test_every_case_comes_out_on_sockets_as_framing_says(echo, cases, step):
-    faults = []
+def test_every_case_comes_out_on_sockets_as_framing_says(echo, step):
+    cases, faults = framing.cases(), []
     for case, verdict in zip(cases, framing.verdicts(case.data for case in cases), strict=True):
-        messages = [message for _, _, message in verdict.messages]
-        assert (len(messages), verdict.status) == (case.n_messages, case.status), case
-        answers = talk(echo, case.data, [message.method for message in messages], step)
-        fault = fault_of(case, answers, messages)
+        assert (len(verdict.messages), verdict.status) == (case.n_messages, case.status), case
+        fault = framing.fault_on_socket(echo, case.data, verdict, step)
         if fault:
             faults.append((case.section, case.data, fault))
     assert faults == []
@@ -81,7 +30,7 @@ EXTENSIONS = b"5;a=\"b;c\" ; d\r\nhel\r\n\r\n1 ;e\t=f\r\n\n\r\n00;g=h\r\nx-trail
 @pytest.mark.parametrize("step", range(1, 40))
 def test_extensions_and_trailers_pass_in_pieces_of_any_length(echo, step):
     data = (CHUNKED + b"a:\t b\tc\t\r\n\r\n" + EXTENSIONS) * 2
-    answers = talk(echo, data, [b"POST"] * 2, step)
+    answers = framing.talk(echo.address, data, [b"POST"] * 2, step)
     expected = framing.Message(b"POST", b"/hook", [(b"host", b"a"), (b"transfer-encoding", b"chunked"),
                                                    (b"a", b"b\tc")], b"hel\r\n\n")
     assert [answer.message for answer in answers] == [expected] * 2
@@ -118,25 +67,34 @@ def test_body_too_large_is_refused_before_the_client_is_told_to_go_on(echo):
 def test_connection_closes_after_the_answer_when_the_client_asks_for_it(echo, value):
     request = f"GET / HTTP/1.1\r\nHost: a\r\nConnection: {value}\r\n\r\n".encode()
     for data in request, request.replace(b"Connection", b"Connection: x\r\nConnection"):
-        answers = talk(echo, data * 2, [b"GET"] * 2)
+        answers = framing.talk(echo.address, data * 2, [b"GET"] * 2)
         assert [(answer.status, answer.headers["connection"]) for answer in answers] == [(200, "close")]
 
 
 @pytest.mark.parametrize("value", ["keep-alive", "closed", "x-close", "not close-d", ""])
 def test_connection_stays_when_the_client_does_not_ask_to_close_it(echo, value):
     data = f"GET / HTTP/1.1\r\nHost: a\r\nConnection: {value}\r\n\r\n".encode()
-    assert [answer.status for answer in talk(echo, data * 2, [b"GET"] * 2)] == [200, 200]
+    assert [answer.status for answer in framing.talk(echo.address, data * 2, [b"GET"] * 2)] == [200, 200]
 
 
 def test_http_1_0_keeps_the_connection_only_when_asked_to(echo):
     closing, keeping = (b"GET / HTTP/1.0\r\n%s\r\n" % header for header in (b"", b"Connection: keep-alive\r\n"))
-    assert len(talk(echo, closing * 2, [b"GET"] * 2)) == 1
-    assert len(talk(echo, keeping * 2, [b"GET"] * 2)) == 2
+    assert len(framing.talk(echo.address, closing * 2, [b"GET"] * 2)) == 1
+    assert len(framing.talk(echo.address, keeping * 2, [b"GET"] * 2)) == 2
 
 
 def test_upgrade_is_ignored_and_what_follows_is_the_next_request(echo):
     data = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
-    assert [answer.status for answer in talk(echo, data * 2, [b"GET"] * 2)] == [200, 200]
+    assert [answer.status for answer in framing.talk(echo.address, data * 2, [b"GET"] * 2)] == [200, 200]
+
+
+def test_answer_to_head_is_without_its_body_and_the_connection_stays(echo):
+    head, get = (b"%s / HTTP/1.1\r\nHost: a\r\n\r\n" % method for method in (b"HEAD", b"GET"))
+    with framing.Connection(echo.address) as connection:
+        connection.send(head + get)
+        first, second = connection.answer(to_head=True), connection.answer()
+    assert (first.status, first.body, second.status, second.message.method) == (200, b"", 200, b"GET")
+    assert int(first.headers["content-length"]) == len(second.body) + 1  # its method is as much longer
 
 
 # A delivery
