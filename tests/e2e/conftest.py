@@ -9,6 +9,7 @@ import pytest
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("kafka", "faults")]
 
 from cluster import Cluster
+from framing import Echo
 from installation import BUILD, PLAIN_BUILD, Installation
 
 
@@ -29,6 +30,13 @@ def broker():
     """A Kafka of one node, shared by all tests."""
     with Cluster() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def echo():
+    """A server of which tests see what its handler gets."""
+    with Echo() as echo:
+        yield echo
 
 
 @pytest.fixture(scope="session")

@@ -89,9 +89,18 @@ class Echo:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
+    version: bytes
     status: int
     headers: dict
     body: bytes
+
+    @property
+    def is_refusal(self):
+        """Whether it is the envelope, as a refusal for framing has it."""
+        if self.headers["content-type"] != "application/json" or self.headers["connection"] != "close":
+            return False
+        error = json.loads(self.body)["error"]
+        return error["requestId"] == self.headers["x-request-id"] and bool(error["message"])
 
     @property
     def message(self):
@@ -135,18 +144,19 @@ class Connection:
         except OSError:
             pass  # it has gone
 
-    def answer(self, head_only=False):
-        """The next answer; None when the server has closed the connection."""
+    def answer(self, to_head=False):
+        """The next answer; None when the server has closed the connection. A good one to HEAD has no body."""
         first = self.file.readline()
         if not first:
             return None
-        status = int(first.split()[1])
+        assert first.startswith(b"HTTP/1."), first
+        version, status = first.split()[0], int(first.split()[1])
         headers = {}
         for line in iter(self.file.readline, b"\r\n"):
             name, _, value = line.decode("latin-1").partition(":")
             headers[name.lower()] = value.strip()
-        length = 0 if head_only or status == 100 else int(headers.get("content-length", -1))  # -1: to the end
-        return Answer(status, headers, self.file.read(length))
+        length = 0 if to_head and status == 200 or status == 100 else int(headers.get("content-length", -1))  # -1: to the end
+        return Answer(version, status, headers, self.file.read(length))
 
     def answers(self, *methods):
         """Those to requests with these methods, and all others until the server closes the connection; without those that
@@ -155,7 +165,7 @@ class Connection:
         if not methods:
             self.end()
         while True:
-            answer = self.answer(head_only=methods[:1] == [b"HEAD"])
+            answer = self.answer(to_head=methods[:1] == [b"HEAD"])
             if answer is None:
                 return answers
             if answer.status != 100:
@@ -163,3 +173,46 @@ class Connection:
                 del methods[:1]
                 if not methods:
                     self.end()
+
+
+def _path_of(target):
+    """What a handler is told of a target."""
+    return re.sub(rb"^https?://[^/?]*", b"", target, flags=re.IGNORECASE).partition(b"?")[0]
+
+
+def _closes(message, answer):
+    """Whether no more is answered after this one; evhttp keeps no connection after a target in absolute-form."""
+    kept = answer.version == b"HTTP/1.1" or answer.headers.get("connection") == "keep-alive"
+    return not kept or answer.headers.get("connection") == "close" or not message.target.startswith((b"/", b"*"))
+
+
+def fault(verdict, answers):
+    """What is wrong with a server's answers to bytes on which framing gave this verdict, or None. Where a refusal follows,
+    requests before it may go unanswered."""
+    messages = [message for _, _, message in verdict.messages]
+    if verdict.status and [each.status for each in answers[-1:]] == [verdict.status]:
+        if not answers[-1].is_refusal:
+            return f"{answers[-1]} is no refusal"
+        answers, may_lack = answers[:-1], True
+    else:
+        may_lack = False
+    if len(answers) > len(messages):
+        return f"{answers[len(messages)]} is one too many"
+    for answer, message in zip(answers, messages, strict=False):
+        handled = dataclasses.replace(message, target=_path_of(message.target))
+        if answer.status != 200 or (message.method != b"HEAD" and answer.message != handled):
+            return f"{answer} is not what was sent"
+        may_lack = may_lack or _closes(message, answer)
+    return None if may_lack or (len(answers) == len(messages) and not verdict.status) else f"only {answers}"
+
+
+def talk(address, data, methods, step=None):
+    """Send all, which has requests with these methods, and take all answers."""
+    with Connection(address) as connection:
+        connection.send(data, step)
+        return connection.answers(*methods)
+
+
+def fault_on_socket(echo, data, verdict, step=None):
+    """The same, of the server's answers to these bytes."""
+    return fault(verdict, talk(echo.address, data, [message.method for _, _, message in verdict.messages], step))
