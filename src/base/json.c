@@ -126,6 +126,16 @@ json_flag(yajl_gen json, const char *name, int value)
         (void)yajl_gen_bool(json, value);
 }
 
+int
+json_is_space(const char *text, size_t len)
+{
+        while (len > 0 && memchr(" \t\r\n", *text, 4) != NULL) {
+                text++;
+                len--;
+        }
+        return len == 0;
+}
+
 void
 json_null(yajl_gen json, const char *name)
 {

@@ -8,7 +8,7 @@
 #include <yajl/yajl_gen.h>
 
 /*
- * Writing JSON, for the command line and the sandbox. Memory that fails ends the process, as with mem_alloc(); the paths
+ * Writing JSON, and what reading it needs besides, for the command line and the sandbox. Memory that fails ends the process, as with mem_alloc(); the paths
  * that a delivery takes use json_memory.h. Texts must be UTF-8.
  */
 
@@ -21,6 +21,9 @@ char *json_take(yajl_gen json, size_t *len);
 /* Write all of it, or to stdout, with a newline at its end, and no character that controls a terminal. The generator is released. */
 void json_write(yajl_gen json, FILE *out);
 void json_print(yajl_gen json);
+
+/* Whether nothing but white space, as JSON knows it (RFC 8259 section 2), stands there. */
+int json_is_space(const char *text, size_t len);
 
 /* yajl's memory, from mem.h. */
 yajl_alloc_funcs *json_allocation(void);

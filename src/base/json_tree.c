@@ -173,6 +173,7 @@ json_tree_parse(const char *text, size_t len, struct error *error)
         struct builder builder = {0};
         yajl_handle yajl;
         yajl_status status;
+        size_t consumed;
 
         if (!utf8_is_valid(text, len)) {
                 (void)error_set(error, "not UTF-8");
@@ -184,11 +185,15 @@ json_tree_parse(const char *text, size_t len, struct error *error)
                 return NULL;
         }
         yajl = yajl_alloc(&callbacks, json_allocation(), &builder);
+        /* Else it would let pass a string that begins after the value and never ends. */
+        (void)yajl_config(yajl, yajl_allow_trailing_garbage, 1);
         status = yajl_parse(yajl, (const unsigned char *)text, len);
+        consumed = yajl_get_bytes_consumed(yajl);
         if (status == yajl_status_ok)
                 status = yajl_complete_parse(yajl);
         yajl_free(yajl);
-        if (status == yajl_status_ok && builder.root != NULL)
+        if (status == yajl_status_ok && builder.root != NULL &&
+            json_is_space(text + consumed, len - consumed))
                 return builder.root;
         (void)error_set(error, "%s", builder.fault != NULL ? builder.fault : len == 0 ? "empty" : "not JSON");
         free(builder.name);

@@ -7,6 +7,7 @@
 
 #include <yajl/yajl_parse.h>
 
+#include "base/json.h"
 #include "base/json_memory.h"
 #include "base/utf8.h"
 #include "model/fields.h"
@@ -301,15 +302,6 @@ describe_error(yajl_handle yajl, size_t consumed, struct decoded *decoded)
         }
 }
 
-/* Whether nothing but JSON's white space stands from an offset on. */
-static int
-is_blank(struct span body, size_t from)
-{
-        while (from < body.len && memchr(" \t\r\n", body.data[from], 4) != NULL)
-                from++;
-        return from == body.len;
-}
-
 /* Returns whether the body is one JSON text that nothing stopped; else decoded->detail says why not. */
 static int
 parse_within(struct json_memory *memory, struct decoder *decoder, struct span body)
@@ -330,7 +322,8 @@ parse_within(struct json_memory *memory, struct decoder *decoder, struct span bo
         yajl_free(yajl);
         if (status != yajl_status_ok)
                 return 0;
-        return is_blank(body, consumed) || give_up(decoder, "something follows the JSON object");
+        return json_is_space(body.data + consumed, body.len - consumed) ||
+               give_up(decoder, "something follows the JSON object");
 }
 
 /* Likewise; 0 also when memory fails. */

@@ -46,7 +46,7 @@ field_name(char field[FIELD_SIZE], const char *path, const char *name)
                         ;
                 (void)snprintf(field, FIELD_SIZE, "%s%.*s...", path, (int)len, name);
         } else {
-                (void)snprintf(field, FIELD_SIZE, "%s%s", path, name);
+                (void)snprintf(field, FIELD_SIZE, "%s%s", path, len == 0 ? "\"\"" : name);
         }
         return field;
 }

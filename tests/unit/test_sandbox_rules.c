@@ -209,6 +209,8 @@ static const struct {
      "supplierTaxId"},
     {"{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"IT12345678903\",\"lines\":[{\"taxCode\":\"S\"}]}", NULL,
      NULL},
+    {"{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"PL1\",\"lines\":[{\"taxCode\":\"S\"}],\"\":0}", "\"\"",
+     NULL},
     {"[]", "body", NULL},
 };
 
