@@ -1,6 +1,7 @@
 /*
  * framing-verdicts: what framing.c makes of bytes. Each line of stdin is one connection's bytes, in hexadecimal digits; each
- * line of stdout is, as JSON, what became of them. With --cases it prints the cases of cases.c instead.
+ * line of stdout is, as JSON, what became of them. With --cases it prints the cases of cases.c instead; with --seeds DIRECTORY
+ * it writes them to files there, for the fuzzer, which takes the first byte for itself.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,24 @@ print_cases(void)
         }
 }
 
+static int
+write_seeds(const char *directory)
+{
+        for (size_t i = 0; i < n_framing_cases; i++) {
+                char *path = mem_printf("%s/case-%03zu", directory, i);
+                FILE *file = fopen(path, "w");
+
+                free(path);
+                if (file == NULL)
+                        return -1;
+                (void)fputc((int)(i % 32), file);
+                (void)fwrite(framing_cases[i].bytes, 1, framing_cases[i].len, file);
+                if (fclose(file) != 0)
+                        return -1;
+        }
+        return 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -143,6 +162,8 @@ main(int argc, char **argv)
                 print_cases();
                 return EXIT_SUCCESS;
         }
+        if (argc > 2 && strcmp(argv[1], "--seeds") == 0)
+                return write_seeds(argv[2]) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
         while (result == 0 && getline(&line, &size, stdin) > 0)
                 result = judge_line(line);
         free(line);
