@@ -309,7 +309,9 @@ int
 worker_run(const struct config *config, const char *bootstrap, struct metrics *metrics,
            struct worker_status *status)
 {
-        struct worker worker = {.config = config, .status = status, .member = {config, bootstrap}};
+        struct worker worker = {.config = config,
+                                .status = status,
+                                .member = {.config = config, .bootstrap = bootstrap}};
         struct error error;
 
         if (work_open(&worker.work, config, bootstrap, metrics, &error) != 0) {
