@@ -11,6 +11,7 @@
 #include "kafka/topics.h"
 
 #define ABORT_TIMEOUT_MS 5000
+#define LEAVE_TIMEOUT_MS 1000
 #define METADATA_TIMEOUT_MS 2000
 
 /* Kafka's numbers of the requests that change a transaction. Produce is not among them: its sequence numbers tell. */
@@ -25,7 +26,9 @@ struct transaction {
         rd_kafka_topic_t **topics; /* held so that their metadata stay known */
         size_t n_topics;
         int is_open;
-        atomic_int is_tainted; /* set by librdkafka's threads */
+        /* Set by librdkafka's threads. */
+        atomic_int is_tainted;
+        atomic_int is_answered; /* a request of the open transaction was */
 };
 
 /* Write an error's text and release it. Returns -1. */
@@ -39,8 +42,8 @@ take_error(rd_kafka_error_t *failure, const char *what, struct error *error)
 }
 
 /*
- * An interceptor, called with an error for each request that ends without an answer, before librdkafka sends that once
- * more. Nobody knows then whether Kafka has the first copy, or will have it later.
+ * An interceptor, called for each request that is answered, and with an error for each that ends without an answer,
+ * before librdkafka sends that once more. Nobody knows then whether Kafka has the first copy, or will have it later.
  */
 static rd_kafka_resp_err_t
 on_response(rd_kafka_t *client, int fd, const char *broker, int32_t broker_id, int16_t api, int16_t version,
@@ -50,19 +53,20 @@ on_response(rd_kafka_t *client, int fd, const char *broker, int32_t broker_id, i
 
         (void)client, (void)fd, (void)broker, (void)broker_id, (void)version, (void)correlation;
         (void)size, (void)rtt;
-        if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-                return RD_KAFKA_RESP_ERR_NO_ERROR;
         switch (api) {
         case API_ADD_PARTITIONS_TO_TXN:
         case API_ADD_OFFSETS_TO_TXN:
         case API_END_TXN:
         case API_TXN_OFFSET_COMMIT:
+                atomic_store(&transaction->is_answered, 1);
+                break;
         case API_UNKNOWN:
-                atomic_store(&transaction->is_tainted, 1);
                 break;
         default:
-                break;
+                return RD_KAFKA_RESP_ERR_NO_ERROR;
         }
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                atomic_store(&transaction->is_tainted, 1);
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
@@ -157,8 +161,10 @@ transaction_init(struct transaction *transaction, int timeout_ms, struct error *
 int
 transaction_begin(struct transaction *transaction, struct error *error)
 {
-        rd_kafka_error_t *failure = rd_kafka_begin_transaction(transaction->client);
+        rd_kafka_error_t *failure;
 
+        atomic_store(&transaction->is_answered, 0);
+        failure = rd_kafka_begin_transaction(transaction->client);
         if (failure != NULL)
                 return take_error(failure, "begin_transaction", error);
         transaction->is_open = 1;
@@ -213,17 +219,38 @@ transaction_is_tainted(struct transaction *transaction)
         return atomic_load(&transaction->is_tainted);
 }
 
-void
-transaction_abort(struct transaction *transaction)
+static void
+abort_within(struct transaction *transaction, int timeout_ms)
 {
         rd_kafka_error_t *failure;
 
         if (!transaction->is_open)
                 return;
-        failure = rd_kafka_abort_transaction(transaction->client, ABORT_TIMEOUT_MS);
+        failure = rd_kafka_abort_transaction(transaction->client, timeout_ms);
         if (failure != NULL)
                 rd_kafka_error_destroy(failure);
         transaction->is_open = 0;
+}
+
+void
+transaction_abort(struct transaction *transaction)
+{
+        abort_within(transaction, ABORT_TIMEOUT_MS);
+}
+
+/*
+ * To destroy a producer while it sends the first AddPartitionsToTxn of a transaction may end the process: librdkafka's
+ * main thread queues the request and only then counts it (txn_req_cnt); a broker's thread, which fails what is queued
+ * once the producer is being destroyed, may come between, and asserts that something was counted (2.0.2 to 2.12.1). So
+ * abort first, while no request was answered. That begins in the main thread too, so never in the midst of sending, and
+ * ends all sending of these. Later it is not needed: what was answered stays counted. Nor is it then as good as what the
+ * next one's transaction_init() does, for a record may be late; until the first answer none was sent.
+ */
+static void
+leave_early(struct transaction *transaction)
+{
+        if (!atomic_load(&transaction->is_answered))
+                abort_within(transaction, LEAVE_TIMEOUT_MS);
 }
 
 void
@@ -231,6 +258,7 @@ transaction_free(struct transaction *transaction)
 {
         if (transaction == NULL)
                 return;
+        leave_early(transaction);
         for (size_t i = 0; i < transaction->n_topics; i++)
                 rd_kafka_topic_destroy(transaction->topics[i]);
         free(transaction->topics);

@@ -60,7 +60,7 @@ int transaction_is_tainted(struct transaction *transaction) MUST_CHECK;
  */
 void transaction_abort(struct transaction *transaction);
 
-/* NULL is harmless. */
+/* Leaves what is open to the next one. NULL is harmless. Takes a second at most where Kafka does not answer. */
 void transaction_free(struct transaction *transaction);
 
 #endif

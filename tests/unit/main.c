@@ -13,7 +13,7 @@ static Suite *(*const suites[])(void) = {
     suite_number,         suite_options,        suite_partition,   suite_pointer,      suite_prometheus,
     suite_published,      suite_record,         suite_release,     suite_replay,       suite_sandbox_rules,
     suite_service_answer, suite_service_url,    suite_signature,   suite_slice,        suite_tally,
-    suite_target,         suite_topic_table,    suite_trace,       suite_walk,
+    suite_target,         suite_topic_table,    suite_trace,       suite_transaction,  suite_walk,
 };
 
 int

@@ -20,6 +20,13 @@ const char scratch_minimal[] = "[receiver]\n"
                                "secret = sixteen bytes or more of it\n"
                                "[kafka]\n"
                                "bootstrap.servers = kafka1:9092\n";
+const char scratch_embedded[] = "[receiver]\n"
+                                "listen = 127.0.0.1:0\n"
+                                "[source invoicing]\n"
+                                "path = /webhooks/invoicing\n"
+                                "secret = sixteen bytes or more of it\n"
+                                "[kafka]\n"
+                                "bootstrap.servers = embedded\n";
 
 void
 scratch_setup(void)

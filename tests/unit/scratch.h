@@ -32,6 +32,9 @@ void scratch_release(struct loaded *loaded);
 extern const char scratch_minimal[];
 #define SCRATCH_MINIMAL_LINES 7
 
+/* A whole configuration, with the broker inside the process. */
+extern const char scratch_embedded[];
+
 /* Load the minimal configuration with more lines after it; line 1 of those is line SCRATCH_MINIMAL_LINES + 1. */
 struct loaded scratch_load_more(const char *more);
 

@@ -52,6 +52,7 @@ Suite *suite_tally(void);
 Suite *suite_target(void);
 Suite *suite_topic_table(void);
 Suite *suite_trace(void);
+Suite *suite_transaction(void);
 Suite *suite_walk(void);
 
 #endif

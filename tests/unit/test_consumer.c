@@ -48,9 +48,7 @@ join(struct consumer *consumer, rd_kafka_topic_partition_list_t *const *assigned
 /* librdkafka aborts when partitions are to be stopped a second time before it noted that they have stopped. */
 START_TEST(test_partitions_may_be_assigned_again_and_again)
 {
-        struct loaded loaded =
-            scratch_load("[receiver]\nlisten = 127.0.0.1:0\n[source invoicing]\npath = /w\n"
-                         "secret = 0123456789abcdef\n[kafka]\nbootstrap.servers = embedded\n");
+        struct loaded loaded = scratch_load(scratch_embedded);
         rd_kafka_topic_partition_list_t *assigned = NULL;
         struct error error = {.text = ""};
         struct embedded *embedded;
