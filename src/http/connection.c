@@ -24,6 +24,8 @@ list_of(struct connections *all, enum stage stage)
 {
         if (stage == STAGE_IDLE)
                 return &all->idle;
+        if (stage == STAGE_HEAD)
+                return &all->heads;
         return stage == STAGE_BODY ? &all->bodies : NULL;
 }
 

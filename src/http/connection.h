@@ -33,7 +33,7 @@
 enum stage { STAGE_ARRIVING, STAGE_IDLE, STAGE_HEAD, STAGE_BODY, STAGE_HANDLING, STAGE_REPLYING };
 
 struct connection {
-        TAILQ_ENTRY(connection) entry; /* in the list of those that are idle, or of those in a body */
+        TAILQ_ENTRY(connection) entry; /* in the list of those in its stage, where there is one */
         struct connections *all;
         struct bufferevent *bev;         /* one reference is ours */
         struct evhttp_connection *evcon; /* NULL until evhttp has made it */
@@ -60,7 +60,8 @@ struct connections {
         void *arg;
         struct connection *spare;                     /* made ahead, for the next that is accepted */
         TAILQ_HEAD(connection_list, connection) idle; /* the one that has waited longest first */
-        struct connection_list bodies; /* those in STAGE_BODY, the one that began first first */
+        struct connection_list heads;  /* those in STAGE_HEAD, the one that began first first */
+        struct connection_list bodies; /* those in STAGE_BODY, likewise */
         struct connection **by_fd;
         size_t by_fd_size;
         size_t n;

@@ -16,14 +16,20 @@ connections_next_id(struct connections *connections, char id[17])
         (void)snprintf(id, 17, "%016llx", (unsigned long long)number);
 }
 
-/* Make room for one more: the connection that has waited longest for a request goes. */
-static void
-make_room(struct connections *connections)
+int
+connections_make_room(struct connections *connections)
 {
-        struct connection *longest = TAILQ_FIRST(&connections->idle);
+        struct connection_list *lists[] = {&connections->idle, &connections->heads, &connections->bodies};
 
-        if (longest != NULL && longest->evcon != NULL)
-                connection_break_off(longest);
+        for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+                struct connection *longest = TAILQ_FIRST(lists[i]);
+
+                if (longest != NULL && longest->evcon != NULL) {
+                        connection_break_off(longest);
+                        return 1;
+                }
+        }
+        return 0;
 }
 
 int
@@ -34,6 +40,12 @@ connections_prepare(struct connections *connections)
         return connections->spare == NULL ? -1 : 0;
 }
 
+int
+connections_are_full(const struct connections *connections)
+{
+        return connections->n >= connections->limits.max_connections;
+}
+
 struct bufferevent *
 connections_open(struct connections *connections)
 {
@@ -42,8 +54,8 @@ connections_open(struct connections *connections)
         if (connection == NULL)
                 return NULL;
         connections->spare = NULL;
-        if (connections->n >= connections->limits.max_connections)
-                make_room(connections);
+        if (connections_are_full(connections))
+                (void)connections_make_room(connections);
         connection_accept(connection);
         return connection->bev;
 }
@@ -127,6 +139,7 @@ connections_new(struct event_base *base, const struct http_limits *limits,
         connections->callbacks = callbacks;
         connections->arg = arg;
         TAILQ_INIT(&connections->idle);
+        TAILQ_INIT(&connections->heads);
         TAILQ_INIT(&connections->bodies);
         if (RAND_bytes((unsigned char *)&connections->id_seed, sizeof(connections->id_seed)) != 1) {
                 free(connections);

@@ -23,6 +23,15 @@ void connections_free(struct connections *connections);
  */
 int connections_prepare(struct connections *connections) MUST_CHECK;
 
+/*
+ * Let a connection go for another one: the one that has waited longest for a request, or else has been sending one for
+ * longest, since genuine requests come in one piece. Returns whether there was one.
+ */
+int connections_make_room(struct connections *connections);
+
+/* Whether there are as many as there may be. */
+int connections_are_full(const struct connections *connections);
+
 /* The bufferevent for a connection that is being accepted, for evhttp_set_bevcb(); what was prepared is used up. */
 struct bufferevent *connections_open(struct connections *connections);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -13,7 +14,9 @@
 
 #include "base/log.h"
 #include "http/connections.h"
+#include "http/envelope.h"
 #include "http/incoming.h"
+#include "http/spare.h"
 
 #define MAX_LISTENERS 64
 #define ALL_METHODS \
@@ -33,6 +36,7 @@ struct http_server {
         struct evconnlistener *listeners[MAX_LISTENERS];
         size_t n_listeners;
         struct event *resume;
+        int spare; /* a descriptor */
         int stopping;
 };
 
@@ -79,8 +83,46 @@ log_accept_error(int error)
         uint64_t n;
 
         if (log_flood_pass(&flood, &n))
-                log_warning("connections cannot be accepted and wait n=%" PRIu64 " reason=\"%s\"", n,
-                            strerror(error));
+                log_warning("connections cannot be accepted n=%" PRIu64 " reason=\"%s\"", n, strerror(error));
+}
+
+/* For a connection of whose request nothing is known. NULL when memory fails. To be freed. */
+static char *
+turned_away(struct http_server *server)
+{
+        char id[17], *body, *answer = NULL;
+        size_t len;
+
+        connections_next_id(server->connections, id);
+        body = envelope_error("UNAVAILABLE", "too many connections; send it again", NULL, 0, id, &len);
+        if (body != NULL && asprintf(&answer,
+                                     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: "
+                                     "application/json\r\nContent-Length: %zu\r\n"
+                                     "Retry-After: 2\r\nConnection: close\r\nx-request-id: %s\r\n\r\n%s",
+                                     len, id, body) < 0)
+                answer = NULL;
+        free(body);
+        return answer;
+}
+
+/*
+ * A connection waits and cannot be accepted. When descriptors have run out, an idle connection makes room for it; where none
+ * is idle, it is turned away, and accepting rests for a moment.
+ */
+static void
+cope(struct http_server *server, int listener, int error)
+{
+        int is_short = error == EMFILE || error == ENFILE;
+
+        if (is_short && connections_make_room(server->connections))
+                return;
+        if (is_short) {
+                char *answer = turned_away(server);
+
+                server->spare = spare_turn_away(server->spare, listener, answer);
+                free(answer);
+        }
+        pause_accepting(server);
 }
 
 /* What arg is, is evhttp's own affair: it has taken the listener over. So the server is found by its event base. */
@@ -88,16 +130,25 @@ static void
 on_accept_error(struct evconnlistener *listener, void *arg)
 {
         struct http_server *server;
+        int error = errno;
 
         (void)arg;
-        log_accept_error(errno);
+        log_accept_error(error);
         pthread_mutex_lock(&servers_mutex);
         LIST_FOREACH(server, &servers, entry)
         {
                 if (server->base == evconnlistener_get_base(listener))
-                        pause_accepting(server);
+                        cope(server, evconnlistener_get_fd(listener), error);
         }
         pthread_mutex_unlock(&servers_mutex);
+}
+
+/* The descriptor of a connection that makes room is free only after this pass of the event loop: so is the next accepted. */
+static void
+take_turns(struct http_server *server)
+{
+        enable_listeners(server, 0);
+        event_active(server->resume, EV_TIMEOUT, 1);
 }
 
 static struct bufferevent *
@@ -109,6 +160,8 @@ open_connection(struct event_base *base, void *arg)
         (void)base;
         if (connections_prepare(server->connections) != 0)
                 pause_accepting(server);
+        else if (connections_are_full(server->connections))
+                take_turns(server);
         return bev;
 }
 
@@ -153,6 +206,7 @@ http_server_new(struct event_base *base, const struct http_limits *limits,
         if (server == NULL)
                 return NULL;
         server->base = base;
+        server->spare = spare_open();
         server->callbacks = *callbacks;
         server->arg = arg;
         pthread_mutex_lock(&servers_mutex);
@@ -210,6 +264,7 @@ http_server_free(struct http_server *server)
         if (server->resume != NULL)
                 event_free(server->resume);
         connections_free(server->connections);
+        spare_close(server->spare);
         pthread_mutex_lock(&servers_mutex);
         LIST_REMOVE(server, entry);
         pthread_mutex_unlock(&servers_mutex);

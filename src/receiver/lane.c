@@ -159,7 +159,7 @@ open_server(struct lane *lane, const int *listeners, size_t n)
             .max_header_bytes = MAX_HEADER_BYTES,
             .max_headers = config->max_headers,
             .max_body = config->max_body,
-            .max_connections = config->max_connections / config->threads + 1,
+            .max_connections = (lane->shared->max_connections + config->threads - 1) / config->threads,
             .header_timeout_ms = config->header_timeout_ms,
             .request_timeout_ms = config->request_timeout_ms,
             .idle_timeout_ms = config->idle_timeout_ms,

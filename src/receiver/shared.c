@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "receiver/capacity.h"
 
 /* A quarter of a million accepted deliveries: 29 MB at most, and five minutes at 800 a second. */
 #define REPLAY_ENTRIES (1u << 18)
@@ -17,6 +18,7 @@ receiver_shared_new(const struct config *config, const char *bootstrap, struct m
         shared->config = config;
         shared->bootstrap = bootstrap;
         shared->metrics = metrics;
+        shared->max_connections = capacity_connections(config);
         shared->room.max = config->max_in_flight;
         if (config->max_connections_per_address > 0 || config->max_refusals_per_address > 0)
                 shared->clients =

@@ -24,6 +24,7 @@ struct receiver_shared {
 
         atomic_int may_append;                  /* the topic has been found right */
         atomic_int_fast64_t reachable_since_ms; /* monotonic; 0: Kafka does not answer */
+        uint64_t max_connections;               /* of all lanes */
         struct clients *clients;                /* what each address has open, and was refused */
         struct http_room room;                  /* for bodies that come in, until they are answered */
         atomic_uint_fast64_t in_flight;         /* bytes of bodies that Kafka's client holds */

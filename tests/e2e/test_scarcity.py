@@ -20,7 +20,7 @@ def test_any_allocation_of_its_own_may_fail(broker, plain_build, n):
     assert_clean(scarcity.own_allocations(broker, plain_build, n=n))
 
 
-def test_connections_wait_when_descriptors_run_out(broker):
+def test_half_requests_make_room_when_descriptors_run_out(broker):
     assert_clean(scarcity.descriptors(broker, BUILD))
 
 

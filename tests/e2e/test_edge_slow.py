@@ -1,0 +1,142 @@
+"""Clients that take their time, beside a genuine one."""
+
+import resource
+import time
+
+import pytest
+
+import http_client
+import waiting
+from signing import Delivery, event_body
+
+N = 400
+MOST_SECONDS = 3  # for a delivery beside them, on a busy machine
+HEAD = b"POST /webhooks/invoicing HTTP/1.1\r\nHost: a\r\n"
+
+
+def cpu_seconds(daemon):
+    with open(f"/proc/{daemon.process.pid}/stat") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+@pytest.fixture
+def start(installation, plain_build):
+    def start(descriptors=None, **options):
+        installation.create_topics()
+        installation.build = plain_build
+        config = installation.config()
+        config["receiver"].update(options)
+        daemon = installation.daemon(config)
+        if descriptors is None:
+            daemon.start()
+        else:
+            before = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, before[1]))
+            try:
+                daemon.launch()
+                resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (descriptors, descriptors))
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, before)
+            waiting.until(lambda: "listening for=admin" in daemon.log, 30, "the daemon to listen")
+        return daemon.wait_until_ready()
+    return start
+
+
+def deliver(daemon, times=20):
+    """Send genuine deliveries over connections of their own. Returns the longest time that one took."""
+    longest = 0
+    for _ in range(times):
+        begun = time.monotonic()
+        daemon.accept()
+        longest = max(longest, time.monotonic() - begun)
+    return longest
+
+
+class Slow:
+    """Many connections that have each sent a beginning."""
+
+    def __init__(self, daemon, n, beginning):
+        self.connections = []
+        for _ in range(n):
+            connection = http_client.connect(daemon.address)
+            connection.setblocking(False)
+            try:
+                connection.send(beginning)
+            except ConnectionError:
+                pass  # closed for want of room
+            self.connections.append(connection)
+
+    def dribble(self, piece):
+        """A little more from each. Returns how many are still open."""
+        n_open = 0
+        for connection in self.connections:
+            try:
+                connection.send(piece)
+                n_open += 1
+            except OSError:
+                pass
+        return n_open
+
+    def close(self):
+        for connection in self.connections:
+            connection.close()
+
+
+@pytest.mark.parametrize("beginning, piece", [
+    (HEAD, b"x-a: b\r\n"), (HEAD + b"Content-Length: 100000\r\n\r\n", b"0123456789"),
+    (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n")], ids=["heads", "bodies", "chunks"])
+def test_slow_senders_are_cut_off_and_disturb_nobody(start, beginning, piece):
+    daemon = start(header_timeout="3s", request_timeout="4s")
+    slow = Slow(daemon, N, beginning)
+    begun = time.monotonic()
+
+    def all_cut_off():
+        assert deliver(daemon, 3) < MOST_SECONDS
+        return slow.dribble(piece) == 0
+    waiting.until(all_cut_off, 60, "the slow to be cut off")
+    assert time.monotonic() - begun < 30
+    slow.close()
+
+
+def test_slow_readers_are_cut_off_and_disturb_nobody(start):
+    daemon = start(header_timeout="3s", request_timeout="3s")
+    requests = (HEAD + b"Content-Length: 5\r\n\r\nhello") * 500
+    slow = Slow(daemon, 200, requests)
+
+    def all_cut_off():
+        assert deliver(daemon, 3) < MOST_SECONDS
+        return slow.dribble(requests) == 0
+    waiting.until(all_cut_off, 90, "the slow to be cut off")
+    slow.close()
+
+
+def test_idle_connections_beyond_the_limit_make_room(start):
+    daemon = start(max_connections="100")
+    idle = Slow(daemon, N, b"")
+    assert deliver(daemon) < MOST_SECONDS
+    idle.close()
+
+
+def test_half_requests_beyond_the_limit_make_room(start):
+    daemon = start(max_connections="100")
+    halves = Slow(daemon, N, HEAD)
+    assert deliver(daemon) < MOST_SECONDS
+    halves.close()
+
+
+def test_few_descriptors_are_told_and_suffice(start):
+    """With a limit of 128, the rest of the daemon keeps what it needs, whatever connects."""
+    daemon = start(descriptors=128)
+    assert "fewer connections than max_connections" in daemon.log and "LimitNOFILE" in daemon.log
+    for beginning in (b"", HEAD):
+        slow = Slow(daemon, N, beginning)
+        assert deliver(daemon) < MOST_SECONDS
+        before, begun = cpu_seconds(daemon), time.monotonic()
+        while time.monotonic() - begun < 2:
+            assert deliver(daemon, 1) < MOST_SECONDS
+            time.sleep(0.2)
+        assert cpu_seconds(daemon) - before < 0.5
+        slow.close()
+    assert "Too many open files" not in daemon.log
+    daemon.accept(Delivery(event_body().ljust(500_000)))
