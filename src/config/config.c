@@ -74,6 +74,10 @@ config_free(struct config *config)
         secrets_free(config->service_api_key,
                      config->service_api_key == NULL ? 0 : strlen(config->service_api_key));
         free(config->service_ca_file);
+        free(config->tls_certificate_file);
+        free(config->tls_key_file);
+        free(config->tls_client_ca_file);
+        certificate_free(config->certificate);
         free(config);
 }
 

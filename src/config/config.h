@@ -8,6 +8,7 @@
 
 #include "base/address.h"
 #include "base/compiler.h"
+#include "config/certificate.h"
 #include "model/rules.h"
 #include "model/signature.h"
 #include "model/topic_table.h"
@@ -74,6 +75,12 @@ struct config {
         uint64_t request_timeout_ms;
         uint64_t idle_timeout_ms;
         uint64_t ack_timeout_ms;
+        uint64_t handshake_timeout_ms;
+        char *tls_certificate_file; /* NULL, as tls_key_file: deliveries come without TLS */
+        char *tls_key_file;
+        char *tls_client_ca_file; /* NULL: clients need no certificate */
+        struct certificate
+            *certificate; /* what stands in these files; NULL also where there is no receiver */
 
         uint64_t dedup_window_ms;
         uint64_t max_batch;

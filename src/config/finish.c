@@ -136,6 +136,50 @@ check_receiver(const struct config *config, const struct ini *ini, struct proble
         }
 }
 
+/* Report what is wrong with one of the TLS files. */
+static void
+add_tls_problem(struct problems *problems, const struct ini *ini, const char *option,
+                const struct error *error)
+{
+        problems_add(problems, line_of(ini, "receiver", "", option), "%s: %s", option, error->text);
+}
+
+static void
+read_tls_files(struct config *config, const struct ini *ini, struct problems *problems)
+{
+        struct error error;
+
+        config->certificate = certificate_read(config->tls_certificate_file, &error);
+        if (config->certificate == NULL) {
+                add_tls_problem(problems, ini, "tls_certificate_file", &error);
+                return;
+        }
+        if (certificate_read_key(config->certificate, config->tls_key_file, &error) != 0)
+                add_tls_problem(problems, ini, "tls_key_file", &error);
+        if (config->tls_client_ca_file != NULL &&
+            certificate_read_authorities(config->certificate, config->tls_client_ca_file, &error) != 0)
+                add_tls_problem(problems, ini, "tls_client_ca_file", &error);
+}
+
+/* Half of what TLS needs must not leave a receiver without it. */
+static void
+finish_tls(struct config *config, const struct ini *ini, struct problems *problems)
+{
+        size_t certificate = line_of(ini, "receiver", "", "tls_certificate_file");
+        size_t key = line_of(ini, "receiver", "", "tls_key_file");
+        size_t authorities = line_of(ini, "receiver", "", "tls_client_ca_file");
+
+        if (certificate != 0 && key == 0)
+                problems_add(problems, certificate, "tls_certificate_file needs a tls_key_file beside it");
+        if (certificate == 0 && key != 0)
+                problems_add(problems, key, "tls_key_file needs a tls_certificate_file beside it");
+        if (certificate == 0 && key == 0 && authorities != 0)
+                problems_add(problems, authorities,
+                             "tls_client_ca_file needs a tls_certificate_file and a tls_key_file beside it");
+        if (config->tls_certificate_file != NULL && config->tls_key_file != NULL)
+                read_tls_files(config, ini, problems);
+}
+
 /* A delivery may come from tolerance before its timestamp until tolerance after: so long it must be remembered. */
 static void
 check_windows(const struct config *config, const struct ini *ini, struct problems *problems)
@@ -193,8 +237,10 @@ finish_config(struct config *config, const struct ini *ini, struct problems *pro
         for (size_t i = 0; i < config->n_sources; i++)
                 check_source(config, &config->sources[i], ini, problems);
         finish_topics(config, ini, problems);
-        if (config->roles & CONFIG_RECEIVER)
+        if (config->roles & CONFIG_RECEIVER) {
                 check_receiver(config, ini, problems);
+                finish_tls(config, ini, problems);
+        }
         check_router(config, ini, problems);
         check_service(config, ini, problems);
         if (!config->embedded && !has_property(config, "bootstrap.servers") &&

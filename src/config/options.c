@@ -16,11 +16,6 @@
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
 
-#define NO_TLS \
-        "this version does not terminate TLS: listen on a loopback address or a Unix-domain socket behind " \
-        "a proxy that " \
-        "does"
-
 /* clang-format off */
 static const struct option_row options[] = {
     {"gatepost", "roles", OPTION_ROLES, "receiver, router", 0, 0, AT(roles), 0,
@@ -54,10 +49,14 @@ static const struct option_row options[] = {
      "how long a connection may wait for its next request"},
     {"receiver", "ack_timeout", OPTION_DURATION, "8s", 100, 5 * MINUTE, AT(ack_timeout_ms), 0,
      "how long a delivery may wait for Kafka before it is answered 503"},
-    {"receiver", "handshake_timeout", OPTION_REFUSED, NULL, 0, 0, 0, 0, NO_TLS},
-    {"receiver", "tls_certificate_file", OPTION_REFUSED, NULL, 0, 0, 0, 0, NO_TLS},
-    {"receiver", "tls_key_file", OPTION_REFUSED, NULL, 0, 0, 0, 0, NO_TLS},
-    {"receiver", "tls_client_ca_file", OPTION_REFUSED, NULL, 0, 0, 0, 0, NO_TLS},
+    {"receiver", "handshake_timeout", OPTION_DURATION, "10s", 100, 10 * MINUTE, AT(handshake_timeout_ms), 0,
+     "from the accepting of a connection to the end of its TLS handshake"},
+    {"receiver", "tls_certificate_file", OPTION_FILE, NULL, 0, 0, AT(tls_certificate_file), 0,
+     "the certificate and its chain (PEM); given: deliveries come by TLS"},
+    {"receiver", "tls_key_file", OPTION_FILE, NULL, 0, 0, AT(tls_key_file), 0,
+     "the certificate's private key (PEM), which others may not read"},
+    {"receiver", "tls_client_ca_file", OPTION_FILE, NULL, 0, 0, AT(tls_client_ca_file), 0,
+     "authorities (PEM) that sign clients' certificates; given: a client needs one"},
 
     {"router", "dedup_window", OPTION_DURATION, "3d", SECOND, 90 * DAY, AT(dedup_window_ms), 0,
      "how long repeats are recognised; the retention of the topic deliveries must be longer"},
@@ -136,7 +135,7 @@ options_suggest(const char *section, const char *name)
         size_t n = 0;
 
         for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-                if (strcmp(options[i].section, section) == 0 && options[i].type != OPTION_REFUSED)
+                if (strcmp(options[i].section, section) == 0)
                         names[n++] = options[i].name;
         }
         return suggest_closest(name, names, n);

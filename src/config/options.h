@@ -24,9 +24,8 @@ enum option_type {
         OPTION_KEY,          /* the key rule */
         OPTION_URL,          /* https, or http to a loopback host */
         OPTION_API_KEY,      /* of the service */
-        OPTION_FILE,         /* a file without a secret that is used elsewhere */
+        OPTION_FILE,         /* a file that is looked into later, or elsewhere */
         OPTION_PRIVATE_FILE, /* a file with a secret that is used elsewhere */
-        OPTION_REFUSED,      /* known, and not to be had: help says why */
 };
 
 struct option_row {

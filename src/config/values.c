@@ -319,12 +319,6 @@ set_private_file(struct setting *s)
         return secrets_check_file(s->value, s->error) != 0 ? -1 : set_text(s);
 }
 
-static int
-set_refused(struct setting *s)
-{
-        return error_set(s->error, "%s", s->option->help);
-}
-
 static int (*const setters[])(struct setting *s) = {
     [OPTION_NAME] = set_name,
     [OPTION_NUMBER] = set_number,
@@ -346,7 +340,6 @@ static int (*const setters[])(struct setting *s) = {
     [OPTION_API_KEY] = set_api_key,
     [OPTION_FILE] = set_text,
     [OPTION_PRIVATE_FILE] = set_private_file,
-    [OPTION_REFUSED] = set_refused,
 };
 
 int

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include <openssl/err.h>
+
+#include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
 
 #include "base/log.h"
@@ -22,8 +25,8 @@ set_deadline(struct connection *connection, uint64_t ms)
 static struct connection_list *
 list_of(struct connections *all, enum stage stage)
 {
-        if (stage == STAGE_IDLE)
-                return &all->idle;
+        if (stage == STAGE_ARRIVING || stage == STAGE_HANDSHAKE || stage == STAGE_IDLE)
+                return &all->waiting;
         if (stage == STAGE_HEAD)
                 return &all->heads;
         return stage == STAGE_BODY ? &all->bodies : NULL;
@@ -43,6 +46,8 @@ static uint64_t
 deadline_of(const struct http_limits *limits, enum stage stage)
 {
         switch (stage) {
+        case STAGE_HANDSHAKE:
+                return limits->handshake_timeout_ms;
         case STAGE_IDLE:
                 return limits->idle_timeout_ms;
         case STAGE_ARRIVING:
@@ -129,12 +134,44 @@ connection_take_room(struct connection *connection, uint64_t bytes)
         return -1;
 }
 
+/* What OpenSSL said last of a connection that failed; 0: nothing. */
+static unsigned long
+take_error(struct bufferevent *bev)
+{
+        unsigned long code, last = 0;
+
+        while ((code = bufferevent_get_openssl_error(bev)) != 0) {
+                if (last == 0 && ERR_GET_LIB(code) != 0)
+                        last = code;
+        }
+        return last;
+}
+
+/* Before the socket is shut. After a failure there is nothing more to say. */
+static void
+end_session(const struct connection *connection)
+{
+        SSL *session = bufferevent_openssl_get_ssl(connection->bev);
+        unsigned long code;
+
+        if (session == NULL || connection->stage == STAGE_ARRIVING)
+                return;
+        code = take_error(connection->bev);
+        if (!connection->broken_off)
+                tls_log_end(session, connection->stage == STAGE_HANDSHAKE, code);
+        if (code == 0)
+                tls_say_goodbye(session);
+}
+
 /* evhttp releases the connection. */
 static void
 on_close(struct evhttp_connection *evcon, void *arg)
 {
+        struct connection *connection = arg;
+
         (void)evcon;
-        connection_free(arg);
+        end_session(connection);
+        connection_free(connection);
 }
 
 void
@@ -143,6 +180,7 @@ connection_break_off(struct connection *connection)
         bufferevent_event_cb event_cb = NULL;
         void *arg = NULL;
 
+        connection->broken_off = 1;
         bufferevent_getcb(connection->bev, NULL, NULL, &event_cb, &arg);
         if (event_cb != NULL)
                 event_cb(connection->bev, BEV_EVENT_READING | BEV_EVENT_ERROR, arg);
@@ -205,7 +243,7 @@ begin(struct connection *connection)
                 }
                 connection->counted = 1;
         }
-        connection_enter(connection, STAGE_IDLE);
+        connection_enter(connection, connection->all->tls == NULL ? STAGE_IDLE : STAGE_HANDSHAKE);
         (void)bufferevent_enable(connection->bev, EV_READ);
 }
 
@@ -267,7 +305,7 @@ attach(struct connection *connection)
         connection->evcon = evcon;
         evhttp_connection_set_closecb(evcon, on_close, connection);
         connection->client = peer_of(connection->fd);
-        if (connections_keep(all, connection) != 0 || connection->surplus)
+        if (connections_keep(all, connection) != 0 || connections_admit(all, connection) != 0)
                 connection_break_off(connection);
         else if (forwarded_trusts(&all->limits.trust, &connection->client))
                 await_arrival(connection);
@@ -313,11 +351,13 @@ on_timer(evutil_socket_t fd, short what, void *arg)
                 if (connection->n_complete > 0)
                         (void)bufferevent_disable(connection->bev, EV_READ);
         } else if (connection->evcon == NULL) {
-                set_deadline(connection, connection->all->limits.idle_timeout_ms);
+                connection_enter(connection, connection->stage);
                 attach(connection);
+        } else if (connection->stage == STAGE_HANDSHAKE) {
+                tls_log_timeout();
+                connection_break_off(connection);
         } else if (connection->stage == STAGE_ARRIVING || connection->stage == STAGE_IDLE ||
                    connection->stage == STAGE_REPLYING) {
-                stop_arrival(connection);
                 connection_break_off(connection);
         } else if (connection->stage != STAGE_HANDLING) {
                 connection_refuse(connection, 408, "the request came too slowly");
@@ -329,9 +369,9 @@ connection_accept(struct connection *connection)
 {
         struct connections *all = connection->all;
 
-        connection->surplus = all->n >= all->limits.max_connections;
         all->n++;
-        TAILQ_INSERT_TAIL(&all->idle, connection, entry);
+        connection->stage = STAGE_ARRIVING;
+        TAILQ_INSERT_TAIL(&all->waiting, connection, entry);
         bufferevent_incref(connection->bev);
         event_active(connection->timer, EV_TIMEOUT, 1); /* attach, once evhttp is done accepting */
 }
@@ -344,6 +384,42 @@ connection_discard(struct connection *connection)
         if (connection->timer != NULL)
                 event_free(connection->timer);
         free(connection);
+}
+
+int
+connection_is_current(const struct connection *connection)
+{
+        return tls_is_current(connection->all->tls, bufferevent_openssl_get_ssl(connection->bev));
+}
+
+/* The handshake is done; an info callback of OpenSSL's. */
+static void
+on_progress(const SSL *session, int where, int value)
+{
+        struct connection *connection = SSL_get_app_data(session);
+
+        (void)value;
+        if ((where & SSL_CB_HANDSHAKE_DONE) && connection->stage == STAGE_HANDSHAKE)
+                connection_enter(connection, STAGE_IDLE);
+}
+
+/* evhttp gives it the descriptor. Returns NULL when memory fails. */
+static struct bufferevent *
+new_bufferevent(struct connection *connection)
+{
+        struct connections *all = connection->all;
+        SSL *session;
+
+        if (all->tls == NULL)
+                return bufferevent_socket_new(all->base, -1, BEV_OPT_CLOSE_ON_FREE);
+        session = tls_session(all->tls);
+        if (session == NULL)
+                return NULL;
+        SSL_set_app_data(session, connection);
+        SSL_set_info_callback(session, on_progress);
+        /* It also frees a session that it cannot take. */
+        return bufferevent_openssl_socket_new(all->base, -1, session, BUFFEREVENT_SSL_ACCEPTING,
+                                              BEV_OPT_CLOSE_ON_FREE);
 }
 
 struct connection *
@@ -360,9 +436,9 @@ connection_new(struct connections *all)
                 return NULL;
         connection->all = all;
         connection->fd = -1;
-        connection->stage = STAGE_IDLE;
+        connection->stage = STAGE_ARRIVING;
         framing_init(&connection->framing, &framing_limits);
-        connection->bev = bufferevent_socket_new(all->base, -1, BEV_OPT_CLOSE_ON_FREE);
+        connection->bev = new_bufferevent(connection);
         connection->timer = evtimer_new(all->base, on_timer, connection);
         if (connection->bev == NULL || connection->timer == NULL ||
             evbuffer_add_cb(bufferevent_get_input(connection->bev), tap_on_input, connection) == NULL) {

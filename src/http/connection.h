@@ -21,16 +21,26 @@
  * Its bytes go through framing.c before evhttp sees them (tap.c); a connection whose bytes are refused is taken away from
  * evhttp (refusal.c). Deadlines are absolute, one timer a connection:
  *
- *   arriving --from a trusted proxy: its header--> idle
- *   header_timeout
+ *   arriving --from a trusted proxy: its header--> handshake, with TLS --done--> idle
+ *   header_timeout                                 handshake_timeout
  *
  *   idle --first byte--> head --empty line--> body --last byte--> handling --reply--> replying --sent--> idle
  *   idle_timeout         header_timeout       request_timeout     none                request_timeout
  *
+ * With TLS, handshake comes before the first idle, for handshake_timeout; what is judged is what was decrypted.
+ *
  * Of requests that are pipelined, one is handled after the other; nothing is read while a complete one waits, so that
  * what waits is never more than what one read brings.
  */
-enum stage { STAGE_ARRIVING, STAGE_IDLE, STAGE_HEAD, STAGE_BODY, STAGE_HANDLING, STAGE_REPLYING };
+enum stage {
+        STAGE_ARRIVING,
+        STAGE_HANDSHAKE,
+        STAGE_IDLE,
+        STAGE_HEAD,
+        STAGE_BODY,
+        STAGE_HANDLING,
+        STAGE_REPLYING
+};
 
 struct connection {
         TAILQ_ENTRY(connection) entry; /* in the list of those in its stage, where there is one */
@@ -49,17 +59,19 @@ struct connection {
         uint64_t held_ahead; /* those of them that are of a request which has not come completely */
         int oversize_status; /* what a body that grows too large would be answered */
         evutil_socket_t fd;
-        int refused; /* taken away from evhttp */
-        int surplus; /* there is no room for it: to be closed as soon as evhttp has it */
+        int refused;    /* taken away from evhttp */
+        int broken_off; /* by us */
 };
 
 struct connections {
         struct event_base *base;
         struct http_limits limits;
+        struct tls *tls; /* NULL: connections without */
         const struct http_callbacks *callbacks;
         void *arg;
-        struct connection *spare;                     /* made ahead, for the next that is accepted */
-        TAILQ_HEAD(connection_list, connection) idle; /* the one that has waited longest first */
+        struct connection *spare; /* made ahead, for the next that is accepted */
+        /* Those that have no request: arriving, in their handshake, or idle; the one that has waited longest first. */
+        TAILQ_HEAD(connection_list, connection) waiting;
         struct connection_list heads;  /* those in STAGE_HEAD, the one that began first first */
         struct connection_list bodies; /* those in STAGE_BODY, likewise */
         struct connection **by_fd;
@@ -71,6 +83,9 @@ struct connections {
 
 /* One for the next that is accepted. Returns NULL when memory fails. */
 struct connection *connection_new(struct connections *all) MUST_CHECK;
+
+/* Whether one with TLS has the certificate that a new one would have. */
+int connection_is_current(const struct connection *connection);
 
 /* One that nobody has yet goes. */
 void connection_discard(struct connection *connection);
@@ -98,6 +113,9 @@ void connection_break_off(struct connection *connection);
 
 /* evhttp has released the connection, or never had it: it goes. */
 void connection_free(struct connection *connection);
+
+/* One more has come: when there are too many, another one goes. Returns 0, or -1 when none can. */
+int connections_admit(struct connections *all, const struct connection *newcomer) MUST_CHECK;
 
 /* Keep a connection by its descriptor. Returns 0, or -1 when memory fails. */
 int connections_keep(struct connections *all, struct connection *connection) MUST_CHECK;

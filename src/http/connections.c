@@ -16,20 +16,33 @@ connections_next_id(struct connections *connections, char id[17])
         (void)snprintf(id, 17, "%016llx", (unsigned long long)number);
 }
 
-int
-connections_make_room(struct connections *connections)
+/* The one that has waited longest goes, but not the newcomer. Returns whether there was one. */
+static int
+let_go(struct connections *connections, const struct connection *newcomer)
 {
-        struct connection_list *lists[] = {&connections->idle, &connections->heads, &connections->bodies};
+        struct connection_list *lists[] = {&connections->waiting, &connections->heads, &connections->bodies};
 
         for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
                 struct connection *longest = TAILQ_FIRST(lists[i]);
 
-                if (longest != NULL && longest->evcon != NULL) {
+                if (longest != NULL && longest->evcon != NULL && longest != newcomer) {
                         connection_break_off(longest);
                         return 1;
                 }
         }
         return 0;
+}
+
+int
+connections_make_room(struct connections *connections)
+{
+        return let_go(connections, NULL);
+}
+
+int
+connections_admit(struct connections *all, const struct connection *newcomer)
+{
+        return all->n <= all->limits.max_connections || let_go(all, newcomer) ? 0 : -1;
 }
 
 int
@@ -46,16 +59,31 @@ connections_are_full(const struct connections *connections)
         return connections->n >= connections->limits.max_connections;
 }
 
+/* The spare one was made with a certificate that has been replaced: make it anew. If that fails, it must do as it is. */
+static void
+renew_spare(struct connections *connections)
+{
+        struct connection *newer;
+
+        if (connections->tls == NULL || connection_is_current(connections->spare))
+                return;
+        newer = connection_new(connections);
+        if (newer == NULL)
+                return;
+        connection_discard(connections->spare);
+        connections->spare = newer;
+}
+
 struct bufferevent *
 connections_open(struct connections *connections)
 {
-        struct connection *connection = connections->spare;
+        struct connection *connection;
 
-        if (connection == NULL)
+        if (connections->spare == NULL)
                 return NULL;
+        renew_spare(connections);
+        connection = connections->spare;
         connections->spare = NULL;
-        if (connections_are_full(connections))
-                (void)connections_make_room(connections);
         connection_accept(connection);
         return connection->bev;
 }
@@ -127,7 +155,7 @@ connections_replied(struct connections *connections, struct evhttp_connection *e
 }
 
 struct connections *
-connections_new(struct event_base *base, const struct http_limits *limits,
+connections_new(struct event_base *base, const struct http_limits *limits, struct tls *tls,
                 const struct http_callbacks *callbacks, void *arg)
 {
         struct connections *connections = calloc(1, sizeof(*connections));
@@ -136,9 +164,10 @@ connections_new(struct event_base *base, const struct http_limits *limits,
                 return NULL;
         connections->base = base;
         connections->limits = *limits;
+        connections->tls = tls;
         connections->callbacks = callbacks;
         connections->arg = arg;
-        TAILQ_INIT(&connections->idle);
+        TAILQ_INIT(&connections->waiting);
         TAILQ_INIT(&connections->heads);
         TAILQ_INIT(&connections->bodies);
         if (RAND_bytes((unsigned char *)&connections->id_seed, sizeof(connections->id_seed)) != 1) {
@@ -156,7 +185,7 @@ connections_free(struct connections *connections)
         if (connections == NULL)
                 return;
         /* evhttp has released its own; what is left was accepted too late to be attached. */
-        while ((connection = TAILQ_FIRST(&connections->idle)) != NULL)
+        while ((connection = TAILQ_FIRST(&connections->waiting)) != NULL)
                 connection_free(connection);
         if (connections->spare != NULL)
                 connection_discard(connections->spare);

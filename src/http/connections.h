@@ -10,15 +10,17 @@
 /* The connections of a server: made ahead, given room, found again when evhttp has replied. connection.h is one of them. */
 struct connections;
 
+/* tls is NULL for connections without. */
 struct connections *connections_new(struct event_base *base, const struct http_limits *limits,
-                                    const struct http_callbacks *callbacks, void *arg) MUST_CHECK;
+                                    struct tls *tls, const struct http_callbacks *callbacks,
+                                    void *arg) MUST_CHECK;
 
 /* Every connection must have been released. NULL is harmless. */
 void connections_free(struct connections *connections);
 
 /**
  * connections_prepare(connections):
- * Make what the next connection needs, unless it is there. Here TLS would come in. Without it nothing may be accepted:
+ * Make what the next connection needs, its TLS session included, unless it is there. Without it nothing may be accepted:
  * evhttp cannot be told to do without a connection, but makes one that nobody guards. Returns 0, or -1 when memory fails.
  */
 int connections_prepare(struct connections *connections) MUST_CHECK;

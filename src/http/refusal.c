@@ -4,10 +4,12 @@
 #include <sys/socket.h>
 
 #include <event2/buffer.h>
+#include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
 
 #include "http/envelope.h"
 #include "http/phrase.h"
+#include "http/tls.h"
 
 #define LINGER_S 1
 #define LINGER_BYTES (8u << 20)
@@ -63,6 +65,7 @@ on_written(struct bufferevent *bev, void *arg)
                 finish(refusal);
                 return;
         }
+        tls_say_goodbye(bufferevent_openssl_get_ssl(bev));
         (void)shutdown(bufferevent_getfd(bev), SHUT_WR);
         (void)evtimer_add(refusal->timer, &linger);
 }

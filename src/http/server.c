@@ -198,7 +198,7 @@ configure(struct http_server *server, const struct http_limits *limits)
 }
 
 struct http_server *
-http_server_new(struct event_base *base, const struct http_limits *limits,
+http_server_new(struct event_base *base, const struct http_limits *limits, struct tls *tls,
                 const struct http_callbacks *callbacks, void *arg)
 {
         struct http_server *server = calloc(1, sizeof(*server));
@@ -214,7 +214,7 @@ http_server_new(struct event_base *base, const struct http_limits *limits,
         pthread_mutex_unlock(&servers_mutex);
         server->evhttp = evhttp_new(base);
         server->resume = evtimer_new(base, on_resume, server);
-        server->connections = connections_new(base, limits, &server->callbacks, arg);
+        server->connections = connections_new(base, limits, tls, &server->callbacks, arg);
         if (server->evhttp == NULL || server->resume == NULL || server->connections == NULL ||
             connections_prepare(server->connections) != 0) {
                 http_server_free(server);

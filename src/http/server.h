@@ -11,6 +11,7 @@
 #include "http/clients.h"
 #include "http/forwarded.h"
 #include "http/room.h"
+#include "http/tls.h"
 
 /*
  * evhttp made safe: each connection's bytes are judged by framing.c before evhttp acts on them. A server lives in one
@@ -30,6 +31,8 @@ struct http_limits {
         uint64_t header_timeout_ms;  /* from the first byte of a request to the end of its headers */
         uint64_t request_timeout_ms; /* from the first byte of a request to the end of its body */
         uint64_t idle_timeout_ms;    /* between requests */
+        uint64_t
+            handshake_timeout_ms; /* from the accepting of a connection to the end of its TLS handshake */
         struct http_trust
             trust; /* proxies that say who the client is; what it points at outlives the server */
         struct clients *clients; /* limits for each address; outlives the server. NULL: none */
@@ -51,11 +54,13 @@ struct http_callbacks {
 };
 
 /**
- * http_server_new(base, limits, callbacks, arg):
- * A server without listeners. Returns NULL when memory fails.
+ * http_server_new(base, limits, tls, callbacks, arg):
+ * A server without listeners. With tls, which outlives it, all its connections speak that; NULL: none. Returns NULL when
+ * memory fails.
  */
 struct http_server *http_server_new(struct event_base *base, const struct http_limits *limits,
-                                    const struct http_callbacks *callbacks, void *arg) MUST_CHECK;
+                                    struct tls *tls, const struct http_callbacks *callbacks,
+                                    void *arg) MUST_CHECK;
 
 /**
  * http_server_listen(server, fd):

@@ -113,7 +113,7 @@ admin_new(struct event_base *base, const struct config_listen *listen, const str
                 free(admin);
                 return NULL;
         }
-        admin->server = http_server_new(base, &limits, &callbacks, admin);
+        admin->server = http_server_new(base, &limits, NULL, &callbacks, admin);
         if (admin->server == NULL || http_server_listen(admin->server, admin->fd) != 0) {
                 (void)error_set(error, "the admin endpoint does not start");
                 admin_free(admin);

@@ -165,10 +165,11 @@ open_server(struct lane *lane, const int *listeners, size_t n)
             .idle_timeout_ms = config->idle_timeout_ms,
             .trust = {config->trusted_proxies, config->n_trusted_proxies, config->trusts_unix_sockets},
             .clients = lane->shared->clients,
+            .handshake_timeout_ms = config->handshake_timeout_ms,
             .room = &lane->shared->room,
         };
 
-        lane->server = http_server_new(lane->base, &limits, &callbacks, lane);
+        lane->server = http_server_new(lane->base, &limits, lane->shared->tls, &callbacks, lane);
         for (size_t i = 0; lane->server != NULL && i < n; i++) {
                 if (http_server_listen(lane->server, listeners[i]) != 0)
                         return -1;

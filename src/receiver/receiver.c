@@ -25,6 +25,17 @@ struct receiver {
 };
 
 static int
+open_tls(struct receiver *receiver, struct error *error)
+{
+        const struct config *config = receiver->config;
+
+        if (config->certificate == NULL)
+                return 0;
+        receiver->shared->tls = tls_new(config->certificate, error);
+        return receiver->shared->tls == NULL ? error_prefix(error, "%s", config->tls_certificate_file) : 0;
+}
+
+static int
 open_listeners(struct receiver *receiver, struct error *error)
 {
         const struct config *config = receiver->config;
@@ -38,7 +49,8 @@ open_listeners(struct receiver *receiver, struct error *error)
                 if (fd < 0)
                         return error_prefix(error, "listen = %s", listen->text);
                 receiver->listeners[receiver->n_listeners++] = fd;
-                log_info("listening for=receiver address=%s", listener_name(fd, name, sizeof(name)));
+                log_info("listening for=receiver address=%s tls=%s", listener_name(fd, name, sizeof(name)),
+                         config->certificate == NULL ? "off" : "on");
         }
         return 0;
 }
@@ -67,7 +79,8 @@ receiver_new(const struct config *config, const char *bootstrap, struct metrics 
         receiver->config = config;
         receiver->probe = probe;
         receiver->shared = receiver_shared_new(config, bootstrap, metrics);
-        if (open_listeners(receiver, error) != 0 || start_lanes(receiver, error) != 0) {
+        if (open_tls(receiver, error) != 0 || open_listeners(receiver, error) != 0 ||
+            start_lanes(receiver, error) != 0) {
                 receiver_free(receiver);
                 return NULL;
         }

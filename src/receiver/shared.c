@@ -42,6 +42,7 @@ receiver_shared_free(struct receiver_shared *shared)
         replay_free(shared->replay);
         clients_free(shared->clients);
         free(shared->refused);
+        tls_free(shared->tls);
         free(shared);
 }
 

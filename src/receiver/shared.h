@@ -10,6 +10,7 @@
 #include "http/clients.h"
 #include "http/forwarded.h"
 #include "http/room.h"
+#include "http/tls.h"
 #include "model/replay.h"
 #include "ops/metrics.h"
 
@@ -21,6 +22,7 @@ struct receiver_shared {
         const struct config *config;
         const char *bootstrap; /* NULL: the configured one */
         struct metrics *metrics;
+        struct tls *tls; /* NULL: without */
 
         atomic_int may_append;                  /* the topic has been found right */
         atomic_int_fast64_t reachable_since_ms; /* monotonic; 0: Kafka does not answer */

@@ -127,7 +127,7 @@ open_server(struct sandbox *sandbox, struct error *error)
             listener_open((const struct sockaddr *)&listen->address, listen->address_len, error);
         if (sandbox->listener < 0)
                 return error_prefix(error, "%s", listen->text);
-        sandbox->server = http_server_new(sandbox->base, &api_limits, &api_callbacks, sandbox);
+        sandbox->server = http_server_new(sandbox->base, &api_limits, NULL, &api_callbacks, sandbox);
         if (sandbox->server == NULL || http_server_listen(sandbox->server, sandbox->listener) != 0)
                 return error_set(error, "the HTTP server does not start");
         return 0;

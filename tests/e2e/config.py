@@ -36,6 +36,11 @@ class Config:
                                        "secret_file": self.secret_file(f"secret-{name}", secret)} | options)
         return self
 
+    def tls(self, certificate, key):
+        """Receive by TLS, with these files."""
+        self["receiver"].update({"tls_certificate_file": certificate, "tls_key_file": key})
+        return self
+
     def roles(self, roles):
         self["gatepost"]["roles"] = roles
         return self

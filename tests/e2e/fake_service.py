@@ -5,41 +5,8 @@ import json
 import socket
 import ssl
 import struct
-import subprocess
 import threading
 import time
-
-
-class Authority:
-    """A certificate authority of the tests; makes certificates with keys."""
-
-    def __init__(self, directory):
-        self.directory = directory
-        self.certificate = directory / "ca.pem"
-        self._key = directory / "ca.key"
-        self._run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                  "-subj", "/CN=authority of the tests", "-keyout", self._key, "-out", self.certificate)
-
-    @staticmethod
-    def _run(*arguments):
-        subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
-
-    def issue(self, name, names="DNS:localhost,IP:127.0.0.1", begin=None, end=None):
-        """A certificate for these names. Returns the paths of certificate and key. With begin and end (YYYYMMDDHHMMSSZ)
-        it is valid then, else now."""
-        certificate, key, request = (self.directory / f"{name}.{ending}" for ending in ("pem", "key", "csr"))
-        self._run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
-                  "-keyout", key, "-out", request)
-        (self.directory / "index").write_text("")
-        (self.directory / "serial").write_text("01")
-        (self.directory / "ca.cnf").write_text(
-            f"[ca]\ndefault_ca=c\n[c]\ndatabase={self.directory}/index\nserial={self.directory}/serial\n"
-            f"new_certs_dir={self.directory}\ndefault_md=sha256\npolicy=p\nx509_extensions=e\nunique_subject=no\n"
-            f"[p]\ncommonName=supplied\n[e]\nsubjectAltName={names}\n")
-        validity = ["-startdate", begin, "-enddate", end] if begin else ["-days", "1"]
-        self._run("ca", "-batch", "-config", self.directory / "ca.cnf", "-cert", self.certificate, "-keyfile", self._key,
-                  "-in", request, "-out", certificate, *validity)
-        return certificate, key
 
 
 class FakeService:

@@ -29,8 +29,19 @@ class Reply:
         return self.headers["x-request-id"]
 
 
-def connect(address, timeout=TIMEOUT):
-    """A connected socket."""
+def connect(address, timeout=TIMEOUT, tls=None):
+    """A connected socket; with tls, an ssl.SSLContext, for which an end without close_notify is an error."""
+    connection = _connect(address, timeout)
+    if tls is None:
+        return connection
+    try:
+        return tls.wrap_socket(connection, server_hostname="localhost", suppress_ragged_eofs=False)
+    except OSError:
+        connection.close()
+        raise
+
+
+def _connect(address, timeout):
     if address.startswith("unix:"):
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(timeout)
@@ -45,12 +56,13 @@ def connect(address, timeout=TIMEOUT):
 class Client(http.client.HTTPConnection):
     """One connection, kept alive over requests and opened again where the server closed it."""
 
-    def __init__(self, address, timeout=TIMEOUT):
+    def __init__(self, address, timeout=TIMEOUT, tls=None):
         super().__init__("gatepost.example", timeout=timeout)
         self.address = address
+        self.tls = tls
 
     def connect(self):
-        self.sock = connect(self.address, self.timeout)
+        self.sock = connect(self.address, self.timeout, self.tls)
 
     def request(self, method, target, headers=(), body=b"", chunked=False):
         """Send a request, its headers a dictionary or, for repeated names, a list of pairs. Returns the reply."""
@@ -74,18 +86,18 @@ def _in_chunks(body, size=10000):
     return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
 
 
-def request(address, method, target, headers=(), body=b"", chunked=False, timeout=TIMEOUT):
+def request(address, method, target, headers=(), body=b"", chunked=False, timeout=TIMEOUT, tls=None):
     """One request over a connection of its own."""
-    client = Client(address, timeout)
+    client = Client(address, timeout, tls)
     try:
         return client.request(method, target, headers, body, chunked)
     finally:
         client.close()
 
 
-def raw(address, data, timeout=TIMEOUT):
+def raw(address, data, timeout=TIMEOUT, tls=None):
     """Send bytes and return the first answer to them."""
-    with connect(address, timeout) as connection:
+    with connect(address, timeout, tls) as connection:
         connection.sendall(data)
         response = http.client.HTTPResponse(connection)
         response.begin()

@@ -17,7 +17,7 @@ class Load:
     """Threads that send deliveries, each to one of the addresses at random, as fast as they are answered or at a rate
     a second, until the deliveries or the patience end. A delivery is sent until it is answered 200, unless `once`."""
 
-    def __init__(self, addresses, deliveries=None, threads=8, rate=None, once=False):
+    def __init__(self, addresses, deliveries=None, threads=8, rate=None, once=False, tls=None):
         self.addresses = addresses  # a function, for daemons come and go
         self.sent = {}  # delivery by id
         self.accepted = {}  # likewise, of all answered 200
@@ -26,6 +26,7 @@ class Load:
         self._deliveries = iter(deliveries) if deliveries is not None else (Delivery() for _ in itertools.count())
         self._rate = rate
         self._once = once
+        self._tls = tls
         self._n_taken = 0
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -79,7 +80,7 @@ class Load:
         self.sent[delivery.delivery_id] = delivery
         try:
             address = random.choice(self.addresses())
-            client = clients.get(address) or clients.setdefault(address, Client(address, ATTEMPT_SECONDS))
+            client = clients.get(address) or clients.setdefault(address, Client(address, ATTEMPT_SECONDS, self._tls))
             answer = client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status
         except (OSError, http.client.HTTPException, IndexError) as error:
             answer = type(error).__name__

@@ -1,5 +1,6 @@
 """What a client can make the receiver hold."""
 
+import contextlib
 import socket
 import threading
 
@@ -7,6 +8,7 @@ import pytest
 
 import http_client
 import waiting
+from authority import Authority
 from signing import Delivery, event_body
 
 PATH = "/webhooks/invoicing"
@@ -32,16 +34,24 @@ def send_until_refused(connection, data, limit):
     while sent < limit:
         try:
             sent += connection.send(data)
-        except (TimeoutError, ConnectionError):
+        except OSError:  # timed out, or closed, which TLS tells in its own way
             break
     return sent
 
 
-@pytest.fixture
-def plain(offline, plain_build):
-    """A receiver without Kafka, and without sanitizers, whose memory tells nothing."""
+@pytest.fixture(params=["without TLS", "by TLS"])
+def plain(request, offline, plain_build):
+    """A receiver without Kafka, and without sanitizers, whose memory tells nothing; and how to speak to it."""
     offline.build = plain_build
-    return offline.daemon(offline.config(roles="receiver")).start()
+    config, tls = offline.config(roles="receiver"), None
+    if request.param == "by TLS":
+        authority = Authority(config.directory)
+        config.tls(*authority.issue("gateway"))
+        tls = authority.client()
+    daemon = offline.daemon(config).start()
+    daemon.tls = tls
+    http_client.request(daemon.address, "GET", "/nothing", tls=tls)  # what is made at the first use
+    return daemon
 
 
 @pytest.mark.parametrize("request_", [
@@ -50,22 +60,23 @@ def plain(offline, plain_build):
     b"POST /webhooks/invoicing HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"])
 def test_pipelining_without_reading_the_answers_is_not_read_any_further(plain, request_):
     before = resident(plain)
-    with http_client.connect(plain.address) as connection:
+    with http_client.connect(plain.address, tls=plain.tls) as connection:
         sent = send_until_refused(connection, request_ * 1000, limit=64 * MIB)
         assert sent < 32 * MIB  # what the kernel keeps on both sides
         assert resident(plain) - before < 8 * MIB
-    assert http_client.request(plain.address, "GET", "/nothing").status == 404
+    assert http_client.request(plain.address, "GET", "/nothing", tls=plain.tls).status == 404
 
 
 def test_pipelining_with_reading_the_answers_takes_no_memory(plain):
     before = resident(plain)
     request = b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n"
-    with http_client.connect(plain.address) as connection:
+    with http_client.connect(plain.address, tls=plain.tls) as connection:
         answers = []
 
         def read():
-            while data := connection.recv(65536):
-                answers.append(data.count(b"HTTP/1.1 404 "))
+            with contextlib.suppress(OSError):  # shut below
+                while data := connection.recv(65536):
+                    answers.append(data.count(b"HTTP/1.1 404 "))
 
         reader = threading.Thread(target=read)
         reader.start()
@@ -111,7 +122,7 @@ def test_bodies_that_do_not_end_take_no_more_than_max_in_flight(installation, pl
     b"x" * 4096, b"GET /" + b"a" * 4091, b"a: " + b"b" * 4091 + b"\r\n"])
 def test_endless_head_is_refused(plain, endless):
     before = resident(plain)
-    with http_client.connect(plain.address) as connection:
+    with http_client.connect(plain.address, tls=plain.tls) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n")
         send_until_refused(connection, endless, limit=64 * MIB)
         assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
@@ -120,7 +131,7 @@ def test_endless_head_is_refused(plain, endless):
 
 def test_endless_chunk_line_is_refused(plain):
     before = resident(plain)
-    with http_client.connect(plain.address) as connection:
+    with http_client.connect(plain.address, tls=plain.tls) as connection:
         connection.sendall(b"POST /webhooks/invoicing HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
         send_until_refused(connection, b"0" * 4096, limit=64 * MIB)
         assert connection.recv(100).startswith(b"HTTP/1.1 400 ")

@@ -8,7 +8,8 @@ import pytest
 
 from config import Config
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
-from fake_service import Authority, FakeService, answers, fails, resets, stalls
+from authority import Authority
+from fake_service import FakeService, answers, fails, resets, stalls
 from installation import BUILD
 from sandbox import Sandbox
 from signing import SECRET

@@ -8,6 +8,7 @@ Suite *suite_address(void);
 Suite *suite_base(void);
 Suite *suite_brokers(void);
 Suite *suite_clients(void);
+Suite *suite_certificate(void);
 Suite *suite_cloudevents(void);
 Suite *suite_config(void);
 Suite *suite_config_errors(void);

@@ -198,7 +198,7 @@ static const struct {
     {"[source other]\nsecret = " SECRET "\n", "needs a path"},
     {"[source other]\npath = /y\n", "needs a secret_file"},
     {"[source]\npath = /y\n", "a source needs a name"},
-    {"[receiver]\ntls_key_file = /k\n", "does not terminate TLS"},
+    {"[receiver]\ntls_key_file = /k\n", "needs a tls_certificate_file"},
     {"[receiver]\nmax_in_flight = 2KiB\n", "smaller than max_body"},
     {"[receiver]\nheader_timeout = 50s\n", "longer than request_timeout"},
     {"[receiver]\nlisten = 127.0.0.1:8080\n", "there twice"},

@@ -1,0 +1,234 @@
+#include "http/tls.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/err.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#define SECURITY_LEVEL 2 /* 112 bits and more */
+
+static const char ciphers_1_2[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
+
+/* The first that this OpenSSL knows all of. */
+static const char *const groups[] = {"X25519MLKEM768:X25519:P-256:P-384", "X25519:P-256:P-384"};
+
+struct tls {
+        pthread_mutex_t mutex;
+        SSL_CTX *context; /* with a reference of ours, and one of each session */
+};
+
+/* Choose http/1.1 if the client offers it; one that offers only others may still speak it. */
+static int
+choose_protocol(SSL *session, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
+                unsigned in_len, void *arg)
+{
+        static const unsigned char ours[] = "\x08http/1.1";
+
+        (void)session;
+        (void)arg;
+        if (SSL_select_next_proto((unsigned char **)out, out_len, ours, sizeof(ours) - 1, in, in_len) ==
+            OPENSSL_NPN_NEGOTIATED)
+                return SSL_TLSEXT_ERR_OK;
+        return SSL_TLSEXT_ERR_NOACK;
+}
+
+static int
+set_groups(SSL_CTX *context)
+{
+        for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
+                if (SSL_CTX_set1_groups_list(context, groups[i]) == 1)
+                        return 1;
+        }
+        return 0;
+}
+
+/*
+ * Unexpected ends are no errors: HTTP's own lengths tell a message that was cut off. Without SSL_MODE_AUTO_RETRY a client
+ * that sends nothing but handshake records cannot hold a thread.
+ */
+static int
+set_protocol(SSL_CTX *context)
+{
+        (void)SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                               SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_TICKET |
+                                               SSL_OP_IGNORE_UNEXPECTED_EOF);
+        (void)SSL_CTX_clear_options(context, SSL_OP_LEGACY_SERVER_CONNECT);
+        (void)SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+        (void)SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
+        (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+        SSL_CTX_set_security_level(context, SECURITY_LEVEL);
+        SSL_CTX_set_alpn_select_cb(context, choose_protocol, NULL);
+        return SSL_CTX_set_num_tickets(context, 0) == 1 && SSL_CTX_set_max_early_data(context, 0) == 1 &&
+               SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
+               SSL_CTX_set_max_proto_version(context, 0) == 1 &&
+               SSL_CTX_set_cipher_list(context, ciphers_1_2) == 1 && set_groups(context);
+}
+
+static int
+set_certificate(SSL_CTX *context, const struct certificate *certificate)
+{
+        return SSL_CTX_use_cert_and_key(context, certificate->leaf, certificate->key, certificate->chain,
+                                        1) == 1;
+}
+
+/* Ask clients for a certificate by one of the authorities, and refuse those without. */
+static int
+set_authorities(SSL_CTX *context, STACK_OF(X509) * authorities)
+{
+        X509_STORE *store = SSL_CTX_get_cert_store(context);
+
+        for (int i = 0; i < sk_X509_num(authorities); i++) {
+                X509 *authority = sk_X509_value(authorities, i);
+
+                if (X509_STORE_add_cert(store, authority) != 1 ||
+                    SSL_CTX_add_client_CA(context, authority) != 1)
+                        return 0;
+        }
+        if (authorities != NULL)
+                SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+        return 1;
+}
+
+/* Returns a failing function's NULL. */
+static SSL_CTX *
+fail(SSL_CTX *context, struct error *error, const char *what)
+{
+        const char *why = ERR_reason_error_string(ERR_peek_error());
+
+        (void)error_set(error, "OpenSSL does not take %s: %s", what, why == NULL ? "out of memory" : why);
+        ERR_clear_error();
+        SSL_CTX_free(context);
+        return NULL;
+}
+
+static SSL_CTX *
+make_context(const struct certificate *certificate, struct error *error)
+{
+        SSL_CTX *context;
+
+        ERR_clear_error();
+        context = SSL_CTX_new(TLS_server_method());
+        if (context == NULL || !set_protocol(context))
+                return fail(context, error, "the settings of TLS");
+        if (!set_certificate(context, certificate))
+                return fail(context, error, "the certificate, its chain or its key");
+        if (!set_authorities(context, certificate->authorities))
+                return fail(context, error, "the authorities of clients");
+        return context;
+}
+
+struct tls *
+tls_new(const struct certificate *certificate, struct error *error)
+{
+        SSL_CTX *context = make_context(certificate, error);
+        struct tls *tls;
+
+        if (context == NULL)
+                return NULL;
+        tls = mem_alloc(sizeof(*tls));
+        pthread_mutex_init(&tls->mutex, NULL);
+        tls->context = context;
+        return tls;
+}
+
+void
+tls_free(struct tls *tls)
+{
+        if (tls == NULL)
+                return;
+        SSL_CTX_free(tls->context);
+        pthread_mutex_destroy(&tls->mutex);
+        free(tls);
+}
+
+int
+tls_replace(struct tls *tls, const struct certificate *certificate, struct error *error)
+{
+        SSL_CTX *context = make_context(certificate, error), *before;
+
+        if (context == NULL)
+                return -1;
+        pthread_mutex_lock(&tls->mutex);
+        before = tls->context;
+        tls->context = context;
+        pthread_mutex_unlock(&tls->mutex);
+        SSL_CTX_free(before);
+        return 0;
+}
+
+SSL *
+tls_session(struct tls *tls)
+{
+        SSL *session;
+
+        pthread_mutex_lock(&tls->mutex);
+        session = SSL_new(tls->context);
+        pthread_mutex_unlock(&tls->mutex);
+        if (session == NULL)
+                ERR_clear_error();
+        return session;
+}
+
+int
+tls_is_current(struct tls *tls, const SSL *session)
+{
+        int is_current;
+
+        pthread_mutex_lock(&tls->mutex);
+        is_current = SSL_get_SSL_CTX(session) == tls->context;
+        pthread_mutex_unlock(&tls->mutex);
+        return is_current;
+}
+
+void
+tls_say_goodbye(SSL *session)
+{
+        if (session == NULL || !SSL_is_init_finished(session) ||
+            (SSL_get_shutdown(session) & SSL_SENT_SHUTDOWN))
+                return;
+        ERR_clear_error();
+        (void)SSL_shutdown(session); /* not waiting for the client's; it need not come */
+        ERR_clear_error();
+}
+
+/* Whether the session was ended by one who has not said a word: a port scan, or a load balancer that looks whether we live. */
+static int
+is_silent(const SSL *session)
+{
+        return BIO_number_read(SSL_get_rbio(session)) == 0;
+}
+
+void
+tls_log_end(const SSL *session, int in_handshake, unsigned long code)
+{
+        static struct log_flood handshakes = LOG_FLOOD_INIT, sessions = LOG_FLOOD_INIT;
+        long verified = SSL_get_verify_result(session);
+        const char *reason = ERR_reason_error_string(code);
+        char quoted[LOG_QUOTED_SIZE];
+        uint64_t n;
+
+        if (reason == NULL && (!in_handshake || is_silent(session)))
+                return;
+        if (!log_flood_pass(in_handshake ? &handshakes : &sessions, &n))
+                return;
+        if (verified != X509_V_OK)
+                reason = X509_verify_cert_error_string(verified);
+        log_notice("%s n=%" PRIu64 " last_reason=%s",
+                   in_handshake ? "TLS handshakes failed" : "TLS sessions broke", n,
+                   log_quote(reason == NULL ? "the client has gone" : reason, quoted));
+}
+
+void
+tls_log_timeout(void)
+{
+        static struct log_flood flood = LOG_FLOOD_INIT;
+        uint64_t n;
+
+        if (log_flood_pass(&flood, &n))
+                log_notice("TLS handshakes were not done in time n=%" PRIu64, n);
+}

@@ -1,0 +1,314 @@
+"""Deliveries by TLS: who is let in, what is refused, and that a client can read what it is answered."""
+
+import contextlib
+import shutil
+import ssl
+import subprocess
+import threading
+import time
+import warnings
+import xml.etree.ElementTree
+
+import pytest
+
+import http_client
+import waiting
+from authority import EC, RSA, Authority
+from signing import Delivery, event_body
+
+PATH = "/webhooks/invoicing"
+OLD_AND_NEW = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def daemon(shared, authority):
+    config = shared.config("receiver").tls(*authority.issue("gateway"))
+    config["receiver"].update({"handshake_timeout": "2s", "header_timeout": "2s", "request_timeout": "4s", "threads": 2})
+    shared.create_topics(config)
+    return shared.start(config)
+
+
+@pytest.fixture(scope="module")
+def strict(shared, authority, daemon):
+    """A daemon that asks clients for a certificate."""
+    config = shared.config("receiver").tls(*authority.issue("strict"))
+    config["receiver"]["tls_client_ca_file"] = authority.certificate
+    return shared.start(config)
+
+
+@pytest.fixture
+def tls(authority):
+    return authority.client()
+
+
+def head(delivery, *more):
+    """A request up to its body, with more header lines."""
+    lines = [f"POST {PATH} HTTP/1.1", "host: localhost", *(f"{name}: {value}" for name, value in
+                                                          delivery.headers().items()), *more]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
+def whole(delivery, *more):
+    return head(delivery, f"content-length: {len(delivery.body)}", *more) + delivery.body
+
+
+def read_to_the_end(connection):
+    """What comes until the server says, by close_notify, that nothing more does."""
+    received = b""
+    while piece := connection.recv(65536):
+        received += piece
+    return received
+
+
+# Who is let in
+
+@pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
+def test_delivery_is_accepted(daemon, authority, version):
+    tls = authority.client(version=version)
+    daemon.accept(tls=tls)
+    client = http_client.Client(daemon.address, tls=tls)
+    for _ in range(3):
+        delivery = Delivery()
+        assert client.request("POST", PATH, delivery.headers(), delivery.body).status == 200
+    client.close()
+
+
+def test_tls_1_1_is_refused(daemon, authority):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        old = authority.client(version=ssl.TLSVersion.TLSv1_1)
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.raises(ssl.SSLError, match="PROTOCOL_VERSION"):
+        http_client.connect(daemon.address, tls=old)
+
+
+def test_plain_http_is_not_answered(daemon, tls):
+    with http_client.connect(daemon.address) as connection:
+        connection.sendall(whole(Delivery()))
+        try:
+            assert not connection.recv(65536).startswith(b"HTTP")
+        except ConnectionResetError:
+            pass
+    daemon.wait_for_log("TLS handshakes failed")
+    daemon.accept(tls=tls)
+
+
+def test_http_1_1_is_chosen_when_offered_and_nothing_else_refused(daemon, authority):
+    for offered, chosen in ((["h2", "http/1.1"], "http/1.1"), (["h2"], None)):
+        tls = authority.client()
+        tls.set_alpn_protocols(offered)
+        with http_client.connect(daemon.address, tls=tls) as connection:
+            assert connection.selected_alpn_protocol() == chosen
+        daemon.accept(tls=tls)
+
+
+def test_sessions_are_not_resumed(daemon, authority):
+    for version in OLD_AND_NEW:
+        tls = authority.client(version=version)
+        with http_client.connect(daemon.address, tls=tls) as connection:
+            connection.sendall(whole(Delivery(), "connection: close"))
+            assert read_to_the_end(connection).startswith(b"HTTP/1.1 200 ")
+            session = connection.session
+        assert not session.has_ticket
+        if not session.id:
+            continue
+        with tls.wrap_socket(http_client.connect(daemon.address), server_hostname="localhost", session=session) as again:
+            assert not again.session_reused
+
+
+def test_certificate_of_the_file_comes_with_its_chain(daemon, tls):
+    with http_client.connect(daemon.address, tls=tls) as connection:
+        assert connection.getpeercert()["subject"] == ((("commonName", "gateway"),),)
+
+
+@pytest.mark.skipif(shutil.which("sslscan") is None, reason="sslscan is not installed")
+@pytest.mark.parametrize("algorithm", [EC, RSA], ids=["ec", "rsa"])
+def test_scanner_finds_nothing_weak(shared, authority, daemon, algorithm):
+    if algorithm == RSA:
+        daemon = shared.start(shared.config("receiver").tls(*authority.issue("rsa", algorithm=RSA)))
+    scan = xml.etree.ElementTree.fromstring(subprocess.run(["sslscan", "--xml=-", daemon.address], check=True, timeout=60,
+                                                           capture_output=True, stdin=subprocess.DEVNULL).stdout)
+    enabled = {(each.get("type"), each.get("version")) for each in scan.iter("protocol") if each.get("enabled") == "1"}
+    assert enabled == {("tls", "1.2"), ("tls", "1.3")}
+    suites = {each.get("cipher") for each in scan.iter("cipher")}
+    assert len(suites) == 6
+    assert all(suite.startswith(("TLS_AES_", "TLS_CHACHA20_", "ECDHE-")) for suite in suites)
+    assert all("GCM" in suite or "CHACHA20" in suite for suite in suites)
+    assert all(int(each.get("bits")) >= 128 for each in scan.iter("cipher"))
+    assert {each.get("name") for each in scan.iter("group")} == {"x25519", "secp256r1 (NIST P-256)",
+                                                                 "secp384r1 (NIST P-384)"}
+    assert all(each.get("vulnerable") == "0" for each in scan.iter("heartbleed"))
+    assert {each.get("supported") for each in scan.iter("renegotiation")} == {"0"}
+
+
+# Clients' certificates
+
+@pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
+def test_client_with_the_right_certificate_is_let_in(strict, authority, version):
+    strict.accept(tls=authority.client(*authority.issue("client"), version=version))
+
+
+@pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
+@pytest.mark.parametrize("whose", ["nobody's", "another authority's", "expired"])
+def test_client_without_the_right_certificate_is_refused_in_the_handshake(strict, authority, tmp_path, version, whose):
+    other = Authority(tmp_path).issue("client") if whose.startswith("another") else ()
+    if whose == "expired":
+        other = authority.issue("old-client", begin="20200101000000Z", end="20200102000000Z")
+    requests = strict.metric("gatepost_requests_total")
+    tls = authority.client(*other, version=version)
+    with pytest.raises((ssl.SSLError, ConnectionResetError, BrokenPipeError)):
+        strict.post(tls=tls)
+    assert strict.metric("gatepost_requests_total") == requests
+    strict.wait_for_log("TLS handshakes failed")
+
+
+# What is wrong about a client
+
+def test_handshake_that_never_ends_is_cut_off(daemon, tls):
+    begun = time.monotonic()
+    slow = [http_client.connect(daemon.address) for _ in range(20)]
+    drip = iter(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500))
+    open_ones = set(slow)
+    while open_ones:
+        daemon.accept(tls=tls)
+        byte = bytes([next(drip)])
+        for connection in list(open_ones):
+            try:
+                connection.sendall(byte)
+                connection.settimeout(0.001)
+                if connection.recv(1) == b"":
+                    open_ones.discard(connection)
+            except TimeoutError:
+                pass
+            except (ConnectionResetError, BrokenPipeError):
+                open_ones.discard(connection)
+        assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun >= 2
+    daemon.wait_for_log("TLS handshakes were not done in time")
+    for connection in slow:
+        connection.close()
+
+
+def test_handshakes_that_stand_still_make_room(shared, authority, tls):
+    config = shared.config("receiver").tls(*authority.issue("small"))
+    config["receiver"].update({"max_connections": 10, "handshake_timeout": "60s"})
+    small = shared.start(config)
+    silent = [http_client.connect(small.address) for _ in range(30)]
+    for _ in range(5):
+        small.accept(tls=tls)
+    for connection in silent:
+        connection.close()
+
+
+def test_renegotiation_is_refused(daemon, authority, tls):
+    done = subprocess.run(["openssl", "s_client", "-connect", daemon.address, "-CAfile", authority.certificate, "-tls1_2"],
+                          input="R\n", capture_output=True, text=True, timeout=30)
+    said = done.stdout + done.stderr
+    assert "RENEGOTIATING" in said and "no renegotiation" in said, said
+    daemon.accept(tls=tls)
+
+
+def test_broken_record_breaks_only_its_connection(daemon, tls):
+    with http_client.connect(daemon.address) as plain:
+        with tls.wrap_socket(plain.dup(), server_hostname="localhost") as connection:
+            connection.sendall(b"POST ")
+            plain.sendall(b"\x17\x03\x03\x00\x20" + bytes(32))
+            with pytest.raises(OSError):
+                connection.recv(1)
+    daemon.wait_for_log("TLS sessions broke")
+    daemon.accept(tls=tls)
+
+
+# What a client is answered
+
+def test_connection_ends_with_close_notify(daemon, tls):
+    with http_client.connect(daemon.address, tls=tls) as connection:
+        connection.sendall(whole(Delivery(), "connection: close"))
+        assert read_to_the_end(connection).startswith(b"HTTP/1.1 200 ")
+
+
+def test_large_body_arrives_whole(shared, daemon, tls):
+    sizes = (10_000, 100_000, 1_000_000)
+    sent = [daemon.accept(Delivery(event_body(padding="x" * size)), tls=tls) for size in sizes]
+    sent.append(daemon.accept(Delivery(event_body(padding="y" * 500_000)), tls=tls, chunked=True))
+    stored = {record.key.decode(): record.value for record in shared.kafka.read(shared.kafka.deliveries)}
+    assert all(stored[delivery.delivery_id] == delivery.body for delivery in sent)
+
+
+def test_pipelined_requests_are_answered_in_order(daemon, tls):
+    deliveries = [Delivery() for _ in range(20)]
+    with http_client.connect(daemon.address, tls=tls) as connection:
+        connection.sendall(b"".join(map(whole, deliveries[:-1])) + whole(deliveries[-1], "connection: close"))
+        answer = read_to_the_end(connection)
+    assert answer.count(b"HTTP/1.1 200 ") == 20
+    places = [answer.index(delivery.delivery_id.encode()) for delivery in deliveries]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
+@pytest.mark.parametrize("status, request_bytes", [
+    (400, head(Delivery(), "content-length: 5", "content-length: 6") + b"12345"),
+    (413, head(Delivery(), "content-length: 4000000") + bytes(1_000_000)),
+    (408, head(Delivery(), "content-length: 5") + b"123"),
+    (408, b"POST / HTTP/1.1\r\nhost: a\r\nx-slow: "),
+], ids=["400", "413", "408 in the body", "408 in the head"])
+def test_refusal_can_be_read_to_its_end(daemon, authority, version, status, request_bytes):
+    with http_client.connect(daemon.address, tls=authority.client(version=version)) as connection:
+        connection.sendall(request_bytes)
+        answer = read_to_the_end(connection)
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode()) and answer.endswith(b"}}")
+
+
+def test_413_can_be_read_by_a_client_that_goes_on_sending(daemon, tls):
+    with http_client.connect(daemon.address, tls=tls) as connection:
+        connection.sendall(head(Delivery(), "content-length: 4000000") + bytes(2_000_000))
+        connection.sendall(bytes(2_000_000))
+        assert read_to_the_end(connection).startswith(b"HTTP/1.1 413 ")
+
+
+def test_client_that_says_goodbye_at_once_leaves_its_delivery(shared, daemon, tls):
+    delivery = Delivery()
+    with http_client.connect(daemon.address, tls=tls) as connection:
+        connection.sendall(whole(delivery))
+        with contextlib.suppress(ssl.SSLError):  # the answer may come after the goodbye, which Python minds
+            connection.unwrap()
+    waiting.until(lambda: delivery.delivery_id in [record.key.decode() for record in
+                                                   shared.kafka.read(shared.kafka.deliveries)], 30, "the delivery")
+
+
+def test_daemon_ends_open_connections_with_close_notify(shared, authority, tls):
+    other = shared.start(shared.config("receiver").tls(*authority.issue("ending")))
+    idle = [http_client.connect(other.address, tls=tls) for _ in range(5)]
+    other.stop()
+    for connection in idle:
+        assert read_to_the_end(connection) == b""
+        connection.close()
+
+
+def test_idle_connection_ends_with_close_notify(shared, authority, tls):
+    config = shared.config("receiver").tls(*authority.issue("idle"))
+    config["receiver"]["idle_timeout"] = "1s"
+    with http_client.connect(shared.start(config).address, tls=tls) as connection:
+        assert read_to_the_end(connection) == b""
+
+
+def test_many_clients_at_once(daemon, tls):
+    failed = []
+
+    def run():
+        try:
+            for _ in range(10):
+                daemon.accept(tls=tls)
+        except Exception as error:
+            failed.append(error)
+    threads = [threading.Thread(target=run) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed[0]
