@@ -194,7 +194,7 @@ def test_handshake_that_never_ends_is_cut_off(daemon, tls):
         connection.close()
 
 
-def test_handshakes_that_stand_still_make_room(shared, authority, tls):
+def test_handshakes_that_stand_still_make_room(shared, authority, daemon, tls):
     config = shared.config("receiver").tls(*authority.issue("small"))
     config["receiver"].update({"max_connections": 10, "handshake_timeout": "60s"})
     small = shared.start(config)
