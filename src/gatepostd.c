@@ -13,12 +13,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/standard_files.h"
-#include "config/config.h"
+#include "config/current.h"
 #include "kafka/embedded.h"
 #include "kafka/probe.h"
 #include "ops/admin.h"
 #include "ops/health.h"
 #include "ops/metrics.h"
+#include "ops/reload.h"
 #include "receiver/receiver.h"
 #include "router/router.h"
 
@@ -28,9 +29,10 @@
 
 /* The parts of the daemon. The main thread holds them, and sees to signals, the admin endpoint and readiness. */
 struct daemon {
-        const struct config *config;
+        const struct config *config; /* the first */
+        struct current *current;
         struct event_base *base;
-        struct event *signals[2];
+        struct event *signals[3];
         struct event *changes; /* other threads write to the pipe when something has changed */
         struct event *tick;
         struct clock_watch clock;
@@ -130,6 +132,32 @@ on_signal(evutil_socket_t fd, short what, void *arg)
         (void)event_base_loopbreak(daemon->base);
 }
 
+/* SIGHUP: read the configuration again. Sources, secrets and the certificate are taken over, or nothing is. */
+static void
+on_reload(evutil_socket_t fd, short what, void *arg)
+{
+        struct daemon *daemon = arg;
+        const struct config *next = reload_read(daemon->current);
+        struct error error;
+
+        (void)fd;
+        (void)what;
+        if (next == NULL)
+                return;
+        if (daemon->receiver != NULL && receiver_renew(daemon->receiver, next, &error) != 0) {
+                log_error("the configuration was not taken over: what was holds on: %s", error.text);
+                config_free(next);
+                return;
+        }
+        metrics_renew(daemon->metrics, next);
+        current_set(daemon->current, next);
+        if (daemon->receiver != NULL)
+                receiver_renewed(daemon->receiver);
+        log_notice("configuration read again sources=%zu file=%s", next->n_sources, next->file);
+        reload_log_certificate(next);
+        config_free(next);
+}
+
 static int
 open_events(struct daemon *daemon, struct error *error)
 {
@@ -143,11 +171,12 @@ open_events(struct daemon *daemon, struct error *error)
         daemon->signals[1] = evsignal_new(daemon->base, SIGINT, on_signal, daemon);
         daemon->changes = event_new(daemon->base, daemon->pipe[0], EV_READ | EV_PERSIST, on_changes, daemon);
         daemon->tick = event_new(daemon->base, -1, EV_PERSIST, on_tick, daemon);
-        if (daemon->signals[0] == NULL || daemon->signals[1] == NULL || daemon->changes == NULL ||
-            daemon->tick == NULL)
+        daemon->signals[2] = evsignal_new(daemon->base, SIGHUP, on_reload, daemon);
+        if (daemon->signals[0] == NULL || daemon->signals[1] == NULL || daemon->signals[2] == NULL ||
+            daemon->changes == NULL || daemon->tick == NULL)
                 return error_set(error, "out of memory");
-        (void)event_add(daemon->signals[0], NULL);
-        (void)event_add(daemon->signals[1], NULL);
+        for (size_t i = 0; i < ARRAY_LEN(daemon->signals); i++)
+                (void)event_add(daemon->signals[i], NULL);
         (void)event_add(daemon->changes, NULL);
         (void)event_add(daemon->tick, &interval);
         (void)clock_take_step(&daemon->clock);
@@ -180,15 +209,15 @@ open_roles(struct daemon *daemon, struct error *error)
         if (daemon->probe == NULL)
                 return -1;
         if (config->roles & CONFIG_ROUTER) {
-                daemon->router = router_new(config, daemon->bootstrap, daemon->metrics, daemon->probe,
-                                            tell_main_thread, daemon, error);
+                daemon->router = router_new(daemon->current, daemon->bootstrap, daemon->metrics,
+                                            daemon->probe, tell_main_thread, daemon, error);
                 if (daemon->router == NULL)
                         return -1;
                 health_add(&daemon->health, "router", router_is_ready, daemon->router);
         }
         if (config->roles & CONFIG_RECEIVER) {
                 daemon->receiver =
-                    receiver_new(config, daemon->bootstrap, daemon->metrics, daemon->probe, error);
+                    receiver_new(daemon->current, daemon->bootstrap, daemon->metrics, daemon->probe, error);
                 if (daemon->receiver == NULL)
                         return -1;
                 health_add(&daemon->health, "receiver", receiver_is_ready, daemon->receiver);
@@ -212,6 +241,7 @@ close_daemon(struct daemon *daemon)
         admin_free(daemon->admin);
         metrics_free(daemon->metrics);
         embedded_free(daemon->embedded);
+        current_free(daemon->current);
         for (size_t i = 0; i < ARRAY_LEN(daemon->signals); i++) {
                 if (daemon->signals[i] != NULL)
                         event_free(daemon->signals[i]);
@@ -231,11 +261,12 @@ close_daemon(struct daemon *daemon)
 static int
 run(const struct config *config)
 {
-        struct daemon daemon = {.config = config, .pipe = {-1, -1}};
+        struct daemon daemon = {.config = config, .current = current_new(config), .pipe = {-1, -1}};
         struct error error;
 
         log_notice("starting version=%s instance=%s file=%s", PACKAGE_VERSION, config->instance,
                    config->file);
+        reload_log_certificate(config);
         if (open_events(&daemon, &error) == 0 && open_embedded(&daemon, &error) == 0 &&
             open_roles(&daemon, &error) == 0) {
                 tell_main_thread(&daemon); /* what has changed before the parts were there */

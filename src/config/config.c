@@ -53,10 +53,26 @@ free_lists(struct config *config)
         free(config->kafka);
 }
 
-void
-config_free(struct config *config)
+/* All of it but the number of its holders is const after loading. */
+static struct config *
+writable(const struct config *config)
 {
-        if (config == NULL)
+        return (struct config *)(uintptr_t)config;
+}
+
+const struct config *
+config_hold(const struct config *config)
+{
+        (void)atomic_fetch_add(&writable(config)->n_holders, 1);
+        return config;
+}
+
+void
+config_free(const struct config *held)
+{
+        struct config *config = writable(held);
+
+        if (config == NULL || atomic_fetch_sub(&config->n_holders, 1) != 0)
                 return;
         free_lists(config);
         topic_table_free(config->topics);

@@ -1,6 +1,7 @@
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -55,6 +56,7 @@ struct config_property {
 };
 
 struct config {
+        atomic_uint n_holders; /* beside the one who loaded it */
         char *file;
         unsigned roles; /* config_role bits, at least one */
         char *instance;
@@ -113,7 +115,12 @@ struct config {
  * `file:line: what is wrong and how to mend it`, without ever printing a secret. Warnings are written likewise.
  */
 struct config *config_load(const char *file) MUST_CHECK;
-void config_free(struct config *config);
+
+/* One more may use the configuration, until it calls config_free(). Any thread may hold and free. Returns config. */
+const struct config *config_hold(const struct config *config);
+
+/* The caller has done with the configuration, which goes with the last of those who hold it. NULL is harmless. */
+void config_free(const struct config *config);
 
 /**
  * config_print(file, json, out):

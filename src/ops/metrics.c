@@ -4,16 +4,24 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 
 typedef _Atomic uint64_t counter;
 
+struct metrics_requests {
+        struct metrics_requests *next;
+        char *source;
+        counter counts[OUTCOME_N];
+};
+
 struct metrics {
         const struct config *config;
-        counter (*requests)[OUTCOME_N]; /* one for each source, and the last for none */
-        counter *events;                /* one for each rule of the topic table */
+        const struct config *newest;       /* held; for sources and the certificate */
+        struct metrics_requests *requests; /* a list; the first is for no source */
+        counter *events;                   /* one for each rule of the topic table */
         counter duplicates;
         counter quarantined[QUARANTINE_N_REASONS];
         counter transactions[2]; /* aborted, committed */
@@ -46,17 +54,34 @@ metrics_new(const struct config *config)
 
         metrics->config = config;
         metrics->start_s = clock_now_ms() / 1000;
-        metrics->requests = mem_alloc((config->n_sources + 1) * sizeof(*metrics->requests));
         metrics->events = mem_alloc((topic_table_size(config->topics) + 1) * sizeof(*metrics->events));
+        (void)metrics_requests(metrics, "");
+        metrics_renew(metrics, config);
         return metrics;
+}
+
+void
+metrics_renew(struct metrics *metrics, const struct config *config)
+{
+        config_free(metrics->newest);
+        metrics->newest = config_hold(config);
+        for (size_t i = 0; i < config->n_sources; i++)
+                (void)metrics_requests(metrics, config->sources[i].name);
 }
 
 void
 metrics_free(struct metrics *metrics)
 {
+        struct metrics_requests *requests;
+
         if (metrics == NULL)
                 return;
-        free(metrics->requests);
+        while ((requests = metrics->requests) != NULL) {
+                metrics->requests = requests->next;
+                free(requests->source);
+                free(requests);
+        }
+        config_free(metrics->newest);
         free(metrics->events);
         free(metrics);
 }
@@ -67,14 +92,24 @@ add(counter *count, uint64_t n)
         (void)atomic_fetch_add_explicit(count, n, memory_order_relaxed);
 }
 
-void
-metrics_count_request(struct metrics *metrics, const struct config_source *source,
-                      enum metrics_outcome outcome)
+struct metrics_requests *
+metrics_requests(struct metrics *metrics, const char *source)
 {
-        size_t index =
-            source == NULL ? metrics->config->n_sources : (size_t)(source - metrics->config->sources);
+        struct metrics_requests **at = &metrics->requests;
 
-        add(&metrics->requests[index][outcome], 1);
+        while (*at != NULL && strcmp((*at)->source, source) != 0)
+                at = &(*at)->next;
+        if (*at == NULL) {
+                *at = mem_alloc(sizeof(**at));
+                (*at)->source = mem_strdup(source);
+        }
+        return *at;
+}
+
+void
+metrics_count_request(struct metrics_requests *requests, enum metrics_outcome outcome)
+{
+        add(&requests->counts[outcome], 1);
 }
 
 void
@@ -175,8 +210,8 @@ render_secrets(const struct metrics *metrics, FILE *out)
 
         head(out, "gatepost_secret_age_seconds", "gauge",
              "Since a secret_file was written, as it was when it was read.");
-        for (size_t s = 0; s < metrics->config->n_sources; s++) {
-                const struct config_source *source = &metrics->config->sources[s];
+        for (size_t s = 0; s < metrics->newest->n_sources; s++) {
+                const struct config_source *source = &metrics->newest->sources[s];
 
                 for (size_t i = 0; i < source->n_secret_files; i++) {
                         int64_t age_s = now_s - source->secret_files[i].written_s;
@@ -189,18 +224,20 @@ render_secrets(const struct metrics *metrics, FILE *out)
 }
 
 static void
+render_requests(const struct metrics_requests *requests, FILE *out)
+{
+        for (size_t o = 0; o < OUTCOME_N; o++)
+                fprintf(out, "gatepost_requests_total{source=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
+                        requests->source, outcome_names[o], get(&requests->counts[o]));
+}
+
+static void
 render_receiver(const struct metrics *metrics, FILE *out)
 {
-        const struct config *config = metrics->config;
-
         head(out, "gatepost_requests_total", "counter", "Requests answered, by source and outcome.");
-        for (size_t s = 0; s <= config->n_sources; s++) {
-                const char *name = s < config->n_sources ? config->sources[s].name : "";
-
-                for (size_t o = 0; o < OUTCOME_N; o++)
-                        fprintf(out, "gatepost_requests_total{source=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
-                                name, outcome_names[o], get(&metrics->requests[s][o]));
-        }
+        for (const struct metrics_requests *each = metrics->requests->next; each != NULL; each = each->next)
+                render_requests(each, out);
+        render_requests(metrics->requests, out); /* to no source */
 }
 
 static void

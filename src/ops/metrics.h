@@ -37,9 +37,17 @@ const char *metrics_outcome_name(enum metrics_outcome outcome);
 struct metrics *metrics_new(const struct config *config);
 void metrics_free(struct metrics *metrics);
 
-/* A request to a source, or to none (NULL), was answered. */
-void metrics_count_request(struct metrics *metrics, const struct config_source *source,
-                           enum metrics_outcome outcome);
+/* The sources, with their secrets, and the certificate are now those of another configuration. From the thread that renders. */
+void metrics_renew(struct metrics *metrics, const struct config *config);
+
+/* What is counted of the requests to a source; it stays, also when the configuration has the source no more. */
+struct metrics_requests;
+
+/* The counters for the source of that name, or for no source: "". From the thread that renders. */
+struct metrics_requests *metrics_requests(struct metrics *metrics, const char *source);
+
+/* A request was answered. */
+void metrics_count_request(struct metrics_requests *requests, enum metrics_outcome outcome);
 
 /* A committed transaction published an event by this rule; dropped a repeat; quarantined a record. n of each. */
 void metrics_count_events(struct metrics *metrics, const struct topic_rule *rule, uint64_t n);

@@ -21,6 +21,7 @@
 
 struct intake {
         struct receiver_shared *shared;
+        const struct config *config; /* held: the newest that this lane has seen */
         int wake_fd;
         struct producer *producer; /* NULL while it cannot be made; the lane's own */
         pthread_mutex_t mutex;     /* held to replace the producer, and by others to use it */
@@ -111,7 +112,7 @@ refuse(struct intake *intake, struct http_request *request, const struct config_
        const struct refusal *refusal)
 {
         const struct receiver_refused refused = {
-            .source = source,
+            .account = receiver_shared_account(intake->shared, source),
             .outcome = refusal->outcome,
             .status = refusal->status,
             .client = http_request_client(request),
@@ -189,6 +190,16 @@ is_throttled(const struct intake *intake, const struct http_request *request)
         return clients_is_throttled(clients, &client, clock_monotonic_ms());
 }
 
+const struct config *
+intake_config(struct intake *intake)
+{
+        if (!current_is(intake->shared->current, intake->config)) {
+                config_free(intake->config);
+                intake->config = current_hold(intake->shared->current);
+        }
+        return intake->config;
+}
+
 void
 intake_request(struct intake *intake, struct http_request *request)
 {
@@ -211,7 +222,7 @@ intake_request(struct intake *intake, struct http_request *request)
                 refuse_for_now(intake, request, NULL, "out of memory; send it again");
                 return;
         }
-        if (screen_request(intake->shared->config, request, clock_now_ms(), &screened, &refusal) != 0 ||
+        if (screen_request(intake_config(intake), request, clock_now_ms(), &screened, &refusal) != 0 ||
             screen_verify(&screened, body.data, body.len, &refusal) != 0) {
                 refuse(intake, request, screened.source, &refusal);
                 return;
@@ -241,6 +252,7 @@ intake_new(struct receiver_shared *shared, int wake_fd, struct error *error)
                 free(intake);
                 return NULL;
         }
+        intake->config = current_hold(shared->current);
         return intake;
 }
 
@@ -250,12 +262,14 @@ intake_free(struct intake *intake)
         if (intake == NULL)
                 return;
         producer_free(intake->producer);
+        config_free(intake->config);
         free(intake);
 }
 
 void
 intake_serve(struct intake *intake)
 {
+        (void)intake_config(intake); /* the one before, and its secrets, are not kept for the next request */
         if (intake->producer != NULL)
                 producer_serve(intake->producer);
         renew_producer(intake);

@@ -23,6 +23,9 @@ void intake_free(struct intake *intake);
 /* Take a request. It is answered now, or by one of the following. */
 void intake_request(struct intake *intake, struct http_request *request);
 
+/* The newest configuration, for what sources are; until the next of these calls. */
+const struct config *intake_config(struct intake *intake);
+
 /* Answer what Kafka has reported on; replace a producer that has failed for good or comes to nothing. */
 void intake_serve(struct intake *intake);
 

@@ -16,7 +16,8 @@
 
 #define MAX_HEADER_BYTES 32768
 #define WAKE_STOP 'q' /* written to the lane's pipe; librdkafka writes other bytes */
-#define FLUSH_MS 100  /* after the last answer, for it to leave */
+#define WAKE_RENEW 'r'
+#define FLUSH_MS 100 /* after the last answer, for it to leave */
 
 /* All but the pipe's writing end belongs to the lane's own thread. */
 struct lane {
@@ -60,9 +61,9 @@ on_request(struct http_request *request, void *arg)
 static int
 on_oversize(const char *method, const char *path, size_t path_len, void *arg)
 {
-        const struct lane *lane = arg;
+        struct lane *lane = arg;
 
-        return screen_oversize(lane->shared->config, method, path, path_len);
+        return screen_oversize(intake_config(lane->intake), method, path, path_len);
 }
 
 /* The HTTP server refused by itself. */
@@ -70,7 +71,8 @@ static void
 on_refused(int status, const struct address *client, void *arg)
 {
         struct lane *lane = arg;
-        struct receiver_refused refused = {.outcome = OUTCOME_BAD_REQUEST,
+        struct receiver_refused refused = {.account = receiver_shared_account(lane->shared, NULL),
+                                           .outcome = OUTCOME_BAD_REQUEST,
                                            .status = status,
                                            .client = *client};
 
@@ -233,12 +235,24 @@ lane_is_ready(struct lane *lane)
         return intake_is_ready(lane->intake);
 }
 
+static void
+wake(struct lane *lane, char why)
+{
+        ssize_t written = write(lane->pipe[1], &why, 1);
+
+        (void)written; /* what is in the pipe, if it is full, wakes it as well */
+}
+
+void
+lane_renew(struct lane *lane)
+{
+        wake(lane, WAKE_RENEW);
+}
+
 void
 lane_stop(struct lane *lane)
 {
-        ssize_t written = write(lane->pipe[1], (char[]){WAKE_STOP}, 1);
-
-        (void)written;
+        wake(lane, WAKE_STOP);
 }
 
 void

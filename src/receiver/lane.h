@@ -24,6 +24,9 @@ int lane_is_ready(struct lane *lane);
 /* Kafka has come back: get ready to append. Blocks for two seconds at most. */
 void lane_connect(struct lane *lane);
 
+/* There is a newer configuration: let go of the one before. What comes in is held against the newest in any case. */
+void lane_renew(struct lane *lane);
+
 /* Ask it to stop: accept no more, answer what is in flight. Returns at once. */
 void lane_stop(struct lane *lane);
 

@@ -25,7 +25,7 @@ pending_add(struct pending_list *list, struct http_request *request, const struc
         if (pending == NULL)
                 return NULL;
         pending->request = request;
-        pending->source = screened->source;
+        pending->account = receiver_shared_account(list->shared, screened->source);
         pending->bytes = bytes;
         pending->deadline_ms = now_ms + (int64_t)list->shared->config->ack_timeout_ms;
         (void)snprintf(pending->delivery_id, sizeof(pending->delivery_id), "%s",
@@ -49,27 +49,27 @@ pending_cancel(struct pending_list *list, struct pending *pending)
 }
 
 static void
-answer_accepted(struct pending_list *list, struct pending *pending)
+answer_accepted(const struct pending *pending)
 {
         char body[sizeof("{\"ok\":true,\"deliveryId\":\"\"}") + DELIVERY_ID_MAX];
         int len = snprintf(body, sizeof(body), "{\"ok\":true,\"deliveryId\":\"%s\"}", pending->delivery_id);
 
-        metrics_count_request(list->shared->metrics, pending->source, OUTCOME_ACCEPTED);
+        metrics_count_request(pending->account->requests, OUTCOME_ACCEPTED);
         http_reply(pending->request, 200, NULL, 0, body, (size_t)len);
 }
 
 static void
-answer_unavailable(struct pending_list *list, struct pending *pending, const char *message)
+answer_unavailable(struct receiver_shared *shared, const struct pending *pending, const char *message)
 {
         const struct receiver_refused refused = {
-            .source = pending->source,
+            .account = pending->account,
             .outcome = OUTCOME_UNAVAILABLE,
             .status = 503,
             .client = http_request_client(pending->request),
             .request_id = http_request_id(pending->request),
         };
 
-        receiver_shared_refused(list->shared, &refused);
+        receiver_shared_refused(shared, &refused);
         envelope_reply(pending->request, 503, "UNAVAILABLE", message, NULL, 0);
 }
 
@@ -97,9 +97,10 @@ pending_report(struct pending_list *list, struct pending *pending, const char *r
         if (pending->request != NULL) {
                 TAILQ_REMOVE(&list->waiting, pending, entry);
                 if (reason == NULL)
-                        answer_accepted(list, pending);
+                        answer_accepted(pending);
                 else
-                        answer_unavailable(list, pending, "the delivery could not be stored; send it again");
+                        answer_unavailable(list->shared, pending,
+                                           "the delivery could not be stored; send it again");
         }
         release(list, pending);
 }
@@ -113,7 +114,8 @@ pending_expire(struct pending_list *list, int64_t now_ms)
         while ((pending = TAILQ_FIRST(&list->waiting)) != NULL && pending->deadline_ms <= now_ms) {
                 atomic_store(&list->shared->failed_ms, now_ms);
                 TAILQ_REMOVE(&list->waiting, pending, entry);
-                answer_unavailable(list, pending, "the delivery was not stored in time; send it again");
+                answer_unavailable(list->shared, pending,
+                                   "the delivery was not stored in time; send it again");
                 pending->request = NULL;
                 n++;
         }

@@ -19,7 +19,7 @@
 struct pending {
         TAILQ_ENTRY(pending) entry;
         struct http_request *request;
-        const struct config_source *source;
+        struct source_account *account;
         uint64_t bytes; /* counted as in flight */
         int64_t deadline_ms;
         char delivery_id[DELIVERY_ID_MAX + 1];

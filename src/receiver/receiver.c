@@ -71,20 +71,38 @@ start_lanes(struct receiver *receiver, struct error *error)
 }
 
 struct receiver *
-receiver_new(const struct config *config, const char *bootstrap, struct metrics *metrics,
+receiver_new(struct current *current, const char *bootstrap, struct metrics *metrics,
              const struct probe *probe, struct error *error)
 {
         struct receiver *receiver = mem_alloc(sizeof(*receiver));
 
-        receiver->config = config;
+        receiver->config = current_first(current);
         receiver->probe = probe;
-        receiver->shared = receiver_shared_new(config, bootstrap, metrics);
+        receiver->shared = receiver_shared_new(current, bootstrap, metrics);
         if (open_tls(receiver, error) != 0 || open_listeners(receiver, error) != 0 ||
             start_lanes(receiver, error) != 0) {
                 receiver_free(receiver);
                 return NULL;
         }
         return receiver;
+}
+
+int
+receiver_renew(struct receiver *receiver, const struct config *config, struct error *error)
+{
+        struct tls *tls = receiver->shared->tls;
+
+        if (tls != NULL && config->certificate != NULL && tls_replace(tls, config->certificate, error) != 0)
+                return error_prefix(error, "%s", config->tls_certificate_file);
+        receiver_shared_renew(receiver->shared, config);
+        return 0;
+}
+
+void
+receiver_renewed(struct receiver *receiver)
+{
+        for (size_t i = 0; i < receiver->n_lanes; i++)
+                lane_renew(receiver->lanes[i]);
 }
 
 void

@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "config/config.h"
+#include "config/current.h"
 #include "kafka/probe.h"
 #include "ops/health.h"
 #include "ops/metrics.h"
@@ -12,12 +12,22 @@
 struct receiver;
 
 /**
- * receiver_new(config, bootstrap, metrics, probe, error):
+ * receiver_new(current, bootstrap, metrics, probe, error):
  * Listen, and start the lanes. bootstrap is NULL for the configured one. What is given outlives it. Returns NULL with the
  * reason.
  */
-struct receiver *receiver_new(const struct config *config, const char *bootstrap, struct metrics *metrics,
+struct receiver *receiver_new(struct current *current, const char *bootstrap, struct metrics *metrics,
                               const struct probe *probe, struct error *error) MUST_CHECK;
+
+/**
+ * receiver_renew(receiver, config, error):
+ * Get ready for a configuration that is about to become the newest: new connections have its certificate from now on.
+ * Returns 0, or -1 with the reason; then nothing has changed.
+ */
+int receiver_renew(struct receiver *receiver, const struct config *config, struct error *error) MUST_CHECK;
+
+/* It has become the newest. */
+void receiver_renewed(struct receiver *receiver);
 
 /* The probe's state has changed: when Kafka is there, get ready to append; blocks for a moment then. */
 void receiver_probe_changed(struct receiver *receiver);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -10,61 +11,104 @@
 /* A quarter of a million accepted deliveries: 29 MB at most, and five minutes at 800 a second. */
 #define REPLAY_ENTRIES (1u << 18)
 
+static struct source_account *
+new_account(struct receiver_shared *shared, const char *name)
+{
+        struct source_account *account = mem_alloc(sizeof(*account));
+
+        account->name = mem_strdup(name);
+        account->requests = metrics_requests(shared->metrics, name);
+        for (size_t o = 0; o < OUTCOME_N; o++)
+                pthread_mutex_init(&account->refused[o].mutex, NULL);
+        return account;
+}
+
 struct receiver_shared *
-receiver_shared_new(const struct config *config, const char *bootstrap, struct metrics *metrics)
+receiver_shared_new(struct current *current, const char *bootstrap, struct metrics *metrics)
 {
         struct receiver_shared *shared = mem_alloc(sizeof(*shared));
 
-        shared->config = config;
+        shared->current = current;
+        shared->config = current_first(current);
         shared->bootstrap = bootstrap;
         shared->metrics = metrics;
-        shared->max_connections = capacity_connections(config);
-        shared->room.max = config->max_in_flight;
-        if (config->max_connections_per_address > 0 || config->max_refusals_per_address > 0)
-                shared->clients =
-                    clients_new(config->max_connections_per_address, config->max_refusals_per_address);
+        shared->max_connections = capacity_connections(shared->config);
+        shared->room.max = shared->config->max_in_flight;
+        if (shared->config->max_connections_per_address > 0 || shared->config->max_refusals_per_address > 0)
+                shared->clients = clients_new(shared->config->max_connections_per_address,
+                                              shared->config->max_refusals_per_address);
         pthread_mutex_init(&shared->replay_mutex, NULL);
         pthread_mutex_init(&shared->append_failed.mutex, NULL);
         shared->replay = replay_new(REPLAY_ENTRIES);
-        shared->refused = mem_alloc((config->n_sources + 1) * sizeof(*shared->refused));
-        for (size_t s = 0; s <= config->n_sources; s++) {
-                for (size_t o = 0; o < OUTCOME_N; o++)
-                        pthread_mutex_init(&shared->refused[s][o].mutex, NULL);
-        }
+        shared->accounts = new_account(shared, "");
+        receiver_shared_renew(shared, shared->config);
         return shared;
 }
 
 void
 receiver_shared_free(struct receiver_shared *shared)
 {
+        struct source_account *account, *next;
+
         if (shared == NULL)
                 return;
+        for (account = shared->accounts; account != NULL; account = next) {
+                next = atomic_load(&account->next);
+                free(account->name);
+                free(account);
+        }
         replay_free(shared->replay);
         clients_free(shared->clients);
-        free(shared->refused);
         tls_free(shared->tls);
         free(shared);
+}
+
+/* The account of that name, or the last of all. */
+static struct source_account *
+find_account(struct receiver_shared *shared, const char *name)
+{
+        struct source_account *account = shared->accounts, *next;
+
+        while (strcmp(account->name, name) != 0 && (next = atomic_load(&account->next)) != NULL)
+                account = next;
+        return account;
+}
+
+void
+receiver_shared_renew(struct receiver_shared *shared, const struct config *config)
+{
+        for (size_t i = 0; i < config->n_sources; i++) {
+                const char *name = config->sources[i].name;
+                struct source_account *account = find_account(shared, name);
+
+                if (strcmp(account->name, name) != 0)
+                        atomic_store(&account->next, new_account(shared, name));
+        }
+}
+
+struct source_account *
+receiver_shared_account(struct receiver_shared *shared, const struct config_source *source)
+{
+        return find_account(shared, source == NULL ? "" : source->name);
 }
 
 void
 receiver_shared_refused(struct receiver_shared *shared, const struct receiver_refused *refused)
 {
-        const struct config_source *source = refused->source;
-        size_t index =
-            source == NULL ? shared->config->n_sources : (size_t)(source - shared->config->sources);
+        struct source_account *account = refused->account;
         enum metrics_outcome outcome = refused->outcome;
         char client[ADDRESS_TEXT_SIZE];
         uint64_t n;
 
-        metrics_count_request(shared->metrics, source, outcome);
+        metrics_count_request(account->requests, outcome);
         if (shared->clients != NULL && refused->status < 500 && outcome != OUTCOME_THROTTLED)
                 clients_count_refusal(shared->clients, &refused->client, clock_monotonic_ms());
-        if (!log_flood_pass(&shared->refused[index][outcome], &n))
+        if (!log_flood_pass(&account->refused[outcome], &n))
                 return;
         log_line(outcome == OUTCOME_ERROR ? LOG_LEVEL_ERROR : LOG_LEVEL_NOTICE,
                  "refused source=%s outcome=%s status=%d n=%" PRIu64 " last_client=%s last_request=%s",
-                 source == NULL ? "-" : source->name, metrics_outcome_name(outcome), refused->status, n,
-                 address_format(&refused->client, client),
+                 *account->name == '\0' ? "-" : account->name, metrics_outcome_name(outcome), refused->status,
+                 n, address_format(&refused->client, client),
                  refused->request_id == NULL ? "-" : refused->request_id);
 }
 

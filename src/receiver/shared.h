@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "config/config.h"
+#include "config/current.h"
 #include "http/clients.h"
 #include "http/forwarded.h"
 #include "http/room.h"
@@ -14,13 +15,22 @@
 #include "model/replay.h"
 #include "ops/metrics.h"
 
+/* What goes with a source by its name, whatever else its configuration becomes; it is never released before the lanes. */
+struct source_account {
+        _Atomic(struct source_account *) next;
+        char *name; /* "" for requests to no source */
+        struct metrics_requests *requests;
+        struct log_flood refused[OUTCOME_N];
+};
+
 /*
  * What the lanes of a receiver share: the configuration, which nobody writes, counters, and the memory of signatures
  * behind its mutex.
  */
 struct receiver_shared {
-        const struct config *config;
-        const char *bootstrap; /* NULL: the configured one */
+        struct current *current;
+        const struct config *config; /* the first */
+        const char *bootstrap;       /* NULL: the configured one */
         struct metrics *metrics;
         struct tls *tls; /* NULL: without */
 
@@ -36,18 +46,25 @@ struct receiver_shared {
         pthread_mutex_t replay_mutex;
         struct replay *replay;
 
-        struct log_flood (*refused)[OUTCOME_N]; /* for each source, and the last for none */
+        struct source_account *accounts; /* a list; the first is for none */
         struct log_flood append_failed;
 };
 
-/* config and metrics outlive it. */
-struct receiver_shared *receiver_shared_new(const struct config *config, const char *bootstrap,
+/* current and metrics outlive it. */
+struct receiver_shared *receiver_shared_new(struct current *current, const char *bootstrap,
                                             struct metrics *metrics);
 void receiver_shared_free(struct receiver_shared *shared);
 
+/* Be ready for the sources of a configuration, before the lanes see it. From the thread that made shared. */
+void receiver_shared_renew(struct receiver_shared *shared, const struct config *config);
+
+/* The account of a source; NULL: of none. */
+struct source_account *receiver_shared_account(struct receiver_shared *shared,
+                                               const struct config_source *source);
+
 /* A refusal: what is counted and logged of it. */
 struct receiver_refused {
-        const struct config_source *source; /* NULL: none */
+        struct source_account *account;
         enum metrics_outcome outcome;
         int status;
         struct address client;

@@ -13,7 +13,7 @@
 #define STUCK_MS 10000
 
 struct router {
-        const struct config *config;
+        struct current *current;
         const char *bootstrap;
         struct metrics *metrics;
         const struct probe *probe;
@@ -45,7 +45,7 @@ run(void *arg)
         int status = 0;
 
         if (wait_for_topics(router))
-                status = worker_run(router->config, router->bootstrap, router->metrics, &router->status);
+                status = worker_run(router->current, router->bootstrap, router->metrics, &router->status);
         atomic_store(&router->exit_status, status);
         if (status != 0)
                 router->stopped(router->arg);
@@ -53,12 +53,12 @@ run(void *arg)
 }
 
 struct router *
-router_new(const struct config *config, const char *bootstrap, struct metrics *metrics,
-           const struct probe *probe, void (*stopped)(void *arg), void *arg, struct error *error)
+router_new(struct current *current, const char *bootstrap, struct metrics *metrics, const struct probe *probe,
+           void (*stopped)(void *arg), void *arg, struct error *error)
 {
         struct router *router = mem_alloc(sizeof(*router));
 
-        router->config = config;
+        router->current = current;
         router->bootstrap = bootstrap;
         router->metrics = metrics;
         router->probe = probe;

@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "config/config.h"
+#include "config/current.h"
 #include "kafka/probe.h"
 #include "ops/health.h"
 #include "ops/metrics.h"
@@ -15,11 +15,11 @@
 struct router;
 
 /**
- * router_new(config, bootstrap, metrics, probe, stopped, arg, error):
+ * router_new(current, bootstrap, metrics, probe, stopped, arg, error):
  * Start it; it begins to route when the probe has found the topics right. stopped is called from its thread when it ends
  * by itself, for a reason that it has logged. Returns NULL with the reason.
  */
-struct router *router_new(const struct config *config, const char *bootstrap, struct metrics *metrics,
+struct router *router_new(struct current *current, const char *bootstrap, struct metrics *metrics,
                           const struct probe *probe, void (*stopped)(void *arg), void *arg,
                           struct error *error) MUST_CHECK;
 

@@ -12,19 +12,42 @@
 
 #define INIT_TIMEOUT_MS 2000
 
+/* Decide by the sources of the newest configuration from now on; without memory, by those before. */
+static void
+renew(struct work *work)
+{
+        const struct config *newest = current_hold(work->current);
+        const struct event_rules **rules = calloc(newest->n_sources, sizeof(*rules));
+        struct judge *judge = NULL;
+
+        for (size_t i = 0; rules != NULL && i < newest->n_sources; i++)
+                rules[i] = &newest->sources[i].rules;
+        if (rules != NULL)
+                judge = judge_new(rules, newest->n_sources, work->config->topics);
+        if (judge == NULL) {
+                free(rules);
+                config_free(newest);
+                return;
+        }
+        judge_free(work->judge);
+        free(work->rules);
+        config_free(work->newest);
+        work->judge = judge;
+        work->rules = rules;
+        work->newest = newest;
+}
+
 int
-work_open(struct work *work, const struct config *config, const char *bootstrap, struct metrics *metrics,
+work_open(struct work *work, struct current *current, const char *bootstrap, struct metrics *metrics,
           struct error *error)
 {
         memset(work, 0, sizeof(*work));
-        work->config = config;
+        work->current = current;
+        work->config = current_first(current);
         work->bootstrap = bootstrap;
         work->metrics = metrics;
-        work->rules = mem_alloc(config->n_sources * sizeof(*work->rules));
-        for (size_t i = 0; i < config->n_sources; i++)
-                work->rules[i] = &config->sources[i].rules;
-        batch_init(&work->batch, config);
-        work->judge = judge_new(work->rules, config->n_sources, config->topics);
+        batch_init(&work->batch, work->config);
+        renew(work);
         return work->judge == NULL ? error_set(error, "out of memory") : 0;
 }
 
@@ -40,6 +63,7 @@ work_close(struct work *work)
         judge_free(work->judge);
         batch_free(&work->batch);
         free(work->rules);
+        config_free(work->newest);
 }
 
 int
@@ -120,6 +144,8 @@ work_take(struct work *work, const rd_kafka_message_t *message, struct error *er
                 (void)error_set(error, "records are missing before one that came; reading them again");
                 return WORK_GAP;
         }
+        if (!current_is(work->current, work->newest))
+                renew(work);
         message_record(message, &record);
         if (message->offset >= partition->decide_from &&
             !partition_can_judge(partition, record.timestamp_ms)) {

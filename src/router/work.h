@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "config/config.h"
+#include "config/current.h"
 #include "kafka/transaction.h"
 #include "model/judge.h"
 #include "ops/metrics.h"
@@ -17,12 +17,14 @@
  * it has come to. Any trouble is for the caller to answer by work_give_up() and by going back to the committed offsets.
  */
 struct work {
-        const struct config *config;
+        struct current *current;
+        const struct config *config; /* the first */
+        const struct config *newest; /* held: that of the rules */
         const char *bootstrap;
         struct metrics *metrics;
         struct judge *judge;
-        const struct event_rules **rules;
-        struct transaction *transaction; /* NULL: to be made */
+        const struct event_rules **rules; /* of the sources */
+        struct transaction *transaction;  /* NULL: to be made */
         /* The membership under which the position was taken: with a later one, partitions could be another's already. */
         rd_kafka_consumer_group_metadata_t *group;
         int is_ready; /* the transaction has fenced its predecessors */
@@ -32,7 +34,7 @@ struct work {
 };
 
 /* Returns 0, or -1 with the reason; release it with work_close() in either case. */
-int work_open(struct work *work, const struct config *config, const char *bootstrap, struct metrics *metrics,
+int work_open(struct work *work, struct current *current, const char *bootstrap, struct metrics *metrics,
               struct error *error) MUST_CHECK;
 void work_close(struct work *work);
 

@@ -306,15 +306,16 @@ step(struct worker *worker)
 }
 
 int
-worker_run(const struct config *config, const char *bootstrap, struct metrics *metrics,
+worker_run(struct current *current, const char *bootstrap, struct metrics *metrics,
            struct worker_status *status)
 {
+        const struct config *config = current_first(current);
         struct worker worker = {.config = config,
                                 .status = status,
                                 .member = {.config = config, .bootstrap = bootstrap}};
         struct error error;
 
-        if (work_open(&worker.work, config, bootstrap, metrics, &error) != 0) {
+        if (work_open(&worker.work, current, bootstrap, metrics, &error) != 0) {
                 log_error("the router does not start: %s", error.text);
                 worker.exit_status = EX_SOFTWARE;
         }

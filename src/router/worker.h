@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "config/config.h"
+#include "config/current.h"
 #include "ops/metrics.h"
 
 /* What a worker shows of itself to other threads. */
@@ -25,7 +25,7 @@ struct worker_status {
  * Runs the router in the calling thread until status->stopping is set. Returns 0, or a status of sysexits.h when it
  * cannot go on, after logging why.
  */
-int worker_run(const struct config *config, const char *bootstrap, struct metrics *metrics,
+int worker_run(struct current *current, const char *bootstrap, struct metrics *metrics,
                struct worker_status *status) MUST_CHECK;
 
 #endif

@@ -44,6 +44,7 @@ Suite *suite_published(void);
 Suite *suite_record(void);
 Suite *suite_release(void);
 Suite *suite_replay(void);
+Suite *suite_restart(void);
 Suite *suite_sandbox_rules(void);
 Suite *suite_service_answer(void);
 Suite *suite_service_url(void);

@@ -1,0 +1,329 @@
+"""SIGHUP: sources, secrets and the certificate change, and no connection and no delivery is lost over it."""
+
+import itertools
+import json
+import re
+import signal
+import threading
+
+import pytest
+
+import http_client
+import waiting
+from authority import Authority
+from load import Load
+from signing import SECRET, Delivery, event_body
+
+NEXT_SECRET = b"the secret that comes after it, as long"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def daemon(installation):
+    config = installation.config()
+    config["receiver"]["threads"] = 2
+    installation.create_topics(config)
+    return installation.start(config)
+
+
+def hang_up(daemon):
+    """Have the configuration read again, as it is in the file. Returns what the log says to that."""
+    before = len(daemon.log)
+    daemon.process.send_signal(signal.SIGHUP)
+    waiting.until(lambda: re.search("configuration (read again|was not taken over|has errors)", daemon.log[before:]), 30,
+                  lambda: f"an answer to SIGHUP:\n{daemon.log[before:]}")
+    return daemon.log[before:]
+
+
+def reload(daemon):
+    """Write the configuration, and have it taken over."""
+    daemon.config.write(f"{daemon.name}.conf")
+    said = hang_up(daemon)
+    assert "configuration read again" in said, said
+    return said
+
+
+def refused(daemon):
+    """Write the configuration, which must not be taken over. Returns what the log says."""
+    daemon.config.write(f"{daemon.name}.conf")
+    said = hang_up(daemon)
+    assert "read again" not in said, said
+    assert "what was holds on" in said
+    return said
+
+
+def common_name(daemon, tls):
+    """Of the certificate that a new connection sees."""
+    with http_client.connect(daemon.address, tls=tls) as connection:
+        return connection.getpeercert()["subject"][0][0][1]
+
+
+# Certificates
+
+class Files:
+    """Where a daemon's certificate and key are; others take their place."""
+
+    def __init__(self, config):
+        self.certificate, self.key = config.directory / "certificate.pem", config.directory / "key.pem"
+        config.tls(self.certificate, self.key)
+
+    def put(self, certificate, key):
+        self.certificate.write_bytes(certificate.read_bytes())
+        self.key.write_bytes(key.read_bytes())
+        self.key.chmod(0o600)
+
+
+@pytest.fixture
+def by_tls(installation, authority):
+    """A daemon by TLS, and its files."""
+    config = installation.config("receiver")
+    config["receiver"]["threads"] = 2
+    files = Files(config)
+    files.put(*authority.issue("first"))
+    installation.create_topics(config)
+    return installation.start(config), files
+
+
+def test_certificate_is_swapped_under_load(by_tls, authority):
+    daemon, files = by_tls
+    tls = authority.client()
+    pairs = {name: authority.issue(name) for name in ("second", "third")}
+    failed, n_fresh, done = [], itertools.count(), threading.Event()
+
+    def connect_anew():
+        while not done.is_set():
+            try:
+                daemon.accept(tls=tls)
+                next(n_fresh)
+            except Exception as error:
+                failed.append(error)
+
+    fresh = [threading.Thread(target=connect_anew) for _ in range(3)]
+    kept = Load(lambda: [daemon.address], threads=4, once=True, tls=tls).start()
+    for thread in fresh:
+        thread.start()
+    try:
+        kept_before = http_client.connect(daemon.address, tls=tls)
+        for name in ["second", "third"] * 4:
+            files.put(*pairs[name])
+            reload(daemon)
+            assert common_name(daemon, tls) == name
+            wanted = len(kept.accepted) + 20
+            waiting.until(lambda: len(kept.accepted) >= wanted or kept.answers[200] != sum(kept.answers.values()), 30,
+                          "more deliveries")
+    finally:
+        done.set()
+        for thread in fresh:
+            thread.join()
+    kept.stop()
+    assert not failed, failed[0]
+    assert set(kept.answers) == {200}, kept.answers
+    assert next(n_fresh) > 20
+    delivery = Delivery()
+    kept_before.sendall(b"\r\n".join([b"POST /webhooks/invoicing HTTP/1.1", b"host: a", *(
+        f"{name}: {value}".encode() for name, value in delivery.headers().items()),
+        f"content-length: {len(delivery.body)}".encode(), b"", delivery.body]))
+    assert kept_before.recv(100).startswith(b"HTTP/1.1 200 ")
+    kept_before.close()
+
+
+def test_bad_certificate_keeps_the_one_before(by_tls, authority):
+    daemon, files = by_tls
+    tls = authority.client()
+    good = authority.issue("good")
+    expired = authority.issue("expired", begin="20200101000000Z", end="20200102000000Z")
+    future = authority.issue("future", begin="20990101000000Z", end="20990102000000Z")
+    for pair, words in (((good[0], expired[1]), "key of another certificate"), (expired, "expired at 2020-01-02"),
+                        (future, "not valid before 2099-01-01"), ((good[1], good[1]), "no certificate"),
+                        ((good[0], good[0]), "no private key")):
+        files.put(*pair)
+        said = refused(daemon)
+        assert words in said and (str(files.certificate) in said or str(files.key) in said), said
+        assert common_name(daemon, tls) == "first"
+    files.put(*good)
+    files.key.chmod(0o604)
+    assert "others can read it" in refused(daemon)
+    files.key.chmod(0o600)
+    reload(daemon)
+    assert common_name(daemon, tls) == "good"
+    assert "PRIVATE KEY" not in daemon.log
+
+
+def test_authorities_of_clients_are_swapped_with_the_certificate(by_tls, authority, tmp_path):
+    daemon, _ = by_tls
+    other = Authority(tmp_path)
+    without, with_other = authority.client(), authority.client(*other.issue("client"))
+    daemon.accept(tls=without)
+    daemon.config["receiver"]["tls_client_ca_file"] = other.certificate
+    reload(daemon)
+    daemon.accept(tls=with_other)
+    with pytest.raises(OSError):
+        daemon.post(tls=without)
+    daemon.config["receiver"]["tls_client_ca_file"] = authority.certificate
+    reload(daemon)
+    with pytest.raises(OSError):
+        daemon.post(tls=with_other)
+    daemon.accept(tls=authority.client(*authority.issue("client")))
+
+
+# Secrets
+
+def test_secret_is_rotated_under_load(installation, daemon):
+    """As gatepostd(8) says: the new one beside the old, then the service signs with the new one, then the old one goes."""
+    secret = [SECRET]
+    deliveries = (Delivery(secret=secret[0]) for _ in itertools.count())
+    load = Load(lambda: [daemon.address], deliveries=Locked(deliveries), threads=6, once=True).start()
+
+    def accepted(wanted):
+        waiting.until(lambda: len(load.accepted) >= wanted or set(load.answers) - {200}, 60, "deliveries")
+        assert set(load.answers) == {200}, load.answers
+
+    source = daemon.config["source invoicing"]
+    old, new = source["secret_file"], daemon.config.secret_file("next", NEXT_SECRET)
+    accepted(100)
+    source["secret_file"] = [old, new]
+    reload(daemon)
+    secret[0] = NEXT_SECRET
+    accepted(len(load.accepted) + 100)
+    waiting.until(lambda: all(each in load.accepted for each, delivery in list(load.sent.items())
+                              if delivery.secret == SECRET), 30, "what was signed by the old secret")
+    source["secret_file"] = new
+    reload(daemon)
+    accepted(len(load.accepted) + 100)
+    load.stop()
+    assert set(load.answers) == {200}
+    assert daemon.post(Delivery(secret=SECRET)).code == "INVALID_SIGNATURE"
+    installation.kafka.wait_until_routed()
+    assert len(installation.kafka.read()) == len(load.accepted)
+
+
+class Locked:
+    """An iterator that several threads may use."""
+
+    def __init__(self, iterator):
+        self._iterator = iterator
+        self._lock = threading.Lock()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        with self._lock:
+            return next(self._iterator)
+
+
+def test_secret_file_is_read_again(daemon):
+    daemon.config.secret_file("secret", NEXT_SECRET)
+    daemon.accept(Delivery(secret=SECRET))
+    assert daemon.post(Delivery(secret=NEXT_SECRET)).status == 401
+    reload(daemon)
+    daemon.accept(Delivery(secret=NEXT_SECRET))
+    assert daemon.post(Delivery(secret=SECRET)).status == 401
+    assert daemon.metric("gatepost_secret_age_seconds", source="invoicing") < 60
+
+
+def test_configuration_with_errors_changes_nothing(daemon):
+    source = daemon.config["source invoicing"]
+    good = dict(source)
+    source["secret_file"] = daemon.config.secret_file("short", b"too short")
+    source["tolerence"] = "1s"
+    said = refused(daemon)
+    path = daemon.config.directory / f"{daemon.name}.conf"
+    assert len(re.findall(rf"^{re.escape(str(path))}:\d+: ", said, re.M)) == 2, said
+    daemon.accept()
+    path.write_text("")
+    assert "is empty" in hang_up(daemon)
+    path.unlink()
+    assert str(path) in hang_up(daemon)
+    daemon.accept()
+    source.clear()
+    source.update(good)
+    reload(daemon)
+    daemon.accept()
+
+
+# Sources
+
+def test_source_comes_and_goes(installation, daemon):
+    daemon.config.source("late", NEXT_SECRET, kind="/type", tolerance="10s")
+    assert daemon.post(Delivery(secret=NEXT_SECRET), source="late").status == 404
+    reload(daemon)
+    assert daemon.metric("gatepost_requests_total", source="late") == 0
+    delivery = Delivery(json.dumps({"type": "invoice.rejected", "event": "no.such"}).encode(), secret=NEXT_SECRET)
+    daemon.accept(delivery, source="late")
+    daemon.accept()
+    stale = Delivery(secret=NEXT_SECRET).but(timestamp=Delivery().timestamp - 30)
+    assert daemon.post(stale, source="late").code == "STALE_TIMESTAMP"
+    installation.kafka.wait_until_routed()
+    (record,) = [each for each in installation.kafka.read() if each.header("ce_source") == "/late"]
+    assert record.topic == f"{installation.prefix}.invoice.rejected" and record.delivery_id == delivery.delivery_id
+    del daemon.config.sections["source late"]
+    reload(daemon)
+    assert daemon.post(Delivery(secret=NEXT_SECRET), source="late").status == 404
+    assert daemon.metric("gatepost_requests_total", source="late", outcome="accepted") == 1
+    daemon.accept()
+
+
+def test_connections_stay_open(daemon):
+    client = http_client.Client(daemon.address)
+    for _ in range(5):
+        delivery = Delivery()
+        assert client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
+        socket = client.sock
+        reload(daemon)
+        assert client.sock is socket and socket is not None
+    client.close()
+
+
+def test_many_signals_at_once_do_no_harm(daemon):
+    load = Load(lambda: [daemon.address], threads=4, once=True).start()
+    for _ in range(200):
+        daemon.process.send_signal(signal.SIGHUP)
+    reload(daemon)
+    load.stop()
+    assert set(load.answers) == {200}
+
+
+# What takes a restart
+
+def test_what_takes_a_restart_is_told(installation, daemon):
+    assert "only a restart" not in reload(daemon)
+    config = daemon.config
+    config["receiver"].update({"threads": 3, "max_body": "2MiB", "idle_timeout": "61s", "listen": ["127.0.0.1:0", "[::1]:0"]})
+    config["router"]["max_batch"] = 5000
+    config["gatepost"]["instance"] = "another"
+    config["kafka"]["linger.ms"] = 7
+    config["events"]["invoice.*"] = f"{installation.prefix}.invoice.accepted"
+    config["admin"]["listen"] = "off"
+    config["service"]["base_url"] = "https://api.example/v1"
+    said = reload(daemon)
+    told = re.findall(r"only a restart takes it over section=(\S+) option=(\S+)", said)
+    assert sorted(told) == sorted([
+        ("receiver", "threads"), ("receiver", "max_body"), ("receiver", "idle_timeout"), ("receiver", "listen"),
+        ("router", "max_batch"), ("gatepost", "instance"), ("kafka", "any"), ("events", "any"), ("admin", "listen")])
+    daemon.accept()
+
+
+def test_tls_does_not_come_or_go_by_a_reload(installation, daemon, authority):
+    daemon.config.tls(*authority.issue("gateway"))
+    assert "option=tls_certificate_file" in reload(daemon)
+    daemon.accept()
+    del daemon.config["receiver"]["tls_certificate_file"], daemon.config["receiver"]["tls_key_file"]
+    assert "only a restart" not in reload(daemon)
+
+
+def test_tolerance_beyond_what_is_remembered_is_refused(installation):
+    config = installation.config()
+    config["router"]["dedup_window"] = "1h"
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    config["router"]["dedup_window"] = "3d"
+    config["source invoicing"]["tolerance"] = "1h"
+    assert "dedup_window" in refused(daemon)
+    config["source invoicing"]["tolerance"] = "20min"
+    reload(daemon)
+    daemon.accept(Delivery(event_body()).but(timestamp=Delivery().timestamp - 1000))
