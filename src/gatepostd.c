@@ -20,6 +20,7 @@
 #include "ops/health.h"
 #include "ops/metrics.h"
 #include "ops/reload.h"
+#include "ops/tls_check.h"
 #include "receiver/receiver.h"
 #include "router/router.h"
 
@@ -335,7 +336,9 @@ main(int argc, char **argv)
         config = config_load(file);
         if (config == NULL)
                 return EX_CONFIG;
-        if (!only_check)
+        if (tls_check_strength(config) != 0 || (only_check && tls_check_dates(config) != 0))
+                status = EX_CONFIG;
+        else if (!only_check)
                 status = run(config);
         config_free(config);
         return status;

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/kafka_access.h"
 #include "config/config.h"
 #include "kafka/topics_check.h"
+#include "ops/tls_check.h"
 
 static void
 on_finding(const struct topic_finding *finding, void *arg)
@@ -46,6 +48,20 @@ check_online(const struct config *config)
         return status;
 }
 
+static void
+print_ok(const struct config *config, int online)
+{
+        int64_t days;
+
+        printf("%s: ok, %zu source%s, %zu event topics", config->file, config->n_sources,
+               config->n_sources == 1 ? "" : "s", topic_table_size(config->topics));
+        if (config->certificate != NULL) {
+                days = certificate_days_left(config->certificate, clock_now_ms() / 1000);
+                printf(", certificate valid for %d day%s", (int)days, days == 1 ? "" : "s");
+        }
+        printf("%s\n", online ? ", Kafka ok" : "");
+}
+
 int
 check_run(const struct command_context *context, int argc, char **argv)
 {
@@ -67,16 +83,16 @@ check_run(const struct command_context *context, int argc, char **argv)
         config = config_load(context->file);
         if (config == NULL)
                 return EX_CONFIG;
+        if (tls_check_strength(config) != 0 || tls_check_dates(config) != 0)
+                status = EX_CONFIG;
         if (online && config->embedded) {
                 fprintf(stderr, "gatepost check: the broker is embedded in gatepostd, which makes its topics "
                                 "itself; there is nothing to ask online\n");
                 online = 0;
-        } else if (online)
+        } else if (online && status == 0)
                 status = check_online(config);
         if (status == 0)
-                printf("%s: ok, %zu source%s, %zu event topics%s\n", context->file, config->n_sources,
-                       config->n_sources == 1 ? "" : "s", topic_table_size(config->topics),
-                       online ? ", Kafka ok" : "");
+                print_ok(config, online);
         config_free(config);
         return status;
 }

@@ -4,10 +4,10 @@
 #define TIMEOUT_MS 30000L
 
 int
-post_send(const char *url, const char *socket_path, const char *const *headers, size_t n_headers,
-          const void *body, size_t len, struct transfer_answer *answer, struct error *error)
+post_send(const struct own_url *to, const char *const *headers, size_t n_headers, const void *body,
+          size_t len, struct transfer_answer *answer, struct error *error)
 {
-        const struct transfer transfer = {url, socket_path, TIMEOUT_MS, ANSWER_MAX};
+        const struct transfer transfer = {to->url, to->socket_path, to->ca_file, TIMEOUT_MS, ANSWER_MAX};
         CURL *curl = curl_easy_init();
         struct curl_slist *lines = curl_slist_append(NULL, "Content-Type: application/json");
         int result;

@@ -5,14 +5,14 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "cli/own_url.h"
 #include "cli/transfer.h"
 
 /**
- * post_send(url, socket_path, headers, n_headers, body, len, answer, error):
- * POST a body; headers are whole lines. socket_path is NULL, or the Unix-domain socket to go through. Waits 30 s at most.
- * Returns 0, or -1 with the reason when there is no answer.
+ * post_send(to, headers, n_headers, body, len, answer, error):
+ * POST a body; headers are whole lines. Waits 30 s at most. Returns 0, or -1 with the reason when there is no answer.
  */
-int post_send(const char *url, const char *socket_path, const char *const *headers, size_t n_headers,
-              const void *body, size_t len, struct transfer_answer *answer, struct error *error) MUST_CHECK;
+int post_send(const struct own_url *to, const char *const *headers, size_t n_headers, const void *body,
+              size_t len, struct transfer_answer *answer, struct error *error) MUST_CHECK;
 
 #endif

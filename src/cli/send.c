@@ -59,7 +59,8 @@ choose_url(const struct config *config, const struct wish *wish, struct mission 
                             mem_printf("%s%s", wish->to, strchr(host + 3, '/') == NULL ? path : "");
                 return 0;
         }
-        if (config->n_listen == 0 || own_url_make(&config->listen[0], path, &mission->to) != 0) {
+        if (config->n_listen == 0 ||
+            own_url_make(&config->listen[0], config->tls_certificate_file, path, &mission->to) != 0) {
                 fprintf(stderr, "gatepost send: the configuration does not say where to: give --to URL\n");
                 return -1;
         }
@@ -138,8 +139,8 @@ send_once(const struct mission *mission, const struct wish *wish)
         for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
                 headers[h] = mem_printf("%s-%s: %s", signing->source->header_prefix,
                                         delivery_header_suffix((enum delivery_header)h), values.values[h]);
-        if (post_send(mission->to.url, mission->to.socket_path, (const char *const *)headers,
-                      DELIVERY_N_HEADERS, signing->body, signing->len, &answer, &error) != 0) {
+        if (post_send(&mission->to, (const char *const *)headers, DELIVERY_N_HEADERS, signing->body,
+                      signing->len, &answer, &error) != 0) {
                 fprintf(stderr, "gatepost send: %s\n", error.text);
                 status = EX_TEMPFAIL;
         } else {

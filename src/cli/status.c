@@ -63,7 +63,7 @@ run(const struct config *config, const struct wish *wish)
         struct own_url endpoint;
         int has_earlier = 0, exit_status;
 
-        if (config->admin == NULL || own_url_make(config->admin, "", &endpoint) != 0) {
+        if (config->admin == NULL || own_url_make(config->admin, NULL, "", &endpoint) != 0) {
                 fprintf(
                     stderr,
                     "gatepost status: the configuration does not say where to ask: [admin] listen is %s\n",

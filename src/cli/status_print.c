@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 /* A time as a person says it: 3 d 4 h, 5 h 12 min, 47 s. */
 static void
 print_duration(double seconds)
@@ -99,6 +101,21 @@ print_secrets(const struct status *status)
         }
 }
 
+static void
+print_certificate(const struct status *status)
+{
+        const struct prometheus_sample *end =
+            prometheus_next(&status->page, "gatepost_tls_certificate_expiry_timestamp_seconds", NULL);
+        double left = end == NULL ? 0 : status_tame(end->value) - (double)clock_now_ms() / 1000;
+
+        if (end == NULL)
+                return;
+        printf("certificate: %s", left < 0 ? "expired" : "expires in ");
+        if (left >= 0)
+                print_duration(left);
+        putchar('\n');
+}
+
 /* How many there are, and those that are down. */
 static void
 print_brokers(const struct status *status)
@@ -138,4 +155,5 @@ status_print(const struct status *status, const struct status_rates *rates)
         print_requests(status);
         print_router(status);
         print_secrets(status);
+        print_certificate(status);
 }

@@ -147,6 +147,8 @@ status_print_json(const struct status *status, const struct status_rates *rates,
         put_sum(json, status, "lagRecords", "gatepost_router_lag_records");
         put_sum(json, status, "rememberedIds", "gatepost_remembered_ids");
         put_secrets(json, status);
+        put_sum(json, status, "certificateExpirySeconds",
+                "gatepost_tls_certificate_expiry_timestamp_seconds");
         (void)yajl_gen_map_close(json);
         json_print(json);
 }

@@ -15,7 +15,7 @@ static int
 ask(const struct own_url *endpoint, const char *path, struct transfer_answer *answer, struct error *error)
 {
         char *url = mem_printf("%s%s", endpoint->url, path);
-        const struct transfer transfer = {url, endpoint->socket_path, TIMEOUT_MS, PAGE_MAX};
+        const struct transfer transfer = {url, endpoint->socket_path, NULL, TIMEOUT_MS, PAGE_MAX};
         int result = transfer_get(&transfer, answer, error);
 
         free(url);

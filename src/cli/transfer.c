@@ -41,6 +41,11 @@ transfer_run(const struct transfer *transfer, CURL *curl, struct transfer_answer
                 (void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
                 (void)curl_easy_setopt(curl, CURLOPT_PROXY, "");
                 (void)curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, transfer->socket_path);
+                if (transfer->ca_file != NULL) {
+                        (void)curl_easy_setopt(curl, CURLOPT_CAINFO, transfer->ca_file);
+                        (void)curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+                        (void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+                }
                 (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, transfer->timeout_ms);
                 (void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
                 (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);

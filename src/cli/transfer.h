@@ -18,6 +18,8 @@ struct transfer_answer {
 struct transfer {
         const char *url;
         const char *socket_path; /* NULL, or the Unix-domain socket to go through */
+        const char *
+            ca_file; /* NULL, or the server's certificate with its chain: only they are trusted, by any name */
         long timeout_ms;
         size_t max_body; /* bytes of the answer's */
 };

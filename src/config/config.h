@@ -81,8 +81,9 @@ struct config {
         char *tls_certificate_file; /* NULL, as tls_key_file: deliveries come without TLS */
         char *tls_key_file;
         char *tls_client_ca_file; /* NULL: clients need no certificate */
-        struct certificate
-            *certificate; /* what stands in these files; NULL also where there is no receiver */
+        size_t tls_line;          /* of tls_certificate_file in the file */
+        /* What stands in these files; NULL also where there is no receiver. */
+        struct certificate *certificate;
 
         uint64_t dedup_window_ms;
         uint64_t max_batch;

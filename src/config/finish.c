@@ -176,6 +176,7 @@ finish_tls(struct config *config, const struct ini *ini, struct problems *proble
         if (certificate == 0 && key == 0 && authorities != 0)
                 problems_add(problems, authorities,
                              "tls_client_ca_file needs a tls_certificate_file and a tls_key_file beside it");
+        config->tls_line = certificate;
         if (config->tls_certificate_file != NULL && config->tls_key_file != NULL)
                 read_tls_files(config, ini, problems);
 }

@@ -43,6 +43,7 @@ set_groups(SSL_CTX *context)
         for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
                 if (SSL_CTX_set1_groups_list(context, groups[i]) == 1)
                         return 1;
+                ERR_clear_error();
         }
         return 0;
 }
@@ -69,11 +70,14 @@ set_protocol(SSL_CTX *context)
                SSL_CTX_set_cipher_list(context, ciphers_1_2) == 1 && set_groups(context);
 }
 
+/* The chain goes out as it stands in the file: nothing is added to it from among the authorities of clients. */
 static int
 set_certificate(SSL_CTX *context, const struct certificate *certificate)
 {
-        return SSL_CTX_use_cert_and_key(context, certificate->leaf, certificate->key, certificate->chain,
-                                        1) == 1;
+        (void)SSL_CTX_set_mode(context, SSL_MODE_NO_AUTO_CHAIN);
+        return SSL_CTX_use_certificate(context, certificate->leaf) == 1 &&
+               SSL_CTX_set1_chain(context, certificate->chain) == 1 &&
+               SSL_CTX_use_PrivateKey(context, certificate->key) == 1;
 }
 
 /* Ask clients for a certificate by one of the authorities, and refuse those without. */

@@ -19,7 +19,8 @@ struct metrics_requests {
 
 struct metrics {
         const struct config *config;
-        const struct config *newest;       /* held; for sources and the certificate */
+        const struct config *newest;       /* held; for sources */
+        int64_t certificate_end_s;         /* 0: there is none */
         struct metrics_requests *requests; /* a list; the first is for no source */
         counter *events;                   /* one for each rule of the topic table */
         counter duplicates;
@@ -65,6 +66,8 @@ metrics_renew(struct metrics *metrics, const struct config *config)
 {
         config_free(metrics->newest);
         metrics->newest = config_hold(config);
+        if (metrics->config->certificate != NULL && config->certificate != NULL)
+                metrics->certificate_end_s = config->certificate->not_after_s;
         for (size_t i = 0; i < config->n_sources; i++)
                 (void)metrics_requests(metrics, config->sources[i].name);
 }
@@ -224,6 +227,17 @@ render_secrets(const struct metrics *metrics, FILE *out)
 }
 
 static void
+render_certificate(const struct metrics *metrics, FILE *out)
+{
+        if (metrics->certificate_end_s == 0)
+                return;
+        head(out, "gatepost_tls_certificate_expiry_timestamp_seconds", "gauge",
+             "When the certificate, or the first of its chain, expires, since the epoch.");
+        fprintf(out, "gatepost_tls_certificate_expiry_timestamp_seconds %" PRId64 "\n",
+                metrics->certificate_end_s);
+}
+
+static void
 render_requests(const struct metrics_requests *requests, FILE *out)
 {
         for (size_t o = 0; o < OUTCOME_N; o++)
@@ -281,6 +295,7 @@ metrics_render(const struct metrics *metrics, size_t *len)
         if (metrics->config->roles & CONFIG_RECEIVER) {
                 render_receiver(metrics, out);
                 render_secrets(metrics, out);
+                render_certificate(metrics, out);
         }
         if (metrics->config->roles & CONFIG_ROUTER)
                 render_router(metrics, out);

@@ -1,0 +1,142 @@
+"""What is said of a certificate: by `gatepost check`, gatepostd -t, the metric, and the status."""
+
+import datetime
+import json
+import re
+import signal
+import ssl
+import subprocess
+
+import pytest
+
+import http_client
+import waiting
+from authority import Authority
+from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from installation import BUILD
+from signing import Delivery
+
+EX_TEMPFAIL, EX_CONFIG = 75, 78
+METRIC = "gatepost_tls_certificate_expiry_timestamp_seconds"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def check(offline):
+    """Have the daemon and the command line check a configuration with a certificate; both must agree. Returns the exit
+    status, what was said of the certificate's line, and what the command line printed."""
+    def run(certificate, key):
+        path = offline.config().tls(certificate, key).write()
+        line = path.read_text().splitlines().index(f"tls_certificate_file = {certificate}") + 1
+        outcomes = []
+        for command in ([BUILD / "gatepostd", "-t", "-c", path], [BUILD / "gatepost", "-c", path, "check"]):
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
+                                  env=ENVIRONMENT)
+            assert_no_sanitizer_report(done.stderr)
+            outcomes.append((done.returncode, done.stderr.replace(f"{path}:{line}: ", "here: ")))
+        assert outcomes[0] == outcomes[1]
+        return *outcomes[0], done.stdout
+    return run
+
+
+def test_check_says_how_many_days_are_left(check, authority):
+    status, errors, said = check(*authority.issue("long", days=80))
+    assert (status, errors) == (0, "")
+    assert re.search(", certificate valid for (79|80) days", said)
+
+
+def test_check_warns_of_a_certificate_that_expires_soon(check, authority):
+    status, errors, said = check(*authority.issue("short", days=20))
+    assert status == 0 and re.search(", certificate valid for (19|20) days", said)
+    assert re.fullmatch(r"here: warning: tls_certificate_file: .* expires in (19|20) days, at \S+; renew it\n", errors)
+
+
+@pytest.mark.parametrize("begin, end, words", [
+    ("20200101000000Z", "20200102000000Z", "expired at 2020-01-02T00:00:00Z"),
+    ("20990101000000Z", "20990102000000Z", "not valid before 2099-01-01T00:00:00Z")])
+def test_check_refuses_a_certificate_that_is_not_valid_now(check, authority, begin, end, words):
+    status, errors, said = check(*authority.issue("other", begin=begin, end=end))
+    assert (status, said) == (EX_CONFIG, "")
+    assert errors.startswith("here: tls_certificate_file: ") and words in errors
+
+
+def test_check_refuses_a_key_that_is_too_weak(check, authority):
+    status, errors, _ = check(*authority.issue("weak", algorithm=("rsa:1024",)))
+    assert status == EX_CONFIG
+    assert errors.startswith("here: tls_certificate_file: ") and "too small" in errors
+
+
+def test_daemon_does_not_start_with_a_key_that_is_too_weak(offline, authority):
+    daemon = offline.daemon(offline.config("receiver").tls(*authority.issue("weak", algorithm=("rsa:1024",)))).launch()
+    daemon.wait_for_exit(EX_CONFIG)
+    assert "too small" in daemon.log
+
+
+def test_certificate_that_expired_does_not_keep_the_daemon_down(installation, authority):
+    """A restart, for whatever reason, is no time to stop routing; SIGHUP then takes the renewed one."""
+    config = installation.config().tls(*authority.issue("late", begin="20200101000000Z", end="20200102000000Z"))
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    assert re.search(r" error \S+late.pem: the certificate, or one in its chain, expired", daemon.log)
+    tls = authority.client()
+    with pytest.raises(ssl.SSLCertVerificationError):
+        http_client.connect(daemon.address, tls=tls)
+    assert daemon.metric(METRIC) == datetime.datetime(2020, 1, 2, tzinfo=datetime.timezone.utc).timestamp()
+    assert "certificate: expired" in installation.gatepost("status", config=at_address(daemon)).stdout
+    config.tls(*authority.issue("renewed")).write(f"{daemon.name}.conf")
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.wait_for_log("configuration read again")
+    daemon.accept(tls=tls)
+    assert daemon.metric(METRIC) > Delivery().timestamp
+
+
+def at_address(daemon):
+    """The daemon's configuration, with the admin endpoint's real port."""
+    path = daemon.config.directory / "status.conf"
+    address = daemon._addresses("admin")[0]
+    path.write_text(daemon.config.text.replace("[admin]\nlisten = 127.0.0.1:0", f"[admin]\nlisten = {address}"))
+    path.chmod(0o600)
+    return path
+
+
+def test_metric_and_status_tell_the_end(offline, authority):
+    certificate, key = authority.issue("gateway", days=80)
+    daemon = offline.daemon(offline.config("receiver").tls(certificate, key)).start()
+    end = subprocess.run(["openssl", "x509", "-in", certificate, "-noout", "-enddate"], check=True, capture_output=True,
+                         text=True).stdout.strip().partition("=")[2]
+    assert daemon.metric(METRIC) == ssl.cert_time_to_seconds(end)
+    status = at_address(daemon)
+    assert re.search(r"^certificate: expires in (79|80) d \d+ h$", offline.gatepost("status", config=status).stdout, re.M)
+    told = json.loads(offline.gatepost("status", "--json", config=status).stdout)
+    assert told["certificateExpirySeconds"] == ssl.cert_time_to_seconds(end)
+
+
+def test_there_is_no_metric_without_tls(offline):
+    daemon = offline.daemon(offline.config("receiver")).start()
+    waiting.until(lambda: daemon.metrics("gatepost_start_time_seconds"), 30, "metrics")
+    assert not daemon.metrics(METRIC)
+
+
+def test_admin_endpoint_stays_without_tls(offline, authority):
+    daemon = offline.daemon(offline.config("receiver").tls(*authority.issue("gateway"))).start()
+    assert daemon.admin("/healthz").status == 200
+
+
+@pytest.mark.parametrize("listen", ["address", "socket"])
+def test_send_reaches_its_own_receiver_by_tls(installation, authority, listen):
+    config = installation.config("receiver").tls(*authority.issue("gateway.example", names="DNS:gateway.example"))
+    path = config.directory / "receiver.sock"
+    if listen == "socket":
+        config["receiver"]["listen"] = f"unix:{path}"
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    config["receiver"]["listen"] = f"unix:{path}" if listen == "socket" else daemon.address
+    done = installation.gatepost("send", "--kind", "invoice.accepted", config=config)
+    assert done.returncode == 0 and done.stdout.startswith("200 "), done.stderr
+    config.tls(*authority.issue("other.example", names="DNS:gateway.example"))
+    done = installation.gatepost("send", "--kind", "invoice.accepted", config=config)
+    assert done.returncode == EX_TEMPFAIL and "certificate" in done.stderr
