@@ -23,6 +23,16 @@ is_same_listen(const struct config *now, const struct config *then)
 }
 
 static int
+is_same_proxies(const struct config *now, const struct config *then)
+{
+        size_t n = now->n_trusted_proxies;
+
+        return now->trusts_unix_sockets == then->trusts_unix_sockets && n == then->n_trusted_proxies &&
+               (n == 0 ||
+                memcmp(now->trusted_proxies, then->trusted_proxies, n * sizeof(struct network)) == 0);
+}
+
+static int
 is_same_admin(const struct config *now, const struct config *then)
 {
         return is_same_text(now->admin == NULL ? NULL : now->admin->text,
@@ -46,6 +56,8 @@ is_same(const struct option_row *option, const struct config *now, const struct 
         case OPTION_FILE: /* of TLS: what stands in them is taken over, but not whether there are any */
                 return (now->certificate == NULL) == (then->certificate == NULL) ||
                        is_same_text(*(char *const *)a, *(char *const *)b);
+        case OPTION_PROXY:
+                return is_same_proxies(now, then);
         case OPTION_LISTEN:
                 return is_same_listen(now, then);
         case OPTION_ADMIN:

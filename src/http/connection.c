@@ -1,16 +1,13 @@
 #include "http/connection.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include <openssl/err.h>
-
-#include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
 
-#include "base/log.h"
 #include "http/connections.h"
+#include "http/entrance.h"
+#include "http/session.h"
 #include "http/tap.h"
 
 static void
@@ -89,24 +86,13 @@ give_room_back(struct connection *connection, uint64_t bytes)
                 (void)atomic_fetch_sub(&connection->all->limits.room->used, bytes);
 }
 
-/* The bufferevent has the descriptor again, to read from it or to close it. */
-static void
-stop_arrival(struct connection *connection)
-{
-        if (connection->arrival == NULL)
-                return;
-        arrival_free(connection->arrival);
-        connection->arrival = NULL;
-        (void)bufferevent_setfd(connection->bev, connection->fd);
-}
-
 void
 connection_free(struct connection *connection)
 {
         struct connections *all = connection->all;
 
         leave_list(connection);
-        stop_arrival(connection);
+        entrance_stop(connection);
         if (connection->counted)
                 clients_disconnect(all->limits.clients, &connection->client);
         give_room_back(connection, connection->held);
@@ -134,43 +120,13 @@ connection_take_room(struct connection *connection, uint64_t bytes)
         return -1;
 }
 
-/* What OpenSSL said last of a connection that failed; 0: nothing. */
-static unsigned long
-take_error(struct bufferevent *bev)
-{
-        unsigned long code, last = 0;
-
-        while ((code = bufferevent_get_openssl_error(bev)) != 0) {
-                if (last == 0 && ERR_GET_LIB(code) != 0)
-                        last = code;
-        }
-        return last;
-}
-
-/* Before the socket is shut. After a failure there is nothing more to say. */
-static void
-end_session(const struct connection *connection)
-{
-        SSL *session = bufferevent_openssl_get_ssl(connection->bev);
-        unsigned long code;
-
-        if (session == NULL || connection->stage == STAGE_ARRIVING)
-                return;
-        code = take_error(connection->bev);
-        if (!connection->broken_off)
-                tls_log_end(session, connection->stage == STAGE_HANDSHAKE, code);
-        if (code == 0)
-                tls_say_goodbye(session);
-}
-
-/* evhttp releases the connection. */
-static void
-on_close(struct evhttp_connection *evcon, void *arg)
+void
+connection_on_close(struct evhttp_connection *evcon, void *arg)
 {
         struct connection *connection = arg;
 
         (void)evcon;
-        end_session(connection);
+        session_end(connection);
         connection_free(connection);
 }
 
@@ -216,103 +172,6 @@ connection_refuse(struct connection *connection, int status, const char *reason)
                 all->callbacks->on_refused(status, &connection->client, all->arg);
 }
 
-static void
-log_too_many(const struct address *client)
-{
-        static struct log_flood flood = LOG_FLOOD_INIT;
-        char text[ADDRESS_TEXT_SIZE];
-        uint64_t n;
-
-        if (log_flood_pass(&flood, &n))
-                log_notice("connections beyond max_connections_per_address were closed n=%" PRIu64
-                           " last_client=%s",
-                           n, address_format(client, text));
-}
-
-/* The client is known: requests may come. A proxy that does not tell its clients has no limit of its own. */
-static void
-begin(struct connection *connection)
-{
-        const struct http_limits *limits = &connection->all->limits;
-
-        if (limits->clients != NULL && !forwarded_trusts(&limits->trust, &connection->client)) {
-                if (clients_connect(limits->clients, &connection->client) != 0) {
-                        log_too_many(&connection->client);
-                        connection_break_off(connection);
-                        return;
-                }
-                connection->counted = 1;
-        }
-        connection_enter(connection, connection->all->tls == NULL ? STAGE_IDLE : STAGE_HANDSHAKE);
-        (void)bufferevent_enable(connection->bev, EV_READ);
-}
-
-static void
-on_arrived(const struct address *client, int failed, void *arg)
-{
-        struct connection *connection = arg;
-
-        connection->arrival = NULL;
-        (void)bufferevent_setfd(connection->bev, connection->fd);
-        if (client != NULL)
-                connection->client = *client;
-        if (failed)
-                connection_break_off(connection);
-        else
-                begin(connection);
-}
-
-/* A trusted proxy may say first who the client is. */
-static void
-await_arrival(struct connection *connection)
-{
-        connection_enter(connection, STAGE_ARRIVING);
-        connection->arrival = arrival_new(connection->all->base, connection->fd, on_arrived, connection);
-        if (connection->arrival == NULL)
-                connection_break_off(connection);
-        else
-                (void)bufferevent_setfd(connection->bev, -1);
-}
-
-static struct address
-peer_of(evutil_socket_t fd)
-{
-        struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
-        socklen_t len = sizeof(from);
-        struct address peer;
-
-        (void)getpeername(fd, (struct sockaddr *)&from, &len);
-        address_from_socket((const struct sockaddr *)&from, &peer);
-        return peer;
-}
-
-/*
- * evhttp has made its side of the connection: its argument on the bufferevent is the evhttp_connection, whose close
- * callback tells when it goes. If it failed to, the bufferevent has been given up and only our reference is left.
- */
-static void
-attach(struct connection *connection)
-{
-        struct connections *all = connection->all;
-        void *evcon = NULL;
-
-        bufferevent_getcb(connection->bev, NULL, NULL, NULL, &evcon);
-        connection->fd = bufferevent_getfd(connection->bev);
-        if (evcon == NULL || connection->fd < 0) {
-                connection_free(connection);
-                return;
-        }
-        connection->evcon = evcon;
-        evhttp_connection_set_closecb(evcon, on_close, connection);
-        connection->client = peer_of(connection->fd);
-        if (connections_keep(all, connection) != 0 || connections_admit(all, connection) != 0)
-                connection_break_off(connection);
-        else if (forwarded_trusts(&all->limits.trust, &connection->client))
-                await_arrival(connection);
-        else
-                begin(connection);
-}
-
 /* evhttp reads while it writes, which nothing would bound. */
 void
 connection_replying(struct connection *connection)
@@ -352,9 +211,9 @@ on_timer(evutil_socket_t fd, short what, void *arg)
                         (void)bufferevent_disable(connection->bev, EV_READ);
         } else if (connection->evcon == NULL) {
                 connection_enter(connection, connection->stage);
-                attach(connection);
+                entrance_attach(connection);
         } else if (connection->stage == STAGE_HANDSHAKE) {
-                tls_log_timeout();
+                tls_log_timeout(&connection->client);
                 connection_break_off(connection);
         } else if (connection->stage == STAGE_ARRIVING || connection->stage == STAGE_IDLE ||
                    connection->stage == STAGE_REPLYING) {
@@ -365,18 +224,6 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 }
 
 void
-connection_accept(struct connection *connection)
-{
-        struct connections *all = connection->all;
-
-        all->n++;
-        connection->stage = STAGE_ARRIVING;
-        TAILQ_INSERT_TAIL(&all->waiting, connection, entry);
-        bufferevent_incref(connection->bev);
-        event_active(connection->timer, EV_TIMEOUT, 1); /* attach, once evhttp is done accepting */
-}
-
-void
 connection_discard(struct connection *connection)
 {
         if (connection->bev != NULL)
@@ -384,42 +231,6 @@ connection_discard(struct connection *connection)
         if (connection->timer != NULL)
                 event_free(connection->timer);
         free(connection);
-}
-
-int
-connection_is_current(const struct connection *connection)
-{
-        return tls_is_current(connection->all->tls, bufferevent_openssl_get_ssl(connection->bev));
-}
-
-/* The handshake is done; an info callback of OpenSSL's. */
-static void
-on_progress(const SSL *session, int where, int value)
-{
-        struct connection *connection = SSL_get_app_data(session);
-
-        (void)value;
-        if ((where & SSL_CB_HANDSHAKE_DONE) && connection->stage == STAGE_HANDSHAKE)
-                connection_enter(connection, STAGE_IDLE);
-}
-
-/* evhttp gives it the descriptor. Returns NULL when memory fails. */
-static struct bufferevent *
-new_bufferevent(struct connection *connection)
-{
-        struct connections *all = connection->all;
-        SSL *session;
-
-        if (all->tls == NULL)
-                return bufferevent_socket_new(all->base, -1, BEV_OPT_CLOSE_ON_FREE);
-        session = tls_session(all->tls);
-        if (session == NULL)
-                return NULL;
-        SSL_set_app_data(session, connection);
-        SSL_set_info_callback(session, on_progress);
-        /* It also frees a session that it cannot take. */
-        return bufferevent_openssl_socket_new(all->base, -1, session, BUFFEREVENT_SSL_ACCEPTING,
-                                              BEV_OPT_CLOSE_ON_FREE);
 }
 
 struct connection *
@@ -438,7 +249,7 @@ connection_new(struct connections *all)
         connection->fd = -1;
         connection->stage = STAGE_ARRIVING;
         framing_init(&connection->framing, &framing_limits);
-        connection->bev = new_bufferevent(connection);
+        connection->bev = session_new(connection);
         connection->timer = evtimer_new(all->base, on_timer, connection);
         if (connection->bev == NULL || connection->timer == NULL ||
             evbuffer_add_cb(bufferevent_get_input(connection->bev), tap_on_input, connection) == NULL) {

@@ -16,7 +16,7 @@
 #include "http/server.h"
 
 /*
- * One connection, and what those of a server have in common; for connection.c, connections.c and tap.c alone.
+ * One connection, and what those of a server have in common; for connection.c, connections.c, entrance.c, session.c and tap.c alone.
  *
  * Its bytes go through framing.c before evhttp sees them (tap.c); a connection whose bytes are refused is taken away from
  * evhttp (refusal.c). Deadlines are absolute, one timer a connection:
@@ -84,14 +84,8 @@ struct connections {
 /* One for the next that is accepted. Returns NULL when memory fails. */
 struct connection *connection_new(struct connections *all) MUST_CHECK;
 
-/* Whether one with TLS has the certificate that a new one would have. */
-int connection_is_current(const struct connection *connection);
-
 /* One that nobody has yet goes. */
 void connection_discard(struct connection *connection);
-
-/* It is being accepted: it waits for evhttp to have made its side of it. */
-void connection_accept(struct connection *connection);
 
 /* Go on to a stage, with the deadline that belongs to it. */
 void connection_enter(struct connection *connection, enum stage stage);
@@ -110,6 +104,9 @@ int connection_take_room(struct connection *connection, uint64_t bytes) MUST_CHE
 
 /* Let evhttp release the connection, as if the client had broken it. Not while a request of it is handled. */
 void connection_break_off(struct connection *connection);
+
+/* evhttp releases the connection; its close callback. */
+void connection_on_close(struct evhttp_connection *evcon, void *arg);
 
 /* evhttp has released the connection, or never had it: it goes. */
 void connection_free(struct connection *connection);

@@ -6,6 +6,8 @@
 #include <openssl/rand.h>
 
 #include "http/connection.h"
+#include "http/entrance.h"
+#include "http/session.h"
 
 void
 connections_next_id(struct connections *connections, char id[17])
@@ -65,7 +67,7 @@ renew_spare(struct connections *connections)
 {
         struct connection *newer;
 
-        if (connections->tls == NULL || connection_is_current(connections->spare))
+        if (connections->tls == NULL || session_is_current(connections->spare))
                 return;
         newer = connection_new(connections);
         if (newer == NULL)
@@ -84,7 +86,7 @@ connections_open(struct connections *connections)
         renew_spare(connections);
         connection = connections->spare;
         connections->spare = NULL;
-        connection_accept(connection);
+        entrance_accept(connection);
         return connection->bev;
 }
 

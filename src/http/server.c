@@ -37,6 +37,7 @@ struct http_server {
         size_t n_listeners;
         struct event *resume;
         int spare; /* a descriptor */
+        int speaks_tls;
         int stopping;
 };
 
@@ -117,7 +118,7 @@ cope(struct http_server *server, int listener, int error)
         if (is_short && connections_make_room(server->connections))
                 return;
         if (is_short) {
-                char *answer = turned_away(server);
+                char *answer = server->speaks_tls ? NULL : turned_away(server);
 
                 server->spare = spare_turn_away(server->spare, listener, answer);
                 free(answer);
@@ -207,6 +208,7 @@ http_server_new(struct event_base *base, const struct http_limits *limits, struc
                 return NULL;
         server->base = base;
         server->spare = spare_open();
+        server->speaks_tls = tls != NULL;
         server->callbacks = *callbacks;
         server->arg = arg;
         pthread_mutex_lock(&servers_mutex);

@@ -31,8 +31,8 @@ struct http_limits {
         uint64_t header_timeout_ms;  /* from the first byte of a request to the end of its headers */
         uint64_t request_timeout_ms; /* from the first byte of a request to the end of its body */
         uint64_t idle_timeout_ms;    /* between requests */
-        uint64_t
-            handshake_timeout_ms; /* from the accepting of a connection to the end of its TLS handshake */
+        /* From the accepting of a connection, or a proxy's word on it, to the end of its TLS handshake. */
+        uint64_t handshake_timeout_ms;
         struct http_trust
             trust; /* proxies that say who the client is; what it points at outlives the server */
         struct clients *clients; /* limits for each address; outlives the server. NULL: none */

@@ -208,12 +208,12 @@ is_silent(const SSL *session)
 }
 
 void
-tls_log_end(const SSL *session, int in_handshake, unsigned long code)
+tls_log_end(const SSL *session, int in_handshake, unsigned long code, const struct address *client)
 {
         static struct log_flood handshakes = LOG_FLOOD_INIT, sessions = LOG_FLOOD_INIT;
         long verified = SSL_get_verify_result(session);
         const char *reason = ERR_reason_error_string(code);
-        char quoted[LOG_QUOTED_SIZE];
+        char quoted[LOG_QUOTED_SIZE], address[ADDRESS_TEXT_SIZE];
         uint64_t n;
 
         if (reason == NULL && (!in_handshake || is_silent(session)))
@@ -222,17 +222,20 @@ tls_log_end(const SSL *session, int in_handshake, unsigned long code)
                 return;
         if (verified != X509_V_OK)
                 reason = X509_verify_cert_error_string(verified);
-        log_notice("%s n=%" PRIu64 " last_reason=%s",
+        log_notice("%s n=%" PRIu64 " last_reason=%s last_client=%s",
                    in_handshake ? "TLS handshakes failed" : "TLS sessions broke", n,
-                   log_quote(reason == NULL ? "the client has gone" : reason, quoted));
+                   log_quote(reason == NULL ? "the client has gone" : reason, quoted),
+                   address_format(client, address));
 }
 
 void
-tls_log_timeout(void)
+tls_log_timeout(const struct address *client)
 {
         static struct log_flood flood = LOG_FLOOD_INIT;
+        char address[ADDRESS_TEXT_SIZE];
         uint64_t n;
 
         if (log_flood_pass(&flood, &n))
-                log_notice("TLS handshakes were not done in time n=%" PRIu64, n);
+                log_notice("TLS handshakes were not done in time n=%" PRIu64 " last_client=%s", n,
+                           address_format(client, address));
 }

@@ -3,6 +3,7 @@
 
 #include <openssl/ssl.h>
 
+#include "base/address.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/certificate.h"
@@ -36,13 +37,13 @@ int tls_is_current(struct tls *tls, const SSL *session);
 void tls_say_goodbye(SSL *session);
 
 /**
- * tls_log_end(session, in_handshake, code):
- * Log why a session has failed, in its handshake or later, summed up with others; code is OpenSSL's, or 0. Nothing is
+ * tls_log_end(session, in_handshake, code, client):
+ * Log why a client's session has failed, in its handshake or later, summed up with others; code is OpenSSL's, or 0. Nothing is
  * logged for one that was only closed.
  */
-void tls_log_end(const SSL *session, int in_handshake, unsigned long code);
+void tls_log_end(const SSL *session, int in_handshake, unsigned long code, const struct address *client);
 
 /* Likewise for one whose handshake was not done in time. */
-void tls_log_timeout(void);
+void tls_log_timeout(const struct address *client);
 
 #endif

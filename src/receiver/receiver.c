@@ -49,8 +49,8 @@ open_listeners(struct receiver *receiver, struct error *error)
                 if (fd < 0)
                         return error_prefix(error, "listen = %s", listen->text);
                 receiver->listeners[receiver->n_listeners++] = fd;
-                log_info("listening for=receiver address=%s tls=%s", listener_name(fd, name, sizeof(name)),
-                         config->certificate == NULL ? "off" : "on");
+                log_info("listening for=receiver tls=%s address=%s",
+                         config->certificate == NULL ? "off" : "on", listener_name(fd, name, sizeof(name)));
         }
         return 0;
 }

@@ -6,9 +6,9 @@ import subprocess
 import pytest
 
 import waiting
+from authority import Authority
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
 from endpoint import Endpoint
-from fake_service import Authority
 from installation import BUILD
 from sandbox import SECRET, Sandbox
 

@@ -91,7 +91,7 @@ main(void)
         };
         struct event_base *base = event_base_new();
         struct event *end = evsignal_new(base, SIGTERM, on_signal, base);
-        struct http_server *server = http_server_new(base, &limits, &callbacks, NULL);
+        struct http_server *server = http_server_new(base, &limits, NULL, &callbacks, NULL);
         int fd = listen_on_loopback();
 
         if (server == NULL || event_add(end, NULL) != 0 || http_server_listen(server, fd) != 0)

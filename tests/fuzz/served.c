@@ -62,7 +62,7 @@ start(const struct framing_limits *framing_limits)
         MUST(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(sa_family_t)) == 0);
         MUST(listen(fd, 16) == 0 && getsockname(fd, (struct sockaddr *)&address, &address_len) == 0);
         base = event_base_new();
-        server = base == NULL ? NULL : http_server_new(base, &limits, &callbacks, NULL);
+        server = base == NULL ? NULL : http_server_new(base, &limits, NULL, &callbacks, NULL);
         MUST(server != NULL && http_server_listen(server, fd) == 0);
 }
 

@@ -1,0 +1,123 @@
+#include "http/entrance.h"
+
+#include <inttypes.h>
+#include <sys/socket.h>
+
+#include <event2/event.h>
+
+#include "base/log.h"
+
+void
+entrance_accept(struct connection *connection)
+{
+        struct connections *all = connection->all;
+
+        all->n++;
+        connection->stage = STAGE_ARRIVING;
+        TAILQ_INSERT_TAIL(&all->waiting, connection, entry);
+        bufferevent_incref(connection->bev);
+        event_active(connection->timer, EV_TIMEOUT, 1); /* attach, once evhttp is done accepting */
+}
+
+void
+entrance_stop(struct connection *connection)
+{
+        if (connection->arrival == NULL)
+                return;
+        arrival_free(connection->arrival);
+        connection->arrival = NULL;
+        (void)bufferevent_setfd(connection->bev, connection->fd);
+}
+
+static void
+log_too_many(const struct address *client)
+{
+        static struct log_flood flood = LOG_FLOOD_INIT;
+        char text[ADDRESS_TEXT_SIZE];
+        uint64_t n;
+
+        if (log_flood_pass(&flood, &n))
+                log_notice("connections beyond max_connections_per_address were closed n=%" PRIu64
+                           " last_client=%s",
+                           n, address_format(client, text));
+}
+
+/* The client is known: requests may come. A proxy that does not tell its clients has no limit of its own. */
+static void
+begin(struct connection *connection)
+{
+        const struct http_limits *limits = &connection->all->limits;
+
+        if (limits->clients != NULL && !forwarded_trusts(&limits->trust, &connection->client)) {
+                if (clients_connect(limits->clients, &connection->client) != 0) {
+                        log_too_many(&connection->client);
+                        connection_break_off(connection);
+                        return;
+                }
+                connection->counted = 1;
+        }
+        connection_enter(connection, connection->all->tls == NULL ? STAGE_IDLE : STAGE_HANDSHAKE);
+        (void)bufferevent_enable(connection->bev, EV_READ);
+}
+
+static void
+on_arrived(const struct address *client, int failed, void *arg)
+{
+        struct connection *connection = arg;
+
+        connection->arrival = NULL;
+        (void)bufferevent_setfd(connection->bev, connection->fd);
+        if (client != NULL)
+                connection->client = *client;
+        if (failed)
+                connection_break_off(connection);
+        else
+                begin(connection);
+}
+
+/* A trusted proxy may say first who the client is. */
+static void
+await_arrival(struct connection *connection)
+{
+        connection_enter(connection, STAGE_ARRIVING);
+        connection->arrival = arrival_new(connection->all->base, connection->fd, on_arrived, connection);
+        if (connection->arrival == NULL)
+                connection_break_off(connection);
+        else
+                (void)bufferevent_setfd(connection->bev, -1);
+}
+
+static struct address
+peer_of(evutil_socket_t fd)
+{
+        struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
+        socklen_t len = sizeof(from);
+        struct address peer;
+
+        (void)getpeername(fd, (struct sockaddr *)&from, &len);
+        address_from_socket((const struct sockaddr *)&from, &peer);
+        return peer;
+}
+
+void
+entrance_attach(struct connection *connection)
+{
+        struct connections *all = connection->all;
+        void *evcon = NULL;
+
+        bufferevent_getcb(connection->bev, NULL, NULL, NULL, &evcon);
+        connection->fd = bufferevent_getfd(connection->bev);
+        if (evcon == NULL || connection->fd < 0) {
+                connection_free(connection);
+                return;
+        }
+        connection->evcon = evcon;
+        evhttp_connection_set_closecb(evcon, connection_on_close, connection);
+        connection->client = peer_of(connection->fd);
+        if (connections_keep(all, connection) != 0 || connections_admit(all, connection) != 0)
+                connection_break_off(connection);
+        else if (forwarded_trusts(&all->limits.trust, &connection->client))
+                await_arrival(connection);
+        else
+                begin(connection);
+}
