@@ -56,6 +56,7 @@ struct connection {
         enum stage stage;
         size_t n_complete;   /* requests that have come completely and are not answered */
         uint64_t held;       /* bytes of bodies that take room */
+        uint64_t slack;      /* of them, those of the framing's slack for the body under way */
         uint64_t held_ahead; /* those of them that are of a request which has not come completely */
         int oversize_status; /* what a body that grows too large would be answered */
         evutil_socket_t fd;

@@ -8,6 +8,7 @@
 #include "http/chunk.h"
 #include "http/field.h"
 
+#define CHUNK_BUFFER 8192
 #define TOO_MUCH_BESIDES "chunk extensions and trailer fields are too long"
 
 void
@@ -28,6 +29,14 @@ int
 framing_is_inside(const struct framing *framing)
 {
         return framing->state != FRAMING_HEAD || framing->line_len > 0;
+}
+
+uint64_t
+framing_slack(const struct framing *framing)
+{
+        uint64_t buffers = framing->n_chunks * CHUNK_BUFFER;
+
+        return buffers > framing->body_len ? buffers - framing->body_len : 0;
 }
 
 static enum framing_verdict
@@ -75,6 +84,7 @@ end_head(struct framing *framing)
                 return FRAMING_REFUSED;
         framing->line_len = 0;
         framing->body_len = 0;
+        framing->n_chunks = 0;
         framing->n_besides = 0;
         if (framing->head.chunked) {
                 framing->state = FRAMING_CHUNK_SIZE;
@@ -121,6 +131,7 @@ end_chunk_line(struct framing *framing)
         if (size > framing->limits.max_body - framing->body_len)
                 return refuse(framing, 413, "the body is too large");
         framing->body_len += size;
+        framing->n_chunks += size > 0;
         framing->left = size;
         framing->state = size == 0 ? FRAMING_TRAILER : FRAMING_CHUNK_DATA;
         return FRAMING_MORE;

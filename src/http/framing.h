@@ -58,6 +58,7 @@ struct framing {
         struct head head;        /* of the message under way, as far as its lines have come */
         uint64_t left;           /* bytes of the body or the chunk that are still to come */
         uint64_t body_len;       /* bytes of a chunked body so far, this chunk included */
+        uint64_t n_chunks;       /* chunks so far */
         size_t n_besides;        /* bytes of chunk extensions and trailer fields so far */
         struct head_fault fault; /* status 400, 413, 414, 417, 501 or 503, and the reason */
 };
@@ -73,6 +74,12 @@ void framing_clear(struct framing *framing);
  * until the next call or framing_clear().
  */
 enum framing_verdict framing_feed(struct framing *framing, char *data, size_t len, size_t *used) MUST_CHECK;
+
+/*
+ * Memory that evhttp may take for the body under way beyond its bytes. A chunk whose bytes come alone is kept in a buffer of
+ * its own, of 1 KiB, or 8 KiB under TLS, however few they are.
+ */
+uint64_t framing_slack(const struct framing *framing);
 
 /* Whether a message has begun and is not complete. */
 int framing_is_inside(const struct framing *framing);

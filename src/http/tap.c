@@ -48,6 +48,18 @@ take_body(struct connection *connection, size_t len)
         return 1;
 }
 
+/* How much more than before the body's chunks may take beyond their bytes. */
+static size_t
+more_slack(struct connection *connection)
+{
+        uint64_t slack = framing_slack(&connection->framing), before = connection->slack;
+
+        if (slack <= before)
+                return 0;
+        connection->slack = slack;
+        return (size_t)(slack - before);
+}
+
 /* Feed new bytes to the framing, which overwrites what evhttp cannot read. Returns 0 when the connection was refused. */
 static int
 judge(struct connection *connection, char *data, size_t len)
@@ -60,7 +72,8 @@ judge(struct connection *connection, char *data, size_t len)
                 if (connection->stage == STAGE_IDLE)
                         connection_enter(connection, STAGE_HEAD);
                 verdict = framing_feed(&connection->framing, data, len, &used);
-                if (in_body && verdict != FRAMING_REFUSED && !take_body(connection, used))
+                if (in_body && verdict != FRAMING_REFUSED &&
+                    !take_body(connection, used + more_slack(connection)))
                         return 0;
                 switch (verdict) {
                 case FRAMING_MORE:
@@ -72,6 +85,7 @@ judge(struct connection *connection, char *data, size_t len)
                         break;
                 case FRAMING_MESSAGE:
                         connection->held_ahead = 0;
+                        connection->slack = 0;
                         if (connection->n_complete++ == 0)
                                 connection_enter(connection, STAGE_HANDLING);
                         (void)bufferevent_disable(connection->bev, EV_READ); /* until evhttp wants the next */

@@ -136,3 +136,27 @@ def test_endless_chunk_line_is_refused(plain):
         send_until_refused(connection, b"0" * 4096, limit=64 * MIB)
         assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
     assert resident(plain) - before < 2 * MIB
+
+
+def chunks_of(body, size):
+    pieces = [body[at:at + size] for at in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize("size, status", [(1, 503), (100, 503), (8000, 401), (100000, 401)])
+def test_small_chunks_take_room_for_the_buffers_that_evhttp_keeps_them_in(offline, plain_build, size, status):
+    """A byte that comes alone takes a buffer, so that a body of 1 MiB could take a thousand times as much."""
+    offline.build = plain_build
+    config = offline.config(roles="receiver")
+    config["receiver"].update({"max_body": "1MiB", "max_in_flight": "2MiB"})
+    daemon = offline.daemon(config).start()
+    before = resident(daemon)
+    forged = Delivery(b"x" * 1000 * KIB, secret=b"wrong" * 5)
+    with http_client.connect(daemon.address) as connection:
+        start = head(forged).replace(b"content-length: 1024000", b"transfer-encoding: chunked")
+        try:
+            connection.sendall(start + chunks_of(forged.body, size))
+        except ConnectionError:
+            pass  # refused before it has come
+        assert connection.recv(100).startswith(b"HTTP/1.1 %d " % status)
+    assert resident(daemon) - before < 8 * MIB
