@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "http/server.h"
 #include "receiver/intake.h"
 #include "receiver/screen.h"
@@ -260,6 +261,6 @@ lane_free(struct lane *lane)
 {
         if (lane == NULL)
                 return;
-        pthread_join(lane->thread, NULL);
+        thread_join(lane->thread, "receiver");
         close_lane(lane);
 }

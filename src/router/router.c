@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "router/worker.h"
 
 /* A step takes a tenth of a second; a commit that takes this long is stuck. */
@@ -104,6 +105,6 @@ router_free(struct router *router)
         if (router == NULL)
                 return;
         atomic_store(&router->status.stopping, 1);
-        pthread_join(router->thread, NULL);
+        thread_join(router->thread, "router");
         free(router);
 }

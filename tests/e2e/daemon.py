@@ -11,7 +11,7 @@ from signing import Delivery
 
 SANITIZER_REPORTS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "LeakSanitizer:", "runtime error:")
 SANITIZER_EXIT = "exitcode=86"
-ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": SANITIZER_EXIT, "LSAN_OPTIONS": SANITIZER_EXIT,
+ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": SANITIZER_EXIT + ":handle_abort=1", "LSAN_OPTIONS": SANITIZER_EXIT,
                "UBSAN_OPTIONS": "print_stacktrace=1"}
 START_SECONDS = 30
 READY_SECONDS = 60
@@ -78,10 +78,19 @@ class Daemon:
         try:
             status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
+            self._show_where_it_hangs()
             raise AssertionError(f"{self.name} did not exit within {seconds} s:\n{self.log[-4000:]}") from None
         self._exit_checked = True
         assert_no_sanitizer_report(self.log)
         assert status == expect, f"{self.name} exited with {status} instead of {expect}:\n{self.log[-8000:]}"
+
+    def _show_where_it_hangs(self):
+        """Have the sanitizer write the main thread's stack to the log."""
+        self.process.send_signal(signal.SIGABRT)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            pass
 
     def take_exit_status(self, seconds=STOP_SECONDS):
         """Wait until it ends by itself. Returns the status, which is then the caller's to judge."""
