@@ -1,6 +1,8 @@
 #include "http/entrance.h"
 
 #include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <event2/event.h>
@@ -40,6 +42,19 @@ log_too_many(const struct address *client)
                 log_notice("connections beyond max_connections_per_address were closed n=%" PRIu64
                            " last_client=%s",
                            n, address_format(client, text));
+}
+
+/*
+ * Head and body of an answer are a TLS record each: Nagle's algorithm would keep the second until the client acknowledges
+ * the first, for which it takes 40 ms.
+ */
+static void
+send_at_once(evutil_socket_t fd)
+{
+        const int on = 1;
+
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
+                         sizeof(on)); /* a Unix-domain socket has none of this */
 }
 
 /* The client is known: requests may come. A proxy that does not tell its clients has no limit of its own. */
@@ -114,6 +129,8 @@ entrance_attach(struct connection *connection)
         connection->evcon = evcon;
         evhttp_connection_set_closecb(evcon, connection_on_close, connection);
         connection->client = peer_of(connection->fd);
+        if (all->tls != NULL)
+                send_at_once(connection->fd);
         if (connections_keep(all, connection) != 0 || connections_admit(all, connection) != 0)
                 connection_break_off(connection);
         else if (forwarded_trusts(&all->limits.trust, &connection->client))

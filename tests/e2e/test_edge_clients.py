@@ -118,23 +118,6 @@ def test_delivery_after_a_proxy_header_is_accepted_and_its_connection_kept(insta
     daemon.accept()  # without one
 
 
-@pytest.mark.parametrize("header, client", [(proxy_header("198.51.100.1"), "198.51.100.1"), (b"", "127.0.0.1")])
-def test_proxy_header_stands_before_tls(offline, tmp_path, header, client):
-    authority = Authority(tmp_path)
-    config = offline.config(roles="receiver").tls(*authority.issue("server"))
-    config["receiver"]["trusted_proxy"] = "127.0.0.1"
-    daemon = offline.daemon(config).start()
-    for cut in (len(header), 5):
-        connection = http_client.connect(daemon.address)
-        connection.sendall(header[:cut])
-        connection.sendall(header[cut:])
-        with authority.client().wrap_socket(connection, server_hostname="localhost") as session:
-            session.sendall(NOTHING)
-            assert session.recv(1000).startswith(b"HTTP/1.1 404 ")
-    waiting.until(lambda: last_client(daemon), 10, "a line about the refusal")
-    assert last_client(daemon) == client
-
-
 def test_daemon_with_tls_stops_with_a_proxy_header_half_way(offline, tmp_path):
     config = offline.config(roles="receiver").tls(*Authority(tmp_path).issue("server"))
     config["receiver"].update({"trusted_proxy": "127.0.0.1", "header_timeout": "1s"})

@@ -15,6 +15,7 @@ import http_client
 import waiting
 from authority import EC, RSA, Authority
 from signing import Delivery, event_body
+from test_edge_clients import proxy_header
 
 PATH = "/webhooks/invoicing"
 OLD_AND_NEW = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
@@ -61,6 +62,16 @@ def read_to_the_end(connection):
     """What comes until the server says, by close_notify, that nothing more does."""
     received = b""
     while piece := connection.recv(65536):
+        received += piece
+    return received
+
+
+def read_until(connection, end):
+    """What comes until these bytes have come."""
+    received = b""
+    while end not in received:
+        piece = connection.recv(65536)
+        assert piece, received
         received += piece
     return received
 
@@ -224,12 +235,57 @@ def test_broken_record_breaks_only_its_connection(daemon, tls):
     daemon.accept(tls=tls)
 
 
+# Behind a proxy that passes TLS on
+
+@pytest.mark.parametrize("cut", [None, 1, 13, 27], ids=["whole", "after 1", "after 13", "after 27"])
+@pytest.mark.parametrize("header", [proxy_header("198.51.100.7"), b""], ids=["with", "without"])
+def test_proxy_says_who_the_client_is_before_the_handshake(shared, authority, daemon, tls, header, cut):
+    config = shared.config("receiver").tls(*authority.issue("behind"))
+    config["receiver"]["trusted_proxy"] = "127.0.0.1"
+    behind = shared.start(config)
+    for _ in range(3):
+        with http_client.connect(behind.address) as plain:
+            for piece in (header[:cut], header[cut:]) if cut and header else (header,):
+                plain.sendall(piece)
+            connection = tls.wrap_socket(plain, server_hostname="localhost", suppress_ragged_eofs=False)
+            for _ in range(2):
+                delivery = Delivery()
+                connection.sendall(whole(delivery))
+                assert read_until(connection, delivery.delivery_id.encode()).startswith(b"HTTP/1.1 200 ")
+            connection.sendall(b"GET /nothing HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+            assert read_to_the_end(connection).startswith(b"HTTP/1.1 404 ")
+            connection.close()
+    behind.wait_for_log(f"last_client={'198.51.100.7' if header else '127.0.0.1'}")
+
+
+def test_handshake_behind_a_proxy_has_its_deadline(shared, authority, daemon):
+    config = shared.config("receiver").tls(*authority.issue("slow"))
+    config["receiver"].update({"trusted_proxy": "127.0.0.1", "handshake_timeout": "1s"})
+    behind = shared.start(config)
+    with http_client.connect(behind.address) as connection:
+        connection.sendall(proxy_header("198.51.100.8") + b"\x16\x03\x01")
+        assert connection.recv(1) == b""
+    behind.wait_for_log("TLS handshakes were not done in time n=1 last_client=198.51.100.8")
+
+
 # What a client is answered
 
 def test_connection_ends_with_close_notify(daemon, tls):
     with http_client.connect(daemon.address, tls=tls) as connection:
         connection.sendall(whole(Delivery(), "connection: close"))
         assert read_to_the_end(connection).startswith(b"HTTP/1.1 200 ")
+
+
+def test_answer_is_not_held_back(daemon, tls):
+    """Head and body are a TLS record each; Nagle's algorithm would hold the second back for 40 ms."""
+    seconds = []
+    with http_client.connect(daemon.address, tls=tls) as connection:
+        for _ in range(50):
+            begun = time.monotonic()
+            connection.sendall(b"GET /nothing HTTP/1.1\r\nhost: a\r\n\r\n")
+            read_until(connection, b"}}")
+            seconds.append(time.monotonic() - begun)
+    assert min(seconds[10:]) < 0.03
 
 
 def test_large_body_arrives_whole(shared, daemon, tls):
