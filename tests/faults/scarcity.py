@@ -121,6 +121,14 @@ def _half_a_request(daemon):
     return connection
 
 
+def _accepted(client, sent):
+    """Send a delivery that must be accepted over a connection that is open."""
+    delivery = Delivery()
+    reply = client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body)
+    assert reply.status == 200, (reply.status, reply.body)
+    sent.append(delivery)
+
+
 # Disks
 
 def full_log(cluster, build, rng=None, log=print):
