@@ -2,7 +2,6 @@
 
 import email
 import email.policy
-import json
 import re
 import socket
 import stat

@@ -13,7 +13,7 @@ import time
 import pytest
 
 import waiting
-from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from daemon import ENVIRONMENT
 from installation import BUILD
 from signing import Delivery, event_body
 

@@ -3,7 +3,6 @@
 import dataclasses
 import http.client
 import itertools
-import json
 import signal
 import time
 
