@@ -53,8 +53,8 @@ address_is_none(const struct address *address)
         return memcmp(address, &none, sizeof(none)) == 0;
 }
 
-static int
-is_ipv4(const struct address *address)
+int
+address_is_ipv4(const struct address *address)
 {
         return memcmp(address->bytes, mapped, IPV4_OFFSET) == 0;
 }
@@ -64,14 +64,13 @@ address_format(const struct address *address, char text[ADDRESS_TEXT_SIZE])
 {
         if (address_is_none(address))
                 return strcpy(text, "-");
-        if (is_ipv4(address))
+        if (address_is_ipv4(address))
                 return inet_ntop(AF_INET, address->bytes + IPV4_OFFSET, text, ADDRESS_TEXT_SIZE);
         return inet_ntop(AF_INET6, address->bytes, text, ADDRESS_TEXT_SIZE);
 }
 
-/* The address with what is behind the prefix cleared. */
-static struct address
-truncated(const struct address *address, unsigned prefix_len)
+struct address
+address_truncated(const struct address *address, unsigned prefix_len)
 {
         struct address result = *address;
 
@@ -93,12 +92,12 @@ network_parse(const char *text, struct network *network, struct error *error)
                     error,
                     "'%.60s' is no address; write 192.0.2.1, 192.0.2.0/24, 2001:db8::1 or 2001:db8::/32",
                     text);
-        before = is_ipv4(&network->address) ? IPV4_BITS : 0;
+        before = address_is_ipv4(&network->address) ? IPV4_BITS : 0;
         bits = 128 - before;
         if (text[len] == '/' && number_parse(text + len + 1, 0, 128 - before, &bits, error) != 0)
                 return error_prefix(error, "the length of the prefix in '%.60s'", text);
         network->prefix_len = before + (unsigned)bits;
-        first = truncated(&network->address, network->prefix_len);
+        first = address_truncated(&network->address, network->prefix_len);
         if (memcmp(&first, &network->address, sizeof(first)) != 0) {
                 char name[ADDRESS_TEXT_SIZE];
 
@@ -111,7 +110,7 @@ network_parse(const char *text, struct network *network, struct error *error)
 int
 network_contains(const struct network *network, const struct address *address)
 {
-        struct address first = truncated(address, network->prefix_len);
+        struct address first = address_truncated(address, network->prefix_len);
 
         return memcmp(&first, &network->address, sizeof(first)) == 0;
 }

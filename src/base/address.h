@@ -32,6 +32,10 @@ int address_parse(const char *text, size_t len, struct address *address) MUST_CH
 const char *address_format(const struct address *address, char text[ADDRESS_TEXT_SIZE]);
 
 int address_is_none(const struct address *address);
+int address_is_ipv4(const struct address *address);
+
+/* The address with all behind its first prefix_len bits (of 128) cleared. */
+struct address address_truncated(const struct address *address, unsigned prefix_len);
 
 /**
  * network_parse(text, network, error):

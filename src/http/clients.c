@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#define IPV6_PREFIX_BITS 64
+
 struct client {
         struct address address;      /* as key_of() makes it */
         TAILQ_ENTRY(client) in_idle; /* while it has no connection */
@@ -27,12 +29,7 @@ struct clients {
 static struct address
 key_of(const struct address *address)
 {
-        static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-        struct address key = *address;
-
-        if (memcmp(key.bytes, mapped, sizeof(mapped)) != 0)
-                memset(key.bytes + 8, 0, 8);
-        return key;
+        return address_truncated(address, address_is_ipv4(address) ? 128 : IPV6_PREFIX_BITS);
 }
 
 /* A client begins with its address, so that an address alone can be looked for. */
