@@ -12,22 +12,28 @@ hex_encode(const uint8_t *bytes, size_t len, char *text)
         text[2 * len] = '\0';
 }
 
-static int
-digit(char c)
+int
+hex_digit(char c)
 {
         if (c >= '0' && c <= '9')
                 return c - '0';
         if (c >= 'a' && c <= 'f')
                 return c - 'a' + 10;
-        return -1;
+        return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static int
+lowercase_digit(char c)
+{
+        return c >= 'A' && c <= 'F' ? -1 : hex_digit(c);
 }
 
 int
 hex_decode(const char *text, uint8_t *bytes, size_t len)
 {
         for (size_t i = 0; i < len; i++) {
-                int high = digit(text[2 * i]);
-                int low = high < 0 ? -1 : digit(text[2 * i + 1]);
+                int high = lowercase_digit(text[2 * i]);
+                int low = high < 0 ? -1 : lowercase_digit(text[2 * i + 1]);
 
                 if (low < 0)
                         return -1;

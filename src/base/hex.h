@@ -12,6 +12,9 @@
  */
 void hex_encode(const uint8_t *bytes, size_t len, char *text);
 
+/* The value of a hexadecimal digit of either case, or -1. */
+int hex_digit(char c);
+
 /**
  * hex_decode(text, bytes, len):
  * Read exactly 2 * len lowercase digits from text, which need not be NUL-terminated. Returns 0, or -1 at any

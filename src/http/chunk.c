@@ -1,23 +1,14 @@
 #include "http/chunk.h"
 
+#include "base/hex.h"
 #include "http/field.h"
-
-static int
-digit(char c)
-{
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        if (c >= 'a' && c <= 'f')
-                return c - 'a' + 10;
-        return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 size_t
 chunk_n_digits(const char *line, size_t len)
 {
         size_t n = 0;
 
-        while (n < len && n <= CHUNK_DIGITS_MAX && digit(line[n]) >= 0)
+        while (n < len && n <= CHUNK_DIGITS_MAX && hex_digit(line[n]) >= 0)
                 n++;
         return n;
 }
@@ -124,6 +115,6 @@ chunk_parse(const char *line, size_t len, uint64_t *size)
                 return "a chunk's size is malformed";
         *size = 0;
         for (size_t i = 0; i < n; i++)
-                *size = *size << 4 | (uint64_t)digit(line[i]);
+                *size = *size << 4 | (uint64_t)hex_digit(line[i]);
         return is_extension(&rest) ? NULL : "a chunk's extension is malformed";
 }

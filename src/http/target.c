@@ -5,11 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-static int
-is_hex(char c)
-{
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
+#include "base/hex.h"
 
 /* Whether all is unreserved, sub-delims, pct-encoded (RFC 3986 section 2), or one of `more`. */
 static int
@@ -18,7 +14,7 @@ consists_of(const char *text, size_t len, const char *more)
         for (size_t i = 0; i < len; i++) {
                 char c = text[i];
 
-                if (c == '%' && len - i > 2 && is_hex(text[i + 1]) && is_hex(text[i + 2]))
+                if (c == '%' && len - i > 2 && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0)
                         i += 2;
                 else if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
                          (c == '\0' || (strchr("-._~!$&'()*+,;=", c) == NULL && strchr(more, c) == NULL)))

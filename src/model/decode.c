@@ -1,12 +1,12 @@
 #include "model/decode.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <yajl/yajl_parse.h>
 
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/json_memory.h"
 #include "base/utf8.h"
@@ -235,15 +235,15 @@ start(struct decoder *decoder, const struct event_rules *rules, struct decoded *
 static int
 escaped_unit(struct span body, size_t at)
 {
-        int unit = 0;
+        int unit = 0, digit;
 
         if (at > body.len || body.len - at < 6 || memcmp(body.data + at, "\\u", 2) != 0)
                 return -1;
         for (size_t i = at + 2; i < at + 6; i++) {
-                if (!isxdigit((unsigned char)body.data[i]))
+                digit = hex_digit(body.data[i]);
+                if (digit < 0)
                         return -1;
-                unit = unit * 16 + (isdigit((unsigned char)body.data[i]) ? body.data[i] - '0'
-                                                                         : (body.data[i] | 0x20) - 'a' + 10);
+                unit = unit << 4 | digit;
         }
         return unit;
 }
