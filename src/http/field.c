@@ -27,24 +27,35 @@ is_space(char c)
         return c == ' ' || c == '\t';
 }
 
+void
+field_trim(const char **text, size_t *len)
+{
+        while (*len > 0 && is_space(**text)) {
+                (*text)++;
+                (*len)--;
+        }
+        while (*len > 0 && is_space((*text)[*len - 1]))
+                (*len)--;
+}
+
 const char *
 field_parse(const char *line, size_t len, struct field *field)
 {
-        size_t name_len = field_token_len(line, len), start = name_len + 1;
+        size_t name_len = field_token_len(line, len), value_len;
+        const char *value;
 
         if (name_len == 0 || name_len >= len || line[name_len] != ':')
                 return "a header line is malformed";
-        while (start < len && is_space(line[start]))
-                start++;
-        while (len > start && is_space(line[len - 1]))
-                len--;
-        for (size_t i = start; i < len; i++) {
-                unsigned char c = (unsigned char)line[i];
+        value = line + name_len + 1;
+        value_len = len - name_len - 1;
+        field_trim(&value, &value_len);
+        for (size_t i = 0; i < value_len; i++) {
+                unsigned char c = (unsigned char)value[i];
 
                 if ((c < 0x20 && c != '\t') || c == 0x7f)
                         return "a header has a control character";
         }
-        *field = (struct field){line, name_len, line + start, len - start};
+        *field = (struct field){line, name_len, value, value_len};
         return NULL;
 }
 

@@ -16,6 +16,9 @@ struct field {
 /* How many bytes at the beginning are those of a token, RFC 9110 section 5.6.2. */
 size_t field_token_len(const char *text, size_t len);
 
+/* Leave the white space at both ends away (OWS, RFC 9110 section 5.6.3). */
+void field_trim(const char **text, size_t *len);
+
 /**
  * field_parse(line, len, field):
  * Read a line, without its CR LF, by RFC 9112 section 5: no folding, no space before the colon, no control characters.

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "http/field.h"
+
 int
 forwarded_trusts(const struct http_trust *trust, const struct address *peer)
 {
@@ -20,12 +22,7 @@ parse_entry(const char *text, size_t len, struct address *address)
 {
         const char *end;
 
-        while (len > 0 && (*text == ' ' || *text == '\t')) {
-                text++;
-                len--;
-        }
-        while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t'))
-                len--;
+        field_trim(&text, &len);
         if (len > 0 && *text == '[') {
                 end = memchr(text, ']', len);
                 return end == NULL ? -1 : address_parse(text + 1, (size_t)(end - text - 1), address);
