@@ -186,18 +186,16 @@ connection_replied(struct connection *connection)
 {
         const struct framing *framing = &connection->framing;
 
-        connection->n_complete--;
-        if (connection->n_complete == 0)
-                give_room_back(connection, connection->held - connection->held_ahead);
-        if (connection->n_complete > 0)
+        if (--connection->n_complete > 0) {
                 connection_enter(connection, STAGE_HANDLING);
-        else if (!framing_is_inside(framing))
+                event_active(connection->timer, EV_READ, 1); /* evhttp is about to read; see on_timer() */
+                return;
+        }
+        give_room_back(connection, connection->held - connection->held_ahead);
+        if (!framing_is_inside(framing))
                 connection_enter(connection, STAGE_IDLE);
         else
                 connection_enter(connection, framing->state == FRAMING_HEAD ? STAGE_HEAD : STAGE_BODY);
-        if (connection->n_complete > 0) {
-                event_active(connection->timer, EV_READ, 1); /* evhttp is about to read; see on_timer() */
-        }
 }
 
 static void

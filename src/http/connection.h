@@ -27,7 +27,7 @@
  *   idle --first byte--> head --empty line--> body --last byte--> handling --reply--> replying --sent--> idle
  *   idle_timeout         header_timeout       request_timeout     none                request_timeout
  *
- * With TLS, handshake comes before the first idle, for handshake_timeout; what is judged is what was decrypted.
+ * With TLS, what is judged is what was decrypted.
  *
  * Of requests that are pipelined, one is handled after the other; nothing is read while a complete one waits, so that
  * what waits is never more than what one read brings.

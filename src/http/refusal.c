@@ -1,5 +1,6 @@
 #include "http/refusal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -128,25 +129,35 @@ header_for(int status)
         return status == 405 ? "Allow: POST\r\n" : "";
 }
 
+char *
+refusal_answer(int status, const char *reason, const char *request_id, size_t *len)
+{
+        char *body = envelope_error(code_for(status), message_for(status, reason), NULL, 0, request_id, len);
+        char *answer = NULL;
+        int n;
+
+        if (body == NULL)
+                return NULL;
+        n = asprintf(&answer,
+                     "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+                     "%sConnection: close\r\nx-request-id: %s\r\n\r\n%s",
+                     status, phrase_for(status), *len, header_for(status), request_id, body);
+        free(body);
+        if (n < 0)
+                return NULL;
+        *len = (size_t)n;
+        return answer;
+}
+
 static int
 write_answer(struct bufferevent *bev, int status, const char *reason, const char *request_id)
 {
-        struct evbuffer *output = bufferevent_get_output(bev);
         size_t len;
-        char *body = envelope_error(code_for(status), message_for(status, reason), NULL, 0, request_id, &len);
-        int result;
+        char *answer = refusal_answer(status, reason, request_id, &len);
+        int result = answer == NULL ? -1 : evbuffer_add(bufferevent_get_output(bev), answer, len);
 
-        if (body == NULL)
-                return -1;
-        result =
-            evbuffer_add_printf(output,
-                                "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
-                                "%sConnection: close\r\nx-request-id: %s\r\n\r\n",
-                                status, phrase_for(status), len, header_for(status), request_id);
-        if (result >= 0)
-                result = evbuffer_add(output, body, len);
-        free(body);
-        return result < 0 ? -1 : 0;
+        free(answer);
+        return result;
 }
 
 struct refusal *

@@ -15,13 +15,17 @@ struct refusal;
 
 /**
  * refusal_new(bev, status, reason, request_id):
- * Begin. The reason becomes the answer's message, where the status does not say enough. evhttp's callbacks on bev are put aside and called once more at the end, which may be within this call's event
- * loop pass only when the client has gone. Returns NULL when memory fails; then nothing has changed.
+ * Begin. The reason becomes the answer's message, where the status does not say enough. evhttp's callbacks on bev are put
+ * aside and called once more at the end, which may be within this call's event loop pass only when the client has gone.
+ * Returns NULL when memory fails; then nothing has changed.
  */
 struct refusal *refusal_new(struct bufferevent *bev, int status, const char *reason,
                             const char *request_id) MUST_CHECK;
 
 /* bev is going away, whoever decided that. NULL is harmless. */
 void refusal_free(struct refusal *refusal);
+
+/* The whole of such an answer, which closes the connection. NULL when memory fails. The caller frees it. */
+char *refusal_answer(int status, const char *reason, const char *request_id, size_t *len) MUST_CHECK;
 
 #endif

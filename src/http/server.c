@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -14,8 +13,8 @@
 
 #include "base/log.h"
 #include "http/connections.h"
-#include "http/envelope.h"
 #include "http/incoming.h"
+#include "http/refusal.h"
 #include "http/spare.h"
 
 #define MAX_LISTENERS 64
@@ -91,19 +90,11 @@ log_accept_error(int error)
 static char *
 turned_away(struct http_server *server)
 {
-        char id[17], *body, *answer = NULL;
+        char id[17];
         size_t len;
 
         connections_next_id(server->connections, id);
-        body = envelope_error("UNAVAILABLE", "too many connections; send it again", NULL, 0, id, &len);
-        if (body != NULL && asprintf(&answer,
-                                     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: "
-                                     "application/json\r\nContent-Length: %zu\r\n"
-                                     "Retry-After: 2\r\nConnection: close\r\nx-request-id: %s\r\n\r\n%s",
-                                     len, id, body) < 0)
-                answer = NULL;
-        free(body);
-        return answer;
+        return refusal_answer(503, "too many connections; send it again", id, &len);
 }
 
 /*

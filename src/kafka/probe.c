@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "kafka/client.h"
 #include "kafka/topics_check.h"
 
@@ -245,7 +246,7 @@ probe_free(struct probe *probe)
         probe->stopping = 1;
         pthread_cond_signal(&probe->wake);
         pthread_mutex_unlock(&probe->mutex);
-        pthread_join(probe->thread, NULL);
+        thread_join(probe->thread, "probe");
         rd_kafka_destroy(probe->client);
         free(probe);
 }
