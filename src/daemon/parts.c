@@ -1,0 +1,133 @@
+#include "daemon/parts.h"
+
+#include <sysexits.h>
+
+#include "base/log.h"
+#include "ops/reload.h"
+
+static int
+open_embedded(struct parts *parts, struct error *error)
+{
+        if (!parts->config->embedded)
+                return 0;
+        parts->embedded = embedded_new(parts->config, error);
+        if (parts->embedded == NULL)
+                return -1;
+        parts->bootstrap = embedded_bootstrap(parts->embedded);
+        log_notice("embedded broker address=%s note=\"for trying things out: it forgets everything at exit, "
+                   "and keeps about "
+                   "5 MB a partition\"",
+                   parts->bootstrap);
+        return 0;
+}
+
+static int
+open_router(struct parts *parts, void (*changed)(void *arg), void *arg, struct error *error)
+{
+        if (!(parts->config->roles & CONFIG_ROUTER))
+                return 0;
+        parts->router =
+            router_new(parts->current, parts->bootstrap, parts->metrics, parts->probe, changed, arg, error);
+        if (parts->router == NULL)
+                return -1;
+        health_add(&parts->health, "router", router_is_ready, parts->router);
+        return 0;
+}
+
+static int
+open_receiver(struct parts *parts, struct error *error)
+{
+        if (!(parts->config->roles & CONFIG_RECEIVER))
+                return 0;
+        parts->receiver = receiver_new(parts->current, parts->bootstrap, parts->metrics, parts->probe, error);
+        if (parts->receiver == NULL)
+                return -1;
+        health_add(&parts->health, "receiver", receiver_is_ready, parts->receiver);
+        return 0;
+}
+
+static int
+open_admin(struct parts *parts, struct event_base *base, struct error *error)
+{
+        const struct config_listen *listen = parts->config->admin;
+
+        if (listen == NULL)
+                return 0;
+        parts->admin = admin_new(base, listen, &parts->health, parts->metrics, error);
+        return parts->admin == NULL ? error_prefix(error, "[admin] listen = %s", listen->text) : 0;
+}
+
+int
+parts_open(struct parts *parts, const struct config *config, struct event_base *base,
+           void (*changed)(void *arg), void *arg, struct error *error)
+{
+        *parts = (struct parts){.config = config, .current = current_new(config)};
+        if (open_embedded(parts, error) != 0)
+                return -1;
+        parts->metrics = metrics_new(config);
+        parts->probe = probe_new(config, parts->bootstrap, changed, arg, error);
+        if (parts->probe == NULL)
+                return -1;
+        if (open_router(parts, changed, arg, error) != 0 || open_receiver(parts, error) != 0)
+                return -1;
+        return open_admin(parts, base, error);
+}
+
+void
+parts_close(struct parts *parts)
+{
+        receiver_free(parts->receiver);
+        router_free(parts->router);
+        probe_free(parts->probe);
+        admin_free(parts->admin);
+        metrics_free(parts->metrics);
+        embedded_free(parts->embedded);
+        current_free(parts->current);
+}
+
+int
+parts_note_changes(struct parts *parts)
+{
+        enum probe_state state = probe_state(parts->probe);
+        int status = state == PROBE_REFUSED ? EX_CONFIG : 0;
+
+        metrics_set_kafka(parts->metrics, state == PROBE_REACHABLE);
+        if (status == 0 && parts->router != NULL)
+                status = router_exit_status(parts->router);
+        if (parts->receiver != NULL)
+                receiver_probe_changed(parts->receiver);
+        health_log_changes(&parts->health);
+        return status;
+}
+
+void
+parts_tick(struct parts *parts)
+{
+        struct brokers brokers;
+
+        probe_brokers(parts->probe, &brokers);
+        metrics_set_brokers(parts->metrics, &brokers);
+        health_log_changes(&parts->health);
+}
+
+void
+parts_renew(struct parts *parts)
+{
+        const struct config *next = reload_read(parts->current);
+        struct error error;
+
+        if (next == NULL)
+                return;
+        if (parts->receiver != NULL && receiver_renew(parts->receiver, next, &error) != 0) {
+                log_error("the configuration was not taken over: what was holds on: %s", error.text);
+                config_free(next);
+                return;
+        }
+        metrics_renew(parts->metrics, next);
+        current_set(parts->current, next);
+        if (parts->receiver != NULL)
+                receiver_renewed(parts->receiver);
+        log_notice("configuration read again sources=%zu file=%s", next->n_sources, next->file);
+        reload_log_certificate(next);
+        config_free(next);
+}
