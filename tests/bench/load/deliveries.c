@@ -1,0 +1,191 @@
+#include "deliveries.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>
+
+#include "base/hex.h"
+
+#define SIGNATURE_SIZE 32
+#define NUMBER_LEN 12
+#define ID_LEN 36
+
+struct deliveries {
+        size_t n;
+        uint8_t (*signatures)[SIGNATURE_SIZE];
+        char *request; /* what all have in common */
+        size_t len;
+        /* Where in a request what differs is. */
+        size_t signature_at;
+        size_t id_at;
+        size_t number_at;
+};
+
+static void
+fail(const char *what)
+{
+        fprintf(stderr, "load: %s\n", what);
+        exit(EX_OSERR);
+}
+
+static void *
+memory(size_t n, size_t size)
+{
+        void *result = calloc(n, size);
+
+        if (result == NULL)
+                fail("out of memory");
+        return result;
+}
+
+/* The number stands at the end, so that what comes before is digested once for all. */
+static void
+write_body(char *body, size_t len)
+{
+        static const char head[] = "{\"event\":\"invoice.accepted\",\"data\":\"";
+        static const char tail[] = "\",\"invoiceId\":\"INV-000000000000\"}";
+        size_t head_len = sizeof(head) - 1, tail_len = sizeof(tail) - 1;
+
+        for (size_t i = head_len; i < len - tail_len; i++)
+                body[i] = (char)('a' + random() % 26);
+        memcpy(body, head, head_len);
+        memcpy(body + len - tail_len, tail, tail_len);
+}
+
+static void
+write_number(char *text, size_t number)
+{
+        for (size_t i = NUMBER_LEN; i > 0; i--) {
+                text[i - 1] = (char)('0' + number % 10);
+                number /= 10;
+        }
+}
+
+static EVP_MAC_CTX *
+begin_mac(const char *secret)
+{
+        char digest[] = "SHA256";
+        const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string("digest", digest, 0),
+                                     OSSL_PARAM_construct_end()};
+        EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+        EVP_MAC_CTX *ctx = EVP_MAC_CTX_new(mac);
+
+        EVP_MAC_free(mac);
+        if (ctx == NULL || EVP_MAC_init(ctx, (const unsigned char *)secret, strlen(secret), params) != 1)
+                fail("HMAC-SHA256 does not work");
+        return ctx;
+}
+
+static void
+sign_all(struct deliveries *deliveries, const struct deliveries_spec *spec, const char *timestamp,
+         const char *body)
+{
+        EVP_MAC_CTX *head = begin_mac(spec->secret), *ctx;
+        size_t head_len = deliveries->number_at - (deliveries->len - spec->body_len), len;
+        char tail[NUMBER_LEN + 3];
+
+        memcpy(tail, body + head_len, spec->body_len - head_len);
+        (void)EVP_MAC_update(head, (const unsigned char *)timestamp, strlen(timestamp));
+        (void)EVP_MAC_update(head, (const unsigned char *)".", 1);
+        (void)EVP_MAC_update(head, (const unsigned char *)body, head_len);
+        for (size_t i = 0; i < deliveries->n; i++) {
+                write_number(tail, i);
+                ctx = EVP_MAC_CTX_dup(head);
+                if (EVP_MAC_update(ctx, (const unsigned char *)tail, spec->body_len - head_len) != 1 ||
+                    EVP_MAC_final(ctx, deliveries->signatures[i], &len, SIGNATURE_SIZE) != 1)
+                        fail("HMAC-SHA256 does not work");
+                if (spec->forged)
+                        deliveries->signatures[i][SIGNATURE_SIZE - 1] ^= 1;
+                EVP_MAC_CTX_free(ctx);
+        }
+        EVP_MAC_CTX_free(head);
+}
+
+static size_t
+after(const char *text, const char *what)
+{
+        return (size_t)(strstr(text, what) - text) + strlen(what);
+}
+
+/* The head of all requests, with an id of this process alone. */
+static char *
+format_head(const struct deliveries_spec *spec, const char *timestamp)
+{
+        char *head = NULL, id[13];
+        uint8_t own[6];
+
+        if (RAND_bytes(own, sizeof(own)) != 1)
+                fail("no random bytes");
+        hex_encode(own, sizeof(own), id);
+        if (asprintf(&head,
+                     "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                     "User-Agent: load\r\nContent-Length: %zu\r\n"
+                     "%s-timestamp: %s\r\n%s-webhook-id: %s\r\n%s-delivery-id: %.8s-%.4s-4000-8000-%012d\r\n"
+                     "%s-signature: sha256=%064d\r\n\r\n",
+                     spec->path, spec->body_len, spec->header_prefix, timestamp, spec->header_prefix,
+                     spec->webhook_id, spec->header_prefix, id, id + 8, 0, spec->header_prefix, 0) < 0)
+                fail("out of memory");
+        return head;
+}
+
+struct deliveries *
+deliveries_new(const struct deliveries_spec *spec)
+{
+        struct deliveries *deliveries = memory(1, sizeof(*deliveries));
+        char timestamp[24], *head;
+        size_t head_len;
+
+        (void)snprintf(timestamp, sizeof(timestamp), "%lld", (long long)time(NULL));
+        head = format_head(spec, timestamp);
+        head_len = strlen(head);
+        deliveries->n = spec->n;
+        deliveries->len = head_len + spec->body_len;
+        deliveries->request = memory(deliveries->len + 1, 1);
+        deliveries->signatures = memory(spec->n, SIGNATURE_SIZE);
+        memcpy(deliveries->request, head, head_len);
+        deliveries->id_at = after(deliveries->request, "-delivery-id: ") + ID_LEN - NUMBER_LEN;
+        deliveries->signature_at = after(deliveries->request, "-signature: sha256=");
+        deliveries->number_at = deliveries->len - NUMBER_LEN - 2;
+        write_body(deliveries->request + head_len, spec->body_len);
+        sign_all(deliveries, spec, timestamp, deliveries->request + head_len);
+        free(head);
+        return deliveries;
+}
+
+void
+deliveries_free(struct deliveries *deliveries)
+{
+        free(deliveries->signatures);
+        free(deliveries->request);
+        free(deliveries);
+}
+
+size_t
+deliveries_len(const struct deliveries *deliveries)
+{
+        return deliveries->len;
+}
+
+void
+deliveries_begin(const struct deliveries *deliveries, char *request)
+{
+        memcpy(request, deliveries->request, deliveries->len);
+}
+
+void
+deliveries_number(const struct deliveries *deliveries, size_t number, char *request)
+{
+        char signature[2 * SIGNATURE_SIZE + 1];
+
+        hex_encode(deliveries->signatures[number], SIGNATURE_SIZE, signature);
+        memcpy(request + deliveries->signature_at, signature, 2 * SIGNATURE_SIZE);
+        write_number(request + deliveries->id_at, number);
+        write_number(request + deliveries->number_at, number);
+}

@@ -1,0 +1,265 @@
+/* Sends signed deliveries as fast as they are answered, or at a rate, and tells how many were and how long it took. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sysexits.h>
+#include <time.h>
+
+#include <openssl/ssl.h>
+
+#include "client.h"
+#include "deliveries.h"
+#include "latencies.h"
+#include "wish.h"
+
+#define SECOND_NS INT64_C(1000000000)
+#define MAX_EVENTS 256
+
+struct result {
+        struct latencies latencies; /* of answers 200 */
+        uint64_t statuses[600];
+        uint64_t n_broken;
+        int64_t begun_ns;
+        int64_t cpu_ns[WISH_MAX_PROCESSES];
+        int64_t own_cpu_ns;
+};
+
+struct load {
+        const struct wish *wish;
+        struct deliveries *deliveries;
+        struct client *clients;
+        struct client *idle; /* a list */
+        size_t next;
+        int64_t due_ns; /* of the next, at a rate */
+        int epoll;
+        struct result result;
+};
+
+static int64_t
+clock_ns(clockid_t clock)
+{
+        struct timespec now;
+
+        if (clock_gettime(clock, &now) != 0) {
+                fprintf(stderr, "load: a process that was to be watched has ended\n");
+                exit(EX_UNAVAILABLE);
+        }
+        return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+static void
+begin_measuring(struct load *load)
+{
+        struct result *result = &load->result;
+
+        memset(result, 0, sizeof(*result));
+        result->begun_ns = clock_ns(CLOCK_MONOTONIC);
+        result->own_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+        for (size_t i = 0; i < load->wish->n_processes; i++)
+                result->cpu_ns[i] = clock_ns(load->wish->processes[i]);
+}
+
+static void
+end_measuring(struct load *load)
+{
+        struct result *result = &load->result;
+
+        result->begun_ns = clock_ns(CLOCK_MONOTONIC) - result->begun_ns;
+        result->own_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - result->own_cpu_ns;
+        for (size_t i = 0; i < load->wish->n_processes; i++)
+                result->cpu_ns[i] = clock_ns(load->wish->processes[i]) - result->cpu_ns[i];
+}
+
+/* The next delivery goes out by a client that is idle. */
+static void
+send_next(struct load *load, struct client *client, int64_t due_ns)
+{
+        if (load->next == load->wish->spec.n) {
+                if (!load->wish->wraps) {
+                        fprintf(stderr, "load: all %zu deliveries were sent: raise --deliveries, or --wrap\n",
+                                load->next);
+                        exit(EX_USAGE);
+                }
+                load->next = 0;
+        }
+        deliveries_number(load->deliveries, load->next++, client->request);
+        client->due_ns = due_ns;
+        client_send(client, load->epoll);
+}
+
+/* At a rate, a delivery that finds no client idle waits, and that time is counted. */
+static void
+send_due(struct load *load, int64_t now_ns)
+{
+        while (load->due_ns <= now_ns && load->idle != NULL) {
+                struct client *client = load->idle;
+
+                load->idle = client->next;
+                send_next(load, client, load->due_ns);
+                load->due_ns += SECOND_NS / (int64_t)load->wish->rate;
+        }
+}
+
+static void
+take_answer(struct load *load, struct client *client, int status)
+{
+        int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+        if (status > 0 && status < 600)
+                load->result.statuses[status]++;
+        else
+                load->result.n_broken++;
+        if (status == 200)
+                latencies_add(&load->result.latencies, (uint64_t)(now_ns - client->due_ns));
+        if (load->wish->rate == 0) {
+                send_next(load, client, now_ns);
+        } else {
+                client->next = load->idle;
+                load->idle = client;
+        }
+}
+
+static void
+await(struct load *load, int64_t until_ns)
+{
+        struct epoll_event events[MAX_EVENTS];
+        int64_t wait_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
+        struct timespec wait;
+        int n;
+
+        if (wait_ns < 0)
+                wait_ns = 0;
+        wait = (struct timespec){wait_ns / SECOND_NS, wait_ns % SECOND_NS};
+        n = epoll_pwait2(load->epoll, events, MAX_EVENTS, &wait, NULL);
+        for (int i = 0; i < n; i++) {
+                struct client *client = events[i].data.ptr;
+                int status = client_go_on(client, load->epoll, events[i].events);
+
+                if (status != 0)
+                        take_answer(load, client, status);
+        }
+}
+
+/* Until a moment. */
+static void
+go_on(struct load *load, int64_t until_ns)
+{
+        int64_t now_ns;
+
+        while ((now_ns = clock_ns(CLOCK_MONOTONIC)) < until_ns) {
+                int64_t next_ns = until_ns;
+
+                if (load->wish->rate > 0) {
+                        send_due(load, now_ns);
+                        if (load->idle != NULL && load->due_ns < next_ns)
+                                next_ns = load->due_ns;
+                }
+                await(load, next_ns);
+        }
+}
+
+static SSL_CTX *
+make_tls(void)
+{
+        SSL_CTX *tls = SSL_CTX_new(TLS_client_method());
+
+        if (tls == NULL)
+                exit(EX_OSERR);
+        SSL_CTX_set_mode(tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+        return tls;
+}
+
+static void
+open_clients(struct load *load)
+{
+        const struct wish *wish = load->wish;
+        SSL_CTX *tls = wish->with_tls ? make_tls() : NULL;
+
+        load->epoll = epoll_create1(EPOLL_CLOEXEC);
+        load->clients = calloc(wish->n_connections, sizeof(*load->clients));
+        for (size_t i = 0; load->clients != NULL && i < wish->n_connections; i++) {
+                struct client *client = &load->clients[i];
+
+                client->address = wish->address;
+                client->tls = tls;
+                client->request_len = deliveries_len(load->deliveries);
+                client->request = malloc(client->request_len);
+                if (client->request == NULL)
+                        exit(EX_OSERR);
+                deliveries_begin(load->deliveries, client->request);
+                client_open(client, load->epoll);
+                client->next = load->idle;
+                load->idle = client;
+        }
+        SSL_CTX_free(tls);
+}
+
+static void
+close_clients(struct load *load)
+{
+        for (size_t i = 0; i < load->wish->n_connections; i++) {
+                client_close(&load->clients[i]);
+                free(load->clients[i].request);
+        }
+        free(load->clients);
+        deliveries_free(load->deliveries);
+}
+
+/* As one JSON object. */
+static void
+report(const struct load *load)
+{
+        const struct result *result = &load->result;
+        double seconds = (double)result->begun_ns / 1e9;
+        int64_t behind_ns = clock_ns(CLOCK_MONOTONIC) - load->due_ns;
+
+        printf("{\"seconds\": %.3f, \"statuses\": {", seconds);
+        for (size_t i = 0, n = 0; i < 600; i++) {
+                if (result->statuses[i] > 0)
+                        printf("%s\"%zu\": %" PRIu64, n++ == 0 ? "" : ", ", i, result->statuses[i]);
+        }
+        printf("}, \"broken\": %" PRIu64 ", \"behind\": %" PRId64 ", \"own_cpu_s\": %.4f, \"cpu_s\": [",
+               result->n_broken, load->wish->rate > 0 ? behind_ns * (int64_t)load->wish->rate / SECOND_NS : 0,
+               (double)result->own_cpu_ns / 1e9);
+        for (size_t i = 0; i < load->wish->n_processes; i++)
+                printf("%s%.4f", i == 0 ? "" : ", ", (double)result->cpu_ns[i] / 1e9);
+        printf("], \"p50_ms\": %.4f, \"p99_ms\": %.4f, \"p999_ms\": %.4f, \"max_ms\": %.4f}\n",
+               (double)latencies_at(&result->latencies, 0.5) / 1e6,
+               (double)latencies_at(&result->latencies, 0.99) / 1e6,
+               (double)latencies_at(&result->latencies, 0.999) / 1e6, (double)result->latencies.max_ns / 1e6);
+}
+
+static void
+run(const struct wish *wish)
+{
+        struct load load = {.wish = wish, .deliveries = deliveries_new(&wish->spec)};
+        int64_t begun_ns;
+
+        open_clients(&load);
+        begun_ns = clock_ns(CLOCK_MONOTONIC);
+        load.due_ns = begun_ns;
+        while (wish->rate == 0 && load.idle != NULL) {
+                struct client *client = load.idle;
+
+                load.idle = client->next;
+                send_next(&load, client, begun_ns);
+        }
+        go_on(&load, begun_ns + (int64_t)wish->warm_up_ms * 1000000);
+        begin_measuring(&load);
+        go_on(&load, load.result.begun_ns + (int64_t)wish->time_ms * 1000000);
+        end_measuring(&load);
+        report(&load);
+        close_clients(&load);
+}
+
+int
+main(int argc, char **argv)
+{
+        struct wish wish;
+
+        wish_read(argc, argv, &wish);
+        run(&wish);
+        return 0;
+}
