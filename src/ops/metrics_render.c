@@ -1,0 +1,141 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "ops/exposition.h"
+#include "ops/metrics_state.h"
+
+static uint64_t
+get(const counter *count)
+{
+        return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+static void
+render_brokers(const struct metrics *metrics, FILE *out)
+{
+        exposition_head(out, "gatepost_kafka_broker_up", "gauge",
+                        "Whether a broker is connected, each that is known.");
+        for (size_t i = 0; i < metrics->brokers.n; i++) {
+                fputs("gatepost_kafka_broker_up{broker=", out);
+                exposition_value(out, metrics->brokers.items[i].name);
+                fprintf(out, "} %d\n", metrics->brokers.items[i].is_up);
+        }
+}
+
+static void
+render_process(const struct metrics *metrics, FILE *out)
+{
+        exposition_head(out, "gatepost_start_time_seconds", "gauge",
+                        "When the process started, since the epoch.");
+        fprintf(out, "gatepost_start_time_seconds %" PRId64 "\n", metrics->start_s);
+        exposition_head(out, "gatepost_kafka_reachable", "gauge",
+                        "Whether Kafka answered when last asked, and the topics were found right.");
+        fprintf(out, "gatepost_kafka_reachable %" PRIu64 "\n", get(&metrics->kafka_reachable));
+}
+
+/* A source that has its secret in the configuration has no series. */
+static void
+render_secrets(const struct metrics *metrics, FILE *out)
+{
+        int64_t now_s = clock_now_ms() / 1000;
+
+        exposition_head(out, "gatepost_secret_age_seconds", "gauge",
+                        "Since a secret_file was written, as it was when it was read.");
+        for (size_t s = 0; s < metrics->newest->n_sources; s++) {
+                const struct config_source *source = &metrics->newest->sources[s];
+
+                for (size_t i = 0; i < source->n_secret_files; i++) {
+                        int64_t age_s = now_s - source->secret_files[i].written_s;
+
+                        fprintf(out, "gatepost_secret_age_seconds{source=\"%s\",file=", source->name);
+                        exposition_value(out, source->secret_files[i].path);
+                        fprintf(out, "} %" PRId64 "\n", age_s > 0 ? age_s : 0);
+                }
+        }
+}
+
+static void
+render_certificate(const struct metrics *metrics, FILE *out)
+{
+        if (metrics->certificate_end_s == 0)
+                return;
+        exposition_head(out, "gatepost_tls_certificate_expiry_timestamp_seconds", "gauge",
+                        "When the certificate, or the first of its chain, expires, since the epoch.");
+        fprintf(out, "gatepost_tls_certificate_expiry_timestamp_seconds %" PRId64 "\n",
+                metrics->certificate_end_s);
+}
+
+static void
+render_requests(const struct metrics_requests *requests, FILE *out)
+{
+        for (size_t o = 0; o < OUTCOME_N; o++)
+                fprintf(out, "gatepost_requests_total{source=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
+                        requests->source, metrics_outcome_name((enum metrics_outcome)o),
+                        get(&requests->counts[o]));
+}
+
+static void
+render_receiver(const struct metrics *metrics, FILE *out)
+{
+        exposition_head(out, "gatepost_requests_total", "counter",
+                        "Requests answered, by source and outcome.");
+        for (const struct metrics_requests *each = metrics->requests->next; each != NULL; each = each->next)
+                render_requests(each, out);
+        render_requests(metrics->requests, out); /* to no source */
+}
+
+static void
+render_router(const struct metrics *metrics, FILE *out)
+{
+        const struct topic_table *topics = metrics->config->topics;
+
+        exposition_head(out, "gatepost_events_total", "counter",
+                        "Events published, by the kind or pattern that chose the topic.");
+        for (size_t i = 0; i < topic_table_size(topics); i++)
+                fprintf(out, "gatepost_events_total{kind=\"%s\"} %" PRIu64 "\n",
+                        topic_table_rule(topics, i)->pattern, get(&metrics->events[i]));
+        exposition_head(out, "gatepost_duplicates_total", "counter", "Repeated deliveries dropped.");
+        fprintf(out, "gatepost_duplicates_total %" PRIu64 "\n", get(&metrics->duplicates));
+        exposition_head(out, "gatepost_quarantined_total", "counter",
+                        "Deliveries put into quarantine, by reason.");
+        for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
+                fprintf(out, "gatepost_quarantined_total{reason=\"%s\"} %" PRIu64 "\n",
+                        judge_reason_name((enum quarantine_reason)r), get(&metrics->quarantined[r]));
+        exposition_head(out, "gatepost_transactions_total", "counter", "Transactions ended, by result.");
+        fprintf(out, "gatepost_transactions_total{result=\"committed\"} %" PRIu64 "\n",
+                get(&metrics->transactions[1]));
+        fprintf(out, "gatepost_transactions_total{result=\"aborted\"} %" PRIu64 "\n",
+                get(&metrics->transactions[0]));
+        exposition_head(out, "gatepost_router_lag_records", "gauge",
+                        "Records of deliveries that wait to be routed here.");
+        fprintf(out, "gatepost_router_lag_records %" PRIu64 "\n", get(&metrics->lag));
+        exposition_head(out, "gatepost_remembered_ids", "gauge",
+                        "Delivery-ids in the tables that tell repeats.");
+        fprintf(out, "gatepost_remembered_ids %" PRIu64 "\n", get(&metrics->remembered_ids));
+}
+
+char *
+metrics_render(const struct metrics *metrics, size_t *len)
+{
+        char *text = NULL;
+        FILE *out = open_memstream(&text, len);
+
+        if (out == NULL)
+                return NULL;
+        render_process(metrics, out);
+        render_brokers(metrics, out);
+        if (metrics->config->roles & CONFIG_RECEIVER) {
+                render_receiver(metrics, out);
+                render_secrets(metrics, out);
+                render_certificate(metrics, out);
+        }
+        if (metrics->config->roles & CONFIG_ROUTER)
+                render_router(metrics, out);
+        if (fclose(out) != 0) {
+                free(text);
+                return NULL;
+        }
+        return text;
+}

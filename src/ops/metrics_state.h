@@ -1,0 +1,35 @@
+#ifndef OPS_METRICS_STATE_H
+#define OPS_METRICS_STATE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "ops/metrics.h"
+
+/* Written by any thread, read by any; nothing else is ordered by it. */
+typedef _Atomic uint64_t counter;
+
+struct metrics_requests {
+        struct metrics_requests *next;
+        char *source;
+        counter counts[OUTCOME_N];
+};
+
+/* What is behind struct metrics; for metrics.c, which counts, and metrics_render.c, which tells. */
+struct metrics {
+        const struct config *config;
+        const struct config *newest;       /* held; for sources */
+        int64_t certificate_end_s;         /* 0: there is none */
+        struct metrics_requests *requests; /* a list; the first is for no source */
+        counter *events;                   /* one for each rule of the topic table */
+        counter duplicates;
+        counter quarantined[QUARANTINE_N_REASONS];
+        counter transactions[2]; /* aborted, committed */
+        counter remembered_ids;
+        counter lag;
+        counter kafka_reachable;
+        struct brokers brokers;
+        int64_t start_s;
+};
+
+#endif
