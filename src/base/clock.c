@@ -36,6 +36,15 @@ clock_monotonic_us(void)
 }
 
 int64_t
+clock_monotonic_ns(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t
 clock_take_step(struct clock_watch *watch)
 {
         int64_t ahead_ms = clock_now_ms() - clock_monotonic_ms();

@@ -14,8 +14,9 @@ int64_t clock_now_ms(void);
 /* Milliseconds since an arbitrary point; never steps. For deadlines and intervals. */
 int64_t clock_monotonic_ms(void);
 
-/* The same in microseconds. */
+/* The same in microseconds, and in nanoseconds. */
 int64_t clock_monotonic_us(void);
+int64_t clock_monotonic_ns(void);
 
 /* What clock_take_step() compares with. Begin with zeros. */
 struct clock_watch {

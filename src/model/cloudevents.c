@@ -1,7 +1,6 @@
 #include "model/cloudevents.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void
@@ -20,19 +19,15 @@ text_span(const char *text)
         return (struct span){text, strlen(text)};
 }
 
-/* The signed timestamp, 10 digits, as RFC 3339. Empty when a foreign record has something else there. */
+/* The signed timestamp as RFC 3339. Empty when a foreign record has something else there. */
 static void
-format_time(struct span digits, char time[CLOCK_RFC3339_SIZE])
+format_time(const struct record *record, char time[CLOCK_RFC3339_SIZE])
 {
-        char text[11];
+        int64_t signed_s = record_signed_s(record);
 
         time[0] = '\0';
-        if (digits.len != sizeof(text) - 1)
-                return;
-        memcpy(text, digits.data, digits.len);
-        text[digits.len] = '\0';
-        if (strspn(text, "0123456789") == digits.len)
-                (void)clock_format_s(strtoll(text, NULL, 10), time);
+        if (signed_s >= 0)
+                (void)clock_format_s(signed_s, time);
 }
 
 void
@@ -40,7 +35,7 @@ cloudevents_describe(const struct record *record, const struct verdict *verdict,
 {
         event->n = 0;
         (void)snprintf(event->source, sizeof(event->source), "/%s", verdict->rules->source);
-        format_time(record->timestamp, event->time);
+        format_time(record, event->time);
 
         add(event, "content-type", text_span("application/json"));
         add(event, "ce_specversion", text_span("1.0"));

@@ -4,6 +4,8 @@
 
 #include "base/compiler.h"
 
+#define SIGNED_DIGITS 10
+
 #define FIELD(name, member) \
         { \
                 name, sizeof(name) - 1, offsetof(struct record, member) \
@@ -31,4 +33,20 @@ record_add_header(struct record *record, const char *name, struct span value)
                         return;
                 }
         }
+}
+
+int64_t
+record_signed_s(const struct record *record)
+{
+        const struct span digits = record->timestamp;
+        int64_t seconds = 0;
+
+        if (digits.len != SIGNED_DIGITS)
+                return -1;
+        for (size_t i = 0; i < digits.len; i++) {
+                if (digits.data[i] < '0' || digits.data[i] > '9')
+                        return -1;
+                seconds = seconds * 10 + (digits.data[i] - '0');
+        }
+        return seconds;
 }

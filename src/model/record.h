@@ -54,4 +54,7 @@ struct record {
  */
 void record_add_header(struct record *record, const char *name, struct span value);
 
+/* When the delivery was signed, in seconds since the epoch; -1 when a foreign record has no ten digits there. */
+int64_t record_signed_s(const struct record *record);
+
 #endif

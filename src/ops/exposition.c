@@ -1,5 +1,7 @@
 #include "ops/exposition.h"
 
+#include <inttypes.h>
+
 void
 exposition_head(FILE *out, const char *name, const char *type, const char *help)
 {
@@ -17,4 +19,21 @@ exposition_value(FILE *out, const char *value)
                         fprintf(out, "%s%c", *c == '"' || *c == '\\' ? "\\" : "", *c);
         }
         putc('"', out);
+}
+
+void
+exposition_histogram(FILE *out, const char *name, const char *help, const struct histogram *histogram)
+{
+        const struct histogram_scale *scale = histogram->scale;
+        const double unit = (double)scale->per_unit;
+        struct histogram_figures figures;
+
+        histogram_read(histogram, &figures);
+        exposition_head(out, name, "histogram", help);
+        for (size_t i = 0; i < scale->n; i++)
+                fprintf(out, "%s_bucket{le=\"%.12g\"} %" PRIu64 "\n", name, (double)scale->bounds[i] / unit,
+                        figures.up_to[i]);
+        fprintf(out, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, figures.count);
+        fprintf(out, "%s_sum %.12g\n%s_count %" PRIu64 "\n", name, (double)figures.sum / unit, name,
+                figures.count);
 }

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "ops/histogram.h"
+
 /* Writing the Prometheus text format, version 0.0.4. */
 
 /* What comes before the samples of a metric: its help and its type. */
@@ -10,5 +12,8 @@ void exposition_head(FILE *out, const char *name, const char *type, const char *
 
 /* A label's value, in quotes. */
 void exposition_value(FILE *out, const char *value);
+
+/* A metric of that type with all that belongs to it, in the unit that is told. */
+void exposition_histogram(FILE *out, const char *name, const char *help, const struct histogram *histogram);
 
 #endif

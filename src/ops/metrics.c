@@ -16,6 +16,32 @@ static const char *const outcome_names[OUTCOME_N] = {
     [OUTCOME_ERROR] = "error",         [OUTCOME_THROTTLED] = "throttled",
 };
 
+#define US UINT64_C(1000) /* in nanoseconds */
+#define MS (1000 * US)
+#define S (1000 * MS)
+
+static const struct histogram_scale scales[HISTOGRAM_N] = {
+    [HISTOGRAM_ACK] = {S,
+                       14,
+                       {500 * US, 1 * MS, 2500 * US, 5 * MS, 10 * MS, 25 * MS, 50 * MS, 100 * MS, 250 * MS,
+                        500 * MS, 1 * S, 2500 * MS, 5 * S, 10 * S}},
+    [HISTOGRAM_VERIFY] = {S,
+                          12,
+                          {1 * US, 2500, 5 * US, 10 * US, 25 * US, 50 * US, 100 * US, 250 * US, 1 * MS,
+                           5 * MS, 25 * MS, 100 * MS}},
+    [HISTOGRAM_BATCH_RECORDS] = {1,
+                                 14,
+                                 {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 100000}},
+    [HISTOGRAM_COMMIT] = {S,
+                          14,
+                          {1 * MS, 2500 * US, 5 * MS, 10 * MS, 25 * MS, 50 * MS, 100 * MS, 250 * MS, 500 * MS,
+                           1 * S, 2500 * MS, 5 * S, 10 * S, 30 * S}},
+    [HISTOGRAM_EVENT_AGE] = {1000,
+                             15,
+                             {500, 1000, 1500, 2000, 3000, 5000, 10000, 30000, 60000, 300000, 900000, 3600000,
+                              10800000, 43200000, 86400000}},
+};
+
 const char *
 metrics_outcome_name(enum metrics_outcome outcome)
 {
@@ -30,6 +56,8 @@ metrics_new(const struct config *config)
         metrics->config = config;
         metrics->start_s = clock_now_ms() / 1000;
         metrics->events = mem_alloc((topic_table_size(config->topics) + 1) * sizeof(*metrics->events));
+        for (size_t h = 0; h < HISTOGRAM_N; h++)
+                histogram_init(&metrics->histograms[h], &scales[h]);
         (void)metrics_requests(metrics, "");
         metrics_renew(metrics, config);
         return metrics;
@@ -108,16 +136,23 @@ metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason reason
 }
 
 void
+metrics_observe(struct metrics *metrics, enum metrics_histogram which, uint64_t value, uint64_t n)
+{
+        histogram_add(&metrics->histograms[which], value, n);
+}
+
+void
 metrics_count_transaction(struct metrics *metrics, int committed)
 {
         add(&metrics->transactions[committed != 0], 1);
 }
 
 void
-metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag)
+metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t oldest_ms)
 {
         atomic_store_explicit(&metrics->remembered_ids, remembered_ids, memory_order_relaxed);
         atomic_store_explicit(&metrics->lag, lag, memory_order_relaxed);
+        atomic_store_explicit(&metrics->oldest_ms, oldest_ms, memory_order_relaxed);
 }
 
 void

@@ -33,6 +33,16 @@ enum metrics_outcome {
 
 const char *metrics_outcome_name(enum metrics_outcome outcome);
 
+/* What is told as a histogram, each with the unit of the values that are added. */
+enum metrics_histogram {
+        HISTOGRAM_ACK,    /* ns: from a request that is complete to its answer, of accepted deliveries */
+        HISTOGRAM_VERIFY, /* ns: the check of a signature */
+        HISTOGRAM_BATCH_RECORDS, /* records of a committed transaction */
+        HISTOGRAM_COMMIT,        /* ns: the commit of a transaction */
+        HISTOGRAM_EVENT_AGE,     /* ms: from the signed timestamp to the commit */
+        HISTOGRAM_N,
+};
+
 /* config outlives it. */
 struct metrics *metrics_new(const struct config *config);
 void metrics_free(struct metrics *metrics);
@@ -54,6 +64,9 @@ void metrics_count_events(struct metrics *metrics, const struct topic_rule *rule
 void metrics_count_duplicates(struct metrics *metrics, uint64_t n);
 void metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason reason, uint64_t n);
 
+/* A value was met n times. */
+void metrics_observe(struct metrics *metrics, enum metrics_histogram which, uint64_t value, uint64_t n);
+
 /* A transaction has ended. */
 void metrics_count_transaction(struct metrics *metrics, int committed);
 
@@ -63,8 +76,8 @@ void metrics_set_kafka(struct metrics *metrics, int is_reachable);
 /* The brokers that are known. From the thread that renders. */
 void metrics_set_brokers(struct metrics *metrics, const struct brokers *brokers);
 
-/* How the router stands: delivery-ids in its tables, records that wait to be routed. */
-void metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag);
+/* How the router stands: delivery-ids in its tables, records that wait to be routed, for how long at most the oldest has. */
+void metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t oldest_ms);
 
 /* Prometheus text format 0.0.4. The caller frees it; *len is its length. NULL when memory fails. */
 char *metrics_render(const struct metrics *metrics, size_t *len);

@@ -84,6 +84,11 @@ render_receiver(const struct metrics *metrics, FILE *out)
         for (const struct metrics_requests *each = metrics->requests->next; each != NULL; each = each->next)
                 render_requests(each, out);
         render_requests(metrics->requests, out); /* to no source */
+        exposition_histogram(out, "gatepost_verify_seconds", "How long the check of a signature takes.",
+                             &metrics->histograms[HISTOGRAM_VERIFY]);
+        exposition_histogram(out, "gatepost_ack_seconds",
+                             "From a request that has come completely to its answer, of accepted deliveries.",
+                             &metrics->histograms[HISTOGRAM_ACK]);
 }
 
 static void
@@ -108,9 +113,21 @@ render_router(const struct metrics *metrics, FILE *out)
                 get(&metrics->transactions[1]));
         fprintf(out, "gatepost_transactions_total{result=\"aborted\"} %" PRIu64 "\n",
                 get(&metrics->transactions[0]));
+        exposition_histogram(out, "gatepost_batch_records", "Records of a committed transaction.",
+                             &metrics->histograms[HISTOGRAM_BATCH_RECORDS]);
+        exposition_histogram(out, "gatepost_commit_seconds", "How long the commit of a transaction takes.",
+                             &metrics->histograms[HISTOGRAM_COMMIT]);
+        exposition_histogram(out, "gatepost_event_age_seconds",
+                             "From the signed timestamp of an event to the commit that publishes it.",
+                             &metrics->histograms[HISTOGRAM_EVENT_AGE]);
         exposition_head(out, "gatepost_router_lag_records", "gauge",
                         "Records of deliveries that wait to be routed here.");
         fprintf(out, "gatepost_router_lag_records %" PRIu64 "\n", get(&metrics->lag));
+        exposition_head(out, "gatepost_router_oldest_record_age_seconds", "gauge",
+                        "For how long at most the oldest record that waits to be routed here has waited; 0 "
+                        "when none does.");
+        fprintf(out, "gatepost_router_oldest_record_age_seconds %.3f\n",
+                (double)get(&metrics->oldest_ms) / 1000);
         exposition_head(out, "gatepost_remembered_ids", "gauge",
                         "Delivery-ids in the tables that tell repeats.");
         fprintf(out, "gatepost_remembered_ids %" PRIu64 "\n", get(&metrics->remembered_ids));

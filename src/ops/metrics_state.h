@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "ops/histogram.h"
 #include "ops/metrics.h"
 
 /* Written by any thread, read by any; nothing else is ordered by it. */
@@ -25,8 +26,10 @@ struct metrics {
         counter duplicates;
         counter quarantined[QUARANTINE_N_REASONS];
         counter transactions[2]; /* aborted, committed */
+        struct histogram histograms[HISTOGRAM_N];
         counter remembered_ids;
         counter lag;
+        counter oldest_ms;
         counter kafka_reachable;
         struct brokers brokers;
         int64_t start_s;

@@ -148,7 +148,8 @@ reserve(struct receiver_shared *shared, uint64_t bytes)
 
 /* Hand a genuine delivery to Kafka. Its request is answered by pending_report() or pending_expire(). */
 static void
-append(struct intake *intake, struct http_request *request, const struct screened *screened, struct span body)
+append(struct intake *intake, struct http_request *request, const struct screened *screened, struct span body,
+       int64_t began_ns)
 {
         char original[DELIVERY_ID_MAX + 1];
         int64_t now_ms = clock_now_ms();
@@ -161,7 +162,7 @@ append(struct intake *intake, struct http_request *request, const struct screene
         struct error error;
 
         if (headers != NULL)
-                pending = pending_add(&intake->pending, request, screened, body.len, clock_monotonic_ms());
+                pending = pending_add(&intake->pending, request, screened, body.len, began_ns);
         if (pending == NULL) {
                 (void)atomic_fetch_sub(&intake->shared->in_flight, body.len);
                 if (headers != NULL)
@@ -190,6 +191,17 @@ is_throttled(const struct intake *intake, const struct http_request *request)
         return clients_is_throttled(clients, &client, clock_monotonic_ms());
 }
 
+static int
+verify(const struct intake *intake, struct screened *screened, struct span body, struct refusal *refusal)
+{
+        int64_t began_ns = clock_monotonic_ns();
+        int result = screen_verify(screened, body.data, body.len, refusal);
+
+        metrics_observe(intake->shared->metrics, HISTOGRAM_VERIFY,
+                        (uint64_t)(clock_monotonic_ns() - began_ns), 1);
+        return result;
+}
+
 const struct config *
 intake_config(struct intake *intake)
 {
@@ -212,6 +224,7 @@ intake_request(struct intake *intake, struct http_request *request)
         struct screened screened;
         struct refusal refusal;
         struct span body;
+        int64_t began_ns = clock_monotonic_ns();
 
         if (is_throttled(intake, request)) {
                 refuse(intake, request, NULL, &throttled);
@@ -223,7 +236,7 @@ intake_request(struct intake *intake, struct http_request *request)
                 return;
         }
         if (screen_request(intake_config(intake), request, clock_now_ms(), &screened, &refusal) != 0 ||
-            screen_verify(&screened, body.data, body.len, &refusal) != 0) {
+            verify(intake, &screened, body, &refusal) != 0) {
                 refuse(intake, request, screened.source, &refusal);
                 return;
         }
@@ -234,7 +247,7 @@ intake_request(struct intake *intake, struct http_request *request)
                 refuse_for_now(intake, request, screened.source,
                                "too many deliveries at once; send it again");
         else
-                append(intake, request, &screened, body);
+                append(intake, request, &screened, body, began_ns);
 }
 
 struct intake *

@@ -18,7 +18,7 @@ pending_init(struct pending_list *list, struct receiver_shared *shared)
 
 struct pending *
 pending_add(struct pending_list *list, struct http_request *request, const struct screened *screened,
-            uint64_t bytes, int64_t now_ms)
+            uint64_t bytes, int64_t began_ns)
 {
         struct pending *pending = calloc(1, sizeof(*pending));
 
@@ -27,7 +27,8 @@ pending_add(struct pending_list *list, struct http_request *request, const struc
         pending->request = request;
         pending->account = receiver_shared_account(list->shared, screened->source);
         pending->bytes = bytes;
-        pending->deadline_ms = now_ms + (int64_t)list->shared->config->ack_timeout_ms;
+        pending->began_ns = began_ns;
+        pending->deadline_ms = began_ns / 1000000 + (int64_t)list->shared->config->ack_timeout_ms;
         (void)snprintf(pending->delivery_id, sizeof(pending->delivery_id), "%s",
                        screened->delivery.delivery_id);
         TAILQ_INSERT_TAIL(&list->waiting, pending, entry);
@@ -49,13 +50,15 @@ pending_cancel(struct pending_list *list, struct pending *pending)
 }
 
 static void
-answer_accepted(const struct pending *pending)
+answer_accepted(const struct receiver_shared *shared, const struct pending *pending)
 {
         char body[sizeof("{\"ok\":true,\"deliveryId\":\"\"}") + DELIVERY_ID_MAX];
         int len = snprintf(body, sizeof(body), "{\"ok\":true,\"deliveryId\":\"%s\"}", pending->delivery_id);
 
         metrics_count_request(pending->account->requests, OUTCOME_ACCEPTED);
         http_reply(pending->request, 200, NULL, 0, body, (size_t)len);
+        metrics_observe(shared->metrics, HISTOGRAM_ACK, (uint64_t)(clock_monotonic_ns() - pending->began_ns),
+                        1);
 }
 
 static void
@@ -97,7 +100,7 @@ pending_report(struct pending_list *list, struct pending *pending, const char *r
         if (pending->request != NULL) {
                 TAILQ_REMOVE(&list->waiting, pending, entry);
                 if (reason == NULL)
-                        answer_accepted(pending);
+                        answer_accepted(list->shared, pending);
                 else
                         answer_unavailable(list->shared, pending,
                                            "the delivery could not be stored; send it again");

@@ -20,7 +20,8 @@ struct pending {
         TAILQ_ENTRY(pending) entry;
         struct http_request *request;
         struct source_account *account;
-        uint64_t bytes; /* counted as in flight */
+        uint64_t bytes;   /* counted as in flight */
+        int64_t began_ns; /* monotonic: when the request was complete */
         int64_t deadline_ms;
         char delivery_id[DELIVERY_ID_MAX + 1];
 };
@@ -34,11 +35,12 @@ struct pending_list {
 void pending_init(struct pending_list *list, struct receiver_shared *shared);
 
 /**
- * pending_add(list, request, screened, bytes, now_ms):
- * Let a request wait for its ack until ack_timeout from now (monotonic). Returns NULL when memory fails.
+ * pending_add(list, request, screened, bytes, began_ns):
+ * Let a request, which was complete at that time (monotonic), wait for its ack until ack_timeout from then. Returns NULL
+ * when memory fails.
  */
 struct pending *pending_add(struct pending_list *list, struct http_request *request,
-                            const struct screened *screened, uint64_t bytes, int64_t now_ms);
+                            const struct screened *screened, uint64_t bytes, int64_t began_ns);
 
 /* Kafka has not taken the record after all: forget it, and leave the request to the caller. */
 void pending_cancel(struct pending_list *list, struct pending *pending);

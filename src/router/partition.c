@@ -95,3 +95,15 @@ partition_open(const struct partition *partition)
 {
         return partition->next > partition->decide_from ? partition->next - partition->decide_from : 0;
 }
+
+int64_t
+partition_waiting_ms(struct partition *partition, int64_t lag, int64_t now_ms)
+{
+        int64_t since_ms = partition->last_ms;
+
+        if (lag == 0)
+                partition->caught_up_ms = now_ms;
+        if (partition->caught_up_ms > since_ms)
+                since_ms = partition->caught_up_ms;
+        return lag > 0 && since_ms > 0 && now_ms > since_ms ? now_ms - since_ms : 0;
+}

@@ -24,6 +24,7 @@ struct partition {
         int64_t expired_from; /* the table has forgotten what only records below this offset need */
         int64_t
             needed_ms; /* records from this time on are to be judged; INT64_MAX: they rise, as they should */
+        int64_t caught_up_ms; /* since the epoch: when no record was seen to wait last; 0: never */
         int64_t accepted_gap; /* an offset before which some are missing, read twice so; -1: none */
 };
 
@@ -68,5 +69,12 @@ void partition_committed(struct partition *partition);
 
 /* How many records are decided and not committed: what the open batch would commit. */
 int64_t partition_open(const struct partition *partition);
+
+/**
+ * partition_waiting_ms(partition, lag, now_ms):
+ * How long the oldest of lag waiting records has waited at most, in milliseconds; 0 when none waits. It came after the
+ * record before it, and after the partition was last seen without any, which is noted here. now_ms is since the epoch.
+ */
+int64_t partition_waiting_ms(struct partition *partition, int64_t lag, int64_t now_ms);
 
 #endif

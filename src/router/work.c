@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -181,6 +182,7 @@ int
 work_commit(struct work *work, struct error *error)
 {
         rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(8);
+        int64_t began_ns = clock_monotonic_ns();
         int result = 0;
 
         for (size_t i = 0; i < work->partitions.n; i++) {
@@ -195,6 +197,7 @@ work_commit(struct work *work, struct error *error)
         rd_kafka_topic_partition_list_destroy(offsets);
         if (result != 0)
                 return -1;
+        metrics_observe(work->metrics, HISTOGRAM_COMMIT, (uint64_t)(clock_monotonic_ns() - began_ns), 1);
         work->is_open = 0;
         for (size_t i = 0; i < work->partitions.n; i++)
                 partition_committed(&work->partitions.items[i]);

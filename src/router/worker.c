@@ -242,8 +242,8 @@ take(struct worker *worker, enum consumer_result result, rd_kafka_message_t *mes
 static void
 report(struct worker *worker)
 {
-        const struct partition_list *partitions = &worker->work.partitions;
-        int64_t now = clock_monotonic_ms(), lag = 0;
+        struct partition_list *partitions = &worker->work.partitions;
+        int64_t now = clock_monotonic_ms(), lag = 0, oldest_ms = 0;
         size_t remembered = 0;
         int restoring = 0;
 
@@ -251,15 +251,20 @@ report(struct worker *worker)
         if (now - worker->reported_ms < REPORT_INTERVAL_MS)
                 return;
         for (size_t i = 0; i < partitions->n; i++) {
-                const struct partition *partition = &partitions->items[i];
+                struct partition *partition = &partitions->items[i];
 
                 remembered += partition->dedup == NULL ? 0 : dedup_size(partition->dedup);
                 restoring |= partition->next < partition->decide_from;
-                if (worker->member.consumer != NULL)
-                        lag += incoming_lag(worker->member.consumer, worker->config->deliveries_topic,
-                                            partition);
+                if (worker->member.consumer != NULL) {
+                        int64_t waiting = incoming_lag(worker->member.consumer,
+                                                       worker->config->deliveries_topic, partition);
+                        int64_t age_ms = partition_waiting_ms(partition, waiting, clock_now_ms());
+
+                        lag += waiting;
+                        oldest_ms = age_ms > oldest_ms ? age_ms : oldest_ms;
+                }
         }
-        metrics_set_router(worker->work.metrics, remembered, (uint64_t)lag);
+        metrics_set_router(worker->work.metrics, remembered, (uint64_t)lag, (uint64_t)oldest_ms);
         worker->reported_ms = now;
         if (lag == 0 && !worker->work.is_open)
                 worker->troubled = 0;

@@ -29,6 +29,7 @@ Suite *suite_fields(void);
 Suite *suite_forwarded(void);
 Suite *suite_framing(void);
 Suite *suite_guess(void);
+Suite *suite_histogram(void);
 Suite *suite_ini(void);
 Suite *suite_json(void);
 Suite *suite_json_memory(void);

@@ -103,6 +103,21 @@ START_TEST(test_partitions_come_and_go)
 }
 END_TEST
 
+START_TEST(test_what_waits_came_after_what_was_routed_and_after_nothing_waited)
+{
+        struct partition partition = {.last_ms = 10000};
+
+        ck_assert_int_eq(partition_waiting_ms(&partition, 3, 14000), 4000);
+        ck_assert_int_eq(partition_waiting_ms(&partition, 0, 15000), 0);
+        ck_assert_int_eq(partition_waiting_ms(&partition, 1, 15200), 200);
+        ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 1000);
+        partition.last_ms = 15700;
+        ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 300);
+        partition.last_ms = 99000; /* another clock's */
+        ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 0);
+}
+END_TEST
+
 Suite *
 suite_partition(void)
 {
@@ -115,6 +130,7 @@ suite_partition(void)
         tcase_add_test(all, test_last_routed_record_is_known_by_its_timestamp);
         tcase_add_test(all, test_a_time_that_falls_back_is_kept_in_mind_for_two_windows);
         tcase_add_test(all, test_partitions_come_and_go);
+        tcase_add_test(all, test_what_waits_came_after_what_was_routed_and_after_nothing_waited);
         suite_add_tcase(suite, all);
         return suite;
 }

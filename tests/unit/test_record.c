@@ -56,6 +56,24 @@ START_TEST(test_other_headers_change_nothing)
 }
 END_TEST
 
+START_TEST(test_time_of_signing_is_ten_digits_or_not_known)
+{
+        struct record record = {.timestamp = SPAN("1795230245")};
+
+        ck_assert_int_eq(record_signed_s(&record), 1795230245);
+        record.timestamp = SPAN("179523024");
+        ck_assert_int_eq(record_signed_s(&record), -1);
+        record.timestamp = SPAN("17952302450");
+        ck_assert_int_eq(record_signed_s(&record), -1);
+        record.timestamp = SPAN("179523024x");
+        ck_assert_int_eq(record_signed_s(&record), -1);
+        record.timestamp = SPAN("-795230245");
+        ck_assert_int_eq(record_signed_s(&record), -1);
+        record.timestamp = NO_SPAN;
+        ck_assert_int_eq(record_signed_s(&record), -1);
+}
+END_TEST
+
 Suite *
 suite_record(void)
 {
@@ -65,6 +83,7 @@ suite_record(void)
         tcase_add_test(tcase, test_each_header_that_matters_is_noted_in_its_place);
         tcase_add_test(tcase, test_of_a_repeated_header_the_last_counts);
         tcase_add_test(tcase, test_other_headers_change_nothing);
+        tcase_add_test(tcase, test_time_of_signing_is_ten_digits_or_not_known);
         suite_add_tcase(suite, tcase);
         return suite;
 }
