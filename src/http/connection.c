@@ -5,16 +5,21 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "http/connections.h"
 #include "http/entrance.h"
 #include "http/session.h"
 #include "http/tap.h"
 
+/* In milliseconds from a monotonic time; it may have passed. */
 static void
-set_deadline(struct connection *connection, uint64_t ms)
+set_deadline(struct connection *connection, uint64_t ms, int64_t from_ms)
 {
-        const struct timeval in = {(time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000)};
+        int64_t left = from_ms + (int64_t)ms - clock_monotonic_ms();
+        struct timeval in;
 
+        left = left < 0 ? 0 : left;
+        in = (struct timeval){left / 1000, left % 1000 * 1000};
         (void)evtimer_add(connection->timer, &in);
 }
 
@@ -38,7 +43,7 @@ leave_list(struct connection *connection)
                 TAILQ_REMOVE(list, connection, entry);
 }
 
-/* In milliseconds; 0: none. */
+/* In milliseconds from since_ms; 0: none. */
 static uint64_t
 deadline_of(const struct http_limits *limits, enum stage stage)
 {
@@ -51,9 +56,6 @@ deadline_of(const struct http_limits *limits, enum stage stage)
         case STAGE_HEAD:
                 return limits->header_timeout_ms;
         case STAGE_BODY:
-                return limits->request_timeout_ms > limits->header_timeout_ms
-                           ? limits->request_timeout_ms - limits->header_timeout_ms
-                           : 1;
         case STAGE_REPLYING:
                 return limits->request_timeout_ms;
         case STAGE_HANDLING:
@@ -69,11 +71,13 @@ connection_enter(struct connection *connection, enum stage stage)
         uint64_t deadline_ms = deadline_of(&connection->all->limits, stage);
 
         leave_list(connection);
+        if (connection->stage != STAGE_HEAD || stage != STAGE_BODY) /* which go on with the same request */
+                connection->since_ms = clock_monotonic_ms();
         connection->stage = stage;
         if (list != NULL)
                 TAILQ_INSERT_TAIL(list, connection, entry);
         if (deadline_ms > 0)
-                set_deadline(connection, deadline_ms);
+                set_deadline(connection, deadline_ms, connection->since_ms);
         else
                 (void)evtimer_del(connection->timer);
 }

@@ -27,6 +27,9 @@
  *   idle --first byte--> head --empty line--> body --last byte--> handling --reply--> replying --sent--> idle
  *   idle_timeout         header_timeout       request_timeout     none                request_timeout
  *
+ * The body's deadline counts from the first byte of its head; the beginning of a request that was pipelined is the answer to
+ * the one before it.
+ *
  * With TLS, what is judged is what was decrypted.
  *
  * Of requests that are pipelined, one is handled after the other; nothing is read while a complete one waits, so that
@@ -54,6 +57,7 @@ struct connection {
         struct arrival *arrival; /* while it reads, the bufferevent has no descriptor; else NULL */
         struct refusal *refusal; /* answers it in evhttp's place; NULL also when memory failed for that */
         enum stage stage;
+        int64_t since_ms;    /* monotonic: when it entered its stage, or, in STAGE_BODY, the request began */
         size_t n_complete;   /* requests that have come completely and are not answered */
         uint64_t held;       /* bytes of bodies that take room */
         uint64_t slack;      /* of them, those of the framing's slack for the body under way */

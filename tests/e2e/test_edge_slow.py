@@ -99,6 +99,19 @@ def test_slow_senders_are_cut_off_and_disturb_nobody(start, beginning, piece):
     slow.close()
 
 
+@pytest.mark.parametrize("head_and_body", [("1s", "2s"), ("2s", "2s")], ids="-".join)
+def test_request_has_its_time_from_its_first_byte(offline, head_and_body):
+    config = offline.config("receiver")
+    config["receiver"].update(zip(("header_timeout", "request_timeout"), head_and_body, strict=True))
+    daemon = offline.daemon(config).start()
+    begun = time.monotonic()
+    with http_client.connect(daemon.address) as connection:
+        connection.sendall(HEAD)
+        connection.sendall(b"Content-Length: 5\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 408 ")
+        assert time.monotonic() - begun >= 1.9
+
+
 def test_slow_readers_are_cut_off_and_disturb_nobody(start):
     daemon = start(header_timeout="3s", request_timeout="3s")
     requests = (HEAD + b"Content-Length: 5\r\n\r\nhello") * 500
