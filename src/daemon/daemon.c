@@ -85,6 +85,22 @@ on_reload(evutil_socket_t fd, short what, void *arg)
         parts_renew(&daemon->parts);
 }
 
+static void
+mask_reload(int how)
+{
+        sigset_t reload;
+
+        (void)sigemptyset(&reload);
+        (void)sigaddset(&reload, SIGHUP);
+        (void)pthread_sigmask(how, &reload, NULL);
+}
+
+void
+daemon_hold_reload(void)
+{
+        mask_reload(SIG_BLOCK);
+}
+
 static int
 open_events(struct daemon *daemon, struct error *error)
 {
@@ -104,6 +120,7 @@ open_events(struct daemon *daemon, struct error *error)
                 return error_set(error, "out of memory");
         for (size_t i = 0; i < ARRAY_LEN(daemon->signals); i++)
                 (void)event_add(daemon->signals[i], NULL);
+        mask_reload(SIG_UNBLOCK);
         (void)event_add(daemon->changes, NULL);
         (void)event_add(daemon->tick, &interval);
         (void)clock_take_step(&daemon->clock);
@@ -113,6 +130,7 @@ open_events(struct daemon *daemon, struct error *error)
 static void
 close_events(struct daemon *daemon)
 {
+        daemon_hold_reload();
         for (size_t i = 0; i < ARRAY_LEN(daemon->signals); i++) {
                 if (daemon->signals[i] != NULL)
                         event_free(daemon->signals[i]);

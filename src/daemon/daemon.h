@@ -4,6 +4,9 @@
 #include "base/compiler.h"
 #include "config/config.h"
 
+/* From now on SIGHUP waits until somebody heeds it, since by itself it ends the process. To be called first of all. */
+void daemon_hold_reload(void);
+
 /*
  * Run gatepostd with a configuration until SIGTERM or SIGINT, or until a part cannot go on. Returns the exit status
  * (sysexits.h) after logging why. Ends the process at once when the clock is set back.

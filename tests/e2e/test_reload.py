@@ -1,7 +1,9 @@
 """SIGHUP: sources, secrets and the certificate change, and no connection and no delivery is lost over it."""
 
+import errno
 import itertools
 import json
+import os
 import re
 import signal
 import threading
@@ -327,3 +329,30 @@ def test_tolerance_beyond_what_is_remembered_is_refused(installation):
     config["source invoicing"]["tolerance"] = "20min"
     reload(daemon)
     daemon.accept(Delivery(event_body()).but(timestamp=Delivery().timestamp - 1000))
+
+
+def open_when_read(fifo):
+    """The writing end of a FIFO, as soon as somebody reads from it."""
+    def opened():
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            assert error.errno == errno.ENXIO
+    return open(waiting.until(opened, 30, "a reader"), "w")
+
+
+def test_sighup_while_the_daemon_starts_is_heeded_when_it_has_started(offline):
+    """The configuration is a FIFO, so that the daemon waits for it."""
+    config = offline.config("receiver")
+    daemon = offline.daemon(config)
+    fifo = config.directory / f"{daemon.name}.conf"
+    os.mkfifo(fifo, 0o600)
+    config.write = lambda name: fifo
+    daemon.launch()
+    with open_when_read(fifo) as file:
+        daemon.process.send_signal(signal.SIGHUP)
+        file.write(config.text)
+    daemon.wait_for_log("listening for=receiver")
+    with open_when_read(fifo) as file:
+        file.write(config.text)
+    daemon.wait_for_log("configuration read again")
