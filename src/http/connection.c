@@ -23,15 +23,27 @@ set_deadline(struct connection *connection, uint64_t ms, int64_t from_ms)
         (void)evtimer_add(connection->timer, &in);
 }
 
-/* The list of those that are in the same stage; NULL for most stages. */
+/* The list of those that are in the same stage; NULL for those that are handled. */
 static struct connection_list *
 list_of(struct connections *all, enum stage stage)
 {
-        if (stage == STAGE_ARRIVING || stage == STAGE_HANDSHAKE || stage == STAGE_IDLE)
+        switch (stage) {
+        case STAGE_ARRIVING:
+        case STAGE_HANDSHAKE:
+        case STAGE_IDLE:
                 return &all->waiting;
-        if (stage == STAGE_HEAD)
+        case STAGE_HEAD:
                 return &all->heads;
-        return stage == STAGE_BODY ? &all->bodies : NULL;
+        case STAGE_BODY:
+                return &all->bodies;
+        case STAGE_REPLYING:
+                return &all->replies;
+        case STAGE_REFUSED:
+                return &all->refusals;
+        case STAGE_HANDLING:
+                break;
+        }
+        return NULL;
 }
 
 static void
@@ -59,6 +71,7 @@ deadline_of(const struct http_limits *limits, enum stage stage)
         case STAGE_REPLYING:
                 return limits->request_timeout_ms;
         case STAGE_HANDLING:
+        case STAGE_REFUSED:
                 break;
         }
         return 0;
@@ -165,7 +178,7 @@ connection_refuse(struct connection *connection, int status, const char *reason)
         char id[17];
 
         connections_next_id(all, id);
-        connection_enter(connection, STAGE_HANDLING);
+        connection_enter(connection, STAGE_REFUSED);
         connection->refused = 1;
         connection->refusal = refusal_new(connection->bev, status, reason, id);
         if (status == 503)
@@ -220,7 +233,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
         } else if (connection->stage == STAGE_ARRIVING || connection->stage == STAGE_IDLE ||
                    connection->stage == STAGE_REPLYING) {
                 connection_break_off(connection);
-        } else if (connection->stage != STAGE_HANDLING) {
+        } else if (connection->stage == STAGE_HEAD || connection->stage == STAGE_BODY) {
                 connection_refuse(connection, 408, "the request came too slowly");
         }
 }

@@ -27,6 +27,8 @@
  *   idle --first byte--> head --empty line--> body --last byte--> handling --reply--> replying --sent--> idle
  *   idle_timeout         header_timeout       request_timeout     none                request_timeout
  *
+ * and from any of these to refused, for as long as refusal.c takes.
+ *
  * The body's deadline counts from the first byte of its head; the beginning of a request that was pipelined is the answer to
  * the one before it.
  *
@@ -42,7 +44,8 @@ enum stage {
         STAGE_HEAD,
         STAGE_BODY,
         STAGE_HANDLING,
-        STAGE_REPLYING
+        STAGE_REPLYING,
+        STAGE_REFUSED
 };
 
 struct connection {
@@ -77,8 +80,10 @@ struct connections {
         struct connection *spare; /* made ahead, for the next that is accepted */
         /* Those that have no request: arriving, in their handshake, or idle; the one that has waited longest first. */
         TAILQ_HEAD(connection_list, connection) waiting;
-        struct connection_list heads;  /* those in STAGE_HEAD, the one that began first first */
-        struct connection_list bodies; /* those in STAGE_BODY, likewise */
+        struct connection_list heads;    /* those in STAGE_HEAD, the one that began first first */
+        struct connection_list bodies;   /* those in STAGE_BODY, likewise */
+        struct connection_list replies;  /* those in STAGE_REPLYING, likewise */
+        struct connection_list refusals; /* those in STAGE_REFUSED, likewise */
         struct connection **by_fd;
         size_t by_fd_size;
         size_t n;

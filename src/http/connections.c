@@ -5,9 +5,12 @@
 
 #include <openssl/rand.h>
 
+#include "base/clock.h"
 #include "http/connection.h"
 #include "http/entrance.h"
 #include "http/session.h"
+
+#define REPLY_PATIENCE_MS 1000 /* with a client that takes its answer, before its connection may make room */
 
 void
 connections_next_id(struct connections *connections, char id[17])
@@ -18,21 +21,42 @@ connections_next_id(struct connections *connections, char id[17])
         (void)snprintf(id, 17, "%016llx", (unsigned long long)number);
 }
 
-/* The one that has waited longest goes, but not the newcomer. Returns whether there was one. */
+/*
+ * The one that is to make room, but not the newcomer: one that was refused, and only lingers; else the one that has been longest
+ * about what it does, waiting or sending or not taking an answer. So who comes in has the time in which all others are replaced.
+ */
+static struct connection *
+longest(struct connections *connections, const struct connection *newcomer)
+{
+        struct connection_list *lists[] = {&connections->waiting, &connections->heads, &connections->bodies,
+                                           &connections->replies};
+        struct connection *longest = TAILQ_FIRST(&connections->refusals);
+        int64_t now_ms = clock_monotonic_ms();
+
+        if (longest != NULL)
+                return longest;
+        for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+                struct connection *first = TAILQ_FIRST(lists[i]);
+
+                if (first == NULL || first->evcon == NULL || first == newcomer)
+                        continue;
+                if (first->stage == STAGE_REPLYING && now_ms - first->since_ms < REPLY_PATIENCE_MS)
+                        continue;
+                if (longest == NULL || first->since_ms < longest->since_ms)
+                        longest = first;
+        }
+        return longest;
+}
+
+/* Returns whether there was one that could go. */
 static int
 let_go(struct connections *connections, const struct connection *newcomer)
 {
-        struct connection_list *lists[] = {&connections->waiting, &connections->heads, &connections->bodies};
+        struct connection *connection = longest(connections, newcomer);
 
-        for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-                struct connection *longest = TAILQ_FIRST(lists[i]);
-
-                if (longest != NULL && longest->evcon != NULL && longest != newcomer) {
-                        connection_break_off(longest);
-                        return 1;
-                }
-        }
-        return 0;
+        if (connection != NULL)
+                connection_break_off(connection);
+        return connection != NULL;
 }
 
 int
@@ -172,6 +196,8 @@ connections_new(struct event_base *base, const struct http_limits *limits, struc
         TAILQ_INIT(&connections->waiting);
         TAILQ_INIT(&connections->heads);
         TAILQ_INIT(&connections->bodies);
+        TAILQ_INIT(&connections->replies);
+        TAILQ_INIT(&connections->refusals);
         if (RAND_bytes((unsigned char *)&connections->id_seed, sizeof(connections->id_seed)) != 1) {
                 free(connections);
                 return NULL;

@@ -138,6 +138,39 @@ def test_half_requests_beyond_the_limit_make_room(start):
     halves.close()
 
 
+@pytest.mark.parametrize("beginning", [
+    b"", HEAD, HEAD + b"Content-Length: 5\r\n\r\n", b"nonsense\r\n\r\n"], ids=["silent", "heads", "bodies", "refused"])
+def test_who_comes_later_does_not_take_the_place_of_a_client_that_begins(start, beginning):
+    """However few others there are that have nothing to send either: those that hang on for longer go first."""
+    daemon = start(max_connections="100")
+    before = Slow(daemon, N, beginning)
+    client = http_client.Client(daemon.address)
+    client.connect()
+    after = Slow(daemon, 50, beginning)
+    daemon.accept()  # those before it have been seen
+    delivery = Delivery()
+    assert client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
+    for each in (before, client, after):
+        each.close()
+
+
+def test_clients_that_take_no_answers_make_room(offline, tmp_path):
+    """A Unix-domain socket holds few of them."""
+    config = offline.config("receiver")
+    config["receiver"].update({"listen": f"unix:{tmp_path}/socket", "max_connections": "20", "request_timeout": "10min"})
+    daemon = offline.daemon(config).start()
+    requests = b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n" * 3000
+    deaf = Slow(daemon, 20, requests)
+
+    def let_in():
+        try:
+            return http_client.request(daemon.address, "GET", "/nothing").status == 404
+        except OSError:
+            return False
+    waiting.until(let_in, 60, "room")
+    deaf.close()
+
+
 def test_few_descriptors_are_told_and_suffice(start):
     """With a limit of 128, the rest of the daemon keeps what it needs, whatever connects."""
     daemon = start(descriptors=128)
