@@ -1,0 +1,75 @@
+"""etc/asyncapi.yaml as AsyncAPI's own parser reads it, to hold records against."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import jsonschema
+
+ROOT = pathlib.Path(__file__).parents[2]
+PATH = ROOT / "etc" / "asyncapi.yaml"
+MODULES = ROOT / "build" / "asyncapi" / "node_modules"
+SECONDS = 120
+PREFIX = "{prefix}"
+
+
+def read(path=PATH):
+    """(what the parser has to say, the document with all references resolved) of a file."""
+    assert (MODULES / "@asyncapi" / "parser").is_dir(), \
+        f"{MODULES} has no @asyncapi/parser: `tests/run --prepare` installs it, and needs npm and its registry"
+    done = subprocess.run(["node", ROOT / "tests" / "asyncapi" / "read.js", path], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=SECONDS, env=os.environ | {"NODE_PATH": MODULES})
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    return answer["diagnostics"], answer["document"]
+
+
+def problems(schema, value):
+    """What is wrong with a value by a schema: AsyncAPI's are JSON Schema's draft 7 and a little more."""
+    return [f"{error.json_path}: {error.message}" for error in jsonschema.Draft7Validator(schema).iter_errors(value)]
+
+
+def property_names(schema):
+    """The names that a schema of an object knows at its top."""
+    names = set(schema.get("properties", ()))
+    return names.union(*map(property_names, schema.get("allOf", ())))
+
+
+class Channel:
+    """A topic of the document and its one kind of message."""
+
+    def __init__(self, description):
+        self.topic = description["address"].removeprefix(PREFIX + ".")
+        (self.use,) = [tag["name"] for tag in description["tags"]]
+        self.binding = description["bindings"]["kafka"]
+        (self.message,) = description["messages"].values()
+        self.headers = self.message["headers"]
+        self.key = self.message["bindings"]["kafka"]["key"]
+        self.payload = self.message["payload"]
+
+    @property
+    def header_names(self):
+        return property_names(self.headers)
+
+    def decode(self, body):
+        """A record's value as its schema looks at it."""
+        return json.loads(body) if self.message["contentType"] == "application/json" else body.decode("latin-1")
+
+    def problems(self, record):
+        """What is wrong with a record by the document."""
+        headers = {name: value.decode() for name, value in record.headers}
+        repeated = [] if len(headers) == len(record.headers) else ["a header stands there twice"]
+        return (repeated + problems(self.headers, headers) + problems(self.key, record.key.decode()) +
+                problems(self.payload, self.decode(record.value)))
+
+
+class Document:
+    def __init__(self):
+        self.diagnostics, self.document = read()
+        assert self.document, self.diagnostics
+        self.channels = {channel.topic: channel for channel in map(Channel, self.document["channels"].values())}
+
+    def channel(self, record, prefix):
+        """The channel that a record's topic is."""
+        return self.channels[record.topic.removeprefix(prefix + ".")]

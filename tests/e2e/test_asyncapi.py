@@ -1,0 +1,205 @@
+"""etc/asyncapi.yaml is right: by AsyncAPI's own parser, and by what a consumer finds in Kafka."""
+
+import dataclasses
+import json
+
+import pytest
+
+import asyncapi
+import http_client
+from installation import BUILD
+from sandbox import SECRET, Sandbox
+from signing import KINDS, Delivery, event_body, event_topic, unique
+from test_sandbox_deliveries import fire
+from test_sandbox_invoices import OUTCOMES, invoice, submit
+
+TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "vendor=1"}
+REASONS = {"malformed-json", "missing-kind", "unknown-kind", "invalid-field", "conflicting-body", "replayed-signature",
+           "unknown-source"}
+OPTIONAL = {"ce_subject", "gatepost-replay-of", "gatepost-released", *TRACE}
+# That there is a later version of AsyncAPI is no fault of the document.
+NO_FAULTS = {"asyncapi-latest-version"}
+
+
+@pytest.fixture(scope="module")
+def document():
+    return asyncapi.Document()
+
+
+# The document by itself
+
+def test_its_parser_finds_nothing_wrong(document):
+    assert [each for each in document.diagnostics if each["code"] not in NO_FAULTS] == []
+
+
+def test_parser_would_find_what_is_wrong(tmp_path):
+    text = asyncapi.PATH.read_text()
+    wrong = tmp_path / "asyncapi.yaml"
+    wrong.write_text(text.replace("action: send", "action: shout", 1).replace("retention.bytes: -1", "retention.bytes: no"))
+    diagnostics, _ = asyncapi.read(wrong)
+    assert {each["path"].split(".")[-1] for each in diagnostics} >= {"action", "bytes"}, diagnostics
+
+
+def test_it_is_of_this_version(document, offline):
+    said = offline.gatepost("--version", config=False).stdout.split()
+    assert said[-1] == document.document["info"]["version"]
+
+
+def test_its_examples_are_as_it_says(document):
+    for channel in document.channels.values():
+        for example in channel.message["examples"]:
+            assert asyncapi.problems(channel.headers, example["headers"]) == []
+            assert asyncapi.problems(channel.payload, example["payload"]) == []
+
+
+# The topics
+
+def test_its_channels_are_the_topics_of_the_defaults(document, installation):
+    config = installation.config()
+    installation.create_topics(config)
+    listed = json.loads(installation.gatepost("topics", "list", "--json", config=config).stdout)
+    assert {topic["topic"]: topic["use"] for topic in listed} == \
+        {f"{installation.prefix}.{channel.topic}": channel.use for channel in document.channels.values()}
+
+
+def test_its_prefix_is_the_default(document, offline):
+    default = document.document["components"]["parameters"]["prefix"]["default"]
+    config = offline.config()
+    del config["topics"]["prefix"]
+    shown = json.loads(offline.gatepost("config", "--json", config=config).stdout)
+    assert default in [each["value"] for each in shown if (each["section"], each["name"]) == ("topics", "prefix")]
+
+
+def test_topics_have_the_settings_that_it_tells(document, installation):
+    done = installation.gatepost("topics", "create", "--replication-factor", "1")
+    assert done.returncode == 0, done.stderr
+    for channel in document.channels.values():
+        topic = f"{installation.prefix}.{channel.topic}"
+        settings = installation.kafka.configuration(topic)
+        assert installation.kafka.partitions(topic) == channel.binding["partitions"]
+        for name, value in channel.binding["topicConfiguration"].items():
+            assert settings[name] == (",".join(value) if isinstance(value, list) else str(value)), (topic, name)
+
+
+# The records
+
+def post(daemon, delivery, headers=()):
+    reply = http_client.request(daemon.address, "POST", "/webhooks/invoicing", delivery.headers() | dict(headers),
+                                delivery.body)
+    assert reply.status == 200, reply.body
+
+
+def send_events(installation, daemon, sandbox):
+    """Events of every kind: fired by the sandbox, decided by its authority, sent by the command line, traced."""
+    for kind in KINDS:
+        fire(sandbox, kind)
+        done = installation.gatepost("send", "--to", daemon.url, "--kind", kind, config=daemon.config)
+        assert done.returncode == 0, done.stderr
+        post(daemon, Delivery(event_body(kind)), TRACE)
+    for outcome in OUTCOMES:
+        submit(sandbox, invoice(outcome=outcome))
+
+
+def send_to_quarantine(installation, daemon):
+    """What is quarantined, for each reason once, and one that is let in again in vain."""
+    post(daemon, Delivery(b"\xff no JSON"), TRACE)
+    unknown = Delivery(event_body("no.such_kind"))
+    for delivery in (unknown, Delivery(b'{"nonce":"%s"}' % unique().encode()), Delivery(event_body(terminal="yes"))):
+        post(daemon, delivery)
+    repeated, replayed = Delivery(), Delivery()
+    for delivery in (repeated, repeated.but(body=event_body()), replayed, replayed.but(delivery_id=unique())):
+        post(daemon, delivery)
+    installation.kafka.append([Delivery()], source="nobody")
+    installation.kafka.wait_until_routed()
+    listed = installation.gatepost("quarantine", "list", "--json", config=daemon.config)
+    (id,) = [each["id"] for each in json.loads(listed.stdout) if each["deliveryId"] == unknown.delivery_id]
+    done = installation.gatepost("quarantine", "release", id, config=daemon.config)
+    assert " released" in done.stdout, (done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def records(shared, tmp_path_factory):
+    """Everything that a daemon wrote, by its topics: {topic without prefix: records}."""
+    config = shared.config()
+    config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET.encode())
+    config["source invoicing"]["subject"] = "/invoiceId"
+    shared.create_topics(config)
+    daemon = shared.start(config)
+    with Sandbox(BUILD, tmp_path_factory.mktemp("sandbox"), "--delay", "20ms", "--retry-base", "20ms") as sandbox:
+        sandbox.subscribe(daemon.url)
+        send_events(shared, daemon, sandbox)
+        sandbox.stop()  # when all has been delivered
+    send_to_quarantine(shared, daemon)
+    shared.kafka.wait_until_routed()
+    found = {topic.removeprefix(shared.prefix + "."): [] for topic in shared.kafka.topics()}
+    for record in shared.kafka.read(*shared.kafka.topics()):
+        found[record.topic.removeprefix(shared.prefix + ".")].append(record)
+    return found
+
+
+TOPICS = sorted({event_topic(kind) for kind in KINDS} | {"deliveries", "quarantine"})
+each_topic = pytest.mark.parametrize("topic", TOPICS)
+
+
+@each_topic
+def test_records_are_as_it_says(document, records, topic):
+    assert records[topic]
+    for record in records[topic]:
+        assert document.channels[topic].problems(record) == [], record
+
+
+@each_topic
+def test_it_tells_each_header_and_no_others(document, records, topic):
+    read = {name for record in records[topic] for name, _ in record.headers}
+    assert read == document.channels[topic].header_names
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_was_published(document, records, kind):
+    published = [record for record in records[event_topic(kind)] if record.header("ce_type") == kind]
+    assert len(published) >= 3 and {record.key for record in published} == {kind.encode()}
+
+
+def test_every_reason_was_met_and_is_told(document, records):
+    assert {record.header("gatepost-reason") for record in records["quarantine"]} == REASONS
+    reasons, = [each["enum"] for name, each in document.channels["quarantine"].headers["allOf"][0]["properties"].items()
+                if name == "gatepost-reason"]
+    assert set(reasons) == REASONS
+
+
+@each_topic
+def test_record_that_is_not_as_it_says_is_seen(document, records, topic):
+    """The schemas do refuse: a required header that is absent, any that is empty, and the records of other topics."""
+    channel, record = document.channels[topic], records[topic][0]
+    for name, _ in record.headers:
+        without = [header for header in record.headers if header[0] != name]
+        assert name in OPTIONAL or channel.problems(dataclasses.replace(record, headers=without)), name
+        emptied = dataclasses.replace(record, headers=[*without, (name, b"")])
+        assert name == "gatepost-detail" or channel.problems(emptied), name
+    assert all(channel.problems(records[other][0]) for other in TOPICS if {topic, other} != {"quarantine", "deliveries"}
+               and other != topic)
+
+
+# The body: what its schema takes and what Gatepost publishes are the same
+
+@pytest.mark.parametrize("members", [
+    {"clearanceStatus": None, "terminal": None, "rejectedAt": None, "error": None}, {"error": {"code": None}},
+    {"error": {"further": 5}}, {"rejectedAt": "2026-11-21T03:04:05+00:00"}, {"rejectedAt": "2026-11-21t03:04:05.6z"},
+    {"data": None}, {"data": "text"}, {"data": {"terminal": False}}, {"unknown": {"terminal": 5}},
+    {"terminal": "yes"}, {"clearanceStatus": 5}, {"rejectedAt": "2026-11-21"}, {"rejectedAt": "2026-11-21T03:04:05"},
+    {"rejectedAt": "2026-11-21T03:04:05+01:00"}, {"error": "text"}, {"error": {"code": 1117}}, {"error": {"source": []}},
+    {"data": {"terminal": 1}}, {"data": {"error": {"detail": {}}}}, {"event": 5}, {"event": "invoice.rejected"},
+])
+def test_its_bodies_are_those_that_are_published(document, records, shared, members):
+    (daemon,) = shared.daemons
+    delivery = Delivery(json.dumps({"event": "invoice.accepted", "nonce": unique()} | members).encode(),
+                        secret=SECRET.encode())
+    post(daemon, delivery)
+    reader = shared.kafka.reader()
+    try:
+        (record,) = reader.wait_for(delivery.delivery_id)
+    finally:
+        reader.close()
+    is_published = record.topic == f"{shared.prefix}.invoice.accepted"
+    found = asyncapi.problems(document.channels["invoice.accepted"].payload, json.loads(delivery.body))
+    assert (found == []) == is_published, found
