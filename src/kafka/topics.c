@@ -71,19 +71,20 @@ configure(rd_kafka_NewTopic_t *topic, const char *name, int64_t value)
         return rd_kafka_NewTopic_set_config(topic, name, text) == RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* What the topic's use asks for. Events and quarantine keep the brokers' retention: it is their readers' affair. */
+/* What the topic's use asks for. Events and quarantine keep the brokers' retention: it is their readers' affair. None is
+ * compacted, whatever the brokers' default: all events of a kind have the same key, unless the source's `key` says else. */
 static int
 configure_for_use(rd_kafka_NewTopic_t *topic, const struct config *config, enum topic_use use, int replicas)
 {
         int ok = configure(topic, "max.message.bytes", topics_max_record(config)) &&
-                 rd_kafka_NewTopic_set_config(topic, "unclean.leader.election.enable", "false") == 0;
+                 rd_kafka_NewTopic_set_config(topic, "unclean.leader.election.enable", "false") == 0 &&
+                 rd_kafka_NewTopic_set_config(topic, "cleanup.policy", "delete") == 0;
 
         if (ok && replicas >= 3)
                 ok = configure(topic, "min.insync.replicas", 2);
         if (!ok || use != TOPIC_DELIVERIES)
                 return ok;
-        return rd_kafka_NewTopic_set_config(topic, "cleanup.policy", "delete") == 0 &&
-               rd_kafka_NewTopic_set_config(topic, "message.timestamp.type", "LogAppendTime") == 0 &&
+        return rd_kafka_NewTopic_set_config(topic, "message.timestamp.type", "LogAppendTime") == 0 &&
                configure(topic, "retention.bytes", -1) &&
                configure(topic, "retention.ms", (int64_t)config->dedup_window_ms + DAY_MS);
 }

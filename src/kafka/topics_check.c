@@ -105,8 +105,13 @@ topics_check(const struct config *config, const struct topic_need *need, const s
         if (state->unclean_election)
                 report_setting(&check, 0, "unclean leader election is on: acknowledged records may be lost",
                                "unclean.leader.election.enable=false");
-        if (need->use != TOPIC_DELIVERIES)
+        if (need->use != TOPIC_DELIVERIES) {
+                if (state->compacted)
+                        report_setting(&check, 0,
+                                       "compaction is on: of the records with one key only the last stays",
+                                       "cleanup.policy=delete");
                 return;
+        }
         check.routing_only = 1;
         check_retention(&check);
         if (!state->log_append_time)

@@ -188,6 +188,12 @@ class Kafka:
             raise
         return {name: entry.value for name, entry in entries.items()}
 
+    def sets(self, topic, name, value):
+        """Whether the topic itself sets this, and does not leave it to the brokers."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        entry = self.admin.describe_configs([resource])[resource].result(TIMEOUT)[name]
+        return entry.value == value and not entry.is_default
+
     def configure(self, topic, name, value):
         entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])

@@ -136,6 +136,7 @@ def test_topics_create_makes_every_topic_as_it_must_be(installation):
         settings = kafka.configuration(topic)
         assert int(settings["max.message.bytes"]) >= (1 << 20) + (64 << 10), topic
         assert settings["unclean.leader.election.enable"] == "false"
+        assert kafka.sets(topic, "cleanup.policy", "delete"), "left to the brokers' default"
     settings = kafka.configuration(kafka.deliveries)
     assert settings["cleanup.policy"] == "delete" and settings["retention.bytes"] == "-1"
     assert settings["message.timestamp.type"] == "LogAppendTime"
@@ -180,6 +181,16 @@ def test_topics_list_says_what_is_there_and_what_is_wrong(installation):
     installation.kafka.configure(installation.kafka.deliveries, "retention.ms", "3600000")
     wrong = installation.gatepost("topics", "list", config=config)
     assert "retention.ms" in wrong.stdout
+
+
+def test_topics_list_warns_of_compaction(installation):
+    config = installation.config()
+    installation.create_topics(config)
+    for topic, status in [(f"{installation.prefix}.invoice.accepted", 0), (installation.kafka.quarantine, 0),
+                          (installation.kafka.deliveries, EX_DATAERR)]:
+        installation.kafka.configure(topic, "cleanup.policy", "compact")
+        done = installation.gatepost("topics", "list", config=config)
+        assert done.returncode == status and f"--alter --topic {topic} --add-config cleanup.policy=delete" in done.stdout
 
 
 def test_topics_list_as_json(shared, daemon):
