@@ -89,6 +89,7 @@ show_all(struct list *list, const struct topic_need *needs, const struct topic_s
                 printf("%-40s %-10s %10s %8s %9s\n", "TOPIC", "USE", "PARTITIONS", "REPLICAS", "KEPT");
                 for (size_t i = 0; i < n; i++)
                         show_text(list, &needs[i], &states[i]);
+                printf("\nTheir records are described in %s/asyncapi.yaml\n", PKGDATADIR);
                 return;
         }
         (void)yajl_gen_array_open(list->json);
