@@ -35,6 +35,7 @@ struct load {
         int64_t due_ns; /* of the next, at a rate */
         int epoll;
         struct result result;
+        int64_t begun_ns;
 };
 
 static int64_t
@@ -225,28 +226,29 @@ report(const struct load *load)
                (double)result->own_cpu_ns / 1e9);
         for (size_t i = 0; i < load->wish->n_processes; i++)
                 printf("%s%.4f", i == 0 ? "" : ", ", (double)result->cpu_ns[i] / 1e9);
-        printf("], \"p50_ms\": %.4f, \"p99_ms\": %.4f, \"p999_ms\": %.4f, \"max_ms\": %.4f}\n",
+        printf("], \"p50_ms\": %.4f, \"p99_ms\": %.4f, \"p999_ms\": %.4f, \"max_ms\": %.4f, \"begun_s\": "
+               "%.6f}\n",
                (double)latencies_at(&result->latencies, 0.5) / 1e6,
                (double)latencies_at(&result->latencies, 0.99) / 1e6,
-               (double)latencies_at(&result->latencies, 0.999) / 1e6, (double)result->latencies.max_ns / 1e6);
+               (double)latencies_at(&result->latencies, 0.999) / 1e6, (double)result->latencies.max_ns / 1e6,
+               (double)load->begun_ns / 1e9);
 }
 
 static void
 run(const struct wish *wish)
 {
         struct load load = {.wish = wish, .deliveries = deliveries_new(&wish->spec)};
-        int64_t begun_ns;
 
         open_clients(&load);
-        begun_ns = clock_ns(CLOCK_MONOTONIC);
-        load.due_ns = begun_ns;
+        load.begun_ns = clock_ns(CLOCK_MONOTONIC);
+        load.due_ns = load.begun_ns;
         while (wish->rate == 0 && load.idle != NULL) {
                 struct client *client = load.idle;
 
                 load.idle = client->next;
-                send_next(&load, client, begun_ns);
+                send_next(&load, client, load.begun_ns);
         }
-        go_on(&load, begun_ns + (int64_t)wish->warm_up_ms * 1000000);
+        go_on(&load, load.begun_ns + (int64_t)wish->warm_up_ms * 1000000);
         begin_measuring(&load);
         go_on(&load, load.result.begun_ns + (int64_t)wish->time_ms * 1000000);
         end_measuring(&load);

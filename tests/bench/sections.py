@@ -1,0 +1,273 @@
+"""The sections of the table: what each measures, and what it holds it against."""
+
+import contextlib
+import statistics
+import subprocess
+import threading
+import time
+
+import confluent_kafka
+
+import installation
+import waiting
+from measuring import Samples, load
+from subjects import Alternative, Bare, Gatepost
+
+ALTERNATIVES = [("go-fasthttp", {"linger_ms": 0}), ("go-fasthttp", {"linger_ms": 1}), ("go-nethttp", {"linger_ms": 0})]
+ROUTED_RECORDS = 300000
+END_TO_END_SECONDS = 5
+
+
+def processor_seconds(pid):
+    """What all threads of the process have used, by the clock that clock_getcpuclockid() gives."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def size(body):
+    return f"{body / 1024:g} KiB"
+
+
+class Table:
+    """Prints one line a figure: median, spread of the rounds, ratios to those it is held against."""
+
+    def __init__(self, title, unit):
+        self.unit = unit
+        print(f"\n{title}", flush=True)
+
+    def line(self, name, samples, against=()):
+        ratios = "".join(f"  {samples.ratio(other):5.2f} of {label}" for label, other in against)
+        print(f"  {name:28} {samples.median:10.4g} {self.unit:10} +-{100 * samples.spread / 2:3.0f} %{ratios}", flush=True)
+
+
+class Figures:
+    """Samples by (what, subject's name)."""
+
+    def __init__(self):
+        self.samples = {}
+
+    def add(self, what, name, value):
+        self.samples.setdefault((what, name), Samples()).add(value)
+
+    def names(self):
+        return list(dict.fromkeys(name for _, name in self.samples))
+
+    def print(self, what, title, unit, baselines):
+        table = Table(title, unit)
+        for name in self.names():
+            against = [(other, self.samples[what, other]) for other in baselines
+                       if other != name and (what, other) in self.samples]
+            table.line(name, self.samples[what, name], against)
+
+
+class Bench:
+    def __init__(self, arguments, build, directory, cluster):
+        self.arguments, self.build, self.directory, self.cluster = arguments, build, directory, cluster
+        self.results = []
+        self._n_installations = 0
+        self.alternatives = [(kind, settings) for kind, settings in ALTERNATIVES if kind not in arguments.without]
+        for kind in dict.fromkeys(kind for kind, _ in self.alternatives):
+            Alternative(self._installation(), kind, build).build()
+
+    def _installation(self):
+        self._n_installations += 1
+        directory = self.directory / str(self._n_installations)
+        directory.mkdir()
+        return installation.Installation(directory, self.cluster.bootstrap, self.build)
+
+    @contextlib.contextmanager
+    def _topics(self):
+        """An installation with new topics, which are deleted afterwards: they grow by gigabytes."""
+        place = self._installation()
+        place.create_topics(partitions=6)
+        try:
+            yield place
+        finally:
+            for done in place.kafka.admin.delete_topics(place.kafka.topics()).values():
+                done.result(30)
+
+    def _certificate(self):
+        key, certificate = self.directory / "key.pem", self.directory / "certificate.pem"
+        if not key.exists():
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                            "-subj", "/CN=127.0.0.1", "-days", "2", "-keyout", key, "-out", certificate],
+                           check=True, stderr=subprocess.DEVNULL)
+            key.chmod(0o600)
+        return certificate, key
+
+    def _receivers(self, with_bare=True):
+        """What makes each subject that receives, in an installation of its own."""
+        makers = [lambda _: Bare(self.build, self.directory)] if with_bare else []
+        for lanes in self.arguments.lanes:
+            name = "gatepost" if lanes == 1 else f"gatepost {lanes} lanes"
+            makers.append(lambda place, name=name, lanes=lanes: Gatepost(place, name=name, threads=lanes))
+            if self.arguments.tls:
+                makers.append(lambda place, name=name, lanes=lanes: Gatepost(
+                    place, name=name + " tls", tls=self._certificate(), threads=lanes))
+        makers += [lambda place, kind=kind, settings=settings: Alternative(place, kind, self.build, **settings)
+                   for kind, settings in self.alternatives]
+        return makers
+
+    def _keep(self, section, name, run, **where):
+        self.results.append({"section": section, "subject": name} | where | run.__dict__)
+
+    def _rounds(self, makers):
+        """Each subject, running, in each round."""
+        for number in range(1, self.arguments.rounds + 1):
+            for make in makers:
+                with self._topics() as place, make(place) as subject:
+                    print(f"  round {number}: {subject.name}".ljust(60), end="\r", flush=True)
+                    yield subject
+        print(" " * 60, end="\r")
+
+    def _receive(self, section, forge):
+        points = [(connections, body) for body in self.arguments.bodies for connections in self.arguments.connections]
+        figures = {point: Figures() for point in points}
+        for subject in self._rounds(self._receivers()):
+            for connections, body in points:
+                expect = "401" if forge and not isinstance(subject, Bare) else "200"
+                run = load(self.build, subject, connections, body, self.arguments.seconds, forge=forge, expect=expect)
+                self._keep(section, subject.name, run, connections=connections, body=body)
+                figures[connections, body].add("rate", subject.name, run.rate)
+                figures[connections, body].add("cpu", subject.name, run.cpu_us)
+                figures[connections, body].add("memory", subject.name, subject.resident_kib() / 1024)
+                figures[connections, body].add("load generator", subject.name, run.own_cpu_us)
+        baselines = ["bare evhttp", "go-fasthttp linger_ms 0", "go-fasthttp linger_ms 1", "go-nethttp linger_ms 0"]
+        for (connections, body), each in figures.items():
+            where = f"{section}, {connections} connections, {size(body)}"
+            each.print("rate", f"{where}: deliveries a second", "/s", baselines)
+            each.print("cpu", f"{where}: processor time of each", "us", baselines)
+            each.print("memory", f"{where}: resident", "MiB", [])
+
+    def accepted(self):
+        self._receive("accepted", forge=False)
+
+    def forged(self):
+        self._receive("forged", forge=True)
+
+    def latency(self):
+        """At half of the rate that the slowest in the comparison reaches: the same for all."""
+        connections, body = self.arguments.connections[-1], self.arguments.bodies[0]
+        makers = self._receivers(with_bare=False)
+        if not self.alternatives:
+            makers = makers[:1]
+        rates = {}
+        for make in makers:
+            with self._topics() as place, make(place) as subject:
+                rates[subject.name] = load(self.build, subject, connections, body, self.arguments.seconds).rate
+        for name, rate in rates.items():
+            print(f"\n{name} reaches {rate:.0f}/s")
+        figures, rate = Figures(), rates["gatepost"] / 2
+        makers = [make for make, name in zip(makers, rates) if rates[name] > 1.2 * rate]
+        for subject in self._rounds(makers):
+            run = load(self.build, subject, connections, body, self.arguments.seconds, rate=rate)
+            self._keep("latency", subject.name, run, connections=connections, body=body, rate=rate)
+            for what in ("p50_ms", "p99_ms", "p999_ms"):
+                figures.add(what, subject.name, getattr(run, what))
+        for what in ("p50_ms", "p99_ms", "p999_ms"):
+            figures.print(what, f"latency at {rate:.0f}/s, {connections} connections, {size(body)}: {what[:-3]}", "ms",
+                          ["go-fasthttp linger_ms 0", "go-fasthttp linger_ms 1"])
+
+    def _fill(self, place, body):
+        """Records in `deliveries`, as a receiver appends them."""
+        with Gatepost(place) as receiver:
+            n = 0
+            while n < ROUTED_RECORDS:
+                load(self.build, receiver, 256, body, 2, warm_up=0.001)
+                n = receiver.metric("gatepost_requests_total")
+        return n
+
+    def routed(self):
+        for body in self.arguments.bodies:
+            figures = Figures()
+            for _ in range(self.arguments.rounds):
+                with self._topics() as place:
+                    self._fill(place, body)
+                    ends = place.kafka.ends(place.kafka.deliveries)
+                    n = sum(ends.values())
+                    took = float(subprocess.run(
+                        [self.build / "consume", place.bootstrap, place.kafka.deliveries, str(n)], check=True,
+                        stdout=subprocess.PIPE, text=True).stdout)
+                    figures.add("rate", "a consumer that does nothing", n / took)
+                    rate, cpu = self._route(place, n)
+                    figures.add("rate", "gatepost", rate)
+                    figures.add("cpu", "gatepost", cpu)
+            figures.print("rate", f"routed, {size(body)}: records a second", "/s", ["a consumer that does nothing"])
+            table = Table(f"routed, {size(body)}: processor time of each", "us")
+            table.line("gatepost", figures.samples["cpu", "gatepost"])
+
+    @staticmethod
+    def _route(place, n):
+        """Have a router publish all. The rate between a tenth and nine tenths of it, and the processor's time of each."""
+        with Gatepost(place, roles="router") as router:
+            marks = []
+            for share in (0.1, 0.9):
+                waiting.until(lambda share=share: router.metric("gatepost_events_total") >= share * n, 300, "records")
+                marks.append((time.monotonic(), processor_seconds(router.process.pid),
+                              router.metric("gatepost_events_total")))
+        (begun, used, first), (ended, used_then, last) = marks
+        return (last - first) / (ended - begun), (used_then - used) / (last - first) * 1e6
+
+    def end_to_end(self):
+        """Receiver and router in one process: from when a delivery was due to when a consumer sees the event."""
+        body, connections = self.arguments.bodies[0], self.arguments.connections[-1]
+        with self._topics() as place, Gatepost(place, roles="receiver, router") as both:
+            most = load(self.build, both, connections, body, 2 * self.arguments.seconds, warm_up=3)
+        print(f"\nreceiver and router in one process take {most.rate:.0f}/s; {most.cpu_us:.1f} us of each, routed or not yet")
+        for rate in (10, 1000, int(most.rate / 2)):
+            figures = Figures()
+            for _ in range(self.arguments.rounds):
+                with self._topics() as place, Gatepost(place, roles="receiver, router") as both:
+                    self._end_to_end(both, place, rate, body, figures)
+            for what in ("p50", "p99"):
+                figures.print(what, f"from POST to event, {rate}/s, {size(body)}: {what}", "ms", [])
+            figures.print("cpu", f"from POST to event, {rate}/s, {size(body)}: processor time of each", "us", [])
+
+    def _end_to_end(self, both, place, rate, body, figures):
+        seen, stop = {}, threading.Event()
+        ready = threading.Event()
+        reader = threading.Thread(target=self._watch, args=(place, seen, ready, stop))
+        reader.start()
+        try:
+            ready.wait(30)
+            seconds = max(END_TO_END_SECONDS, 50 / rate)
+            used, routed = processor_seconds(both.process.pid), both.metric("gatepost_events_total")
+            run = load(self.build, both, 64 if rate < 5000 else 256, body, seconds, rate=rate, warm_up=1)
+            waiting.until(lambda: both.metric("gatepost_router_lag_records") == 0, 60, "all to be routed")
+            used = processor_seconds(both.process.pid) - used
+            n = both.metric("gatepost_events_total") - routed
+            waiting.until(lambda: len(seen) >= n, 60, "all to be seen")
+        finally:
+            stop.set()
+            reader.join()
+        late = sorted(1e3 * (at - run.begun_s - number / rate) for number, at in seen.items() if number > rate)
+        figures.add("p50", "gatepost", statistics.median(late))
+        figures.add("p99", "gatepost", late[int(len(late) * 0.99)])
+        figures.add("cpu", "gatepost", used / n * 1e6)
+
+    @staticmethod
+    def _watch(place, seen, ready, stop):
+        """Note when each event is seen first, by the number at the end of its id."""
+        consumer = confluent_kafka.Consumer({"bootstrap.servers": place.bootstrap, "group.id": "watch",
+                                             "isolation.level": "read_committed", "enable.auto.commit": False,
+                                             "fetch.wait.max.ms": 5000, "log_level": 3})
+        topic = f"{place.prefix}.invoice.accepted"
+        consumer.assign([confluent_kafka.TopicPartition(topic, each, confluent_kafka.OFFSET_BEGINNING)
+                         for each in range(place.kafka.partitions(topic))])
+        ready.set()
+        while not stop.is_set():
+            for message in consumer.consume(1000, 0.02):
+                if not message.error():
+                    seen.setdefault(int(dict(message.headers())["ce_id"][-12:]), time.monotonic())
+        consumer.close()
+
+    def memory(self):
+        """At rest, and how long a start takes, with nothing to remember."""
+        figures = Figures()
+        for _ in range(self.arguments.rounds):
+            with self._topics() as place:
+                begun = time.monotonic()
+                with Gatepost(place, roles="receiver, router") as both:
+                    figures.add("start", "gatepost", 1e3 * (time.monotonic() - begun))
+                    figures.add("rest", "gatepost", both.resident_kib() / 1024)
+        figures.print("start", "from start to ready", "ms", [])
+        figures.print("rest", "resident at rest", "MiB", [])

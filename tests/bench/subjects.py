@@ -1,0 +1,141 @@
+"""What is measured: Gatepost, a bare evhttp, and what others would write in its place. Each is a process that takes
+deliveries on a port of 127.0.0.1."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+
+import waiting
+
+SECRET = "a secret of the measurements"
+HERE = pathlib.Path(__file__).resolve().parent
+START_SECONDS = 60
+STOP_SECONDS = 40
+
+
+def free_port():
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        return holder.getsockname()[1]
+
+
+def accepts(port):
+    with socket.socket() as attempt:
+        return attempt.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Subject:
+    """A context in which the process runs."""
+    tls = False
+    name = ""
+    process = None
+    port = None
+
+    def command(self):
+        raise NotImplementedError
+
+    def environment(self):
+        return {}
+
+    def is_ready(self):
+        return accepts(self.port)
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")[-4000:]
+
+    def __enter__(self):
+        self.port = free_port()
+        self.log_path = self.directory / f"{self.name.replace(' ', '-').replace(',', '')}-{self.port}.log"
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            env=os.environ | self.environment(), cwd=self.directory)
+        waiting.until(lambda: self.is_ready() or self.process.poll() is not None, START_SECONDS,
+                      lambda: f"{self.name} to be ready:\n{self.log()}")
+        assert self.process.poll() is None, f"{self.name} ended:\n{self.log()}"
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def resident_kib(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0])
+
+
+class Bare(Subject):
+    """evhttp that reads the body and answers 200: what a receiver on evhttp cannot be better than by its own work."""
+    name = "bare evhttp"
+
+    def __init__(self, build, directory):
+        self.build, self.directory = build, directory
+
+    def command(self):
+        return [self.build / "bare", str(self.port)]
+
+
+class Gatepost(Subject):
+    def __init__(self, installation, roles="receiver", name="gatepost", tls=None, **receiver):
+        """tls is a certificate's and a key's file; other options are those of [receiver]."""
+        self.installation, self.roles, self.tls_files = installation, roles, tls
+        self.name, self.receiver = name, receiver
+        self.tls = tls is not None
+        self.directory = installation.directory
+        self.admin_port = None
+
+    def command(self):
+        config = self.installation.config(self.roles)
+        self.admin_port = free_port()
+        config["receiver"]["listen"] = f"127.0.0.1:{self.port}"
+        config["receiver"].update(self.receiver)
+        config["admin"]["listen"] = f"127.0.0.1:{self.admin_port}"
+        config["source invoicing"]["secret_file"] = config.secret_file("bench", SECRET.encode())
+        if self.tls:
+            config.tls(*self.tls_files)
+        return [self.installation.build / "gatepostd", "-c", config.write()]
+
+    def is_ready(self):
+        return accepts(self.admin_port) and self.get("/readyz").startswith("HTTP/1.1 200")
+
+    def get(self, path):
+        """The whole answer of the admin endpoint."""
+        with socket.create_connection(("127.0.0.1", self.admin_port), timeout=10) as connection:
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+
+    def metric(self, name):
+        """The sum of a metric's samples."""
+        return sum(float(line.rpartition(" ")[2]) for line in self.get("/metrics").splitlines()
+                   if line.startswith((name + " ", name + "{")))
+
+
+class Alternative(Subject):
+    """A directory of alternatives/: its `build` makes a program in a directory, its `run` becomes the process."""
+
+    def __init__(self, installation, kind, build, **settings):
+        self.kind, self.build_directory, self.settings = kind, build / "alternatives" / kind, settings
+        self.directory = installation.directory
+        self.bootstrap, self.topic = installation.bootstrap, installation.kafka.deliveries
+        self.name = " ".join([kind, *(f"{name} {value}" for name, value in settings.items())])
+
+    @property
+    def home(self):
+        return HERE / "alternatives" / self.kind
+
+    def build(self):
+        self.build_directory.mkdir(parents=True, exist_ok=True)
+        subprocess.run([self.home / "build", self.build_directory], check=True, stdin=subprocess.DEVNULL)
+
+    def command(self):
+        return [self.home / "run", self.build_directory]
+
+    def environment(self):
+        return {"PORT": str(self.port), "BOOTSTRAP": self.bootstrap, "TOPIC": self.topic, "SECRET": SECRET,
+                "WEBHOOK_PATH": "/webhooks/invoicing", "HEADER_PREFIX": "x-invoicing", "TOLERANCE_S": "300",
+                } | {name.upper(): str(value) for name, value in self.settings.items()}
