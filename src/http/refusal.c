@@ -15,6 +15,7 @@
 #define LINGER_S 1
 #define LINGER_BYTES (8u << 20)
 #define WRITE_TIMEOUT_S 5
+#define HASTE_US 10000 /* when memory is wanted: an answer that does not go out at once does not go out */
 
 struct refusal {
         struct bufferevent *bev;
@@ -163,7 +164,7 @@ write_answer(struct bufferevent *bev, int status, const char *reason, const char
 struct refusal *
 refusal_new(struct bufferevent *bev, int status, const char *reason, const char *request_id)
 {
-        const struct timeval limit = {WRITE_TIMEOUT_S, 0};
+        const struct timeval limit = {WRITE_TIMEOUT_S, 0}, haste = {0, HASTE_US};
         struct refusal *refusal = calloc(1, sizeof(*refusal));
 
         if (refusal == NULL)
@@ -178,7 +179,7 @@ refusal_new(struct bufferevent *bev, int status, const char *reason, const char 
         bufferevent_getcb(bev, &refusal->read_cb, &refusal->write_cb, &refusal->event_cb, &refusal->arg);
         bufferevent_setcb(bev, on_read, on_written, on_event, refusal);
         (void)bufferevent_enable(bev, EV_READ | EV_WRITE);
-        (void)evtimer_add(refusal->timer, &limit);
+        (void)evtimer_add(refusal->timer, refusal->lingers ? &limit : &haste);
         return refusal;
 }
 

@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+import time
 
 import pytest
 
@@ -136,6 +137,54 @@ def test_endless_chunk_line_is_refused(plain):
         send_until_refused(connection, b"0" * 4096, limit=64 * MIB)
         assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
     assert resident(plain) - before < 2 * MIB
+
+
+GET = b"GET /nothing HTTP/1.1\r\nhost: a\r\n\r\n"
+
+
+@pytest.fixture
+def narrow(offline, plain_build, tmp_path):
+    """A receiver that listens on a Unix-domain socket, which holds few answers that are not taken."""
+    offline.build = plain_build
+    config = offline.config(roles="receiver")
+    config["receiver"].update({"listen": f"unix:{tmp_path}/socket", "max_body": "1MiB", "max_in_flight": "8MiB",
+                               "request_timeout": "10min"})
+    return offline.daemon(config).start()
+
+
+def answered(daemon, outcome):
+    return daemon.metric("gatepost_requests_total", outcome=outcome)
+
+
+def fill(daemon, request, outcome):
+    """Send a request over and over until no more are answered. Returns the connection, and how many were."""
+    before = last = answered(daemon, outcome)
+    connection = http_client.connect(daemon.address, timeout=2)
+    with contextlib.suppress(TimeoutError):
+        while True:
+            connection.sendall(request)
+    while (now := answered(daemon, outcome)) > last:
+        last = now
+        time.sleep(0.5)
+    return connection, int(now - before)
+
+
+def test_bodies_make_room_at_once_although_their_refusals_are_not_taken(narrow):
+    connection, n = fill(narrow, GET, "not_found")
+    connection.close()
+    n -= 1  # the last has been answered, but that did not go out
+    expected, connections = answered(narrow, "not_found") + 100 * n, []
+    for _ in range(100):
+        connections.append(http_client.connect(narrow.address))
+        connections[-1].sendall(GET * n)
+    waiting.until(lambda: answered(narrow, "not_found") == expected, 60, "all to be answered")
+    before, most = resident(narrow), 0
+    for connection in connections:
+        connection.sendall(head(Delivery(), MIB) + bytes(MIB - 1))
+        most = max(most, resident(narrow) - before)
+    assert most < 40 * MIB
+    for connection in connections:
+        connection.close()
 
 
 def chunks_of(body, size):
