@@ -189,11 +189,12 @@ connection_refuse(struct connection *connection, int status, const char *reason)
                 all->callbacks->on_refused(status, &connection->client, all->arg);
 }
 
-/* evhttp reads while it writes, which nothing would bound. */
+/* The body has gone, whenever the answer is taken. evhttp reads while it writes, which nothing would bound. */
 void
 connection_replying(struct connection *connection)
 {
         connection_enter(connection, STAGE_REPLYING);
+        give_room_back(connection, connection->held - connection->held_ahead);
         (void)bufferevent_disable(connection->bev, EV_READ);
 }
 
@@ -208,7 +209,6 @@ connection_replied(struct connection *connection)
                 event_active(connection->timer, EV_READ, 1); /* evhttp is about to read; see on_timer() */
                 return;
         }
-        give_room_back(connection, connection->held - connection->held_ahead);
         if (!framing_is_inside(framing))
                 connection_enter(connection, STAGE_IDLE);
         else

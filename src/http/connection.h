@@ -100,7 +100,7 @@ void connection_discard(struct connection *connection);
 /* Go on to a stage, with the deadline that belongs to it. */
 void connection_enter(struct connection *connection, enum stage stage);
 
-/* evhttp has been given a reply to send. */
+/* evhttp has been given a reply to send, and the body of the request has been released. */
 void connection_replying(struct connection *connection);
 
 /* evhttp has sent a reply. */

@@ -220,12 +220,15 @@ http_reply(struct http_request *request, int status, const struct http_header *h
            const char *body, size_t len)
 {
         struct evhttp_connection *evcon = evhttp_request_get_connection(request->evreq);
-        struct evbuffer *buffer = evbuffer_new();
+        struct evbuffer *body_in = evhttp_request_get_input_buffer(request->evreq), *buffer = evbuffer_new();
+        int failed;
 
         add_headers(request, headers, n_headers);
         if (evhttp_request_get_command(request->evreq) == EVHTTP_REQ_HEAD)
                 len = announce_length(request, len);
-        if (buffer == NULL || evbuffer_add(buffer, body, len) != 0)
+        failed = buffer == NULL || evbuffer_add(buffer, body, len) != 0;
+        (void)evbuffer_drain(body_in, evbuffer_get_length(body_in)); /* which gives its room back */
+        if (failed)
                 evhttp_send_error(request->evreq, HTTP_INTERNAL, NULL);
         else
                 evhttp_send_reply(request->evreq, status, phrase_for(status), buffer);

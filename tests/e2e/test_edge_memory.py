@@ -169,6 +169,17 @@ def fill(daemon, request, outcome):
     return connection, int(now - before)
 
 
+def test_bodies_of_answers_that_are_not_taken_take_no_room(narrow):
+    forged = Delivery(b"x" * 900 * KIB, secret=b"wrong" * 5)
+    request = head(forged) + forged.body
+    deaf = [fill(narrow, request, "forged")[0] for _ in range(10)]
+    with http_client.connect(narrow.address) as connection:
+        connection.sendall(request)
+        assert connection.recv(100).startswith(b"HTTP/1.1 401 ")
+    for each in deaf:
+        each.close()
+
+
 def test_bodies_make_room_at_once_although_their_refusals_are_not_taken(narrow):
     connection, n = fill(narrow, GET, "not_found")
     connection.close()
