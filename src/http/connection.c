@@ -177,6 +177,10 @@ connection_refuse(struct connection *connection, int status, const char *reason)
         struct connections *all = connection->all;
         char id[17];
 
+        if (connection->n_complete > 0) {
+                connection->due = (struct head_fault){status, reason};
+                return;
+        }
         connections_next_id(all, id);
         connection_enter(connection, STAGE_REFUSED);
         connection->refused = 1;
@@ -198,6 +202,17 @@ connection_replying(struct connection *connection)
         (void)bufferevent_disable(connection->bev, EV_READ);
 }
 
+/* Refuse what follows the last reply, once evhttp has got ready for it, but not a byte of it to evhttp. */
+static void
+refuse_rest(struct connection *connection)
+{
+        struct evbuffer *input = bufferevent_get_input(connection->bev);
+
+        (void)evbuffer_drain(input, evbuffer_get_length(input));
+        connection_enter(connection, STAGE_HANDLING);
+        event_active(connection->timer, EV_READ, 1);
+}
+
 /* What comes after a reply: of pipelined requests the next, which evhttp begins with at once, or part of it. */
 void
 connection_replied(struct connection *connection)
@@ -209,7 +224,9 @@ connection_replied(struct connection *connection)
                 event_active(connection->timer, EV_READ, 1); /* evhttp is about to read; see on_timer() */
                 return;
         }
-        if (!framing_is_inside(framing))
+        if (connection->due.status != 0)
+                refuse_rest(connection);
+        else if (!framing_is_inside(framing))
                 connection_enter(connection, STAGE_IDLE);
         else
                 connection_enter(connection, framing->state == FRAMING_HEAD ? STAGE_HEAD : STAGE_BODY);
@@ -224,6 +241,8 @@ on_timer(evutil_socket_t fd, short what, void *arg)
         if (what & EV_READ) {
                 if (connection->n_complete > 0)
                         (void)bufferevent_disable(connection->bev, EV_READ);
+                else if (connection->due.status != 0 && !connection->refused)
+                        connection_refuse(connection, connection->due.status, connection->due.reason);
         } else if (connection->evcon == NULL) {
                 connection_enter(connection, connection->stage);
                 entrance_attach(connection);

@@ -65,6 +65,8 @@ struct connection {
         uint64_t held;       /* bytes of bodies that take room */
         uint64_t slack;      /* of them, those of the framing's slack for the body under way */
         uint64_t held_ahead; /* those of them that are of a request which has not come completely */
+        struct head_fault
+            due; /* status 0: none; else the refusal that follows when n_complete requests are answered */
         int oversize_status; /* what a body that grows too large would be answered */
         evutil_socket_t fd;
         int refused;    /* taken away from evhttp */
@@ -106,7 +108,7 @@ void connection_replying(struct connection *connection);
 /* evhttp has sent a reply. */
 void connection_replied(struct connection *connection);
 
-/* Answer with an error and close. */
+/* Answer with an error and close; what has come completely before is answered first. */
 void connection_refuse(struct connection *connection, int status, const char *reason);
 
 /* Body bytes have come. Returns 0, or -1 when there is no room for them; they take it all the same. */

@@ -110,7 +110,7 @@ tap_on_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *
         struct evbuffer_ptr start;
         size_t left = info->n_added;
 
-        if (left == 0 || connection->refused || connection->evcon == NULL)
+        if (left == 0 || connection->refused || connection->due.status != 0 || connection->evcon == NULL)
                 return;
         if (evbuffer_ptr_set(input, &start, info->orig_size, EVBUFFER_PTR_SET) != 0)
                 return;

@@ -187,23 +187,23 @@ def _closes(message, answer):
 
 
 def fault(verdict, answers):
-    """What is wrong with a server's answers to bytes on which framing gave this verdict, or None. Where a refusal follows,
-    requests before it may go unanswered."""
+    """What is wrong with a server's answers to bytes on which framing gave this verdict, or None."""
     messages = [message for _, _, message in verdict.messages]
-    if verdict.status and [each.status for each in answers[-1:]] == [verdict.status]:
+    is_refused = verdict.status != 0 and [each.status for each in answers[-1:]] == [verdict.status]
+    if is_refused:
         if not answers[-1].is_refusal:
             return f"{answers[-1]} is no refusal"
-        answers, may_lack = answers[:-1], True
-    else:
-        may_lack = False
+        answers = answers[:-1]
     if len(answers) > len(messages):
         return f"{answers[len(messages)]} is one too many"
+    has_closed = False
     for answer, message in zip(answers, messages, strict=False):
         handled = dataclasses.replace(message, target=_path_of(message.target))
         if answer.status != 200 or (message.method != b"HEAD" and answer.message != handled):
             return f"{answer} is not what was sent"
-        may_lack = may_lack or _closes(message, answer)
-    return None if may_lack or (len(answers) == len(messages) and not verdict.status) else f"only {answers}"
+        has_closed = has_closed or _closes(message, answer)
+    is_whole = len(answers) == len(messages) and is_refused == (verdict.status != 0)
+    return None if has_closed or is_whole else f"only {answers}"
 
 
 def talk(address, data, methods, step=None):

@@ -3,6 +3,7 @@ before a handler runs."""
 
 import contextlib
 import json
+import pathlib
 
 import pytest
 
@@ -10,6 +11,7 @@ import framing
 from signing import Delivery, event_body
 
 PATH = b"/webhooks/invoicing"
+MANUAL = pathlib.Path(__file__).parents[2] / "man" / "gatepostd.8"
 CHUNKED = b"POST /hook?x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
 
 
@@ -159,6 +161,20 @@ def test_body_of_a_request_that_has_none_is_no_second_request(daemon):
         assert (answer.status, more) == (400, None)
 
 
+@pytest.mark.parametrize("bad", [
+    b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nx\r\n"],
+    ids=["request line", "head", "chunk"])
+@pytest.mark.parametrize("n", [1, 3])
+def test_what_came_before_the_refused_is_answered_first(daemon, n, bad):
+    deliveries = [Delivery() for _ in range(n)]
+    with framing.Connection(daemon.address) as connection:
+        connection.send(b"".join(map(post, deliveries)) + bad + post(Delivery()))
+        for delivery in deliveries:
+            assert json.loads(connection.answer().body) == {"ok": True, "deliveryId": delivery.delivery_id}
+        assert connection.answer().status == 400 and connection.answer() is None
+
+
 @pytest.mark.parametrize("data, status, code", [
     (b"GET /%s HTTP/1.1\r\n" % (b"a" * 40000), 414, "URI_TOO_LONG"),
     (b"POST / HTTP/1.1\r\nHost: a\r\nExpect: b\r\n\r\n", 417, "EXPECTATION_FAILED"),
@@ -169,6 +185,7 @@ def test_body_of_a_request_that_has_none_is_no_second_request(daemon):
 def test_refusal_has_the_envelope_and_the_status_of_its_reason(daemon, data, status, code):
     answer, more = ask(daemon, data)
     assert (answer.status, json.loads(answer.body)["error"]["code"], more) == (status, code, None)
+    assert f" Ta {status} Ta {code}\n" in MANUAL.read_text()
 
 
 def test_number_of_headers_is_an_option(installation):

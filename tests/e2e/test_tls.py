@@ -306,6 +306,15 @@ def test_pipelined_requests_are_answered_in_order(daemon, tls):
     assert places == sorted(places)
 
 
+def test_request_before_a_refused_one_is_answered(daemon, tls):
+    delivery = Delivery()
+    with http_client.connect(daemon.address, tls=tls) as connection:
+        connection.sendall(whole(delivery) + b"nonsense\r\n\r\n")
+        answers = read_to_the_end(connection)
+    assert answers.startswith(b"HTTP/1.1 200 ") and delivery.delivery_id.encode() in answers
+    assert answers.count(b"HTTP/1.1 400 ") == 1 and answers.endswith(b"}}")
+
+
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
 @pytest.mark.parametrize("status, request_bytes", [
     (400, head(Delivery(), "content-length: 5", "content-length: 6") + b"12345"),
