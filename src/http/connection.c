@@ -10,6 +10,7 @@
 #include "http/entrance.h"
 #include "http/session.h"
 #include "http/tap.h"
+#include "http/tls_log.h"
 
 /* In milliseconds from a monotonic time; it may have passed. */
 static void

@@ -4,6 +4,8 @@
 
 #include <event2/bufferevent_ssl.h>
 
+#include "http/tls_log.h"
+
 /* What OpenSSL said last of a connection that failed; 0: nothing. */
 static unsigned long
 take_error(struct bufferevent *bev)

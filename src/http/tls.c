@@ -1,13 +1,11 @@
 #include "http/tls.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <openssl/err.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 
 #define SECURITY_LEVEL 2 /* 112 bits and more */
@@ -198,44 +196,4 @@ tls_say_goodbye(SSL *session)
         ERR_clear_error();
         (void)SSL_shutdown(session); /* not waiting for the client's; it need not come */
         ERR_clear_error();
-}
-
-/* Whether the session was ended by one who has not said a word: a port scan, or a load balancer that looks whether we live. */
-static int
-is_silent(const SSL *session)
-{
-        return BIO_number_read(SSL_get_rbio(session)) == 0;
-}
-
-void
-tls_log_end(const SSL *session, int in_handshake, unsigned long code, const struct address *client)
-{
-        static struct log_flood handshakes = LOG_FLOOD_INIT, sessions = LOG_FLOOD_INIT;
-        long verified = SSL_get_verify_result(session);
-        const char *reason = ERR_reason_error_string(code);
-        char quoted[LOG_QUOTED_SIZE], address[ADDRESS_TEXT_SIZE];
-        uint64_t n;
-
-        if (reason == NULL && (!in_handshake || is_silent(session)))
-                return;
-        if (!log_flood_pass(in_handshake ? &handshakes : &sessions, &n))
-                return;
-        if (verified != X509_V_OK)
-                reason = X509_verify_cert_error_string(verified);
-        log_notice("%s n=%" PRIu64 " last_reason=%s last_client=%s",
-                   in_handshake ? "TLS handshakes failed" : "TLS sessions broke", n,
-                   log_quote(reason == NULL ? "the client has gone" : reason, quoted),
-                   address_format(client, address));
-}
-
-void
-tls_log_timeout(const struct address *client)
-{
-        static struct log_flood flood = LOG_FLOOD_INIT;
-        char address[ADDRESS_TEXT_SIZE];
-        uint64_t n;
-
-        if (log_flood_pass(&flood, &n))
-                log_notice("TLS handshakes were not done in time n=%" PRIu64 " last_client=%s", n,
-                           address_format(client, address));
 }

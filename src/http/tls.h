@@ -36,14 +36,4 @@ int tls_is_current(struct tls *tls, const SSL *session);
 /* Say that nothing more will be written (close_notify), if there is still a way to. NULL, for no TLS, is harmless. */
 void tls_say_goodbye(SSL *session);
 
-/**
- * tls_log_end(session, in_handshake, code, client):
- * Log why a client's session has failed, in its handshake or later, summed up with others; code is OpenSSL's, or 0. Nothing is
- * logged for one that was only closed.
- */
-void tls_log_end(const SSL *session, int in_handshake, unsigned long code, const struct address *client);
-
-/* Likewise for one whose handshake was not done in time. */
-void tls_log_timeout(const struct address *client);
-
 #endif

@@ -109,6 +109,21 @@ def test_plain_http_is_not_answered(daemon, tls):
     daemon.accept(tls=tls)
 
 
+def test_failed_handshakes_are_summed_up_by_their_reasons(offline, authority):
+    daemon = offline.daemon(offline.config("receiver").tls(*authority.issue("summed"))).start()
+    for _ in range(2):
+        with http_client.connect(daemon.address) as connection:
+            connection.sendall(whole(Delivery()))
+            with contextlib.suppress(ConnectionResetError):
+                connection.recv(100)
+    with http_client.connect(daemon.address) as connection:
+        with pytest.raises(ssl.SSLError):
+            ssl.create_default_context().wrap_socket(connection, server_hostname="localhost")  # trusts another authority
+    daemon.wait_for_log('TLS handshakes failed n=1 reason="http request" last_client=127.0.0.1')
+    line = daemon.wait_for_log("unknown ca")
+    assert " TLS handshakes failed n=1 reason=" in line and line.endswith(" last_client=127.0.0.1")
+
+
 def test_http_1_1_is_chosen_when_offered_and_nothing_else_refused(daemon, authority):
     for offered, chosen in ((["h2", "http/1.1"], "http/1.1"), (["h2"], None)):
         tls = authority.client()
