@@ -92,6 +92,12 @@ receiver_shared_account(struct receiver_shared *shared, const struct config_sour
         return find_account(shared, source == NULL ? "" : source->name);
 }
 
+static int
+is_the_clients_fault(enum metrics_outcome outcome)
+{
+        return outcome != OUTCOME_UNAVAILABLE && outcome != OUTCOME_ERROR && outcome != OUTCOME_THROTTLED;
+}
+
 void
 receiver_shared_refused(struct receiver_shared *shared, const struct receiver_refused *refused)
 {
@@ -101,7 +107,7 @@ receiver_shared_refused(struct receiver_shared *shared, const struct receiver_re
         uint64_t n;
 
         metrics_count_request(account->requests, outcome);
-        if (shared->clients != NULL && refused->status < 500 && outcome != OUTCOME_THROTTLED)
+        if (shared->clients != NULL && is_the_clients_fault(outcome))
                 clients_count_refusal(shared->clients, &refused->client, clock_monotonic_ms());
         if (!log_flood_pass(&account->refused[outcome], &n))
                 return;

@@ -238,13 +238,14 @@ def test_genuine_deliveries_are_never_throttled(installation):
     client.close()
 
 
-def test_framing_that_is_refused_counts_as_well(offline):
+@pytest.mark.parametrize("refused", [b"nonsense\r\n\r\n", b"BREW / HTTP/1.1\r\nHost: a\r\n\r\n"], ids=["400", "501"])
+def test_framing_that_is_refused_counts_as_well(offline, refused):
     daemon = receiver(offline, max_refusals_per_address="3")
 
     def statuses():
         for _ in range(10):
-            raw(daemon.address, b"nonsense\r\n\r\n")
-        return http_client.request(daemon.address, "GET", "/nothing").status
+            raw(daemon.address, refused)
+        return daemon.post().status  # else 503, which does not count
     waiting.until(lambda: statuses() == 429, 20, "429 after many refusals within a second")
 
 
