@@ -57,20 +57,26 @@ send_at_once(evutil_socket_t fd)
                          sizeof(on)); /* a Unix-domain socket has none of this */
 }
 
-/* The client is known: requests may come. A proxy that does not tell its clients has no limit of its own. */
-static void
-begin(struct connection *connection)
+/* Returns 0, or -1 for one connection too many. A proxy that does not tell its clients has no limit of its own. */
+static int
+count_client(struct connection *connection)
 {
         const struct http_limits *limits = &connection->all->limits;
 
-        if (limits->clients != NULL && !forwarded_trusts(&limits->trust, &connection->client)) {
-                if (clients_connect(limits->clients, &connection->client) != 0) {
-                        log_too_many(&connection->client);
-                        connection_break_off(connection);
-                        return;
-                }
-                connection->counted = 1;
+        if (limits->clients == NULL || forwarded_trusts(&limits->trust, &connection->client))
+                return 0;
+        if (clients_connect(limits->clients, &connection->client) != 0) {
+                log_too_many(&connection->client);
+                return -1;
         }
+        connection->counted = 1;
+        return 0;
+}
+
+/* The client is known: requests may come. */
+static void
+begin(struct connection *connection)
+{
         connection_enter(connection, connection->all->tls == NULL ? STAGE_IDLE : STAGE_HANDSHAKE);
         (void)bufferevent_enable(connection->bev, EV_READ);
 }
@@ -84,7 +90,7 @@ on_arrived(const struct address *client, int failed, void *arg)
         (void)bufferevent_setfd(connection->bev, connection->fd);
         if (client != NULL)
                 connection->client = *client;
-        if (failed)
+        if (failed || count_client(connection) != 0)
                 connection_break_off(connection);
         else
                 begin(connection);
@@ -131,7 +137,9 @@ entrance_attach(struct connection *connection)
         connection->client = peer_of(connection->fd);
         if (all->tls != NULL)
                 send_at_once(connection->fd);
-        if (connections_keep(all, connection) != 0 || connections_admit(all, connection) != 0)
+        /* Whoever has too many makes nobody else go. */
+        if (connections_keep(all, connection) != 0 || count_client(connection) != 0 ||
+            connections_admit(all, connection) != 0)
                 connection_break_off(connection);
         else if (forwarded_trusts(&all->limits.trust, &connection->client))
                 await_arrival(connection);

@@ -162,6 +162,15 @@ def test_daemon_stops_with_a_proxy_header_half_way(offline):
 
 # Limits for each address
 
+def connect_from(address, daemon):
+    connection = socket.socket()
+    connection.settimeout(http_client.TIMEOUT)
+    connection.bind((address, 0))
+    host, port = daemon.address.rsplit(":", 1)
+    connection.connect((host, int(port)))
+    return connection
+
+
 def test_one_address_has_so_many_connections_and_no_more(offline):
     daemon = receiver(offline, max_connections_per_address="3", threads="2")
     clients = [http_client.Client(daemon.address) for _ in range(3)]
@@ -169,13 +178,9 @@ def test_one_address_has_so_many_connections_and_no_more(offline):
         assert client.request("GET", "/nothing").status == 404
     with http_client.connect(daemon.address) as one_more:
         assert one_more.recv(100) == b""
-    other = socket.socket()
-    other.bind(("127.0.0.2", 0))
-    host, port = daemon.address.rsplit(":", 1)
-    other.connect((host, int(port)))
-    other.sendall(NOTHING)
-    assert other.recv(100).startswith(b"HTTP/1.1 404 ")
-    other.close()
+    with connect_from("127.0.0.2", daemon) as other:
+        other.sendall(NOTHING)
+        assert other.recv(100).startswith(b"HTTP/1.1 404 ")
     clients.pop().close()
 
     def another():
@@ -187,6 +192,20 @@ def test_one_address_has_so_many_connections_and_no_more(offline):
     assert "max_connections_per_address" in daemon.log
     for client in clients:
         client.close()
+
+
+def test_one_connection_too_many_of_an_address_makes_nobody_elses_go(offline):
+    daemon = receiver(offline, max_connections="4", max_connections_per_address="2")
+    connections = [connect_from(address, daemon) for address in ("127.0.0.2", "127.0.0.3") for _ in range(2)]
+    for connection in connections:
+        connection.sendall(NOTHING.replace(b"Connection: close\r\n", b""))
+        assert connection.recv(1000).startswith(b"HTTP/1.1 404 ")
+    with connect_from("127.0.0.3", daemon) as one_more:
+        assert one_more.recv(100) == b""
+    for connection in connections:
+        connection.sendall(NOTHING)
+        assert connection.recv(1000).startswith(b"HTTP/1.1 404 ")
+        connection.close()
 
 
 def test_proxys_clients_are_limited_and_not_the_proxy(offline):
