@@ -65,6 +65,7 @@ parts_open(struct parts *parts, const struct config *config, struct event_base *
         if (open_embedded(parts, error) != 0)
                 return -1;
         parts->metrics = metrics_new(config);
+        metrics_watch_health(parts->metrics, &parts->health);
         parts->probe = probe_new(config, parts->bootstrap, changed, arg, error);
         if (parts->probe == NULL)
                 return -1;

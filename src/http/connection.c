@@ -109,6 +109,9 @@ connection_free(struct connection *connection)
 {
         struct connections *all = connection->all;
 
+        if (connection->stage == STAGE_HANDSHAKE && connection->end == HTTP_END_CLOSED)
+                connection->end = HTTP_END_HANDSHAKE_FAILED;
+        http_census_ended(all->limits.census, connection->end);
         leave_list(connection);
         entrance_stop(connection);
         if (connection->counted)
@@ -149,12 +152,13 @@ connection_on_close(struct evhttp_connection *evcon, void *arg)
 }
 
 void
-connection_break_off(struct connection *connection)
+connection_break_off(struct connection *connection, enum http_end why)
 {
         bufferevent_event_cb event_cb = NULL;
         void *arg = NULL;
 
         connection->broken_off = 1;
+        connection->end = why;
         bufferevent_getcb(connection->bev, NULL, NULL, &event_cb, &arg);
         if (event_cb != NULL)
                 event_cb(connection->bev, BEV_EVENT_READING | BEV_EVENT_ERROR, arg);
@@ -185,6 +189,7 @@ connection_refuse(struct connection *connection, int status, const char *reason)
         connections_next_id(all, id);
         connection_enter(connection, STAGE_REFUSED);
         connection->refused = 1;
+        connection->end = HTTP_END_REFUSED;
         connection->refusal = refusal_new(connection->bev, status, reason, id);
         if (status == 503)
                 give_room_back(connection, connection->held); /* it closes as soon as the answer is out */
@@ -249,10 +254,11 @@ on_timer(evutil_socket_t fd, short what, void *arg)
                 entrance_attach(connection);
         } else if (connection->stage == STAGE_HANDSHAKE) {
                 tls_log_timeout(&connection->client);
-                connection_break_off(connection);
+                connection_break_off(connection, HTTP_END_HANDSHAKE_TIMEOUT);
         } else if (connection->stage == STAGE_ARRIVING || connection->stage == STAGE_IDLE ||
                    connection->stage == STAGE_REPLYING) {
-                connection_break_off(connection);
+                connection_break_off(connection,
+                                     connection->stage == STAGE_IDLE ? HTTP_END_IDLE : HTTP_END_SLOW);
         } else if (connection->stage == STAGE_HEAD || connection->stage == STAGE_BODY) {
                 connection_refuse(connection, 408, "the request came too slowly");
         }

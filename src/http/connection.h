@@ -69,8 +69,9 @@ struct connection {
             due; /* status 0: none; else the refusal that follows when n_complete requests are answered */
         int oversize_status; /* what a body that grows too large would be answered */
         evutil_socket_t fd;
-        int refused;    /* taken away from evhttp */
-        int broken_off; /* by us */
+        int refused;       /* taken away from evhttp */
+        int broken_off;    /* by us */
+        enum http_end end; /* why it ends, when it does */
 };
 
 struct connections {
@@ -115,7 +116,7 @@ void connection_refuse(struct connection *connection, int status, const char *re
 int connection_take_room(struct connection *connection, uint64_t bytes) MUST_CHECK;
 
 /* Let evhttp release the connection, as if the client had broken it. Not while a request of it is handled. */
-void connection_break_off(struct connection *connection);
+void connection_break_off(struct connection *connection, enum http_end why);
 
 /* evhttp releases the connection; its close callback. */
 void connection_on_close(struct evhttp_connection *evcon, void *arg);

@@ -55,7 +55,7 @@ let_go(struct connections *connections, const struct connection *newcomer)
         struct connection *connection = longest(connections, newcomer);
 
         if (connection != NULL)
-                connection_break_off(connection);
+                connection_break_off(connection, HTTP_END_MADE_ROOM);
         return connection != NULL;
 }
 

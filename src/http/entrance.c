@@ -15,6 +15,7 @@ entrance_accept(struct connection *connection)
         struct connections *all = connection->all;
 
         all->n++;
+        http_census_accepted(all->limits.census);
         connection->stage = STAGE_ARRIVING;
         TAILQ_INSERT_TAIL(&all->waiting, connection, entry);
         bufferevent_incref(connection->bev);
@@ -90,8 +91,10 @@ on_arrived(const struct address *client, int failed, void *arg)
         (void)bufferevent_setfd(connection->bev, connection->fd);
         if (client != NULL)
                 connection->client = *client;
-        if (failed || count_client(connection) != 0)
-                connection_break_off(connection);
+        if (failed)
+                connection_break_off(connection, HTTP_END_SLOW);
+        else if (count_client(connection) != 0)
+                connection_break_off(connection, HTTP_END_PER_ADDRESS);
         else
                 begin(connection);
 }
@@ -103,7 +106,7 @@ await_arrival(struct connection *connection)
         connection_enter(connection, STAGE_ARRIVING);
         connection->arrival = arrival_new(connection->all->base, connection->fd, on_arrived, connection);
         if (connection->arrival == NULL)
-                connection_break_off(connection);
+                connection_break_off(connection, HTTP_END_FULL);
         else
                 (void)bufferevent_setfd(connection->bev, -1);
 }
@@ -138,9 +141,12 @@ entrance_attach(struct connection *connection)
         if (all->tls != NULL)
                 send_at_once(connection->fd);
         /* Whoever has too many makes nobody else go. */
-        if (connections_keep(all, connection) != 0 || count_client(connection) != 0 ||
-            connections_admit(all, connection) != 0)
-                connection_break_off(connection);
+        if (connections_keep(all, connection) != 0)
+                connection_break_off(connection, HTTP_END_FULL);
+        else if (count_client(connection) != 0)
+                connection_break_off(connection, HTTP_END_PER_ADDRESS);
+        else if (connections_admit(all, connection) != 0)
+                connection_break_off(connection, HTTP_END_FULL);
         else if (forwarded_trusts(&all->limits.trust, &connection->client))
                 await_arrival(connection);
         else

@@ -37,6 +37,7 @@ struct http_server {
         struct event *resume;
         int spare; /* a descriptor */
         int speaks_tls;
+        struct http_census *census; /* NULL: none */
         int stopping;
 };
 
@@ -113,6 +114,8 @@ cope(struct http_server *server, int listener, int error)
 
                 server->spare = spare_turn_away(server->spare, listener, answer);
                 free(answer);
+                http_census_accepted(server->census);
+                http_census_ended(server->census, HTTP_END_NO_DESCRIPTORS);
         }
         pause_accepting(server);
 }
@@ -200,6 +203,7 @@ http_server_new(struct event_base *base, const struct http_limits *limits, struc
         server->base = base;
         server->spare = spare_open();
         server->speaks_tls = tls != NULL;
+        server->census = limits->census;
         server->callbacks = *callbacks;
         server->arg = arg;
         pthread_mutex_lock(&servers_mutex);

@@ -8,6 +8,7 @@
 
 #include "base/address.h"
 #include "base/compiler.h"
+#include "http/census.h"
 #include "http/clients.h"
 #include "http/forwarded.h"
 #include "http/room.h"
@@ -35,8 +36,9 @@ struct http_limits {
         uint64_t handshake_timeout_ms;
         struct http_trust
             trust; /* proxies that say who the client is; what it points at outlives the server */
-        struct clients *clients; /* limits for each address; outlives the server. NULL: none */
-        struct http_room *room;  /* for bodies; outlives the server. NULL: no bound but the others */
+        struct clients *clients;    /* limits for each address; outlives the server. NULL: none */
+        struct http_room *room;     /* for bodies; outlives the server. NULL: no bound but the others */
+        struct http_census *census; /* counts its connections; outlives it. NULL: none */
 };
 
 struct http_callbacks {

@@ -155,6 +155,24 @@ metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t la
         atomic_store_explicit(&metrics->oldest_ms, oldest_ms, memory_order_relaxed);
 }
 
+struct http_census *
+metrics_census(struct metrics *metrics)
+{
+        return &metrics->census;
+}
+
+void
+metrics_watch_room(struct metrics *metrics, const struct http_room *room)
+{
+        metrics->room = room;
+}
+
+void
+metrics_watch_health(struct metrics *metrics, const struct health *health)
+{
+        metrics->health = health;
+}
+
 void
 metrics_set_kafka(struct metrics *metrics, int is_reachable)
 {

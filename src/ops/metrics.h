@@ -5,8 +5,11 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "http/census.h"
+#include "http/room.h"
 #include "kafka/brokers.h"
 #include "model/judge.h"
+#include "ops/health.h"
 
 /*
  * What is counted, for /metrics. Counters are atomic: any thread counts, any thread reads. Every counter is there from
@@ -69,6 +72,15 @@ void metrics_observe(struct metrics *metrics, enum metrics_histogram which, uint
 
 /* A transaction has ended. */
 void metrics_count_transaction(struct metrics *metrics, int committed);
+
+/* Where the receiver's servers count their connections. */
+struct http_census *metrics_census(struct metrics *metrics);
+
+/* The room for bodies, to be told of until it is watched no more: NULL. From the thread that renders. */
+void metrics_watch_room(struct metrics *metrics, const struct http_room *room);
+
+/* The parts that are ready or not, likewise. */
+void metrics_watch_health(struct metrics *metrics, const struct health *health);
 
 /* Whether Kafka answers, and the topics are right; at first it is taken that it does not. */
 void metrics_set_kafka(struct metrics *metrics, int is_reachable);

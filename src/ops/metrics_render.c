@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "ops/exposition.h"
 #include "ops/metrics_state.h"
+#include "ops/process.h"
 
 static uint64_t
 get(const counter *count)
@@ -33,6 +34,21 @@ render_process(const struct metrics *metrics, FILE *out)
         exposition_head(out, "gatepost_kafka_reachable", "gauge",
                         "Whether Kafka answered when last asked, and the topics were found right.");
         fprintf(out, "gatepost_kafka_reachable %" PRIu64 "\n", get(&metrics->kafka_reachable));
+}
+
+static void
+render_readiness(const struct metrics *metrics, FILE *out)
+{
+        if (metrics->health == NULL)
+                return;
+        exposition_head(out, "gatepost_ready", "gauge", "Whether a role works, as /readyz says.");
+        for (size_t i = 0; i < metrics->health->n_parts; i++) {
+                const struct health_part *part = &metrics->health->parts[i];
+                char reason[HEALTH_REASON_SIZE];
+
+                fprintf(out, "gatepost_ready{role=\"%s\"} %d\n", part->name,
+                        part->is_ready(part->arg, reason) != 0);
+        }
 }
 
 /* A source that has its secret in the configuration has no series. */
@@ -92,6 +108,33 @@ render_receiver(const struct metrics *metrics, FILE *out)
 }
 
 static void
+render_connections(const struct metrics *metrics, FILE *out)
+{
+        const struct http_census *census = &metrics->census;
+        uint64_t open = http_census_open(census);
+
+        exposition_head(out, "gatepost_connections_open", "gauge", "Connections of the receiver.");
+        fprintf(out, "gatepost_connections_open %" PRIu64 "\n", open);
+        exposition_head(out, "gatepost_connections_accepted_total", "counter", "Connections that came.");
+        fprintf(out, "gatepost_connections_accepted_total %" PRIuFAST64 "\n",
+                atomic_load_explicit(&census->accepted, memory_order_relaxed));
+        exposition_head(out, "gatepost_connections_closed_total", "counter",
+                        "Connections that ended, by the reason.");
+        for (size_t i = 0; i < HTTP_N_ENDS; i++)
+                fprintf(out, "gatepost_connections_closed_total{reason=\"%s\"} %" PRIuFAST64 "\n",
+                        http_end_name((enum http_end)i),
+                        atomic_load_explicit(&census->ended[i], memory_order_relaxed));
+        if (metrics->room == NULL)
+                return;
+        exposition_head(out, "gatepost_in_flight_bytes", "gauge",
+                        "Bodies that have begun to come and are not answered.");
+        fprintf(out, "gatepost_in_flight_bytes %" PRIuFAST64 "\n",
+                atomic_load_explicit(&metrics->room->used, memory_order_relaxed));
+        exposition_head(out, "gatepost_in_flight_limit_bytes", "gauge", "max_in_flight, which bounds them.");
+        fprintf(out, "gatepost_in_flight_limit_bytes %" PRIu64 "\n", metrics->room->max);
+}
+
+static void
 render_router(const struct metrics *metrics, FILE *out)
 {
         const struct topic_table *topics = metrics->config->topics;
@@ -141,10 +184,13 @@ metrics_render(const struct metrics *metrics, size_t *len)
 
         if (out == NULL)
                 return NULL;
+        process_render(metrics->start_s, out);
         render_process(metrics, out);
+        render_readiness(metrics, out);
         render_brokers(metrics, out);
         if (metrics->config->roles & CONFIG_RECEIVER) {
                 render_receiver(metrics, out);
+                render_connections(metrics, out);
                 render_secrets(metrics, out);
                 render_certificate(metrics, out);
         }

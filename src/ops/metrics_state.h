@@ -31,6 +31,9 @@ struct metrics {
         counter lag;
         counter oldest_ms;
         counter kafka_reachable;
+        struct http_census census;
+        const struct http_room *room; /* NULL: there is none */
+        const struct health *health;  /* likewise */
         struct brokers brokers;
         int64_t start_s;
 };

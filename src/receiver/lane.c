@@ -170,6 +170,7 @@ open_server(struct lane *lane, const int *listeners, size_t n)
             .clients = lane->shared->clients,
             .handshake_timeout_ms = config->handshake_timeout_ms,
             .room = &lane->shared->room,
+            .census = metrics_census(lane->shared->metrics),
         };
 
         lane->server = http_server_new(lane->base, &limits, lane->shared->tls, &callbacks, lane);

@@ -34,6 +34,7 @@ receiver_shared_new(struct current *current, const char *bootstrap, struct metri
         shared->metrics = metrics;
         shared->max_connections = capacity_connections(shared->config);
         shared->room.max = shared->config->max_in_flight;
+        metrics_watch_room(metrics, &shared->room);
         if (shared->config->max_connections_per_address > 0 || shared->config->max_refusals_per_address > 0)
                 shared->clients = clients_new(shared->config->max_connections_per_address,
                                               shared->config->max_refusals_per_address);
@@ -52,6 +53,7 @@ receiver_shared_free(struct receiver_shared *shared)
 
         if (shared == NULL)
                 return;
+        metrics_watch_room(shared->metrics, NULL);
         for (account = shared->accounts; account != NULL; account = next) {
                 next = atomic_load(&account->next);
                 free(account->name);

@@ -1,0 +1,134 @@
+"""/metrics: what a running daemon counts, in a form that Prometheus takes, and as gatepostd(8) says."""
+
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+import http_client
+import waiting
+from authority import Authority
+from signing import Delivery, event_body
+
+ROOT = pathlib.Path(__file__).parents[2]
+HISTOGRAMS = ("gatepost_ack_seconds", "gatepost_verify_seconds", "gatepost_batch_records", "gatepost_commit_seconds",
+              "gatepost_event_age_seconds")
+PARTS_OF_A_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def daemon(shared, authority):
+    """A daemon with all that can be told of one, after some traffic."""
+    config = shared.config().tls(*authority.issue("gateway"))
+    shared.create_topics(config)
+    daemon = shared.start(config)
+    tls = authority.client()
+    repeated = daemon.accept(tls=tls)
+    daemon.accept(repeated.signed_again(), tls=tls)
+    daemon.accept(Delivery(event_body("no.such.kind")), tls=tls)
+    assert daemon.post(Delivery(secret=b"not the secret of the tests"), tls=tls).status == 401
+    shared.kafka.wait_until_routed()
+    waiting.until(lambda: daemon.metric("gatepost_duplicates_total") == 1 and
+                  daemon.metric("gatepost_quarantined_total") == 1, 30, "what was routed in the metrics")
+    waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up"), 30, "the broker in the metrics")
+    return daemon
+
+
+def text_of(daemon):
+    return daemon.admin("/metrics").body.decode()
+
+
+def names_in(text):
+    """The names of metrics by their TYPE lines, and those of their samples but for what belongs to a histogram."""
+    told = set(re.findall(r"^# TYPE (\w+) ", text, re.M))
+    samples = {match[1] for match in re.finditer(r"^(\w+)[{ ]", text, re.M)}
+    return told, {PARTS_OF_A_HISTOGRAM.sub("", name) if PARTS_OF_A_HISTOGRAM.sub("", name) in told else name
+                  for name in samples}
+
+
+def test_promtool_finds_nothing_to_say(daemon):
+    done = subprocess.run(["promtool", "check", "metrics"], input=text_of(daemon), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_each_metric_has_its_help_and_type_once_before_its_samples(daemon):
+    text = text_of(daemon)
+    told, sampled = names_in(text)
+    assert sampled <= told
+    for name in told:
+        assert len(re.findall(rf"^# TYPE {name} ", text, re.M)) == len(re.findall(rf"^# HELP {name} .", text, re.M)) == 1
+
+
+def test_gatepostd_8_has_each_metric_with_its_labels_and_no_others(daemon):
+    page = (ROOT / "man" / "gatepostd.8").read_text()
+    known = {name: set(labels.split(",")) - {""} for name, labels in
+             re.findall(r"\bLi ((?:gatepost|process)_\w+)(?:\{([\w,]+)\})?", page.partition(".Ss Metrics")[2].partition(".Ss ")[0])}
+    text = text_of(daemon)
+    told, _ = names_in(text)
+    labels = {name: set() for name in told}
+    for name, pairs in re.findall(r"^(\w+?)(?:_bucket)?\{(.*)\} \S+$", text, re.M):
+        labels[name] |= {label for label, _ in re.findall(r'(\w+)="([^"]*)"', pairs)} - {"le"}
+    assert known == labels
+
+
+def test_histograms_add_up(daemon):
+    for name in HISTOGRAMS:
+        buckets = [(float(dict(labels)["le"]), count) for labels, count in daemon.metrics(f"{name}_bucket").items()]
+        counts = [count for _, count in sorted(buckets)]
+        assert counts == sorted(counts) and buckets[-1][0] == float("inf"), name
+        assert counts[-1] == daemon.metric(f"{name}_count") >= 1, name
+        assert daemon.metric(f"{name}_sum") > 0, name
+
+
+def test_each_histogram_counts_what_it_says(daemon):
+    """Four requests, one of them forged; two of the rest are events or quarantined, one is a repeat."""
+    assert daemon.metric("gatepost_verify_seconds_count") == 4
+    assert daemon.metric("gatepost_ack_seconds_count") == 3
+    assert daemon.metric("gatepost_event_age_seconds_count") == 1
+    assert daemon.metric("gatepost_batch_records_sum") == 3
+    committed = daemon.metric("gatepost_transactions_total", result="committed")
+    assert daemon.metric("gatepost_batch_records_count") == daemon.metric("gatepost_commit_seconds_count") == committed
+    assert 0 < daemon.metric("gatepost_event_age_seconds_sum") < 300
+    assert 0 < daemon.metric("gatepost_ack_seconds_sum") < 60
+
+
+def test_process_tells_its_own_figures(daemon):
+    pid = daemon.process.pid
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    resident = int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
+    assert 0.5 * resident < daemon.metric("process_resident_memory_bytes") < 2 * resident
+    open_fds = len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir()))
+    assert abs(daemon.metric("process_open_fds") - open_fds) <= 8
+    limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
+    assert daemon.metric("process_max_fds") == int(re.search(r"Max open files\s+(\d+)", limits)[1])
+    assert daemon.metric("process_cpu_seconds_total") > 0
+    assert daemon.metric("process_start_time_seconds") == daemon.metric("gatepost_start_time_seconds")
+
+
+def test_build_info_has_the_versions(daemon, shared):
+    (labels,) = daemon.metrics("gatepost_build_info")
+    version = subprocess.run([shared.build / "gatepostd", "--version"], stdout=subprocess.PIPE, text=True).stdout
+    assert version == f"gatepostd {dict(labels)['version']}\n"
+    assert all(re.match(r"\d+\.\d+\.\d+", dict(labels)[name]) for name in ("librdkafka", "openssl", "libevent"))
+
+
+def test_connections_are_counted_by_how_they_ended(installation):
+    config = installation.config()
+    config["receiver"]["idle_timeout"] = "100ms"
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    daemon.accept()
+    with http_client.connect(daemon.address) as connection:
+        waiting.until(lambda: daemon.metric("gatepost_connections_closed_total", reason="idle") == 1, 30, "an idle end")
+        assert connection.recv(1) == b""
+    assert http_client.raw(daemon.address, b"GET / HTTP/1.1\r\n\r\n").status == 400
+    waiting.until(lambda: daemon.metric("gatepost_connections_closed_total", reason="refused") == 1, 30, "a refusal")
+    assert daemon.metric("gatepost_connections_accepted_total") == 3
+    waiting.until(lambda: daemon.metric("gatepost_connections_open") == 0, 30, "no connection")
