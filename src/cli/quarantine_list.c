@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/safe_text.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine_print.h"
-#include "cli/safe_text.h"
 #include "cli/since.h"
 
 static int

@@ -5,8 +5,8 @@
 #include <sysexits.h>
 
 #include "base/json.h"
+#include "base/safe_text.h"
 #include "cli/quarantine_print.h"
-#include "cli/safe_text.h"
 
 static const char *const names[OUTCOME_N] = {
     [OUTCOME_PENDING] = "failed",    [OUTCOME_POSSIBLE] = "would-be-released",

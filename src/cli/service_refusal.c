@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "cli/safe_text.h"
+#include "base/safe_text.h"
 #include "model/service_answer.h"
 
 #define MAX_TEXT 500 /* bytes of what the service says that are shown, each time */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/safe_text.h"
+#include "base/safe_text.h"
 
 #define BYTES_A_LINE 16
 

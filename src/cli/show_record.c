@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/safe_text.h"
 #include "cli/colour.h"
-#include "cli/safe_text.h"
 #include "kafka/message.h"
 
 static char *

@@ -5,8 +5,8 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/prometheus.h"
 #include "cli/own_url.h"
-#include "cli/prometheus.h"
 
 /* What a daemon's admin endpoint says at one moment. */
 struct status {

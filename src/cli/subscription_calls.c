@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/safe_text.h"
+#include "base/safe_text.h"
 #include "cli/service_refusal.h"
 
 int

@@ -6,7 +6,7 @@
 #include <sysexits.h>
 
 #include "base/json.h"
-#include "cli/safe_text.h"
+#include "base/safe_text.h"
 #include "cli/service_refusal.h"
 #include "cli/subscription_calls.h"
 #include "cli/subscription_run.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/safe_text.h"
+#include "base/safe_text.h"
 #include "suites.h"
 
 /* What json_write() makes of an object with one member from anywhere. The caller frees it. */

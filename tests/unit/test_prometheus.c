@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "cli/prometheus.h"
+#include "base/prometheus.h"
 #include "suites.h"
 
 static struct prometheus

@@ -1,4 +1,4 @@
-#include "cli/safe_text.h"
+#include "base/safe_text.h"
 
 #include "base/utf8.h"
 

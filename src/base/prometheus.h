@@ -1,5 +1,5 @@
-#ifndef CLI_PROMETHEUS_H
-#define CLI_PROMETHEUS_H
+#ifndef BASE_PROMETHEUS_H
+#define BASE_PROMETHEUS_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
-#ifndef CLI_SAFE_TEXT_H
-#define CLI_SAFE_TEXT_H
+#ifndef BASE_SAFE_TEXT_H
+#define BASE_SAFE_TEXT_H
 
 #include <stddef.h>
 #include <stdio.h>

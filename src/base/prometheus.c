@@ -1,10 +1,10 @@
-#include "cli/prometheus.h"
+#include "base/prometheus.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/safe_text.h"
+#include "base/safe_text.h"
 
 static const char name_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:";
 
