@@ -1,9 +1,9 @@
 #include "base/prometheus.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/safe_text.h"
 
 static const char name_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:";
@@ -29,8 +29,10 @@ is_printable(const char *text)
 static const char *
 parse_value(const char *p, char **value)
 {
-        char *text = mem_alloc(strcspn(p, "\n") + 1), *end = text;
+        char *text = calloc(1, strcspn(p, "\n") + 1), *end = text;
 
+        if (text == NULL)
+                return NULL;
         for (; *p != '"' && *p != '\0' && *p != '\n'; p++) {
                 if (*p == '\\' && (p[1] == '\\' || p[1] == '"'))
                         p++;
@@ -60,8 +62,10 @@ parse_labels(const char *p, struct prometheus_sample *sample)
                 p = *p == '"' ? parse_value(p + 1, &label->value) : NULL;
                 if (p == NULL)
                         return NULL;
-                label->name = mem_strndup(name, len);
                 sample->n_labels++;
+                label->name = strndup(name, len);
+                if (label->name == NULL)
+                        return NULL;
                 p = skip_blanks(p);
                 if (*p == ',')
                         p++;
@@ -71,18 +75,18 @@ parse_labels(const char *p, struct prometheus_sample *sample)
         return p + 1;
 }
 
-/* A line that is a sample. Returns 0, or -1. */
+/* A line that is a sample. Returns 0, or -1; then errno is ENOMEM when memory failed. */
 static int
 parse_sample(const char *p, struct prometheus_sample *sample)
 {
         size_t len = strspn(p, name_chars);
         char *end;
 
-        sample->name = mem_strndup(p, len);
+        sample->name = strndup(p, len);
         p = skip_blanks(p + len);
         if (*p == '{')
                 p = parse_labels(p + 1, sample);
-        if (len == 0 || p == NULL)
+        if (len == 0 || sample->name == NULL || p == NULL)
                 return -1;
         p = skip_blanks(p);
         if (*p == '\n') /* strtod() would go on to the next line */
@@ -97,6 +101,19 @@ parse_sample(const char *p, struct prometheus_sample *sample)
         return *p == '\n' || *p == '\0' ? 0 : -1;
 }
 
+/* Room for one more sample, empty. Returns it, or NULL. */
+static struct prometheus_sample *
+add_sample(struct prometheus *page)
+{
+        struct prometheus_sample *samples = reallocarray(page->samples, page->n + 1, sizeof(*page->samples));
+
+        if (samples == NULL)
+                return NULL;
+        page->samples = samples;
+        memset(&samples[page->n], 0, sizeof(*samples));
+        return &samples[page->n++];
+}
+
 int
 prometheus_parse(const char *text, struct prometheus *page, struct error *error)
 {
@@ -105,16 +122,20 @@ prometheus_parse(const char *text, struct prometheus *page, struct error *error)
         *page = (struct prometheus){NULL, 0};
         for (const char *line = text, *next; line != NULL && *line != '\0'; line = next) {
                 const char *newline = strchr(line, '\n');
+                struct prometheus_sample *sample;
 
                 next = newline == NULL ? NULL : newline + 1;
                 line = skip_blanks(line);
                 number++;
                 if (*line == '#' || *line == '\n' || *line == '\0')
                         continue;
-                page->samples = mem_resize(page->samples, page->n + 1, sizeof(*page->samples));
-                memset(&page->samples[page->n], 0, sizeof(*page->samples));
-                if (parse_sample(line, &page->samples[page->n++]) != 0)
-                        return error_set(error, "line %zu is not in the Prometheus text format", number);
+                errno = 0;
+                sample = add_sample(page);
+                if (sample != NULL && parse_sample(line, sample) == 0)
+                        continue;
+                if (errno == ENOMEM)
+                        return error_set(error, "out of memory");
+                return error_set(error, "line %zu is not in the Prometheus text format", number);
         }
         return 0;
 }
