@@ -4,22 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-
-/* A time as a person says it: 3 d 4 h, 5 h 12 min, 47 s. */
-static void
-print_duration(double seconds)
-{
-        unsigned long s = seconds > 0 ? (unsigned long)status_tame(seconds) : 0;
-
-        if (s >= 2 * 86400)
-                printf("%lu d %lu h", s / 86400, s % 86400 / 3600);
-        else if (s >= 3600)
-                printf("%lu h %lu min", s / 3600, s % 3600 / 60);
-        else if (s >= 60)
-                printf("%lu min %lu s", s / 60, s % 60);
-        else
-                printf("%lu s", s);
-}
+#include "base/duration.h"
 
 /* The outcomes of a source's requests; those that never came to pass are left out. */
 static void
@@ -96,7 +81,7 @@ print_secrets(const struct status *status)
         while ((sample = prometheus_next(&status->page, "gatepost_secret_age_seconds", sample)) != NULL) {
                 printf("%s  %-24s ", n++ == 0 ? "secrets, by their age\n" : "",
                        prometheus_label(sample, "source"));
-                print_duration(sample->value);
+                duration_print(stdout, sample->value);
                 printf("  %s\n", prometheus_label(sample, "file"));
         }
 }
@@ -112,7 +97,7 @@ print_certificate(const struct status *status)
                 return;
         printf("certificate: %s", left < 0 ? "expired" : "expires in ");
         if (left >= 0)
-                print_duration(left);
+                duration_print(stdout, left);
         putchar('\n');
 }
 
@@ -139,7 +124,7 @@ void
 status_print(const struct status *status, const struct status_rates *rates)
 {
         printf("%s, up ", status->is_ready ? "ready" : "not ready");
-        print_duration(status_uptime(status));
+        duration_print(stdout, status_uptime(status));
         putchar('\n');
         for (const char *line = status->readiness; *line != '\0';
              line += strcspn(line, "\n"), line += *line == '\n')
@@ -148,7 +133,7 @@ status_print(const struct status *status, const struct status_rates *rates)
                prometheus_sum(&status->page, "gatepost_kafka_reachable") > 0 ? "reachable" : "away");
         print_brokers(status);
         printf("a second, over ");
-        print_duration(rates->seconds);
+        duration_print(stdout, rates->seconds);
         printf("%s: accepted %.1f, refused %.1f, events %.1f, duplicates %.1f, quarantined %.1f\n",
                rates->since_start ? " since the start" : "", rates->accepted, rates->refused, rates->events,
                rates->duplicates, rates->quarantined);
