@@ -90,7 +90,7 @@ static const struct option_row options[] = {
      "what topics and the consumer group begin with"},
 
     {"admin", "listen", OPTION_ADMIN, "127.0.0.1:9464", 0, 0, AT(admin), 0,
-     "/metrics, /healthz and /readyz: a loopback address, unix:PATH, or off"},
+     "the status page, /metrics, /healthz and /readyz: a loopback address, unix:PATH, or off"},
 
     {"service", "base_url", OPTION_URL, NULL, 0, 0, AT(service_base_url), 0,
      "the service's own interface, with its version"},

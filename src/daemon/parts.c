@@ -49,12 +49,12 @@ open_receiver(struct parts *parts, struct error *error)
 static int
 open_admin(struct parts *parts, struct event_base *base, struct error *error)
 {
-        const struct config_listen *listen = parts->config->admin;
+        const struct config *config = parts->config;
 
-        if (listen == NULL)
+        if (config->admin == NULL)
                 return 0;
-        parts->admin = admin_new(base, listen, &parts->health, parts->metrics, error);
-        return parts->admin == NULL ? error_prefix(error, "[admin] listen = %s", listen->text) : 0;
+        parts->admin = admin_new(base, config, &parts->health, parts->metrics, error);
+        return parts->admin == NULL ? error_prefix(error, "[admin] listen = %s", config->admin->text) : 0;
 }
 
 int

@@ -4,17 +4,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/envelope.h"
 #include "http/listener.h"
 #include "http/request.h"
 #include "http/server.h"
+#include "ops/page.h"
 
 struct admin {
         struct http_server *server;
         const struct health *health;
         const struct metrics *metrics;
+        const char *instance;
+        char *page_policy;
         int fd;
 };
 
@@ -65,10 +69,46 @@ answer_metrics(const struct admin *admin, struct http_request *request)
         free(text);
 }
 
+/* Asked for by a browser, which is to do with it nothing but what it is there for. */
+static void
+reply_page(const struct admin *admin, struct http_request *request, const char *text, size_t len)
+{
+        const struct http_header headers[] = {
+            {"Content-Type", "text/html; charset=utf-8"},
+            {"Cache-Control", "no-store"},
+            {"Content-Security-Policy", admin->page_policy},
+            {"X-Content-Type-Options", "nosniff"},
+            {"Referrer-Policy", "no-referrer"},
+            {"Cross-Origin-Opener-Policy", "same-origin"},
+            {"Cross-Origin-Resource-Policy", "same-origin"},
+        };
+
+        http_reply(request, 200, headers, ARRAY_LEN(headers), text, len);
+}
+
+static void
+answer_page(const struct admin *admin, struct http_request *request)
+{
+        char readiness[HEALTH_MAX_PARTS * (HEALTH_REASON_SIZE + 32)];
+        int is_ready = health_check(admin->health, readiness, sizeof(readiness));
+        size_t len;
+        char *metrics = metrics_render(admin->metrics, &len);
+        const struct page_facts facts = {admin->instance, readiness, is_ready, metrics, clock_now_ms()};
+        char *text = metrics == NULL ? NULL : page_render(&facts, &len);
+
+        if (text == NULL)
+                envelope_reply(request, 500, "INTERNAL_ERROR", "out of memory", NULL, 0);
+        else
+                reply_page(admin, request, text, len);
+        free(metrics);
+        free(text);
+}
+
 static const struct {
         const char *path;
         void (*answer)(const struct admin *admin, struct http_request *request);
 } pages[] = {
+    {"/", answer_page},
     {"/healthz", answer_health},
     {"/readyz", answer_readiness},
     {"/metrics", answer_metrics},
@@ -94,13 +134,14 @@ on_request(struct http_request *request, void *arg)
                 }
                 return;
         }
-        envelope_reply(request, 404, "NOT_FOUND", "there are /metrics, /healthz and /readyz here", NULL, 0);
+        envelope_reply(request, 404, "NOT_FOUND", "there are /, /metrics, /healthz and /readyz here", NULL,
+                       0);
 }
 
 static const struct http_callbacks callbacks = {.on_request = on_request};
 
 struct admin *
-admin_new(struct event_base *base, const struct config_listen *listen, const struct health *health,
+admin_new(struct event_base *base, const struct config *config, const struct health *health,
           const struct metrics *metrics, struct error *error)
 {
         struct admin *admin = mem_alloc(sizeof(*admin));
@@ -108,13 +149,18 @@ admin_new(struct event_base *base, const struct config_listen *listen, const str
 
         admin->health = health;
         admin->metrics = metrics;
-        admin->fd = listener_open((const struct sockaddr *)&listen->address, listen->address_len, error);
+        admin->instance = config->instance;
+        admin->page_policy = page_policy();
+        admin->fd = listener_open((const struct sockaddr *)&config->admin->address,
+                                  config->admin->address_len, error);
         if (admin->fd < 0) {
+                free(admin->page_policy);
                 free(admin);
                 return NULL;
         }
         admin->server = http_server_new(base, &limits, NULL, &callbacks, admin);
-        if (admin->server == NULL || http_server_listen(admin->server, admin->fd) != 0) {
+        if (admin->page_policy == NULL || admin->server == NULL ||
+            http_server_listen(admin->server, admin->fd) != 0) {
                 (void)error_set(error, "the admin endpoint does not start");
                 admin_free(admin);
                 return NULL;
@@ -130,5 +176,6 @@ admin_free(struct admin *admin)
                 return;
         http_server_free(admin->server);
         listener_close(admin->fd);
+        free(admin->page_policy);
         free(admin);
 }

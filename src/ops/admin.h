@@ -9,13 +9,15 @@
 #include "ops/health.h"
 #include "ops/metrics.h"
 
-/* The admin endpoint: GET /metrics, /healthz (the process lives) and /readyz (each role works, or why not). */
+/*
+ * The admin endpoint: GET /metrics, /healthz (the process lives), /readyz (each role works, or why not), and / for a
+ * person.
+ */
 struct admin;
 
-/* health and metrics outlive it. Returns NULL with the reason. */
-struct admin *admin_new(struct event_base *base, const struct config_listen *listen,
-                        const struct health *health, const struct metrics *metrics,
-                        struct error *error) MUST_CHECK;
+/* Where config says. config, health and metrics outlive it. Returns NULL with the reason. */
+struct admin *admin_new(struct event_base *base, const struct config *config, const struct health *health,
+                        const struct metrics *metrics, struct error *error) MUST_CHECK;
 void admin_free(struct admin *admin);
 
 #endif

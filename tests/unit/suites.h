@@ -38,6 +38,7 @@ Suite *suite_judge(void);
 Suite *suite_kind_filter(void);
 Suite *suite_number(void);
 Suite *suite_options(void);
+Suite *suite_page(void);
 Suite *suite_partition(void);
 Suite *suite_pointer(void);
 Suite *suite_prometheus(void);

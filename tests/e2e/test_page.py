@@ -1,0 +1,252 @@
+"""The status page at the admin endpoint's root, as a client and as a browser see it."""
+
+import html.parser
+import re
+
+import pytest
+
+import http_client
+import waiting
+from chromium import Chromium
+from signing import Delivery, event_body
+
+VOID = {"meta", "link", "wbr", "br", "img", "input", "hr"}
+SIZES = {"wide": (1600, 1000), "narrow": (360, 780)}
+# For each text that is seen, how its colour stands out from its ground: WCAG 2.2's contrast ratio; the least, with its text.
+LEAST_CONTRAST = """(() => {
+  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+  const linear = (c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const ground = (e) => { for (; e; e = e.parentElement) {
+    const [r, g, b, a = 1] = parse(getComputedStyle(e).backgroundColor); if (a > 0) return [r, g, b]; } return [255, 255, 255]; };
+  let least = [99, ""];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const element = walk.currentNode.parentElement, text = walk.currentNode.data.trim();
+    if (!text || !element.checkVisibility() || element.closest("script, style")) continue;
+    const [a, b] = [light(parse(getComputedStyle(element).color)), light(ground(element))];
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < least[0]) least = [contrast, text];
+  }
+  return least;
+})()"""
+DRAWN = "[...document.querySelectorAll('figure path')].filter((path) => /L/.test(path.getAttribute('d'))).length"
+
+
+class Page(html.parser.HTMLParser):
+    """Reads HTML that closes what it opens; collects the numbers, the headings and what points elsewhere."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.counts, self.links, self.ids, self.texts = [], {}, [], [], {}
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag not in VOID:
+            self.open.append(tag)
+        if "data-key" in attributes:
+            assert attributes["data-key"] not in self.counts
+            self.counts[attributes["data-key"]] = float(attributes["value"])
+        self.links += [value for name, value in attributes.items() if name in ("src", "href", "action", "srcset")]
+        self.ids += [attributes["id"]] if "id" in attributes else []
+        assert "style" not in attributes and not [name for name in attributes if name.startswith("on")]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, (tag, self.getpos())
+
+    def handle_data(self, data):
+        if self.open:
+            self.texts.setdefault(self.open[-1], []).append(data.strip())
+
+
+def page_of(daemon):
+    reply = daemon.admin("/")
+    assert reply.status == 200
+    return Page(reply.body.decode())
+
+
+def traffic(daemon):
+    """Of each sort something: accepted, repeated, quarantined, forged, to no source."""
+    repeated = daemon.accept()
+    daemon.accept(repeated.signed_again())
+    daemon.accept(Delivery(event_body("no.such.kind")))
+    assert daemon.post(Delivery(secret=b"not the secret of the tests")).status == 401
+    assert daemon.post(source="nobody").status == 404
+
+
+def admin_url(daemon):
+    return f"http://{daemon._addresses('admin')[0]}/"
+
+
+@pytest.fixture(scope="module")
+def daemon(shared):
+    config = shared.config().source("orders")
+    shared.create_topics(config)
+    return shared.start(config)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Chromium(tmp_path_factory.mktemp("browser")) as browser:
+        yield browser
+
+
+# As a client sees it
+
+def test_headers_let_the_page_do_nothing_but_what_it_is_there_for(daemon):
+    reply = daemon.admin("/")
+    assert reply.headers["content-type"] == "text/html; charset=utf-8" and reply.headers["cache-control"] == "no-store"
+    assert reply.headers["x-content-type-options"] == "nosniff" and reply.headers["referrer-policy"] == "no-referrer"
+    policy = dict(part.strip().split(" ", 1) for part in reply.headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == policy["frame-ancestors"] == "'none'"
+    assert policy["connect-src"] == "'self'" and "unsafe" not in str(policy) and "*" not in str(policy)
+    for what in ("script-src", "style-src"):
+        assert re.fullmatch(r"'sha256-[0-9A-Za-z+/]{43}='", policy[what])
+
+
+def test_page_is_answered_to_get_and_head_only(daemon):
+    address = daemon._addresses("admin")[0]
+    head = http_client.request(address, "HEAD", "/")
+    assert (head.status, head.body) == (200, b"") and int(head.headers["content-length"]) > 10000
+    assert http_client.request(address, "GET", "/?anything").status == 200
+    assert http_client.request(address, "POST", "/").status == 405
+    assert http_client.request(address, "GET", "/index.html").status == 404
+
+
+def test_page_is_well_formed_and_takes_nothing_from_elsewhere(daemon):
+    page = page_of(daemon)
+    assert len(page.ids) == len(set(page.ids))
+    assert {link.partition(",")[0] for link in page.links} == {"data:image/svg+xml", "metrics", "readyz"}
+    assert page.texts["h1"][0] == "Gatepost" and page.texts["h2"][1:] == ["Receiver", "Router", "Kafka and this process"]
+
+
+def test_numbers_are_those_of_the_metrics(daemon):
+    traffic(daemon)
+    waiting.until(lambda: daemon.metric("gatepost_quarantined_total") > 0, 30, "what was routed")
+    waiting.until(lambda: page_of(daemon).counts["lag"] == daemon.metric("gatepost_router_lag_records") == 0, 30, "no lag")
+    counts = page_of(daemon).counts
+
+    def metric(name, **labels):
+        return daemon.metric(f"gatepost_{name}", **labels)
+    for labels, _ in daemon.metrics("gatepost_requests_total").items():
+        outcome = dict(labels)["outcome"]
+        assert counts[f"outcome/{outcome}"] == metric("requests_total", outcome=outcome)
+    for labels, value in daemon.metrics("gatepost_events_total").items():
+        assert counts[f"event/{dict(labels)['kind']}"] == value
+    for labels, value in daemon.metrics("gatepost_quarantined_total").items():
+        assert counts[f"reason/{dict(labels)['reason']}"] == value
+    assert counts["requests/accepted"] == metric("requests_total", outcome="accepted") > 0
+    assert counts["requests/refused"] == metric("requests_total", outcome="forged") + metric("requests_total", outcome="not_found")
+    assert counts["events"] == metric("events_total") > 0 and counts["quarantined"] == metric("quarantined_total") > 0
+    assert counts["duplicates"] == metric("duplicates_total") > 0
+    assert counts["committed"] == metric("transactions_total", result="committed") > 0
+    assert counts["remembered"] == metric("remembered_ids") > 0
+
+
+@pytest.mark.parametrize("role, other", [("receiver", "router"), ("router", "receiver")])
+def test_one_role_alone_shows_only_what_it_does(installation, role, other):
+    installation.create_topics()
+    page = page_of(installation.start(installation.config(role)))
+    assert role in page.ids and other not in page.ids
+    assert ("lag" in page.counts) == (role == "router")
+
+
+def test_daemon_that_is_not_ready_says_why(offline):
+    daemon = offline.daemon().start()
+    reasons = daemon.admin("/readyz").body.decode().split("\n")[:-1]
+    page = page_of(daemon)
+    assert page.texts["title"][0].startswith("Not ready · ")
+    assert sorted(text.split(":")[0] for text in page.texts["li"] if ":" in text) == sorted(line.split(":")[0] for line in reasons)
+    assert "receiver: ready" not in page.texts["li"] and "Kafka: away" in page.texts["caption"]
+
+
+# As a browser sees it
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_page_draws_what_happens_and_fits(daemon, browser, size, dark, tmp_path):
+    with browser.open(admin_url(daemon), *SIZES[size], dark=dark) as tab:
+        before = tab.value("Number(document.querySelector('[data-key=\"requests/accepted\"]').value)")
+        drawn = tab.value("document.querySelectorAll('figure path').length")
+        assert drawn >= 7
+        traffic(daemon)
+        tab.wait_for(f"Number(document.querySelector('[data-key=\"requests/accepted\"]').value) >= {before + 3}")
+        tab.wait_for(f"{DRAWN} >= 7")
+        tab.wait_for("[...document.querySelectorAll('figure output')].some((o) => Number(o.textContent) > 0)")
+        tab.wait_for("document.querySelectorAll('tr[data-row] path[d*=L]').length > 20")
+        tab.screenshot(tmp_path / "page.png")
+        assert tab.value("document.documentElement.scrollWidth <= innerWidth"), tab.value("document.documentElement.scrollWidth")
+        contrast, text = tab.value(LEAST_CONTRAST)
+        assert contrast >= 4.5, text
+        ground = tab.computed("body", "background-color")[0]
+        assert (sum(map(int, re.findall(r"\d+", ground))) < 3 * 128) == dark
+        assert tab.complaints() == []
+        assert set(tab.requested()) == {admin_url(daemon)}
+
+
+def test_each_plot_and_each_table_has_a_name(daemon, browser):
+    with browser.open(admin_url(daemon)) as tab:
+        tab.wait_for("document.querySelectorAll('svg').length > 20")
+        labels = tab.value("[...document.querySelectorAll('svg')].map((svg) => svg.getAttribute('role') + ' ' + svg.ariaLabel)")
+        assert all(re.match(r"img \S.*last 5 minutes: highest \S+", label) for label in labels), labels
+        assert len(set(labels)) == len(labels)
+        assert tab.value("[...document.querySelectorAll('table')].every((table) => table.caption && table.tHead)")
+        assert tab.value("[...document.querySelectorAll('section')].every((s) => document.getElementById(s.getAttribute('aria-labelledby')))")
+
+
+def test_page_without_scripts_is_the_table(daemon, browser):
+    with browser.open(admin_url(daemon), *SIZES["narrow"], scripts=False) as tab:
+        text = tab.text
+        assert "reload the page" in text and "renewed" not in text and "Pause" not in text
+        assert "The last 5 minutes" not in text and "per s" not in text
+        assert re.search(r"invoice\.accepted\s+\d+", text) and re.search(r"unknown-kind\s+\d+", text)
+        assert tab.value("document.documentElement.scrollWidth <= innerWidth")
+        assert tab.complaints() == []
+
+
+def test_nothing_moves_when_numbers_are_renewed(daemon, browser):
+    places = "JSON.stringify([...document.querySelectorAll('h2, table, figure, svg')].map((e) => { const r = " \
+             "e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height].map(Math.round); }))"
+    with browser.open(admin_url(daemon)) as tab:
+        first = tab.value(places)
+        moment = tab.value("document.querySelector('#now').textContent")
+        tab.value("document.querySelector('footer a').focus({preventScroll: true})")
+        tab.wait_for(f"document.querySelector('#now').textContent !== '{moment}'")
+        assert tab.value(places) == first
+        assert tab.value("document.activeElement.getAttribute('href')") == "metrics"
+
+
+def test_pause_holds_the_numbers_until_it_is_pressed_again(daemon, browser):
+    moment = "document.querySelector('#now').textContent"
+    with browser.open(admin_url(daemon)) as tab:
+        tab.value("document.querySelector('#pause').focus()")
+        for kind in ("keyDown", "keyUp"):
+            tab.call("Input.dispatchKeyEvent", type=kind, key=" ", code="Space", text=" ", windowsVirtualKeyCode=32)
+        assert tab.value("document.querySelector('#pause').ariaPressed") == "true"
+        held, asked = tab.value(moment), len(tab.requested())
+        waiting.until(lambda: page_of(daemon).texts["time"][0] > held, 30, "time to pass")
+        assert tab.value(moment) == held and len(tab.requested()) <= asked + 1
+        tab.value("document.querySelector('#pause').click()")
+        tab.wait_for(f"{moment} !== '{held}'")
+
+
+def test_page_of_a_daemon_that_has_gone_says_so_and_goes_on_when_it_is_back(installation, browser):
+    installation.create_topics()
+    config = installation.config()
+    daemon = installation.start(config)
+    config["admin"]["listen"] = daemon._addresses("admin")[0]  # to be found there again
+    with browser.open(admin_url(daemon)) as tab:
+        traffic(daemon)
+        tab.wait_for("Number(document.querySelector('[data-key=\"requests/accepted\"]').value) === 3")
+        daemon.stop()
+        tab.wait_for("document.querySelector('#state').className === 'silent'")
+        assert re.search(r"No answer since \d{4}-.* UTC", tab.text) and "the numbers below are from then" in tab.text
+        assert tab.value("document.title").startswith("no answer · ") and "Ready" not in tab.text.split("\n")[:4]
+        assert tab.value(LEAST_CONTRAST)[0] >= 4.5
+        daemon.restart()
+        tab.wait_for("document.querySelector('#state').className === 'ready'")
+        assert tab.value("Number(document.querySelector('[data-key=\"requests/accepted\"]').value)") == 0
+        assert "No answer" not in tab.text and "-" not in tab.value("document.querySelector('figure output').textContent")
