@@ -52,16 +52,20 @@ class Channel:
     def header_names(self):
         return property_names(self.headers)
 
-    def decode(self, body):
-        """A record's value as its schema looks at it."""
-        return json.loads(body) if self.message["contentType"] == "application/json" else body.decode("latin-1")
-
     def problems(self, record):
         """What is wrong with a record by the document."""
         headers = {name: value.decode() for name, value in record.headers}
         repeated = [] if len(headers) == len(record.headers) else ["a header stands there twice"]
         return (repeated + problems(self.headers, headers) + problems(self.key, record.key.decode()) +
-                problems(self.payload, self.decode(record.value)))
+                self._problems_of_body(record.value))
+
+    def _problems_of_body(self, body):
+        if self.message["contentType"] != "application/json":
+            return problems(self.payload, body.decode("latin-1"))
+        try:
+            return problems(self.payload, json.loads(body))
+        except ValueError as error:
+            return [f"the body is not JSON: {error}"]
 
 
 class Document:
@@ -69,7 +73,3 @@ class Document:
         self.diagnostics, self.document = read()
         assert self.document, self.diagnostics
         self.channels = {channel.topic: channel for channel in map(Channel, self.document["channels"].values())}
-
-    def channel(self, record, prefix):
-        """The channel that a record's topic is."""
-        return self.channels[record.topic.removeprefix(prefix + ".")]
