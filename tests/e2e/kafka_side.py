@@ -137,17 +137,19 @@ class Kafka:
         futures = self.admin.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT)
         return {each.partition: future.result().offset for each, future in futures.items()}
 
-    def committed(self):
-        """The group's committed offset in each partition of deliveries that has one; nothing while its broker is starting."""
-        wanted = [ConsumerGroupTopicPartitions(self.group)]
-        future = self.admin.list_consumer_group_offsets(wanted, require_stable=True)[self.group]
+    def committed(self, group=None, topic=None):
+        """A group's committed offset in each partition of a topic that has one; nothing while its broker is starting. By
+        default those of the routers in deliveries."""
+        group, topic = group or self.group, topic or self.deliveries
+        wanted = [ConsumerGroupTopicPartitions(group)]
+        future = self.admin.list_consumer_group_offsets(wanted, require_stable=True)[group]
         try:
             found = future.result().topic_partitions
         except confluent_kafka.KafkaException as error:
             if error.args[0].code() in STARTING:
                 return {}
             raise
-        return {each.partition: each.offset for each in found if each.topic == self.deliveries and each.offset >= 0}
+        return {each.partition: each.offset for each in found if each.topic == topic and each.offset >= 0}
 
     def is_routed(self):
         committed = self.committed()

@@ -1,0 +1,211 @@
+"""The examples for consumers, word for word as README has them, at a real Kafka."""
+
+import itertools
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+
+import confluent_kafka
+import pytest
+
+import jars
+import waiting
+from asyncapi import ROOT
+from signing import Delivery, event_body
+
+SECONDS = 60
+EX_SIGTERM_OF_JAVA = 143
+
+
+def example(introduction):
+    """The indented block of README after the paragraph that begins like this."""
+    _, begin, rest = (ROOT / "README").read_text().partition(f"\n{introduction}")
+    assert begin, f"README has no paragraph that begins {introduction!r}"
+    lines = rest.partition("\n\n")[2].splitlines()
+    return textwrap.dedent("\n".join(itertools.takewhile(lambda line: not line or line.startswith("    "), lines)))
+
+
+class Example:
+    """A program out of README, in a directory of its own."""
+
+    def __init__(self, directory, name, introduction, command):
+        self.directory = directory
+        self.command = command
+        self.process = None
+        self._runs = 0
+        (directory / name).write_text(example(introduction))
+
+    def start(self, *arguments):
+        self._runs += 1
+        with open(self._file("out"), "wb") as out, open(self._file("err"), "wb") as err:
+            self.process = subprocess.Popen([*self.command, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                            cwd=self.directory)
+        return self
+
+    def _file(self, what):
+        return self.directory / f"{what}{self._runs}"
+
+    @property
+    def printed(self):
+        """(ce_id, ce_type, body) of each event that this run printed, in their order."""
+        lines = [line.split(" ", 3) for line in self._file("out").read_text().splitlines()]
+        assert all(line[0] == "/invoicing" for line in lines)
+        return [(id, kind, body.encode()) for _, id, kind, body in lines]
+
+    @property
+    def errors(self):
+        return self._file("err").read_text()
+
+    def wait_for(self, *deliveries):
+        """Wait until this run has printed these deliveries, and no others."""
+        expected = sorted(as_printed(each) for each in deliveries)
+        waiting.until(lambda: len(self.printed) >= len(expected) or self.process.poll() is not None, SECONDS,
+                      lambda: f"{len(expected)} events: {self.printed}\n{self.errors}")
+        assert sorted(self.printed) == expected, self.errors
+
+    def stop(self, expect=0):
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(SECONDS) == expect, self.errors
+
+    def clean_up(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+def as_printed(delivery):
+    return delivery.delivery_id, "invoice.accepted", delivery.body
+
+
+@pytest.fixture
+def python(tmp_path):
+    each = Example(tmp_path, "consume.py", "In Python, with confluent-kafka", [sys.executable, "consume.py"])
+    yield each
+    each.clean_up()
+
+
+@pytest.fixture
+def java(tmp_path):
+    compiler = shutil.which("javac")
+    assert compiler, "there is no javac; tests/run installs it"
+    program = pathlib.Path(compiler).resolve().parent / "java"
+    each = Example(tmp_path, "Consume.java", "In Java, with kafka-clients",
+                   [program, "-Xmx256m", "-cp", jars.class_path(), "Consume.java"])
+    yield each
+    each.clean_up()
+
+
+class Topic:
+    """A topic of events, and the daemon that fills it."""
+
+    def __init__(self, installation):
+        installation.create_topics()
+        self.daemon = installation.start()
+        self.kafka = installation.kafka
+        self.name = f"{installation.prefix}.invoice.accepted"
+
+    def arguments(self, group="bookkeeping"):
+        return self.kafka.bootstrap, f"{self.kafka.prefix}.{group}", self.name
+
+    def accept(self):
+        return self.daemon.accept(Delivery(event_body(text="Größe – 請求書")))
+
+    def members(self):
+        group = self.arguments()[1]
+        return len(self.kafka.admin.describe_consumer_groups([group])[group].result(SECONDS).members)
+
+    def is_processed(self):
+        """Whether the group has committed that it has seen every record."""
+        committed = self.kafka.committed(self.arguments()[1], self.name)
+        return all(committed.get(partition, 0) >= end for partition, end in self.kafka.ends(self.name).items())
+
+    def abort(self):
+        """Events in a transaction that comes to nothing, as a router that dies leaves them behind."""
+        producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap, "log_level": 3,
+                                             "transactional.id": f"{self.kafka.prefix}-aborted"})
+        producer.init_transactions(SECONDS)
+        producer.begin_transaction()
+        for delivery in (Delivery(), Delivery()):
+            headers = {"ce_id": delivery.delivery_id, "ce_source": "/invoicing", "ce_type": "invoice.accepted"}
+            producer.produce(self.name, delivery.body, b"invoice.accepted", headers=list(headers.items()))
+        producer.flush(SECONDS)
+        producer.abort_transaction(SECONDS)
+
+
+@pytest.fixture
+def topic(installation):
+    return Topic(installation)
+
+
+def show_each_event_once(example, topic, stopped):
+    """Run, stop, go on: each event is printed once, and what was aborted is not."""
+    first = topic.accept()
+    topic.abort()
+    second = topic.accept()
+    example.start(*topic.arguments()).wait_for(first, second)
+    assert len(topic.kafka.read(topic.name, isolation="read_uncommitted")) == 4
+    example.stop(stopped)
+    assert topic.is_processed()
+    third = topic.accept()
+    example.start(*topic.arguments()).wait_for(third)
+    example.stop(stopped)
+    assert topic.is_processed() and "not committed" not in example.errors
+
+
+def test_python_consumer_sees_each_event_once_and_nothing_that_was_aborted(python, topic):
+    show_each_event_once(python, topic, 0)
+
+
+def test_java_consumer_sees_each_event_once_and_nothing_that_was_aborted(java, topic):
+    show_each_event_once(java, topic, EX_SIGTERM_OF_JAVA)
+
+
+def events_in(python):
+    with sqlite3.connect(python.directory / "events.db") as database:
+        return database.execute("SELECT id, kind, body FROM event").fetchall()
+
+
+def test_python_consumer_that_gets_all_again_does_nothing_twice(python, topic):
+    """Another group begins at the beginning: the same records, as after a crash before the offsets were committed."""
+    deliveries = [topic.accept() for _ in range(20)]
+    python.start(*topic.arguments("one")).wait_for(*deliveries)
+    python.stop()
+    new = topic.accept()
+    python.start(*topic.arguments("two")).wait_for(new)
+    python.stop()
+    expected = sorted(as_printed(each) for each in [*deliveries, new])
+    assert sorted((id, kind, body.encode()) for id, kind, body in events_in(python)) == expected
+
+
+def test_python_consumer_that_could_not_process_gets_the_event_again(python, topic):
+    first = topic.accept()
+    python.start(*topic.arguments()).wait_for(first)
+    locked = sqlite3.connect(python.directory / "events.db", isolation_level=None)
+    locked.execute("BEGIN EXCLUSIVE")
+    second = topic.accept()
+    assert python.process.wait(SECONDS) == 1 and "locked" in python.errors
+    locked.execute("ROLLBACK")
+    python.start(*topic.arguments()).wait_for(second)
+    python.stop()
+
+
+def test_python_consumers_of_one_group_share_the_work(python, topic, tmp_path_factory):
+    """One leaves and the other goes on, without waiting for its session to time out."""
+    other = Example(tmp_path_factory.mktemp("other"), "consume.py", "In Python, with confluent-kafka", python.command)
+    try:
+        first = topic.accept()
+        python.start(*topic.arguments()).wait_for(first)
+        waiting.until(topic.is_processed, SECONDS, "offsets to be committed")
+        other.start(*topic.arguments())
+        waiting.until(lambda: topic.members() == 2, SECONDS, "two members")
+        python.stop()
+        waiting.until(lambda: topic.members() == 1, 20, "the other to be alone")
+        second = topic.accept()
+        other.wait_for(second)
+        other.stop()
+    finally:
+        other.clean_up()
