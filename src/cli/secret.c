@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -14,6 +15,17 @@
 #include "base/hex.h"
 
 #define RANDOM_BYTES 32
+
+/* A directory with the set-group-id bit gives the file to its own group, which is meant to read it. */
+static int
+let_group_read(int fd)
+{
+        struct stat st;
+
+        if (fstat(fd, &st) != 0)
+                return -1;
+        return st.st_gid == getegid() ? 0 : fchmod(fd, 0640);
+}
 
 static int
 write_secret(const char *file)
@@ -33,8 +45,8 @@ write_secret(const char *file)
                 result = errno == EEXIST ? EX_CANTCREAT : errno == EACCES ? EX_NOPERM : EX_CANTCREAT;
                 fprintf(stderr, "gatepost secret new: %s: %s\n", file,
                         errno == EEXIST ? "is there already, and is not overwritten" : strerror(errno));
-        } else if (write(fd, text, 2 * RANDOM_BYTES + 1) != 2 * RANDOM_BYTES + 1 || fsync(fd) != 0 ||
-                   close(fd) != 0) {
+        } else if (write(fd, text, 2 * RANDOM_BYTES + 1) != 2 * RANDOM_BYTES + 1 ||
+                   let_group_read(fd) != 0 || fsync(fd) != 0 || close(fd) != 0) {
                 fprintf(stderr, "gatepost secret new: %s: %s\n", file, strerror(errno));
                 (void)unlink(file);
                 result = EX_IOERR;

@@ -1,6 +1,7 @@
 """The admin's command line: usage, secrets, topics, sending."""
 
 import json
+import os
 import re
 import socket
 import stat
@@ -106,6 +107,19 @@ def test_new_secret_is_random_and_only_its_owners(shared, tmp_path):
         contents.append((tmp_path / name).read_bytes().rstrip(b"\n"))
         assert len(contents[-1]) >= 32 and contents[-1].decode() not in done.stdout + done.stderr
     assert contents[0] != contents[1]
+
+
+def test_new_secret_is_for_the_group_that_its_directory_hands_it_to(shared, tmp_path):
+    groups = {os.getegid(), *os.getgroups()} - {os.getegid()} or {1}
+    try:
+        os.chown(tmp_path, -1, min(groups))
+    except PermissionError:
+        pytest.skip("needs a second group, or root")
+    for mode, expected in ((0o2750, 0o640), (0o750, 0o600)):
+        tmp_path.chmod(mode)
+        path = tmp_path / f"{mode:o}"
+        assert shared.gatepost("secret", "new", str(path), config=False).returncode == 0
+        assert stat.S_IMODE(path.stat().st_mode) == expected
 
 
 def test_new_secret_never_replaces_one(shared, tmp_path):
