@@ -45,8 +45,8 @@ write_secret(const char *file)
                 result = errno == EEXIST ? EX_CANTCREAT : errno == EACCES ? EX_NOPERM : EX_CANTCREAT;
                 fprintf(stderr, "gatepost secret new: %s: %s\n", file,
                         errno == EEXIST ? "is there already, and is not overwritten" : strerror(errno));
-        } else if (write(fd, text, 2 * RANDOM_BYTES + 1) != 2 * RANDOM_BYTES + 1 ||
-                   let_group_read(fd) != 0 || fsync(fd) != 0 || close(fd) != 0) {
+        } else if (write(fd, text, 2 * RANDOM_BYTES + 1) != 2 * RANDOM_BYTES + 1 || let_group_read(fd) != 0 ||
+                   fsync(fd) != 0 || close(fd) != 0) {
                 fprintf(stderr, "gatepost secret new: %s: %s\n", file, strerror(errno));
                 (void)unlink(file);
                 result = EX_IOERR;
