@@ -1,6 +1,7 @@
 #include "daemon/daemon.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -10,20 +11,27 @@
 #include "base/log.h"
 #include "daemon/clock_guard.h"
 #include "daemon/parts.h"
+#include "daemon/service.h"
 #include "ops/reload.h"
 
-#define TICK_MS 1000
+#define DRAIN_MS 20
+#define PATIENCE_MS 10000 /* with stopping, before the log tells what it waits for */
 
-/* The main thread: it sees to signals, the admin endpoint and readiness. */
+/* The main thread: it sees to signals, the admin endpoint, readiness, and what the service manager is told. */
 struct daemon {
         struct parts parts;
+        struct service service;
+        struct activation activation;
         struct event_base *base;
         struct event *signals[3];
         struct event *changes; /* other threads write to the pipe when something has changed */
         struct event *tick;
+        struct event *drain; /* while stopping */
         struct clock_watch clock;
         int pipe[2];
         int exit_status;
+        int64_t stopping_since_ms; /* monotonic; 0: it is not */
+        int64_t told_ms;           /* of stopping: when the log last told of it */
 };
 
 /* Called from the probe's and the router's threads. */
@@ -34,6 +42,45 @@ tell_main_thread(void *arg)
         ssize_t written = write(daemon->pipe[1], "c", 1);
 
         (void)written;
+}
+
+/* Stop all parts, while the loop goes on: on_drain() sees them end. */
+static void
+begin_to_stop(struct daemon *daemon, int status)
+{
+        const struct timeval interval = {0, DRAIN_MS * 1000};
+
+        if (daemon->exit_status == 0)
+                daemon->exit_status = status;
+        if (daemon->stopping_since_ms != 0)
+                return;
+        daemon->stopping_since_ms = daemon->told_ms = clock_monotonic_ms();
+        service_stopping(&daemon->service);
+        (void)event_add(daemon->drain, &interval);
+}
+
+static void
+on_drain(evutil_socket_t fd, short what, void *arg)
+{
+        struct daemon *daemon = arg;
+
+        (void)fd;
+        (void)what;
+        if (parts_stop(&daemon->parts))
+                (void)event_base_loopbreak(daemon->base);
+}
+
+static void
+watch_stopping(struct daemon *daemon)
+{
+        int64_t now = clock_monotonic_ms();
+
+        service_drain(&daemon->service, &daemon->parts);
+        if (now - daemon->told_ms < PATIENCE_MS)
+                return;
+        daemon->told_ms = now;
+        log_warning("stopping takes long doing=\"%s\" seconds=%" PRId64, parts_stopping(&daemon->parts),
+                    (now - daemon->stopping_since_ms) / 1000);
 }
 
 static void
@@ -47,11 +94,8 @@ on_changes(evutil_socket_t fd, short what, void *arg)
         while (read(fd, bytes, sizeof(bytes)) > 0)
                 ;
         status = parts_note_changes(&daemon->parts);
-        if (status == 0)
-                return;
-        if (daemon->exit_status == 0)
-                daemon->exit_status = status;
-        (void)event_base_loopbreak(daemon->base);
+        if (status != 0)
+                begin_to_stop(daemon, status);
 }
 
 static void
@@ -62,7 +106,12 @@ on_tick(evutil_socket_t fd, short what, void *arg)
         (void)fd;
         (void)what;
         clock_guard(&daemon->clock);
+        if (daemon->stopping_since_ms != 0) {
+                watch_stopping(daemon);
+                return;
+        }
         parts_tick(&daemon->parts);
+        service_tick(&daemon->service, &daemon->parts);
 }
 
 static void
@@ -71,8 +120,9 @@ on_stop(evutil_socket_t fd, short what, void *arg)
         struct daemon *daemon = arg;
 
         (void)what;
-        log_notice("stopping signal=%s", fd == SIGTERM ? "SIGTERM" : "SIGINT");
-        (void)event_base_loopbreak(daemon->base);
+        if (daemon->stopping_since_ms == 0)
+                log_notice("stopping signal=%s", fd == SIGTERM ? "SIGTERM" : "SIGINT");
+        begin_to_stop(daemon, 0);
 }
 
 static void
@@ -82,7 +132,11 @@ on_reload(evutil_socket_t fd, short what, void *arg)
 
         (void)fd;
         (void)what;
-        parts_renew(&daemon->parts);
+        if (daemon->stopping_since_ms != 0)
+                return;
+        service_reloading(&daemon->service);
+        service_reloaded(&daemon->service, parts_renew(&daemon->parts));
+        service_tick(&daemon->service, &daemon->parts);
 }
 
 static void
@@ -104,7 +158,8 @@ daemon_hold_reload(void)
 static int
 open_events(struct daemon *daemon, struct error *error)
 {
-        const struct timeval interval = {TICK_MS / 1000, TICK_MS % 1000 * 1000};
+        int64_t interval_ms = service_interval_ms(&daemon->service);
+        const struct timeval interval = {interval_ms / 1000, interval_ms % 1000 * 1000};
 
         (void)signal(SIGPIPE, SIG_IGN);
         daemon->base = event_base_new();
@@ -115,8 +170,9 @@ open_events(struct daemon *daemon, struct error *error)
         daemon->signals[2] = evsignal_new(daemon->base, SIGHUP, on_reload, daemon);
         daemon->changes = event_new(daemon->base, daemon->pipe[0], EV_READ | EV_PERSIST, on_changes, daemon);
         daemon->tick = event_new(daemon->base, -1, EV_PERSIST, on_tick, daemon);
+        daemon->drain = event_new(daemon->base, -1, EV_PERSIST, on_drain, daemon);
         if (daemon->signals[0] == NULL || daemon->signals[1] == NULL || daemon->signals[2] == NULL ||
-            daemon->changes == NULL || daemon->tick == NULL)
+            daemon->changes == NULL || daemon->tick == NULL || daemon->drain == NULL)
                 return error_set(error, "out of memory");
         for (size_t i = 0; i < ARRAY_LEN(daemon->signals); i++)
                 (void)event_add(daemon->signals[i], NULL);
@@ -139,6 +195,8 @@ close_events(struct daemon *daemon)
                 event_free(daemon->changes);
         if (daemon->tick != NULL)
                 event_free(daemon->tick);
+        if (daemon->drain != NULL)
+                event_free(daemon->drain);
         if (daemon->base != NULL)
                 event_base_free(daemon->base);
         if (daemon->pipe[0] >= 0) {
@@ -147,25 +205,40 @@ close_events(struct daemon *daemon)
         }
 }
 
+static int
+open_daemon(struct daemon *daemon, const struct config *config, struct error *error)
+{
+        if (activation_take(&daemon->activation, error) != 0 ||
+            activation_fits(&daemon->activation, config, error) != 0)
+                return EX_CONFIG;
+        if (open_events(daemon, error) != 0 || parts_open(&daemon->parts, config, &daemon->activation,
+                                                          daemon->base, tell_main_thread, daemon, error) != 0)
+                return EX_OSERR;
+        return 0;
+}
+
 int
 daemon_run(const struct config *config)
 {
         struct daemon daemon = {.pipe = {-1, -1}};
         struct error error;
 
+        service_open(&daemon.service);
         log_notice("starting version=%s instance=%s file=%s", PACKAGE_VERSION, config->instance,
                    config->file);
         reload_log_certificate(config);
-        if (open_events(&daemon, &error) == 0 &&
-            parts_open(&daemon.parts, config, daemon.base, tell_main_thread, &daemon, &error) == 0) {
+        daemon.exit_status = open_daemon(&daemon, config, &error);
+        if (daemon.exit_status == 0) {
                 tell_main_thread(&daemon); /* what has changed before the parts were there */
+                service_tick(&daemon.service, &daemon.parts);
                 (void)event_base_dispatch(daemon.base);
         } else {
                 log_error("cannot start: %s", error.text);
-                daemon.exit_status = EX_OSERR;
+                service_failed(&daemon.service, error.text);
         }
         parts_close(&daemon.parts);
         close_events(&daemon);
+        service_close(&daemon.service);
         log_notice("stopped status=%d", daemon.exit_status);
         return daemon.exit_status;
 }

@@ -1,5 +1,7 @@
 #include "daemon/parts.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <sysexits.h>
 
 #include "base/log.h"
@@ -39,7 +41,8 @@ open_receiver(struct parts *parts, struct error *error)
 {
         if (!(parts->config->roles & CONFIG_RECEIVER))
                 return 0;
-        parts->receiver = receiver_new(parts->current, parts->bootstrap, parts->metrics, parts->probe, error);
+        parts->receiver = receiver_new(parts->current, parts->bootstrap, parts->metrics, parts->probe,
+                                       parts->activation, error);
         if (parts->receiver == NULL)
                 return -1;
         health_add(&parts->health, "receiver", receiver_is_ready, parts->receiver);
@@ -50,18 +53,21 @@ static int
 open_admin(struct parts *parts, struct event_base *base, struct error *error)
 {
         const struct config *config = parts->config;
+        int passed = parts->activation->admin;
 
-        if (config->admin == NULL)
+        if (config->admin == NULL && passed < 0)
                 return 0;
-        parts->admin = admin_new(base, config, &parts->health, parts->metrics, error);
-        return parts->admin == NULL ? error_prefix(error, "[admin] listen = %s", config->admin->text) : 0;
+        parts->admin = admin_new(base, config, passed, &parts->health, parts->metrics, error);
+        if (parts->admin != NULL)
+                return 0;
+        return passed >= 0 ? -1 : error_prefix(error, "[admin] listen = %s", config->admin->text);
 }
 
 int
-parts_open(struct parts *parts, const struct config *config, struct event_base *base,
-           void (*changed)(void *arg), void *arg, struct error *error)
+parts_open(struct parts *parts, const struct config *config, const struct activation *activation,
+           struct event_base *base, void (*changed)(void *arg), void *arg, struct error *error)
 {
-        *parts = (struct parts){.config = config, .current = current_new(config)};
+        *parts = (struct parts){.config = config, .activation = activation, .current = current_new(config)};
         if (open_embedded(parts, error) != 0)
                 return -1;
         parts->metrics = metrics_new(config);
@@ -72,6 +78,77 @@ parts_open(struct parts *parts, const struct config *config, struct event_base *
         if (open_router(parts, changed, arg, error) != 0 || open_receiver(parts, error) != 0)
                 return -1;
         return open_admin(parts, base, error);
+}
+
+int
+parts_stop(struct parts *parts)
+{
+        parts->is_stopping = 1;
+        if (parts->receiver != NULL) {
+                receiver_stop(parts->receiver);
+                if (!receiver_has_stopped(parts->receiver))
+                        return 0;
+        }
+        if (parts->router != NULL) {
+                router_stop(parts->router);
+                return router_has_stopped(parts->router);
+        }
+        return 1;
+}
+
+static int
+is_receiving(const struct parts *parts)
+{
+        return parts->receiver != NULL && !receiver_has_stopped(parts->receiver);
+}
+
+const char *
+parts_stopping(const struct parts *parts)
+{
+        return is_receiving(parts) ? "answering what is in flight" : "committing what is open";
+}
+
+int
+parts_stop_can_end(const struct parts *parts)
+{
+        return is_receiving(parts) || probe_state(parts->probe) == PROBE_REACHABLE;
+}
+
+int
+parts_are_alive(const struct parts *parts, int64_t limit_ms, char reason[HEALTH_REASON_SIZE])
+{
+        return (parts->receiver == NULL || receiver_is_alive(parts->receiver, limit_ms, reason)) &&
+               (parts->router == NULL || router_is_alive(parts->router, limit_ms, reason));
+}
+
+int
+parts_can_serve(const struct parts *parts)
+{
+        char reason[HEALTH_REASON_SIZE];
+
+        return parts->receiver != NULL ? receiver_is_ready(parts->receiver, reason)
+                                       : router_is_ready(parts->router, reason);
+}
+
+void
+parts_describe(const struct parts *parts, char *text, size_t size)
+{
+        char health[HEALTH_MAX_PARTS * (HEALTH_REASON_SIZE + 32)];
+        int len;
+
+        if (!health_check(&parts->health, health, sizeof(health)))
+                len = snprintf(text, size, "not ready: %s", health_one_line(health));
+        else
+                len = snprintf(text, size, "%s",
+                               parts->router == NULL     ? "receiving"
+                               : parts->receiver == NULL ? "routing"
+                                                         : "receiving and routing");
+        if (parts->receiver != NULL && (size_t)len < size)
+                len += snprintf(text + len, size - (size_t)len, "; %" PRIu64 " accepted",
+                                metrics_accepted(parts->metrics));
+        if (parts->router != NULL && (size_t)len < size)
+                (void)snprintf(text + len, size - (size_t)len, "%s lag %" PRIu64,
+                               parts->receiver != NULL ? "," : ";", metrics_lag(parts->metrics));
 }
 
 void
@@ -111,18 +188,18 @@ parts_tick(struct parts *parts)
         health_log_changes(&parts->health);
 }
 
-void
+int
 parts_renew(struct parts *parts)
 {
         const struct config *next = reload_read(parts->current);
         struct error error;
 
         if (next == NULL)
-                return;
+                return 0;
         if (parts->receiver != NULL && receiver_renew(parts->receiver, next, &error) != 0) {
                 log_error("the configuration was not taken over: what was holds on: %s", error.text);
                 config_free(next);
-                return;
+                return 0;
         }
         metrics_renew(parts->metrics, next);
         current_set(parts->current, next);
@@ -131,4 +208,5 @@ parts_renew(struct parts *parts)
         log_notice("configuration read again sources=%zu file=%s", next->n_sources, next->file);
         reload_log_certificate(next);
         config_free(next);
+        return 1;
 }

@@ -8,6 +8,7 @@
 #include "config/current.h"
 #include "kafka/embedded.h"
 #include "kafka/probe.h"
+#include "ops/activation.h"
 #include "ops/admin.h"
 #include "ops/health.h"
 #include "ops/metrics.h"
@@ -17,6 +18,7 @@
 /* What the daemon is made of. The main thread holds them. */
 struct parts {
         const struct config *config; /* the first */
+        const struct activation *activation;
         struct current *current;
         struct embedded *embedded; /* NULL: brokers of one's own */
         const char *bootstrap;     /* NULL: the configured one */
@@ -26,18 +28,42 @@ struct parts {
         struct receiver *receiver; /* NULL: another process has the role; router as well */
         struct router *router;
         struct admin *admin; /* NULL: not wanted */
+        int is_stopping;
 };
 
 /**
- * parts_open(parts, config, base, changed, arg, error):
- * Start all that the configuration asks for; the admin endpoint runs on base. changed is called from other threads when
- * parts_note_changes() has something to do. Returns 0, or -1 with the reason; parts_close() is needed in either case.
+ * parts_open(parts, config, activation, base, changed, arg, error):
+ * Start all that the configuration asks for, on the sockets that were passed on where there are any; the admin endpoint
+ * runs on base. changed is called from other threads when parts_note_changes() has something to do. Returns 0, or -1 with the reason; parts_close() is needed in either case.
  */
-int parts_open(struct parts *parts, const struct config *config, struct event_base *base,
-               void (*changed)(void *arg), void *arg, struct error *error) MUST_CHECK;
+int parts_open(struct parts *parts, const struct config *config, const struct activation *activation,
+               struct event_base *base, void (*changed)(void *arg), void *arg,
+               struct error *error) MUST_CHECK;
 
-/* Stop them, in the order in which deliveries flow, and wait for that: what is received last is still routed. */
+/**
+ * parts_stop(parts):
+ * Begin to stop, or go on with it, in the order in which deliveries flow: what is received last is still routed. Never
+ * blocks; to be called until it returns 1: all have stopped.
+ */
+int parts_stop(struct parts *parts) MUST_CHECK;
+
+/* What parts_stop() waits for, in words. */
+const char *parts_stopping(const struct parts *parts);
+
+/* Whether that will come to its end: answers have deadlines, but a commit waits for Kafka. */
+int parts_stop_can_end(const struct parts *parts);
+
+/* Stop what has not stopped, wait for that, and release all. */
 void parts_close(struct parts *parts);
+
+/* Whether the loop of each lane and of the router has turned within limit_ms; else writes which one has not. */
+int parts_are_alive(const struct parts *parts, int64_t limit_ms, char reason[HEALTH_REASON_SIZE]);
+
+/* Whether a receiver can accept and append; without that role, whether the router is in its group and reads. */
+int parts_can_serve(const struct parts *parts);
+
+/* How things stand, in one line for a person. */
+void parts_describe(const struct parts *parts, char *text, size_t size);
 
 /* Pass on what has changed. Returns 0, or the exit status (sysexits.h) of a part that cannot go on; it has said why. */
 int parts_note_changes(struct parts *parts) MUST_CHECK;
@@ -45,7 +71,8 @@ int parts_note_changes(struct parts *parts) MUST_CHECK;
 /* What is looked at every second. */
 void parts_tick(struct parts *parts);
 
-/* Read the configuration again. Sources, secrets and the certificate are taken over, or nothing is; the log says which. */
-void parts_renew(struct parts *parts);
+/* Read the configuration again. Sources, secrets and the certificate are taken over, or nothing is; the log says which.
+ * Returns whether they were. */
+int parts_renew(struct parts *parts);
 
 #endif

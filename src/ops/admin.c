@@ -20,6 +20,7 @@ struct admin {
         const char *instance;
         char *page_policy;
         int fd;
+        int is_passed; /* fd is not ours to close */
 };
 
 static const struct http_limits limits = {
@@ -141,7 +142,7 @@ on_request(struct http_request *request, void *arg)
 static const struct http_callbacks callbacks = {.on_request = on_request};
 
 struct admin *
-admin_new(struct event_base *base, const struct config *config, const struct health *health,
+admin_new(struct event_base *base, const struct config *config, int passed, const struct health *health,
           const struct metrics *metrics, struct error *error)
 {
         struct admin *admin = mem_alloc(sizeof(*admin));
@@ -151,8 +152,10 @@ admin_new(struct event_base *base, const struct config *config, const struct hea
         admin->metrics = metrics;
         admin->instance = config->instance;
         admin->page_policy = page_policy();
-        admin->fd = listener_open((const struct sockaddr *)&config->admin->address,
-                                  config->admin->address_len, error);
+        admin->is_passed = passed >= 0;
+        admin->fd = admin->is_passed ? passed
+                                     : listener_open((const struct sockaddr *)&config->admin->address,
+                                                     config->admin->address_len, error);
         if (admin->fd < 0) {
                 free(admin->page_policy);
                 free(admin);
@@ -165,7 +168,8 @@ admin_new(struct event_base *base, const struct config *config, const struct hea
                 admin_free(admin);
                 return NULL;
         }
-        log_info("listening for=admin address=%s", listener_name(admin->fd, name, sizeof(name)));
+        log_info("listening for=admin opened_by=%s address=%s", admin->is_passed ? "manager" : "daemon",
+                 listener_name(admin->fd, name, sizeof(name)));
         return admin;
 }
 
@@ -175,7 +179,8 @@ admin_free(struct admin *admin)
         if (admin == NULL)
                 return;
         http_server_free(admin->server);
-        listener_close(admin->fd);
+        if (!admin->is_passed)
+                listener_close(admin->fd);
         free(admin->page_policy);
         free(admin);
 }

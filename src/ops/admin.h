@@ -15,9 +15,13 @@
  */
 struct admin;
 
-/* Where config says. config, health and metrics outlive it. Returns NULL with the reason. */
-struct admin *admin_new(struct event_base *base, const struct config *config, const struct health *health,
-                        const struct metrics *metrics, struct error *error) MUST_CHECK;
+/*
+ * Where config says, or on passed, a listening socket that stays the caller's; -1: none. config, health and metrics outlive
+ * it. Returns NULL with the reason.
+ */
+struct admin *admin_new(struct event_base *base, const struct config *config, int passed,
+                        const struct health *health, const struct metrics *metrics,
+                        struct error *error) MUST_CHECK;
 void admin_free(struct admin *admin);
 
 #endif

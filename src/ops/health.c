@@ -31,6 +31,20 @@ health_check(const struct health *health, char *text, size_t size)
         return ready;
 }
 
+char *
+health_one_line(char *text)
+{
+        size_t len = strlen(text);
+
+        if (len > 0 && text[len - 1] == '\n')
+                text[len - 1] = '\0';
+        for (char *c = text; *c != '\0'; c++) {
+                if (*c == '\n')
+                        *c = ';';
+        }
+        return text;
+}
+
 void
 health_log_changes(struct health *health)
 {
@@ -40,12 +54,8 @@ health_log_changes(struct health *health)
         if (ready == health->was_ready)
                 return;
         health->was_ready = ready;
-        for (char *c = text; *c != '\0'; c++) {
-                if (*c == '\n')
-                        *c = c[1] == '\0' ? '\0' : ';';
-        }
         if (ready)
                 log_notice("ready");
         else
-                log_warning("not ready reason=%s", log_quote(text, quoted));
+                log_warning("not ready reason=%s", log_quote(health_one_line(text), quoted));
 }

@@ -30,6 +30,9 @@ void health_add(struct health *health, const char *name,
  */
 int health_check(const struct health *health, char *text, size_t size);
 
+/* Make what health_check() wrote one line, with semicolons. Returns text. */
+char *health_one_line(char *text);
+
 /* Ask, and say in the log when readiness has changed since the last call. */
 void health_log_changes(struct health *health);
 

@@ -184,3 +184,19 @@ metrics_set_brokers(struct metrics *metrics, const struct brokers *brokers)
 {
         metrics->brokers = *brokers;
 }
+
+uint64_t
+metrics_accepted(const struct metrics *metrics)
+{
+        uint64_t n = 0;
+
+        for (const struct metrics_requests *each = metrics->requests; each != NULL; each = each->next)
+                n += atomic_load_explicit(&each->counts[OUTCOME_ACCEPTED], memory_order_relaxed);
+        return n;
+}
+
+uint64_t
+metrics_lag(const struct metrics *metrics)
+{
+        return atomic_load_explicit(&metrics->lag, memory_order_relaxed);
+}

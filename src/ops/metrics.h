@@ -91,6 +91,10 @@ void metrics_set_brokers(struct metrics *metrics, const struct brokers *brokers)
 /* How the router stands: delivery-ids in its tables, records that wait to be routed, for how long at most the oldest has. */
 void metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t oldest_ms);
 
+/* How many deliveries were accepted, from all sources; how many records wait to be routed. From the thread that renders. */
+uint64_t metrics_accepted(const struct metrics *metrics);
+uint64_t metrics_lag(const struct metrics *metrics);
+
 /* Prometheus text format 0.0.4. The caller frees it; *len is its length. NULL when memory fails. */
 char *metrics_render(const struct metrics *metrics, size_t *len);
 

@@ -300,7 +300,8 @@ intake_is_ready(struct intake *intake)
 {
         int is_ready;
 
-        pthread_mutex_lock(&intake->mutex);
+        if (pthread_mutex_trylock(&intake->mutex) != 0)
+                return 0; /* it is being replaced, which may take a while */
         is_ready = intake->producer != NULL && producer_has_id(intake->producer);
         pthread_mutex_unlock(&intake->mutex);
         return is_ready;

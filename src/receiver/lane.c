@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/pulse.h"
 #include "base/thread.h"
 #include "http/server.h"
 #include "receiver/intake.h"
@@ -19,6 +21,7 @@
 #define WAKE_STOP 'q' /* written to the lane's pipe; librdkafka writes other bytes */
 #define WAKE_RENEW 'r'
 #define FLUSH_MS 100 /* after the last answer, for it to leave */
+#define BEAT_MS 500
 
 /* All but the pipe's writing end belongs to the lane's own thread. */
 struct lane {
@@ -29,7 +32,11 @@ struct lane {
         int pipe[2];
         struct event *wake;
         struct event *timer; /* for the first deadline, or the last flush */
+        struct event *beat;
+        struct pulse pulse;
+        size_t number;
         int stopping;
+        atomic_int has_stopped;
         pthread_t thread;
 };
 
@@ -122,6 +129,16 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
+on_beat(evutil_socket_t fd, short what, void *arg)
+{
+        struct lane *lane = arg;
+
+        (void)fd;
+        (void)what;
+        pulse_beat(&lane->pulse);
+}
+
+static void
 close_lane(struct lane *lane)
 {
         intake_free(lane->intake); /* before the server: it answers its requests */
@@ -130,6 +147,8 @@ close_lane(struct lane *lane)
                 event_free(lane->wake);
         if (lane->timer != NULL)
                 event_free(lane->timer);
+        if (lane->beat != NULL)
+                event_free(lane->beat);
         if (lane->base != NULL)
                 event_base_free(lane->base);
         if (lane->pipe[0] >= 0) {
@@ -184,6 +203,8 @@ open_server(struct lane *lane, const int *listeners, size_t n)
 static int
 open_events(struct lane *lane)
 {
+        const struct timeval interval = {BEAT_MS / 1000, BEAT_MS % 1000 * 1000};
+
         if (pipe2(lane->pipe, O_NONBLOCK | O_CLOEXEC) != 0)
                 return -1;
         lane->base = open_base();
@@ -191,24 +212,33 @@ open_events(struct lane *lane)
                 return -1;
         lane->wake = event_new(lane->base, lane->pipe[0], EV_READ | EV_PERSIST, on_wake, lane);
         lane->timer = evtimer_new(lane->base, on_timer, lane);
-        return lane->wake == NULL || lane->timer == NULL ? -1 : event_add(lane->wake, NULL);
+        lane->beat = event_new(lane->base, -1, EV_PERSIST, on_beat, lane);
+        if (lane->wake == NULL || lane->timer == NULL || lane->beat == NULL)
+                return -1;
+        return event_add(lane->wake, NULL) == 0 && event_add(lane->beat, &interval) == 0 ? 0 : -1;
 }
 
 static void *
 run(void *arg)
 {
         struct lane *lane = arg;
+        char name[16];
 
+        (void)snprintf(name, sizeof(name), "receiver-%u", (unsigned)lane->number);
+        (void)pthread_setname_np(pthread_self(), name);
+        pulse_beat(&lane->pulse);
         (void)event_base_dispatch(lane->base);
+        atomic_store(&lane->has_stopped, 1);
         return NULL;
 }
 
 struct lane *
-lane_new(struct receiver_shared *shared, const int *listeners, size_t n, struct error *error)
+lane_new(struct receiver_shared *shared, size_t number, const int *listeners, size_t n, struct error *error)
 {
         struct lane *lane = mem_alloc(sizeof(*lane));
 
         lane->shared = shared;
+        lane->number = number;
         lane->pipe[0] = lane->pipe[1] = -1;
         if (open_events(lane) == 0) {
                 lane->intake = intake_new(shared, lane->pipe[1], error);
@@ -237,6 +267,12 @@ lane_is_ready(struct lane *lane)
         return intake_is_ready(lane->intake);
 }
 
+int
+lane_is_alive(struct lane *lane, int64_t limit_ms)
+{
+        return pulse_is_alive(&lane->pulse, limit_ms);
+}
+
 static void
 wake(struct lane *lane, char why)
 {
@@ -255,6 +291,12 @@ void
 lane_stop(struct lane *lane)
 {
         wake(lane, WAKE_STOP);
+}
+
+int
+lane_has_stopped(struct lane *lane)
+{
+        return atomic_load(&lane->has_stopped);
 }
 
 void

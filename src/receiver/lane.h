@@ -12,11 +12,15 @@
 struct lane;
 
 /**
- * lane_new(shared, listeners, n, error):
- * Start a lane that accepts from n listening sockets, which stay the caller's. Returns NULL with the reason.
+ * lane_new(shared, number, listeners, n, error):
+ * Start a lane that accepts from n listening sockets, which stay the caller's. The number is in the thread's name. Returns
+ * NULL with the reason.
  */
-struct lane *lane_new(struct receiver_shared *shared, const int *listeners, size_t n,
+struct lane *lane_new(struct receiver_shared *shared, size_t number, const int *listeners, size_t n,
                       struct error *error) MUST_CHECK;
+
+/* Whether its loop turns; it has turned within limit_ms. From any thread. */
+int lane_is_alive(struct lane *lane, int64_t limit_ms);
 
 /* Whether it has a producer that can append. For another thread than the lane's. */
 int lane_is_ready(struct lane *lane);
@@ -29,6 +33,9 @@ void lane_renew(struct lane *lane);
 
 /* Ask it to stop: accept no more, answer what is in flight. Returns at once. */
 void lane_stop(struct lane *lane);
+
+/* Whether it has done so. From any thread. */
+int lane_has_stopped(struct lane *lane);
 
 /* Wait until it has stopped, and release it. */
 void lane_free(struct lane *lane);

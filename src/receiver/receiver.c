@@ -16,12 +16,14 @@
 struct receiver {
         const struct config *config;
         const struct probe *probe;
+        const struct activation *activation;
         struct receiver_shared *shared;
         int *listeners;
         size_t n_listeners;
         struct lane **lanes;
         size_t n_lanes;
         int is_connected; /* the lanes have been told that Kafka is there */
+        int is_stopping;
 };
 
 static int
@@ -35,22 +37,35 @@ open_tls(struct receiver *receiver, struct error *error)
         return receiver->shared->tls == NULL ? error_prefix(error, "%s", config->tls_certificate_file) : 0;
 }
 
+static void
+add_listener(struct receiver *receiver, int fd, const char *opened_by)
+{
+        char name[LISTENER_NAME_SIZE];
+
+        receiver->listeners[receiver->n_listeners++] = fd;
+        log_info("listening for=receiver tls=%s opened_by=%s address=%s",
+                 receiver->config->certificate == NULL ? "off" : "on", opened_by,
+                 listener_name(fd, name, sizeof(name)));
+}
+
 static int
 open_listeners(struct receiver *receiver, struct error *error)
 {
         const struct config *config = receiver->config;
-        char name[LISTENER_NAME_SIZE];
+        const struct activation *activation = receiver->activation;
 
-        receiver->listeners = mem_alloc(config->n_listen * sizeof(int));
+        receiver->listeners = mem_alloc((config->n_listen + activation->n_receivers) * sizeof(int));
+        for (size_t i = 0; i < activation->n_receivers; i++)
+                add_listener(receiver, activation->receivers[i], "manager");
+        if (activation->n_receivers > 0)
+                return 0;
         for (size_t i = 0; i < config->n_listen; i++) {
                 const struct config_listen *listen = &config->listen[i];
                 int fd = listener_open((const struct sockaddr *)&listen->address, listen->address_len, error);
 
                 if (fd < 0)
                         return error_prefix(error, "listen = %s", listen->text);
-                receiver->listeners[receiver->n_listeners++] = fd;
-                log_info("listening for=receiver tls=%s address=%s",
-                         config->certificate == NULL ? "off" : "on", listener_name(fd, name, sizeof(name)));
+                add_listener(receiver, fd, "daemon");
         }
         return 0;
 }
@@ -61,7 +76,7 @@ start_lanes(struct receiver *receiver, struct error *error)
         receiver->lanes = mem_alloc(receiver->config->threads * sizeof(struct lane *));
         for (size_t i = 0; i < receiver->config->threads; i++) {
                 struct lane *lane =
-                    lane_new(receiver->shared, receiver->listeners, receiver->n_listeners, error);
+                    lane_new(receiver->shared, i + 1, receiver->listeners, receiver->n_listeners, error);
 
                 if (lane == NULL)
                         return -1;
@@ -72,12 +87,13 @@ start_lanes(struct receiver *receiver, struct error *error)
 
 struct receiver *
 receiver_new(struct current *current, const char *bootstrap, struct metrics *metrics,
-             const struct probe *probe, struct error *error)
+             const struct probe *probe, const struct activation *activation, struct error *error)
 {
         struct receiver *receiver = mem_alloc(sizeof(*receiver));
 
         receiver->config = current_first(current);
         receiver->probe = probe;
+        receiver->activation = activation;
         receiver->shared = receiver_shared_new(current, bootstrap, metrics);
         if (open_tls(receiver, error) != 0 || open_listeners(receiver, error) != 0 ||
             start_lanes(receiver, error) != 0) {
@@ -126,6 +142,10 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
         struct receiver *receiver = arg;
         int64_t failed_ms = atomic_load(&receiver->shared->failed_ms);
 
+        if (receiver->is_stopping) {
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "stopping");
+                return 0;
+        }
         if (probe_state(receiver->probe) != PROBE_REACHABLE || !receiver->is_connected) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "Kafka is not reachable");
                 return 0;
@@ -143,16 +163,45 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
         return 1;
 }
 
+int
+receiver_is_alive(struct receiver *receiver, int64_t limit_ms, char reason[HEALTH_REASON_SIZE])
+{
+        for (size_t i = 0; i < receiver->n_lanes; i++) {
+                if (lane_has_stopped(receiver->lanes[i]) || lane_is_alive(receiver->lanes[i], limit_ms))
+                        continue;
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "receiver lane %zu stands still", i + 1);
+                return 0;
+        }
+        return 1;
+}
+
+void
+receiver_stop(struct receiver *receiver)
+{
+        for (size_t i = 0; i < receiver->n_lanes && !receiver->is_stopping; i++)
+                lane_stop(receiver->lanes[i]);
+        receiver->is_stopping = 1;
+}
+
+int
+receiver_has_stopped(struct receiver *receiver)
+{
+        size_t i = 0;
+
+        while (i < receiver->n_lanes && lane_has_stopped(receiver->lanes[i]))
+                i++;
+        return i == receiver->n_lanes;
+}
+
 void
 receiver_free(struct receiver *receiver)
 {
         if (receiver == NULL)
                 return;
-        for (size_t i = 0; i < receiver->n_lanes; i++)
-                lane_stop(receiver->lanes[i]);
+        receiver_stop(receiver);
         for (size_t i = 0; i < receiver->n_lanes; i++)
                 lane_free(receiver->lanes[i]);
-        for (size_t i = 0; i < receiver->n_listeners; i++)
+        for (size_t i = 0; i < receiver->n_listeners && receiver->activation->n_receivers == 0; i++)
                 listener_close(receiver->listeners[i]);
         free(receiver->lanes);
         free(receiver->listeners);

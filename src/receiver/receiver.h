@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "config/current.h"
 #include "kafka/probe.h"
+#include "ops/activation.h"
 #include "ops/health.h"
 #include "ops/metrics.h"
 
@@ -12,12 +13,13 @@
 struct receiver;
 
 /**
- * receiver_new(current, bootstrap, metrics, probe, error):
- * Listen, and start the lanes. bootstrap is NULL for the configured one. What is given outlives it. Returns NULL with the
- * reason.
+ * receiver_new(current, bootstrap, metrics, probe, activation, error):
+ * Listen, unless listening sockets were passed on, and start the lanes. bootstrap is NULL for the configured one. What is
+ * given outlives it. Returns NULL with the reason.
  */
 struct receiver *receiver_new(struct current *current, const char *bootstrap, struct metrics *metrics,
-                              const struct probe *probe, struct error *error) MUST_CHECK;
+                              const struct probe *probe, const struct activation *activation,
+                              struct error *error) MUST_CHECK;
 
 /**
  * receiver_renew(receiver, config, error):
@@ -35,7 +37,16 @@ void receiver_probe_changed(struct receiver *receiver);
 /* For health_add(): appends are possible. */
 int receiver_is_ready(void *receiver, char reason[HEALTH_REASON_SIZE]);
 
-/* Accept no more, answer what is in flight, wait for that, and release. NULL is harmless. */
+/* Whether each lane's loop has turned within limit_ms; else writes which one stands still. */
+int receiver_is_alive(struct receiver *receiver, int64_t limit_ms, char reason[HEALTH_REASON_SIZE]);
+
+/* Accept no more, and answer what is in flight. Returns at once; again is harmless. */
+void receiver_stop(struct receiver *receiver);
+
+/* Whether that is done. */
+int receiver_has_stopped(struct receiver *receiver);
+
+/* Stop, wait for that, and release. NULL is harmless. */
 void receiver_free(struct receiver *receiver);
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "router/worker.h"
@@ -22,6 +21,7 @@ struct router {
         void *arg;
         struct worker_status status;
         atomic_int exit_status;
+        atomic_int has_stopped;
         pthread_t thread;
 };
 
@@ -32,6 +32,7 @@ wait_for_topics(struct router *router)
         const struct timespec pause = {0, 20 * 1000000L};
 
         while (!probe_has_verified(router->probe)) {
+                pulse_beat(&router->status.pulse);
                 if (atomic_load(&router->status.stopping))
                         return 0;
                 (void)nanosleep(&pause, NULL);
@@ -45,9 +46,11 @@ run(void *arg)
         struct router *router = arg;
         int status = 0;
 
+        (void)pthread_setname_np(pthread_self(), "router");
         if (wait_for_topics(router))
                 status = worker_run(router->current, router->bootstrap, router->metrics, &router->status);
         atomic_store(&router->exit_status, status);
+        atomic_store(&router->has_stopped, 1);
         if (status != 0)
                 router->stopped(router->arg);
         return NULL;
@@ -65,7 +68,7 @@ router_new(struct current *current, const char *bootstrap, struct metrics *metri
         router->probe = probe;
         router->stopped = stopped;
         router->arg = arg;
-        atomic_store(&router->status.alive_ms, clock_monotonic_ms());
+        pulse_beat(&router->status.pulse);
         if (pthread_create(&router->thread, NULL, run, router) != 0) {
                 (void)error_set(error, "the router's thread does not start");
                 free(router);
@@ -80,13 +83,15 @@ router_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
         struct router *router = arg;
         const char *why = NULL;
 
-        if (probe_state(router->probe) != PROBE_REACHABLE)
+        if (atomic_load(&router->status.stopping))
+                why = "stopping";
+        else if (probe_state(router->probe) != PROBE_REACHABLE)
                 why = "Kafka is not reachable";
         else if (atomic_load(&router->status.state) == WORKER_STARTING)
                 why = "not in the consumer group yet";
         else if (atomic_load(&router->status.state) == WORKER_RESTORING)
                 why = "reading back what is remembered, or recovering";
-        else if (clock_monotonic_ms() - atomic_load(&router->status.alive_ms) > STUCK_MS)
+        else if (pulse_age_ms(&router->status.pulse) > STUCK_MS)
                 why = "a commit takes long";
         if (why != NULL)
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "%s", why);
@@ -99,12 +104,34 @@ router_exit_status(const struct router *router)
         return atomic_load(&router->exit_status);
 }
 
+int
+router_is_alive(struct router *router, int64_t limit_ms, char reason[HEALTH_REASON_SIZE])
+{
+        int is_alive = router_has_stopped(router) || pulse_is_alive(&router->status.pulse, limit_ms);
+
+        if (!is_alive)
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "the router stands still");
+        return is_alive;
+}
+
+void
+router_stop(struct router *router)
+{
+        atomic_store(&router->status.stopping, 1);
+}
+
+int
+router_has_stopped(const struct router *router)
+{
+        return atomic_load(&router->has_stopped);
+}
+
 void
 router_free(struct router *router)
 {
         if (router == NULL)
                 return;
-        atomic_store(&router->status.stopping, 1);
+        router_stop(router);
         thread_join(router->thread, "router");
         free(router);
 }

@@ -29,7 +29,16 @@ int router_is_ready(void *router, char reason[HEALTH_REASON_SIZE]);
 /* 0, or the exit status (sysexits.h) with which it ended by itself. */
 int router_exit_status(const struct router *router);
 
-/* Commit what is decided, leave, wait for that, and release. NULL is harmless. */
+/* Whether its loop has turned within limit_ms, or it waits for Kafka; else writes that it stands still. */
+int router_is_alive(struct router *router, int64_t limit_ms, char reason[HEALTH_REASON_SIZE]);
+
+/* Commit what is decided, and leave. Returns at once; again is harmless. */
+void router_stop(struct router *router);
+
+/* Whether that is done. */
+int router_has_stopped(const struct router *router);
+
+/* Stop, wait for that, and release. NULL is harmless. */
 void router_free(struct router *router);
 
 #endif

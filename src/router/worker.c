@@ -76,6 +76,7 @@ recover(struct worker *worker, const char *reason)
                             log_quote(reason, quoted));
                 worker->troubled = 1;
         }
+        pulse_wait(&worker->status->pulse);
         work_give_up(&worker->work);
         worker->positioned = 0;
         set_state(worker, WORKER_RESTORING);
@@ -86,8 +87,11 @@ static int
 prepare_work(struct worker *worker)
 {
         struct error error;
-        int result = work_prepare(&worker->work, &error);
+        int result;
 
+        pulse_wait(&worker->status->pulse);
+        result = work_prepare(&worker->work, &error);
+        pulse_beat(&worker->status->pulse);
         if (result == 0)
                 return 0;
         wait_for(worker, error.text);
@@ -126,8 +130,10 @@ prepare_position(struct worker *worker)
         enum position_result result;
 
         work_join(&worker->work, consumer_client(worker->member.consumer));
+        pulse_wait(&worker->status->pulse);
         result = position_take(worker->config, worker->member.consumer, worker->member.assigned,
                                &worker->work.partitions, &error);
+        pulse_beat(&worker->status->pulse);
         if (result == POSITION_TAKEN) {
                 worker->positioned = 1;
                 worker->refused_since_ms = 0;
@@ -162,6 +168,7 @@ commit(struct worker *worker)
 {
         struct error error;
 
+        pulse_wait(&worker->status->pulse);
         if (work_commit(&worker->work, &error) == 0) {
                 worker->troubled = 0;
                 return;
@@ -202,6 +209,7 @@ replace_consumer(struct worker *worker, const char *reason)
 
         log_warning("the consumer failed and is replaced reason=%s", log_quote(reason, quoted));
         recover(worker, NULL);
+        pulse_wait(&worker->status->pulse);
         member_leave(&worker->member);
         set_state(worker, WORKER_STARTING);
         pause_ms(REPLACE_PAUSE_MS);
@@ -247,7 +255,7 @@ report(struct worker *worker)
         size_t remembered = 0;
         int restoring = 0;
 
-        atomic_store(&worker->status->alive_ms, now);
+        pulse_beat(&worker->status->pulse);
         if (now - worker->reported_ms < REPORT_INTERVAL_MS)
                 return;
         for (size_t i = 0; i < partitions->n; i++) {
@@ -326,6 +334,7 @@ worker_run(struct current *current, const char *bootstrap, struct metrics *metri
         }
         while (worker.exit_status == 0 && !atomic_load(&status->stopping))
                 step(&worker);
+        pulse_wait(&status->pulse);
         if (worker.work.is_open && worker.positioned && worker.exit_status == 0)
                 commit(&worker);
         work_close(&worker.work);

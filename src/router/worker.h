@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/pulse.h"
 #include "config/current.h"
 #include "ops/metrics.h"
 
@@ -17,8 +18,8 @@ enum worker_state {
 
 struct worker_status {
         _Atomic enum worker_state state;
-        atomic_int_fast64_t alive_ms; /* monotonic time of its last step */
-        atomic_int stopping;          /* set by others: commit and end */
+        struct pulse pulse;  /* beats with each step, and waits while Kafka is asked */
+        atomic_int stopping; /* set by others: commit and end */
 };
 
 /*

@@ -31,6 +31,8 @@ class Daemon:
         self.config = config
         self.name = name
         self.environment = {}  # beside the usual one
+        self.wrapper = []  # a command that becomes the daemon
+        self.inherits = []  # descriptors for it
         self.process = None
         self._log = config.directory / f"{name}.log"
         self._run_begins = 0  # where the log of this run begins, over restarts
@@ -51,9 +53,9 @@ class Daemon:
         path = self.config.write(f"{self.name}.conf")
         self._run_begins = self._log.stat().st_size if self._log.exists() else 0
         with open(self._log, "ab") as log:
-            self.process = subprocess.Popen([self.program, "-c", path], stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, env=ENVIRONMENT | self.environment,
-                                            cwd=self.config.directory)
+            self.process = subprocess.Popen([*self.wrapper, self.program, "-c", path], stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log, env=ENVIRONMENT | self.environment,
+                                            cwd=self.config.directory, pass_fds=self.inherits)
         self._exit_checked = False
         return self
 

@@ -1,4 +1,4 @@
-"""Many clients at once, over connections that they keep."""
+"""Many clients at once, over connections that they keep or over one for each delivery."""
 
 import collections
 import http.client
@@ -17,7 +17,7 @@ class Load:
     """Threads that send deliveries, each to one of the addresses at random, as fast as they are answered or at a rate
     a second, until the deliveries or the patience end. A delivery is sent until it is answered 200, unless `once`."""
 
-    def __init__(self, addresses, deliveries=None, threads=8, rate=None, once=False, tls=None):
+    def __init__(self, addresses, deliveries=None, threads=8, rate=None, once=False, tls=None, keep=True):
         self.addresses = addresses  # a function, for daemons come and go
         self.sent = {}  # delivery by id
         self.accepted = {}  # likewise, of all answered 200
@@ -27,6 +27,7 @@ class Load:
         self._rate = rate
         self._once = once
         self._tls = tls
+        self._keep = keep
         self._n_taken = 0
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -82,6 +83,8 @@ class Load:
             address = random.choice(self.addresses())
             client = clients.get(address) or clients.setdefault(address, Client(address, ATTEMPT_SECONDS, self._tls))
             answer = client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status
+            if not self._keep:
+                client.close()
         except (OSError, http.client.HTTPException, IndexError) as error:
             answer = type(error).__name__
             for client in clients.values():

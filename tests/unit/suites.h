@@ -4,6 +4,7 @@
 #include <check.h>
 
 /* One suite a subject; main.c runs them all. */
+Suite *suite_activation(void);
 Suite *suite_address(void);
 Suite *suite_base(void);
 Suite *suite_brokers(void);
@@ -36,6 +37,7 @@ Suite *suite_json_memory(void);
 Suite *suite_json_tree(void);
 Suite *suite_judge(void);
 Suite *suite_kind_filter(void);
+Suite *suite_notify(void);
 Suite *suite_number(void);
 Suite *suite_options(void);
 Suite *suite_page(void);

@@ -1,0 +1,128 @@
+"""Listening sockets that a service manager passes on."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+
+import pytest
+
+import http_client
+import waiting
+from daemon import ENVIRONMENT
+from load import Load
+from manager import address_of, has_file, listening, pass_on
+from signing import Delivery
+from tally import assert_exactly_once
+
+SECONDS = 60
+
+
+@pytest.fixture
+def embedded(offline):
+    """An installation with the broker inside the daemon."""
+    offline.bootstrap = "embedded"
+    return offline
+
+
+def refuse(installation, sockets, names, words, config=None):
+    """The daemon must not start with these, and say why in these words."""
+    daemon = pass_on(installation.daemon(config), sockets, names).launch()
+    assert daemon.take_exit_status() == 78
+    daemon.wait_for_log(words)
+
+
+def test_sockets_that_are_passed_on_take_the_place_of_listen(embedded, tmp_path):
+    config = embedded.config()
+    config["receiver"]["listen"] = "127.0.0.1:1"  # which could not be bound
+    sockets = [listening(), listening(f"unix:{tmp_path}/receiver.sock"), listening()]
+    daemon = pass_on(embedded.daemon(config), sockets, "receiver:receiver:admin").start().wait_until_ready()
+    assert daemon.addresses == [address_of(sockets[0]), address_of(sockets[1])]
+    assert daemon._addresses("admin") == [address_of(sockets[2])]
+    for address in daemon.addresses:
+        daemon.accept(address=address)
+
+
+def test_sockets_that_are_passed_on_stay_when_the_daemon_ends(embedded, tmp_path):
+    sockets = [listening(), listening(f"unix:{tmp_path}/receiver.sock"), listening(f"unix:{tmp_path}/admin.sock")]
+    daemon = pass_on(embedded.daemon(), sockets, "receiver:receiver:admin").start().wait_until_ready()
+    daemon.stop()
+    assert has_file(sockets[1]) and has_file(sockets[2])
+    waits = http_client.connect(address_of(sockets[0]))  # nobody accepts, but somebody will
+    daemon.restart()
+    delivery = Delivery()
+    client = http_client.Client(address_of(sockets[0]))
+    client.sock = waits
+    assert client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
+    client.close()
+
+
+def test_admin_socket_alone_leaves_listen_to_the_receiver(embedded):
+    admin = listening()
+    daemon = pass_on(embedded.daemon(), [admin], "admin").start().wait_until_ready()
+    assert daemon._addresses("admin") == [address_of(admin)]
+    daemon.accept()
+
+
+def test_sockets_for_another_process_are_not_used(embedded):
+    other = listening()
+    daemon = embedded.daemon()
+    daemon.environment.update({"LISTEN_FDS": "1", "LISTEN_PID": "1"})
+    daemon.inherits = [other.fileno()]
+    daemon.start().wait_until_ready().accept()
+    assert address_of(other) not in daemon.addresses
+
+
+def test_each_wrong_socket_is_refused_with_its_name(embedded):
+    right, connected, datagrams = listening(), socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
+    with open(os.devnull, "rb") as file:
+        refuse(embedded, [right, connected], "receiver", "socket 4, 'receiver', as the service manager passed it on: it does not listen")
+        refuse(embedded, [datagrams], "receiver", "no stream socket")
+        refuse(embedded, [file], "receiver", "no socket")
+        refuse(embedded, [right], "gatepostd.socket", "FileDescriptorName=receiver or =admin")
+        refuse(embedded, [right, listening()], "admin", "an admin socket already")
+    refuse(embedded, [right], "receiver", "`roles` has no receiver", embedded.config("router"))
+    refuse(embedded, [listening("0.0.0.0:0")], "admin", "reached from other machines")
+
+
+@pytest.mark.skipif(shutil.which("systemd-socket-activate") is None, reason="tests/run installs systemd")
+def test_systemd_starts_it_by_the_first_connection(embedded, tmp_path):
+    daemon = embedded.daemon()
+    path = tmp_path / "receiver.sock"
+    daemon.environment["GATEPOST_UNUSED"] = ""
+    daemon.wrapper = ["systemd-socket-activate", f"--listen={path}", "--fdname=receiver", "--"]
+    daemon.wrapper[1:1] = [f"--setenv={name}={value}" for name, value in ENVIRONMENT.items() if "SAN_OPTIONS" in name]
+    daemon.launch()
+    waiting.until(path.exists, SECONDS, "systemd-socket-activate to listen")
+    delivery = Delivery()
+    reply = waiting.until(lambda: accepted(path, delivery), SECONDS, "an answer 200")
+    assert reply.json == {"ok": True, "deliveryId": delivery.delivery_id}
+    assert daemon.addresses == [f"unix:{path}"]
+
+
+def accepted(path, delivery):
+    reply = http_client.request(f"unix:{path}", "POST", "/webhooks/invoicing", delivery.headers(), delivery.body)
+    return reply if reply.status == 200 else None
+
+
+def test_restarts_under_load_refuse_no_connection_and_lose_nothing(installation):
+    """Two daemons one after the other, and again, on one socket, while clients come with a connection for each delivery
+    and others keep theirs."""
+    config = installation.config()
+    config["receiver"]["threads"] = 2
+    installation.create_topics(config)
+    door = listening()
+    daemon = pass_on(installation.daemon(config), [door]).start().wait_until_ready()
+    kept = Load(lambda: [address_of(door)], threads=4, rate=100).start()
+    fresh = Load(lambda: [address_of(door)], threads=8, rate=100, keep=False).start()
+    for _ in range(4):
+        wanted = len(fresh.accepted) + 150
+        waiting.until(lambda: len(fresh.accepted) >= wanted, SECONDS, lambda: f"{wanted} accepted: {fresh.answers}")
+        daemon.stop()
+        daemon.restart()
+    answers = fresh.stop().answers + kept.stop().answers
+    assert answers["ConnectionRefusedError"] == 0, answers
+    assert len(fresh.accepted) == len(fresh.sent) and len(kept.accepted) == len(kept.sent)
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, fresh.accepted | kept.accepted)

@@ -1,0 +1,274 @@
+"""What a service manager is told, and when; a socket that stands in for systemd's holds every message."""
+
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+from cluster import Cluster
+
+import waiting
+from installation import Installation
+from load import Load
+from manager import Manager
+from signing import Delivery
+from stillness import standing_still
+
+WATCHDOG_SECONDS = 6
+STATUS_SECONDS = 2
+SLACK = 0.3
+QUIET_SECONDS = 3 * WATCHDOG_SECONDS  # long enough to miss a sign of life that would come
+
+
+@pytest.fixture
+def manager(tmp_path):
+    each = Manager(tmp_path / "notify")
+    yield each
+    each.close()
+
+
+@pytest.fixture
+def embedded(offline):
+    """An installation with the broker inside the daemon."""
+    offline.bootstrap = "embedded"
+    return offline
+
+
+@pytest.fixture(scope="module")
+def own_broker():
+    """A Kafka of these tests' own, for they take it away."""
+    with Cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def away(own_broker, tmp_path):
+    """An installation whose Kafka may be stopped; it goes on at the test's end at the latest."""
+    each = Installation(tmp_path, own_broker.bootstrap)
+    each.create_topics()
+    yield each
+    own_broker.resume(1)
+    each.clean_up()
+
+
+def start(installation, manager, config=None, **options):
+    daemon = manager.watch(installation.daemon(config), **options)
+    daemon.start()
+    return daemon
+
+
+# From the start to the end
+
+
+@pytest.mark.parametrize("kind", ["path", "abstract"])
+def test_every_message_of_a_life_in_order(embedded, tmp_path, kind):
+    address = tmp_path / "notify" if kind == "path" else f"@gatepost-{os.getpid()}"
+    manager = Manager(address)
+    daemon = start(embedded, manager)
+    manager.wait_for("READY")
+    daemon.accept()
+    manager.wait_for_status("1 accepted, lag 0")
+    daemon.stop()
+    said = [message.text.splitlines() for message in manager.messages]
+    names = [line.split("=")[0] for lines in said for line in lines]
+    assert names[0] == "EXTEND_TIMEOUT_USEC"
+    assert names.count("READY") == 1 and names.count("STOPPING") == 1
+    ready, stopping = names.index("READY"), names.index("STOPPING")
+    assert set(names[:ready]) == {"EXTEND_TIMEOUT_USEC", "STATUS"}
+    assert set(names[ready + 1:stopping]) == {"STATUS"}
+    assert set(names[stopping + 1:]) <= {"STATUS", "EXTEND_TIMEOUT_USEC"}
+    assert {message.pid for message in manager.messages} == {daemon.process.pid}
+    manager.close()
+
+
+def test_ready_means_that_a_delivery_is_accepted_at_once(embedded, manager):
+    daemon = start(embedded, manager)
+    manager.wait_for("READY")
+    daemon.accept()
+
+
+def test_without_a_manager_all_is_as_ever(embedded):
+    daemon = embedded.start()
+    daemon.accept()
+    assert "notified" not in daemon.log and "service manager" not in daemon.log
+
+
+def test_status_is_told_when_it_changed_and_not_too_often(embedded, manager):
+    daemon = start(embedded, manager)
+    manager.wait_for("READY")
+    load = Load(lambda: [daemon.address], threads=2, rate=50).start()
+    before = len(manager.having("STATUS"))
+    waiting.until(lambda: len(manager.having("STATUS")) >= before + 3, 60, "three states told")
+    load.stop()
+    manager.wait_for_status(f"receiving and routing; {len(load.accepted)} accepted, lag 0")
+    told = manager.having("STATUS")
+    for earlier, later in zip(told, told[1:]):
+        assert later["STATUS"] != earlier["STATUS"]
+        assert later.time - earlier.time > STATUS_SECONDS - SLACK or "READY" in later.assignments
+
+
+@pytest.mark.parametrize("role, words", [("receiver", "receiving; 0 accepted"), ("router", "routing; lag 0")])
+def test_one_role_is_ready_and_told_too(installation, manager, role, words):
+    installation.create_topics()
+    start(installation, manager, installation.config(role))
+    manager.wait_for("READY")
+    manager.wait_for_status(words)
+
+
+def test_start_that_fails_is_told(embedded, manager):
+    config = embedded.config()
+    config["receiver"]["listen"] = f"unix:{config.directory}/no/such/socket"
+    daemon = manager.watch(embedded.daemon(config)).launch()
+    assert daemon.take_exit_status() == os.EX_OSERR
+    assert "cannot bind" in manager.wait_for("STATUS")["STATUS"]
+    assert not manager.having("READY")
+
+
+# Kafka away
+
+
+def test_with_kafka_away_more_time_is_asked_for_and_ready_comes_when_it_is_back(away, own_broker, manager):
+    own_broker.pause(1)
+    daemon = start(away, manager)
+    second = manager.wait_for("EXTEND_TIMEOUT_USEC", n=3)
+    first = manager.having("EXTEND_TIMEOUT_USEC")[1]
+    assert second.time - first.time < int(first["EXTEND_TIMEOUT_USEC"]) / 1e6 / 2
+    manager.wait_for_status("not ready: router: Kafka is not reachable;receiver: Kafka is not reachable")
+    assert not manager.having("READY") and daemon.post().status == 503
+    own_broker.resume(1)
+    manager.wait_for("READY")
+    daemon.accept()
+    asked = len(manager.having("EXTEND_TIMEOUT_USEC"))
+    manager.wait_for_status("receiving and routing; 1 accepted, lag 0")
+    assert len(manager.having("EXTEND_TIMEOUT_USEC")) == asked
+
+
+def test_kafka_that_goes_away_later_is_told_and_readiness_is_not_taken_back(away, own_broker, manager):
+    start(away, manager)
+    manager.wait_for_status("receiving and routing")
+    own_broker.pause(1)
+    manager.wait_for_status("not ready: ")
+    own_broker.resume(1)
+    manager.wait_for_status("receiving and routing")
+    assert len(manager.having("READY")) == 1
+
+
+def test_more_time_is_asked_for_while_answers_are_awaited(away, own_broker, manager):
+    config = away.config("receiver")
+    config["receiver"]["ack_timeout"] = "12s"
+    daemon = start(away, manager, config)
+    manager.wait_for("READY")
+    own_broker.pause(1)
+    load = Load(lambda: [daemon.address], deliveries=[Delivery()], threads=1, once=True).start()
+    manager.wait_for_status("not ready")  # the delivery waits since before that
+    asked = len(manager.having("EXTEND_TIMEOUT_USEC"))
+    daemon.process.send_signal(signal.SIGTERM)
+    manager.wait_for("STOPPING")
+    manager.wait_for("EXTEND_TIMEOUT_USEC", n=asked + 1)
+    manager.wait_for_status("answering what is in flight")
+    daemon.wait_for_exit(0)
+    load.wait(30)
+    assert load.answers == {503: 1}
+
+
+# Reload
+
+
+def test_reload_is_told_from_its_beginning_to_its_end(embedded, manager):
+    daemon = start(embedded, manager)
+    manager.wait_for("READY")
+    before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    daemon.process.send_signal(signal.SIGHUP)
+    reloading = manager.wait_for("RELOADING", "1")
+    manager.wait_for("READY", n=2)
+    assert before <= int(reloading["MONOTONIC_USEC"]) <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    order = [name for message in manager.messages for name in message.assignments if name in ("READY", "RELOADING")]
+    assert order == ["READY", "RELOADING", "READY"]
+    manager.wait_for_status("receiving and routing")
+
+
+def test_refused_reload_is_told_until_one_is_taken(embedded, manager):
+    daemon = start(embedded, manager)
+    manager.wait_for("READY")
+    daemon.config["source invoicing"]["tolerance"] = "nonsense"
+    daemon.config.write(f"{daemon.name}.conf")
+    daemon.process.send_signal(signal.SIGHUP)
+    manager.wait_for("READY", n=2)
+    manager.wait_for_status("the last reload was refused")
+    del daemon.config["source invoicing"]["tolerance"]
+    daemon.config.write(f"{daemon.name}.conf")
+    daemon.process.send_signal(signal.SIGHUP)
+    manager.wait_for("READY", n=3)
+    assert "refused" not in manager.wait_for_status("receiving and routing")["STATUS"]
+
+
+def test_reload_before_readiness_is_not_told(offline, manager):
+    daemon = start(offline, manager)
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.wait_for_log("configuration read again")
+    manager.wait_for("EXTEND_TIMEOUT_USEC", n=2)
+    assert not manager.having("RELOADING") and not manager.having("READY")
+
+
+# The watchdog
+
+
+def assert_no_sign_of_life(manager, since):
+    """None comes after a thread has stood still for longer than it may, and none for some time."""
+    time.sleep(max(0.0, since + QUIET_SECONDS - time.monotonic()))
+    late = [message for message in manager.having("WATCHDOG") if message.time > since + WATCHDOG_SECONDS * 0.9]
+    assert not late, [message.time - since for message in late]
+
+
+@pytest.mark.parametrize("thread, words", [("receiver-1", "receiver lane 1 stands still"),
+                                           ("receiver-2", "receiver lane 2 stands still"),
+                                           ("router", "the router stands still")])
+def test_watchdog_is_answered_until_a_part_stands_still(embedded, manager, thread, words):
+    config = embedded.config()
+    config["receiver"]["threads"] = 2
+    daemon = start(embedded, manager, config, watchdog_seconds=WATCHDOG_SECONDS)
+    manager.wait_for("READY")
+    manager.wait_for("WATCHDOG", n=4)
+    with standing_still(daemon.process.pid, thread):
+        since = time.monotonic()
+        daemon.wait_for_log(words)
+        assert_no_sign_of_life(manager, since)
+        assert daemon.log.count("stands still") == 1
+        n = len(manager.having("WATCHDOG"))
+    manager.wait_for("WATCHDOG", n=n + 1)
+    daemon.wait_for_log("goes on again")
+    daemon.accept()
+    told = [message.time for message in manager.having("WATCHDOG")[:4]]
+    assert max(later - earlier for earlier, later in zip(told, told[1:])) < WATCHDOG_SECONDS / 2
+
+
+def test_router_that_waits_for_kafka_is_alive(away, own_broker, manager):
+    daemon = start(away, manager, watchdog_seconds=WATCHDOG_SECONDS)
+    manager.wait_for_status("receiving and routing")
+    load = Load(lambda: [daemon.address], threads=4).start()
+    waiting.until(lambda: len(load.accepted) > 50, 30, "load")
+    own_broker.pause(1)  # in the midst of transactions
+    n = len(manager.having("WATCHDOG"))
+    begun = time.monotonic()
+    manager.wait_for("WATCHDOG", n=n + 12)
+    assert time.monotonic() - begun > WATCHDOG_SECONDS
+    own_broker.resume(1)
+    load.stop()
+    assert "stands still" not in daemon.log
+
+
+def test_watchdog_of_another_process_is_not_answered(embedded, manager):
+    daemon = manager.watch(embedded.daemon(), watchdog_seconds=WATCHDOG_SECONDS)
+    daemon.environment["WATCHDOG_PID"] = "1"
+    daemon.start()
+    manager.wait_for("READY")
+    daemon.accept()
+    manager.wait_for_status("1 accepted")
+    assert not manager.having("WATCHDOG")
+
+
+def test_threads_have_names(embedded):
+    daemon = embedded.start()
+    names = {(task / "comm").read_text().strip() for task in pathlib.Path(f"/proc/{daemon.process.pid}/task").iterdir()}
+    assert {"router", "receiver-1"} <= names
