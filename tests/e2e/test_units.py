@@ -1,0 +1,107 @@
+"""What `make install` gives to systemd, held against systemd's own tools in a root of its own."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from installation import BUILD
+
+SYSTEM_UNITS = pathlib.Path("/lib/systemd/system")
+MAX_EXPOSURE = 1.5
+SERVICES = ["gatepostd.service", "gatepost-receiver@one.service", "gatepost-router@one.service"]
+SOCKETS = ["gatepostd.socket", "gatepostd-admin.socket"]
+
+
+def run(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A system's root with what is installed, and what the units need of others."""
+    root = tmp_path_factory.mktemp("root")
+    status, output = run("make", "-C", BUILD, "-s", "install", f"DESTDIR={root}")
+    assert status == 0, output
+    shutil.copytree(SYSTEM_UNITS, root / SYSTEM_UNITS.relative_to("/"), symlinks=True)
+    (root / "bin").mkdir()
+    shutil.copy("/bin/kill", root / "bin")
+    (root / "etc").mkdir(exist_ok=True)
+    return root
+
+
+def installed(root, name):
+    found = [path for path in root.rglob(name) if "lib" in path.parts]
+    assert len(found) == 1, (name, found)
+    return found[0]
+
+
+def options(root, unit, name):
+    """The values of an option of an installed unit."""
+    text = installed(root, unit.replace("@one", "@")).read_text()
+    return re.findall(rf"^{name}=(.*)$", text, re.M)
+
+
+@pytest.mark.parametrize("unit", SERVICES + SOCKETS)
+def test_systemd_finds_nothing_wrong_with_a_unit(root, unit):
+    assert run("systemd-analyze", "verify", "--man=no", f"--root={root}", unit) == (0, "")
+
+
+def test_systemd_would_find_what_is_wrong(root):
+    wrong = installed(root, "gatepostd.service").with_name("wrong.service")
+    wrong.write_text(installed(root, "gatepostd.service").read_text() + "[Service]\nNoSuchOption=yes\n")
+    try:
+        assert "NoSuchOption" in run("systemd-analyze", "verify", "--man=no", f"--root={root}", "wrong.service")[1]
+    finally:
+        wrong.unlink()
+
+
+@pytest.mark.parametrize("unit", SERVICES)
+def test_exposure_is_low(root, unit):
+    status, output = run("systemd-analyze", "security", "--offline=yes", f"--root={root}",
+                         f"--threshold={int(MAX_EXPOSURE * 10)}", "--no-pager", unit)
+    exposure = float(re.search(r"Overall exposure level for \S+: ([\d.]+)", output)[1])
+    assert status == 0 and exposure <= MAX_EXPOSURE, output
+
+
+@pytest.mark.parametrize("unit", SERVICES)
+def test_services_say_what_operation_relies_on(root, unit):
+    expected = {"Type": "notify", "NotifyAccess": "main", "User": "gatepost", "Restart": "on-failure",
+                "RestartPreventExitStatus": "64 78", "StateDirectory": "gatepost", "RuntimeDirectory": "gatepost",
+                "ConfigurationDirectory": "gatepost", "StartLimitIntervalSec": "0", "LimitCORE": "0"}
+    assert {name: options(root, unit, name) for name in expected} == {name: [value] for name, value in expected.items()}
+    assert options(root, unit, "WatchdogSec") and int(options(root, unit, "LimitNOFILE")[0]) >= 65536
+
+
+@pytest.mark.parametrize("unit", SERVICES)
+def test_reload_checks_first_and_then_tells_the_daemon(root, unit):
+    start, = options(root, unit, "ExecStart")
+    check, tell = options(root, unit, "ExecReload")
+    program, *arguments = start.split()
+    assert check.split() == [program, "-t", *arguments] and tell == "/bin/kill -HUP $MAINPID"
+    assert (root / program[1:]).exists()
+
+
+@pytest.mark.parametrize("unit, name", [("gatepostd.socket", "receiver"), ("gatepostd-admin.socket", "admin")])
+def test_sockets_say_what_they_are_for(root, unit, name):
+    assert options(root, unit, "FileDescriptorName") == [name]
+    assert options(root, unit, "ListenStream")
+    assert options(root, unit, "Service") in ([], ["gatepostd.service"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="making accounts and directories takes root")
+def test_account_and_directories_are_made(root):
+    status, output = run("systemd-sysusers", f"--root={root}", installed(root, "sysusers.d") / "gatepost.conf")
+    assert status == 0, output
+    account = re.search(r"^gatepost:x:(\d+):(\d+):.*:/usr/sbin/nologin$", (root / "etc/passwd").read_text(), re.M)
+    status, output = run("systemd-tmpfiles", f"--root={root}", "--create", installed(root, "tmpfiles.d") / "gatepost.conf")
+    assert status == 0, output
+    secrets = next(root.rglob("etc/gatepost/secrets"))
+    for directory in (secrets, secrets.parent, secrets.parent / "tls"):
+        stat = directory.stat()
+        assert (oct(stat.st_mode & 0o777), stat.st_uid, stat.st_gid) == ("0o750", 0, int(account[2])), directory
+    assert (root / "run/gatepost").stat().st_uid == int(account[1])
