@@ -130,6 +130,25 @@ def test_endless_head_is_refused(plain, endless):
     assert resident(plain) - before < 2 * MIB
 
 
+def test_handshakes_under_way_take_what_the_manual_says(offline, plain_build):
+    """OpenSSL makes room for as long a greeting as the client announces, up to 128 KiB."""
+    offline.build = plain_build
+    config = offline.config(roles="receiver")
+    config.tls(*Authority(config.directory).issue("gateway"))
+    daemon = offline.daemon(config).start()
+    greeting = b"\x01" + (131_000).to_bytes(3, "big") + bytes(65_000)
+    records = b"".join(b"\x16\x03\x01%s%s" % (len(piece).to_bytes(2, "big"), piece)
+                       for piece in (greeting[at:at + 16384] for at in range(0, len(greeting), 16384)))
+    before, connections = resident(daemon), []
+    for _ in range(200):
+        connections.append(http_client.connect(daemon.address))
+        connections[-1].sendall(records)
+    waiting.until(lambda: resident(daemon) - before > 200 * 60 * KIB, 30, "greetings to be read")
+    assert resident(daemon) - before < 200 * 256 * KIB
+    for connection in connections:
+        connection.close()
+
+
 def test_endless_chunk_line_is_refused(plain):
     before = resident(plain)
     with http_client.connect(plain.address, tls=plain.tls) as connection:
