@@ -119,9 +119,9 @@ def test_failed_handshakes_are_summed_up_by_their_reasons(offline, authority):
     with http_client.connect(daemon.address) as connection:
         with pytest.raises(ssl.SSLError):
             ssl.create_default_context().wrap_socket(connection, server_hostname="localhost")  # trusts another authority
-    daemon.wait_for_log('TLS handshakes failed n=1 reason="http request" last_client=127.0.0.1')
-    line = daemon.wait_for_log("unknown ca")
-    assert " TLS handshakes failed n=1 reason=" in line and line.endswith(" last_client=127.0.0.1")
+    for reason in "http request", "unknown ca":
+        line = daemon.wait_for_log(reason)
+        assert " TLS handshakes failed " in line and " last_client=127.0.0.1" in line
 
 
 def test_http_1_1_is_chosen_when_offered_and_nothing_else_refused(daemon, authority):
