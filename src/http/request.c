@@ -42,6 +42,7 @@ incoming_new(struct evhttp_request *evreq, struct connections *connections, cons
 {
         struct http_request *request = calloc(1, sizeof(*request));
 
+        evhttp_request_set_on_complete_cb(evreq, on_sent, connections);
         if (request == NULL)
                 return NULL;
         request->evreq = evreq;
@@ -49,7 +50,6 @@ incoming_new(struct evhttp_request *evreq, struct connections *connections, cons
         request->closing = closing;
         request->peer = connections_client(connections, evhttp_request_get_connection(evreq));
         connections_next_id(connections, request->id);
-        evhttp_request_set_on_complete_cb(evreq, on_sent, connections);
         return request;
 }
 

@@ -47,10 +47,12 @@ on_evhttp_request(struct evhttp_request *evreq, void *arg)
         struct http_server *server = arg;
         struct http_request *request = incoming_new(evreq, server->connections, &server->stopping);
 
-        if (request == NULL)
-                evhttp_send_error(evreq, HTTP_SERVUNAVAIL, NULL);
-        else
+        if (request != NULL) {
                 server->callbacks.on_request(request, server->arg);
+                return;
+        }
+        evhttp_send_error(evreq, HTTP_SERVUNAVAIL, NULL);
+        connections_replying(server->connections, evhttp_request_get_connection(evreq));
 }
 
 /* All servers of the process, for on_accept_error() to find its own. */
