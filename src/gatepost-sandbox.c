@@ -6,7 +6,7 @@
 
 #include <curl/curl.h>
 
-#include "base/log.h"
+#include "base/log_flood.h"
 #include "base/number.h"
 #include "base/standard_files.h"
 #include "base/uuid.h"
@@ -177,6 +177,7 @@ main(int argc, char **argv)
         }
         if (status < 0)
                 status = sandbox_run(&options);
+        log_flood_end_all();
         curl_global_cleanup();
         keys_clear(&options.keys);
         free(options.listen.text);

@@ -1,9 +1,14 @@
 #include "base/log.h"
 
-#include <stdarg.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +18,9 @@
 
 static int to_journal;
 static atomic_int threshold = LOG_LEVEL_INFO;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* over stderr, and what follows */
+static uint64_t n_lost; /* lines that could not be written, and are to be told */
+static int is_cut;      /* the last line ends in its midst */
 
 void
 log_init(void)
@@ -21,6 +29,7 @@ log_init(void)
         unsigned long long device, inode;
         struct stat st;
 
+        (void)signal(SIGPIPE, SIG_IGN); /* a log that nobody reads any more is not the end */
         to_journal = stream != NULL && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
                      fstat(STDERR_FILENO, &st) == 0 && st.st_dev == (dev_t)device &&
                      st.st_ino == (ino_t)inode;
@@ -50,48 +59,124 @@ level_name(enum log_level level)
         return "info";
 }
 
-/* One write a line, so that lines of several threads do not mix. A log that cannot be written is nobody's to mend. */
+/*
+ * Write, unless that would wait: a log that nobody reads must not hold up a delivery. One write at a time, so a pipe that
+ * has room for a line keeps it until then. Returns 0, or -1 when not all of it was written.
+ */
+static int
+put(const char *text, size_t len)
+{
+        struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+        ssize_t written;
+
+        if (poll(&out, 1, 0) != 1)
+                return -1;
+        do
+                written = write(STDERR_FILENO, text, len);
+        while (written < 0 && errno == EINTR);
+        if (written == (ssize_t)len)
+                return 0;
+        if (written > 0)
+                is_cut = 1;
+        return -1;
+}
+
+/* What every line begins with. */
+static int
+write_prefix(enum log_level level, char *line)
+{
+        char when[CLOCK_RFC3339_SIZE];
+
+        if (to_journal)
+                return snprintf(line, LINE_SIZE, "<%d>", (int)level);
+        return snprintf(line, LINE_SIZE, "%s %s ", clock_format_ms(clock_now_ms(), when), level_name(level));
+}
+
+/* Say how many lines were lost, if any were. Returns 0 when there is nothing more to say. */
+static int
+tell_lost(void)
+{
+        char line[LINE_SIZE];
+        int len;
+
+        if (is_cut && put("\n", 1) != 0)
+                return -1;
+        is_cut = 0;
+        if (n_lost == 0)
+                return 0;
+        len = write_prefix(LOG_LEVEL_WARNING, line);
+        len += snprintf(line + len, sizeof(line) - (size_t)len,
+                        "log lines were lost: they could not be written n=%" PRIu64 "\n", n_lost);
+        if (put(line, (size_t)len) != 0)
+                return -1;
+        n_lost = 0;
+        return 0;
+}
+
+void
+log_tell_lost(void)
+{
+        pthread_mutex_lock(&mutex);
+        (void)tell_lost();
+        pthread_mutex_unlock(&mutex);
+}
+
+/* A line is one line, whatever is in it. */
 static void
-write_line(char *line, int len)
+write_line(char *line, size_t prefix, int len)
 {
         size_t n = len < 0 ? 0 : (size_t)len;
-        ssize_t written;
 
         if (n > LINE_SIZE - 2)
                 n = LINE_SIZE - 2;
+        for (size_t i = prefix; i < n; i++) {
+                if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+                        line[i] = '?';
+        }
         line[n++] = '\n';
-        written = write(STDERR_FILENO, line, n);
-        (void)written;
+        pthread_mutex_lock(&mutex);
+        if (tell_lost() != 0 || put(line, n) != 0)
+                n_lost++;
+        pthread_mutex_unlock(&mutex);
+}
+
+int
+log_is_on(enum log_level level)
+{
+        return (int)level <= atomic_load_explicit(&threshold, memory_order_relaxed);
+}
+
+void
+log_text(enum log_level level, const char *format, va_list args)
+{
+        char line[LINE_SIZE];
+        int prefix;
+
+        if (!log_is_on(level))
+                return;
+        prefix = write_prefix(level, line);
+        write_line(line, (size_t)prefix,
+                   prefix + vsnprintf(line + prefix, sizeof(line) - (size_t)prefix, format, args));
 }
 
 void
 log_line(enum log_level level, const char *format, ...)
 {
-        char line[LINE_SIZE], when[CLOCK_RFC3339_SIZE];
         va_list args;
-        int prefix, len;
 
-        if ((int)level > atomic_load(&threshold))
-                return;
-        if (to_journal)
-                prefix = snprintf(line, sizeof(line), "<%d>", (int)level);
-        else
-                prefix = snprintf(line, sizeof(line), "%s %s ", clock_format_ms(clock_now_ms(), when),
-                                  level_name(level));
         va_start(args, format);
-        len = vsnprintf(line + prefix, sizeof(line) - (size_t)prefix, format, args);
+        log_text(level, format, args);
         va_end(args);
-        write_line(line, prefix + len);
 }
 
 char *
-log_quote(const char *text, char quoted[LOG_QUOTED_SIZE])
+log_quote_bytes(const char *bytes, size_t len, char quoted[LOG_QUOTED_SIZE])
 {
         size_t n = 0;
 
         quoted[n++] = '"';
-        for (; *text != '\0' && n < LOG_QUOTED_SIZE - 6; text++) {
-                unsigned char c = (unsigned char)*text;
+        for (size_t i = 0; i < len && n < LOG_QUOTED_SIZE - 6; i++) {
+                unsigned char c = (unsigned char)bytes[i];
 
                 if (c == '"' || c == '\\') {
                         quoted[n++] = '\\';
@@ -107,20 +192,8 @@ log_quote(const char *text, char quoted[LOG_QUOTED_SIZE])
         return quoted;
 }
 
-int
-log_flood_pass(struct log_flood *flood, uint64_t *n)
+char *
+log_quote(const char *text, char quoted[LOG_QUOTED_SIZE])
 {
-        int64_t now = clock_monotonic_ms();
-        int pass;
-
-        pthread_mutex_lock(&flood->mutex);
-        flood->n_held_back++;
-        pass = flood->last_ms == 0 || now - flood->last_ms >= 1000;
-        if (pass) {
-                *n = flood->n_held_back;
-                flood->n_held_back = 0;
-                flood->last_ms = now;
-        }
-        pthread_mutex_unlock(&flood->mutex);
-        return pass;
+        return log_quote_bytes(text, strlen(text), quoted);
 }

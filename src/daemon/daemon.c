@@ -9,6 +9,7 @@
 #include <event2/event.h>
 
 #include "base/log.h"
+#include "base/log_flood.h"
 #include "daemon/clock_guard.h"
 #include "daemon/parts.h"
 #include "daemon/service.h"
@@ -106,6 +107,8 @@ on_tick(evutil_socket_t fd, short what, void *arg)
         (void)fd;
         (void)what;
         clock_guard(&daemon->clock);
+        log_flood_tell();
+        log_tell_lost();
         if (daemon->stopping_since_ms != 0) {
                 watch_stopping(daemon);
                 return;
@@ -239,6 +242,7 @@ daemon_run(const struct config *config)
         parts_close(&daemon.parts);
         close_events(&daemon);
         service_close(&daemon.service);
+        log_flood_end_all();
         log_notice("stopped status=%d", daemon.exit_status);
         return daemon.exit_status;
 }

@@ -7,7 +7,7 @@
 
 #include <event2/event.h>
 
-#include "base/log.h"
+#include "base/log_flood.h"
 
 void
 entrance_accept(struct connection *connection)
@@ -35,14 +35,12 @@ entrance_stop(struct connection *connection)
 static void
 log_too_many(const struct address *client)
 {
-        static struct log_flood flood = LOG_FLOOD_INIT;
+        static struct log_flood flood;
         char text[ADDRESS_TEXT_SIZE];
-        uint64_t n;
 
-        if (log_flood_pass(&flood, &n))
-                log_notice("connections beyond max_connections_per_address were closed n=%" PRIu64
-                           " last_client=%s",
-                           n, address_format(client, text));
+        log_flood(&flood, LOG_LEVEL_NOTICE,
+                  "connections beyond max_connections_per_address were closed last_client=%s",
+                  address_format(client, text));
 }
 
 /*

@@ -1,7 +1,6 @@
 #include "http/server.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #include <event2/http.h>
 #include <event2/listener.h>
 
-#include "base/log.h"
+#include "base/log_flood.h"
 #include "http/connections.h"
 #include "http/incoming.h"
 #include "http/refusal.h"
@@ -82,11 +81,9 @@ pause_accepting(struct http_server *server)
 static void
 log_accept_error(int error)
 {
-        static struct log_flood flood = LOG_FLOOD_INIT;
-        uint64_t n;
+        static struct log_flood flood;
 
-        if (log_flood_pass(&flood, &n))
-                log_warning("connections cannot be accepted n=%" PRIu64 " reason=\"%s\"", n, strerror(error));
+        log_flood(&flood, LOG_LEVEL_WARNING, "connections cannot be accepted reason=\"%s\"", strerror(error));
 }
 
 /* For a connection of whose request nothing is known. NULL when memory fails. To be freed. */

@@ -1,12 +1,12 @@
 #include "http/tls_log.h"
 
-#include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 #include <openssl/err.h>
 
 #include "base/compiler.h"
-#include "base/log.h"
+#include "base/log_flood.h"
 
 #define N_REASONS 32 /* more than clients can cause; what comes beyond is summed up together */
 
@@ -32,10 +32,8 @@ sum_of(struct failures *failures, const char *reason)
         while (i < N_REASONS - 1 && failures->sums[i].reason != NULL &&
                strcmp(failures->sums[i].reason, reason) != 0)
                 i++;
-        if (failures->sums[i].reason == NULL) {
+        if (failures->sums[i].reason == NULL)
                 failures->sums[i].reason = reason;
-                (void)pthread_mutex_init(&failures->sums[i].flood.mutex, NULL);
-        }
         pthread_mutex_unlock(&failures->mutex);
         return &failures->sums[i].flood;
 }
@@ -66,23 +64,21 @@ tls_log_end(const SSL *session, int in_handshake, unsigned long code, const stru
 {
         const char *reason = reason_of(session, in_handshake, code);
         char quoted[LOG_QUOTED_SIZE], address[ADDRESS_TEXT_SIZE];
-        uint64_t n;
 
-        if (reason == NULL || !log_flood_pass(sum_of(in_handshake ? &handshakes : &sessions, reason), &n))
+        if (reason == NULL)
                 return;
-        log_notice("%s n=%" PRIu64 " reason=%s last_client=%s",
-                   in_handshake ? "TLS handshakes failed" : "TLS sessions broke", n,
-                   log_quote(reason, quoted), address_format(client, address));
+        log_flood(sum_of(in_handshake ? &handshakes : &sessions, reason), LOG_LEVEL_NOTICE,
+                  "%s reason=%s last_client=%s",
+                  in_handshake ? "TLS handshakes failed" : "TLS sessions broke", log_quote(reason, quoted),
+                  address_format(client, address));
 }
 
 void
 tls_log_timeout(const struct address *client)
 {
-        static struct log_flood flood = LOG_FLOOD_INIT;
+        static struct log_flood flood;
         char address[ADDRESS_TEXT_SIZE];
-        uint64_t n;
 
-        if (log_flood_pass(&flood, &n))
-                log_notice("TLS handshakes were not done in time n=%" PRIu64 " last_client=%s", n,
-                           address_format(client, address));
+        log_flood(&flood, LOG_LEVEL_NOTICE, "TLS handshakes were not done in time last_client=%s",
+                  address_format(client, address));
 }

@@ -1,6 +1,5 @@
 #include "receiver/pending.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +79,6 @@ static void
 note_result(struct receiver_shared *shared, const char *reason)
 {
         char quoted[LOG_QUOTED_SIZE];
-        uint64_t n;
 
         if (reason == NULL) {
                 if (atomic_load_explicit(&shared->failed_ms, memory_order_relaxed) != 0)
@@ -88,8 +86,8 @@ note_result(struct receiver_shared *shared, const char *reason)
                 return;
         }
         atomic_store(&shared->failed_ms, clock_monotonic_ms());
-        if (log_flood_pass(&shared->append_failed, &n))
-                log_warning("appending failed n=%" PRIu64 " reason=%s", n, log_quote(reason, quoted));
+        log_flood(&shared->append_failed, LOG_LEVEL_WARNING, "appending failed reason=%s",
+                  log_quote(reason, quoted));
 }
 
 void

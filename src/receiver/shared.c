@@ -1,6 +1,5 @@
 #include "receiver/shared.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +17,6 @@ new_account(struct receiver_shared *shared, const char *name)
 
         account->name = mem_strdup(name);
         account->requests = metrics_requests(shared->metrics, name);
-        for (size_t o = 0; o < OUTCOME_N; o++)
-                pthread_mutex_init(&account->refused[o].mutex, NULL);
         return account;
 }
 
@@ -39,7 +36,6 @@ receiver_shared_new(struct current *current, const char *bootstrap, struct metri
                 shared->clients = clients_new(shared->config->max_connections_per_address,
                                               shared->config->max_refusals_per_address);
         pthread_mutex_init(&shared->replay_mutex, NULL);
-        pthread_mutex_init(&shared->append_failed.mutex, NULL);
         shared->replay = replay_new(REPLAY_ENTRIES);
         shared->accounts = new_account(shared, "");
         receiver_shared_renew(shared, shared->config);
@@ -57,8 +53,11 @@ receiver_shared_free(struct receiver_shared *shared)
         for (account = shared->accounts; account != NULL; account = next) {
                 next = atomic_load(&account->next);
                 free(account->name);
+                for (size_t o = 0; o < OUTCOME_N; o++)
+                        log_flood_end(&account->refused[o]);
                 free(account);
         }
+        log_flood_end(&shared->append_failed);
         replay_free(shared->replay);
         clients_free(shared->clients);
         tls_free(shared->tls);
@@ -106,18 +105,15 @@ receiver_shared_refused(struct receiver_shared *shared, const struct receiver_re
         struct source_account *account = refused->account;
         enum metrics_outcome outcome = refused->outcome;
         char client[ADDRESS_TEXT_SIZE];
-        uint64_t n;
 
         metrics_count_request(account->requests, outcome);
         if (shared->clients != NULL && is_the_clients_fault(outcome))
                 clients_count_refusal(shared->clients, &refused->client, clock_monotonic_ms());
-        if (!log_flood_pass(&account->refused[outcome], &n))
-                return;
-        log_line(outcome == OUTCOME_ERROR ? LOG_LEVEL_ERROR : LOG_LEVEL_NOTICE,
-                 "refused source=%s outcome=%s status=%d n=%" PRIu64 " last_client=%s last_request=%s",
-                 *account->name == '\0' ? "-" : account->name, metrics_outcome_name(outcome), refused->status,
-                 n, address_format(&refused->client, client),
-                 refused->request_id == NULL ? "-" : refused->request_id);
+        log_flood(&account->refused[outcome], outcome == OUTCOME_ERROR ? LOG_LEVEL_ERROR : LOG_LEVEL_NOTICE,
+                  "refused source=%s outcome=%s status=%d last_client=%s last_request=%s",
+                  *account->name == '\0' ? "-" : account->name, metrics_outcome_name(outcome),
+                  refused->status, address_format(&refused->client, client),
+                  refused->request_id == NULL ? "-" : refused->request_id);
 }
 
 int

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "base/log.h"
+#include "base/log_flood.h"
 #include "config/config.h"
 #include "config/current.h"
 #include "http/clients.h"

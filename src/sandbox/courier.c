@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log_flood.h"
 #include "base/mem.h"
 #include "sandbox/mail.h"
 #include "sandbox/retry.h"
@@ -208,11 +208,9 @@ add_job(struct courier *courier, struct subscription *subscription, const struct
         struct delivery_job *job;
 
         if (courier->n_jobs == JOBS_MAX || event->len > BYTES_MAX - courier->n_bytes) {
-                static struct log_flood flood = LOG_FLOOD_INIT;
-                uint64_t n;
+                static struct log_flood flood;
 
-                if (log_flood_pass(&flood, &n))
-                        log_error("too many deliveries wait; dropped n=%" PRIu64, n);
+                log_flood(&flood, LOG_LEVEL_ERROR, "too many deliveries wait; dropped");
                 return NULL;
         }
         job = mem_alloc(sizeof(*job));

@@ -4,7 +4,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/hex.h"
-#include "base/log.h"
 #include "base/suggest.h"
 #include "base/utf8.h"
 #include "suites.h"
@@ -165,32 +164,6 @@ START_TEST(test_a_reason_can_be_given_its_circumstances)
 }
 END_TEST
 
-START_TEST(test_quoted_log_values_stay_on_one_line)
-{
-        char quoted[LOG_QUOTED_SIZE], longer[1000];
-
-        ck_assert_str_eq(log_quote("a\nb\"c\\", quoted), "\"a\\x0ab\\\"c\\\\\"");
-        memset(longer, '\x01', sizeof(longer) - 1);
-        longer[sizeof(longer) - 1] = '\0';
-        ck_assert_int_lt((int)strlen(log_quote(longer, quoted)), LOG_QUOTED_SIZE);
-}
-END_TEST
-
-START_TEST(test_a_flood_lets_one_line_a_second_through)
-{
-        struct log_flood flood = LOG_FLOOD_INIT;
-        uint64_t n = 0;
-
-        ck_assert_int_eq(log_flood_pass(&flood, &n), 1);
-        ck_assert_uint_eq(n, 1);
-        for (int i = 0; i < 99; i++)
-                ck_assert_int_eq(log_flood_pass(&flood, &n), 0);
-        flood.last_ms -= 1000; /* a second later */
-        ck_assert_int_eq(log_flood_pass(&flood, &n), 1);
-        ck_assert_uint_eq(n, 100);
-}
-END_TEST
-
 Suite *
 suite_base(void)
 {
@@ -207,8 +180,6 @@ suite_base(void)
         tcase_add_loop_test(all, test_utf8_is_judged_by_rfc_3629, 0, (int)(sizeof(texts) / sizeof(texts[0])));
         tcase_add_test(all, test_misspelt_names_find_the_one_that_was_meant);
         tcase_add_test(all, test_a_reason_can_be_given_its_circumstances);
-        tcase_add_test(all, test_quoted_log_values_stay_on_one_line);
-        tcase_add_test(all, test_a_flood_lets_one_line_a_second_through);
         suite_add_tcase(suite, all);
         return suite;
 }

@@ -1,0 +1,270 @@
+#include <check.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/log_flood.h"
+#include "base/mem.h"
+#include "suites.h"
+
+#define TIME "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z "
+
+/* What is logged comes out of a pipe: logged[0]. */
+static int logged[2], saved;
+
+static void
+setup(void)
+{
+        ck_assert_int_eq(pipe2(logged, O_NONBLOCK), 0);
+        saved = dup(STDERR_FILENO);
+        ck_assert_int_ge(dup2(logged[1], STDERR_FILENO), 0);
+        (void)unsetenv("JOURNAL_STREAM");
+        log_init();
+        log_set_level(LOG_LEVEL_INFO);
+}
+
+static void
+teardown(void)
+{
+        (void)dup2(saved, STDERR_FILENO);
+        (void)close(saved);
+        (void)close(logged[0]);
+        (void)close(logged[1]);
+        log_init();
+}
+
+/* What was logged since the last call. */
+static const char *
+read_log(void)
+{
+        static char text[1 << 17];
+        size_t len = 0;
+        ssize_t n;
+
+        while ((n = read(logged[0], text + len, sizeof(text) - 1 - len)) > 0)
+                len += (size_t)n;
+        text[len] = '\0';
+        return text;
+}
+
+static void
+expect(const char *text, const char *pattern)
+{
+        regex_t regex;
+
+        ck_assert_int_eq(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
+        ck_assert_msg(regexec(&regex, text, 0, NULL, 0) == 0, "'%s' is not like '%s'", text, pattern);
+        regfree(&regex);
+}
+
+static size_t
+count_lines(const char *text)
+{
+        size_t n = 0;
+
+        for (; (text = strchr(text, '\n')) != NULL; text++)
+                n++;
+        return n;
+}
+
+START_TEST(test_a_line_begins_with_time_and_level)
+{
+        log_notice("something happened n=%d", 7);
+        expect(read_log(), TIME "notice something happened n=7\n$");
+        log_error("worse");
+        expect(read_log(), TIME "error worse\n$");
+}
+END_TEST
+
+/* Set JOURNAL_STREAM as systemd does for the pipe, with its inode off by so much. */
+static void
+name_journal(ino_t off)
+{
+        struct stat st;
+        char *stream;
+
+        ck_assert_int_eq(fstat(STDERR_FILENO, &st), 0);
+        stream =
+            mem_printf("%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)(st.st_ino + off));
+        ck_assert_int_eq(setenv("JOURNAL_STREAM", stream, 1), 0);
+        free(stream);
+        log_init();
+}
+
+START_TEST(test_the_journal_is_given_priorities_instead)
+{
+        log_set_level(LOG_LEVEL_DEBUG);
+        name_journal(0);
+        log_error("a");
+        log_warning("b");
+        log_notice("c");
+        log_info("d");
+        log_debug("e");
+        ck_assert_str_eq(read_log(), "<3>a\n<4>b\n<5>c\n<6>d\n<7>e\n");
+}
+END_TEST
+
+START_TEST(test_another_stream_than_stderr_is_not_the_journal)
+{
+        name_journal(1);
+        log_error("a");
+        expect(read_log(), TIME "error a\n$");
+}
+END_TEST
+
+START_TEST(test_the_level_is_the_least_that_is_written)
+{
+        log_debug("not this");
+        ck_assert_str_eq(read_log(), "");
+        log_set_level(LOG_LEVEL_ERROR);
+        log_warning("nor this");
+        ck_assert_str_eq(read_log(), "");
+        ck_assert(!log_is_on(LOG_LEVEL_WARNING) && log_is_on(LOG_LEVEL_ERROR));
+}
+END_TEST
+
+START_TEST(test_a_line_is_one_line_whatever_is_in_it)
+{
+        char long_text[5000];
+
+        log_info("two\nlines");
+        expect(read_log(), "info two\\?lines\n$");
+        memset(long_text, 'x', sizeof(long_text) - 1);
+        long_text[sizeof(long_text) - 1] = '\0';
+        log_info("%s", long_text);
+        ck_assert_uint_eq(strlen(read_log()), 2047);
+}
+END_TEST
+
+START_TEST(test_quoted_values_stay_on_one_line)
+{
+        char quoted[LOG_QUOTED_SIZE], longer[1000];
+
+        ck_assert_str_eq(log_quote("a\nb\"c\\", quoted), "\"a\\x0ab\\\"c\\\\\"");
+        ck_assert_str_eq(log_quote_bytes("ab\0c", 4, quoted), "\"ab\\x00c\"");
+        memset(longer, '\x01', sizeof(longer) - 1);
+        longer[sizeof(longer) - 1] = '\0';
+        ck_assert_int_lt((int)strlen(log_quote(longer, quoted)), LOG_QUOTED_SIZE);
+}
+END_TEST
+
+START_TEST(test_lines_that_a_full_pipe_does_not_take_are_counted)
+{
+        size_t n;
+
+        for (int i = 0; i < 5000; i++)
+                log_info("line i=%d", i);
+        n = count_lines(read_log());
+        ck_assert_uint_gt(n, 100);
+        ck_assert_uint_lt(n, 5000);
+        log_tell_lost();
+        expect(read_log(), TIME "warning log lines were lost: they could not be written n=[0-9]+\n$");
+        log_info("the next");
+        expect(read_log(), TIME "info the next\n$");
+}
+END_TEST
+
+START_TEST(test_a_pipe_that_blocks_is_not_waited_for)
+{
+        ck_assert_int_eq(fcntl(logged[1], F_SETFL, 0), 0);
+        for (int i = 0; i < 5000; i++)
+                log_info("line i=%d", i);
+        (void)read_log();
+        log_info("the next");
+        expect(read_log(), "warning log lines were lost.* n=[0-9]+\n.*info the next\n$");
+}
+END_TEST
+
+START_TEST(test_a_closed_pipe_ends_nothing_and_all_is_counted)
+{
+        int other[2];
+
+        (void)close(logged[0]);
+        for (int i = 0; i < 5; i++)
+                log_info("nobody reads this");
+        ck_assert_int_eq(pipe2(other, O_NONBLOCK), 0);
+        ck_assert_int_ge(dup2(other[1], STDERR_FILENO), 0);
+        logged[0] = other[0];
+        log_info("somebody reads this");
+        expect(read_log(), "log lines were lost.* n=5\n.*info somebody reads this\n$");
+        (void)close(other[1]);
+}
+END_TEST
+
+START_TEST(test_a_flood_is_one_line_a_second)
+{
+        struct log_flood flood = {.last_ms = 0};
+
+        for (int i = 0; i < 100; i++)
+                log_flood(&flood, LOG_LEVEL_INFO, "event i=%d", i);
+        expect(read_log(), "info event i=0 n=1\n$");
+        flood.last_ms -= 1000; /* a second later */
+        log_flood(&flood, LOG_LEVEL_INFO, "event i=%d", 100);
+        expect(read_log(), "info event i=100 n=100\n$");
+}
+END_TEST
+
+START_TEST(test_what_a_flood_held_back_at_its_end_is_told)
+{
+        struct log_flood flood = {.last_ms = 0}, calm = {.last_ms = 0};
+
+        for (int i = 0; i < 100; i++)
+                log_flood(&flood, LOG_LEVEL_INFO, "event i=%d", i);
+        log_flood(&calm, LOG_LEVEL_INFO, "alone");
+        (void)read_log();
+        log_flood_tell();
+        ck_assert_str_eq(read_log(), ""); /* the second is not over */
+        flood.last_ms -= 1000;
+        calm.last_ms -= 1000;
+        log_flood_tell();
+        expect(read_log(), TIME "info event i=99 n=99\n$");
+        flood.last_ms -= 1000;
+        log_flood_tell();
+        ck_assert_str_eq(read_log(), "");
+}
+END_TEST
+
+START_TEST(test_a_flood_that_goes_tells_what_it_holds_back)
+{
+        struct log_flood one = {.last_ms = 0}, other = {.last_ms = 0};
+
+        for (int i = 0; i < 3; i++) {
+                log_flood(&one, LOG_LEVEL_INFO, "one");
+                log_flood(&other, LOG_LEVEL_WARNING, "other");
+        }
+        (void)read_log();
+        log_flood_end(&one);
+        expect(read_log(), "info one n=2\n$");
+        log_flood_end(&one);
+        log_flood_end_all();
+        expect(read_log(), TIME "warning other n=2\n$");
+}
+END_TEST
+
+Suite *
+suite_log(void)
+{
+        Suite *suite = suite_create("log");
+        TCase *all = tcase_create("all");
+
+        tcase_add_checked_fixture(all, setup, teardown);
+        tcase_add_test(all, test_a_line_begins_with_time_and_level);
+        tcase_add_test(all, test_the_journal_is_given_priorities_instead);
+        tcase_add_test(all, test_another_stream_than_stderr_is_not_the_journal);
+        tcase_add_test(all, test_the_level_is_the_least_that_is_written);
+        tcase_add_test(all, test_a_line_is_one_line_whatever_is_in_it);
+        tcase_add_test(all, test_quoted_values_stay_on_one_line);
+        tcase_add_test(all, test_lines_that_a_full_pipe_does_not_take_are_counted);
+        tcase_add_test(all, test_a_pipe_that_blocks_is_not_waited_for);
+        tcase_add_test(all, test_a_closed_pipe_ends_nothing_and_all_is_counted);
+        tcase_add_test(all, test_a_flood_is_one_line_a_second);
+        tcase_add_test(all, test_what_a_flood_held_back_at_its_end_is_told);
+        tcase_add_test(all, test_a_flood_that_goes_tells_what_it_holds_back);
+        suite_add_tcase(suite, all);
+        return suite;
+}
