@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/log_flood.h"
 #include "base/number.h"
 
 #define MESSAGE_SIZE 1024
@@ -88,12 +88,10 @@ notify_is_wanted(const struct notify *notify)
 static void
 log_failure(int reason)
 {
-        static struct log_flood flood = LOG_FLOOD_INIT;
-        uint64_t n;
+        static struct log_flood flood;
 
-        if (log_flood_pass(&flood, &n))
-                log_warning("the service manager cannot be notified n=%" PRIu64 " reason=\"%s\"", n,
-                            strerror(reason));
+        log_flood(&flood, LOG_LEVEL_WARNING, "the service manager cannot be notified reason=\"%s\"",
+                  strerror(reason));
 }
 
 void
