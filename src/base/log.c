@@ -59,6 +59,18 @@ level_name(enum log_level level)
         return "info";
 }
 
+int
+log_parse_level(const char *name, enum log_level *level)
+{
+        for (enum log_level each = LOG_LEVEL_ERROR; each <= LOG_LEVEL_DEBUG; each++) {
+                if (strcmp(name, level_name(each)) == 0) {
+                        *level = each;
+                        return 0;
+                }
+        }
+        return -1;
+}
+
 /*
  * Write, unless that would wait: a log that nobody reads must not hold up a delivery. One write at a time, so a pipe that
  * has room for a line keeps it until then. Returns 0, or -1 when not all of it was written.
@@ -196,4 +208,22 @@ char *
 log_quote(const char *text, char quoted[LOG_QUOTED_SIZE])
 {
         return log_quote_bytes(text, strlen(text), quoted);
+}
+
+char *
+log_value(const char *bytes, size_t len, char value[LOG_QUOTED_SIZE])
+{
+        static const char bare[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/[]";
+        size_t n = 0;
+
+        while (n < len && bytes[n] != '\0' && strchr(bare, bytes[n]) != NULL)
+                n++;
+        if (n < len || len >= LOG_QUOTED_SIZE)
+                return log_quote_bytes(bytes, len, value);
+        if (len > 0)
+                memcpy(value, bytes, len);
+        else
+                value[n++] = '-';
+        value[n] = '\0';
+        return value;
 }

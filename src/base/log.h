@@ -24,8 +24,11 @@ enum log_level {
 /* Find out where stderr leads, and ignore SIGPIPE. Call once, before threads start. */
 void log_init(void);
 
-/* What is less urgent than level is not written. The default is LOG_LEVEL_INFO. */
+/* What is less urgent than level is not written from now on. The default is LOG_LEVEL_INFO. */
 void log_set_level(enum log_level level);
+
+/* Read debug, info, notice, warning or error. Returns 0, or -1 when the name is none of them. */
+int log_parse_level(const char *name, enum log_level *level) MUST_CHECK;
 
 /* Whether a line of this level would be written: for lines that cost something to make. */
 int log_is_on(enum log_level level);
@@ -53,5 +56,8 @@ char *log_quote(const char *text, char quoted[LOG_QUOTED_SIZE]);
 
 /* The same for bytes that somebody else owns. */
 char *log_quote_bytes(const char *bytes, size_t len, char quoted[LOG_QUOTED_SIZE]);
+
+/* The same, but bare when nothing in it asks for quotes, and `-` when there is nothing. */
+char *log_value(const char *bytes, size_t len, char value[LOG_QUOTED_SIZE]);
 
 #endif

@@ -9,8 +9,14 @@
 struct config *
 config_load(const char *file)
 {
+        return config_load_telling(file, NULL);
+}
+
+struct config *
+config_load_telling(const char *file, problems_teller *tell)
+{
         struct ini ini;
-        struct config *config = load_file(file, &ini);
+        struct config *config = load_file(file, &ini, tell);
 
         ini_clear(&ini);
         return config;

@@ -9,7 +9,9 @@
 
 #include "base/address.h"
 #include "base/compiler.h"
+#include "base/log.h"
 #include "config/certificate.h"
+#include "config/problems.h"
 #include "model/rules.h"
 #include "model/signature.h"
 #include "model/topic_table.h"
@@ -60,6 +62,7 @@ struct config {
         char *file;
         unsigned roles; /* config_role bits, at least one */
         char *instance;
+        enum log_level log_level;
 
         struct config_listen *listen;
         size_t n_listen; /* at least 1 for a receiver */
@@ -116,6 +119,9 @@ struct config {
  * `file:line: what is wrong and how to mend it`, without ever printing a secret. Warnings are written likewise.
  */
 struct config *config_load(const char *file) MUST_CHECK;
+
+/* The same, but each error is told to somebody. */
+struct config *config_load_telling(const char *file, problems_teller *tell) MUST_CHECK;
 
 /* One more may use the configuration, until it calls config_free(). Any thread may hold and free. Returns config. */
 const struct config *config_hold(const struct config *config);

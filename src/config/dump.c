@@ -214,7 +214,7 @@ int
 config_print(const char *file, int json, FILE *out)
 {
         struct ini ini;
-        struct config *config = load_file(file, &ini);
+        struct config *config = load_file(file, &ini, NULL);
         struct text_out text = {.out = out, .file = file};
         struct dump dump = {config, &ini, show_text, &text};
 

@@ -134,7 +134,7 @@ set_option(struct load *load, const struct ini_entry *entry)
                 report_unknown(load, entry);
                 return;
         }
-        before = option->repeatable ? NULL : find_before(load->ini, entry);
+        before = option->flags & OPTION_REPEATABLE ? NULL : find_before(load->ini, entry);
         if (before != NULL)
                 problems_add(load->problems, entry->line, "%s was given on line %zu already", entry->name,
                              before->line);
@@ -218,10 +218,10 @@ take_defaults(struct load *load)
 }
 
 struct config *
-load_file(const char *file, struct ini *ini)
+load_file(const char *file, struct ini *ini, problems_teller *tell)
 {
         struct config *config = mem_alloc(sizeof(*config));
-        struct problems problems = {.file = file};
+        struct problems problems = {.file = file, .tell = tell};
         struct load load = {config, ini, &problems};
 
         memset(ini, 0, sizeof(*ini));
@@ -232,7 +232,7 @@ load_file(const char *file, struct ini *ini)
                 take_defaults(&load);
                 finish_config(config, ini, &problems);
         }
-        if (problems_print(&problems) > 0) {
+        if (problems_tell(&problems) > 0) {
                 config_free(config);
                 config = NULL;
         }

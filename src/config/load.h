@@ -6,9 +6,9 @@
 #include "config/ini.h"
 
 /**
- * load_file(file, ini):
- * As config_load(), and *ini has what stands in the file, to be released with ini_clear(), also after a failure.
+ * load_file(file, ini, tell):
+ * As config_load_telling(), and *ini has what stands in the file, to be released with ini_clear(), also after a failure.
  */
-struct config *load_file(const char *file, struct ini *ini) MUST_CHECK;
+struct config *load_file(const char *file, struct ini *ini, problems_teller *tell) MUST_CHECK;
 
 #endif

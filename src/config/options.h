@@ -12,6 +12,7 @@ enum option_type {
         OPTION_DURATION,     /* uint64_t, milliseconds */
         OPTION_SWITCH,       /* int; on or off */
         OPTION_ROLES,        /* unsigned */
+        OPTION_LEVEL,        /* enum log_level */
         OPTION_LISTEN,       /* repeatable */
         OPTION_PROXY,        /* addresses, a network of them, or unix; repeatable */
         OPTION_ADMIN,        /* a listen address that others cannot reach, or off */
@@ -28,6 +29,11 @@ enum option_type {
         OPTION_PRIVATE_FILE, /* a file with a secret that is used elsewhere */
 };
 
+enum option_flag {
+        OPTION_REPEATABLE = 1,
+        OPTION_RESTART = 2, /* SIGHUP does not take over what it is now: that needs a restart */
+};
+
 struct option_row {
         const char *section;
         const char *name;
@@ -35,8 +41,8 @@ struct option_row {
         const char *fallback; /* the default; NULL: none, or one that depends on others (then help says so) */
         uint64_t min;
         uint64_t max;
-        size_t offset; /* in struct config, or in struct config_source for [source NAME] */
-        int repeatable;
+        size_t offset;  /* in struct config, or in struct config_source for [source NAME] */
+        unsigned flags; /* of option_flag */
         const char *help;
 };
 

@@ -19,8 +19,17 @@ problems_add(struct problems *problems, size_t line, const char *format, ...)
         problems->items[problems->n++] = (struct problem){line, mem_strdup(text)};
 }
 
+static void
+print(const char *file, size_t line, const char *text)
+{
+        if (line == 0)
+                fprintf(stderr, "%s: %s\n", file, text);
+        else
+                fprintf(stderr, "%s:%zu: %s\n", file, line, text);
+}
+
 size_t
-problems_print(struct problems *problems)
+problems_tell(struct problems *problems)
 {
         /* Insertion sort: the list is short, nearly sorted, and equal lines keep their order. */
         for (size_t i = 1; i < problems->n; i++) {
@@ -34,10 +43,8 @@ problems_print(struct problems *problems)
         for (size_t i = 0; i < problems->n; i++) {
                 const struct problem *problem = &problems->items[i];
 
-                if (problem->line == 0)
-                        fprintf(stderr, "%s: %s\n", problems->file, problem->text);
-                else
-                        fprintf(stderr, "%s:%zu: %s\n", problems->file, problem->line, problem->text);
+                (problems->tell == NULL ? print : problems->tell)(problems->file, problem->line,
+                                                                  problem->text);
         }
         return problems->n;
 }

@@ -10,9 +10,13 @@ struct problem {
         char *text;
 };
 
+/* Somebody who is told a problem; line is 0 for the file as a whole. */
+typedef void problems_teller(const char *file, size_t line, const char *text);
+
 /* What is wrong with a file, collected so that all of it is told at once. */
 struct problems {
         const char *file;
+        problems_teller *tell; /* NULL: written to stderr, `file:line: text` */
         struct problem *items;
         size_t n;
 };
@@ -20,8 +24,8 @@ struct problems {
 /* Take note of something wrong on a line. The text says how to mend it, and never has a secret in it. */
 void problems_add(struct problems *problems, size_t line, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* Write them to stderr in the order of their lines, `file:line: text`. Returns how many there are. */
-size_t problems_print(struct problems *problems);
+/* Tell them in the order of their lines. Returns how many there are. */
+size_t problems_tell(struct problems *problems);
 
 void problems_clear(struct problems *problems);
 

@@ -1,7 +1,9 @@
 #include "config/restart.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "config/options.h"
 
 static int
@@ -23,22 +25,13 @@ is_same_listen(const struct config *now, const struct config *then)
 }
 
 static int
-is_same_proxies(const struct config *now, const struct config *then)
-{
-        size_t n = now->n_trusted_proxies;
-
-        return now->trusts_unix_sockets == then->trusts_unix_sockets && n == then->n_trusted_proxies &&
-               (n == 0 ||
-                memcmp(now->trusted_proxies, then->trusted_proxies, n * sizeof(struct network)) == 0);
-}
-
-static int
 is_same_admin(const struct config *now, const struct config *then)
 {
         return is_same_text(now->admin == NULL ? NULL : now->admin->text,
                             then->admin == NULL ? NULL : then->admin->text);
 }
 
+/* Of the types that options which take a restart have; the others are taken over. */
 static int
 is_same(const struct option_row *option, const struct config *now, const struct config *then)
 {
@@ -52,44 +45,24 @@ is_same(const struct option_row *option, const struct config *now, const struct 
         case OPTION_ROLES:
                 return *(const unsigned *)a == *(const unsigned *)b;
         case OPTION_NAME:
+        case OPTION_FILE:
                 return is_same_text(*(char *const *)a, *(char *const *)b);
-        case OPTION_FILE: /* of TLS: what stands in them is taken over, but not whether there are any */
-                return (now->certificate == NULL) == (then->certificate == NULL) ||
-                       is_same_text(*(char *const *)a, *(char *const *)b);
-        case OPTION_PROXY:
-                return is_same_proxies(now, then);
         case OPTION_LISTEN:
                 return is_same_listen(now, then);
         case OPTION_ADMIN:
                 return is_same_admin(now, then);
-        case OPTION_SWITCH: /* these are of a source, or the service's */
-        case OPTION_PATH:
-        case OPTION_HEADER:
-        case OPTION_SECRET:
-        case OPTION_SECRET_FILE:
-        case OPTION_WEBHOOK_ID:
-        case OPTION_POINTER:
-        case OPTION_KEY:
-        case OPTION_URL:
-        case OPTION_API_KEY:
-        case OPTION_PRIVATE_FILE:
+        default:
                 return 1;
         }
-        return 1;
 }
 
+/* Other files of TLS are taken over, but not whether there are any: the sockets speak it, or not. */
 static int
-is_same_topics(const struct topic_table *now, const struct topic_table *then)
+takes_restart(const struct option_row *option, const struct config *now, const struct config *then)
 {
-        if (topic_table_size(now) != topic_table_size(then))
-                return 0;
-        for (size_t i = 0; i < topic_table_size(now); i++) {
-                const struct topic_rule *a = topic_table_rule(now, i), *b = topic_table_rule(then, i);
-
-                if (strcmp(a->pattern, b->pattern) != 0 || strcmp(a->topic, b->topic) != 0)
-                        return 0;
-        }
-        return 1;
+        if (option->type == OPTION_FILE && strcmp(option->section, "receiver") == 0)
+                return (now->certificate == NULL) != (then->certificate == NULL);
+        return (option->flags & OPTION_RESTART) != 0;
 }
 
 static int
@@ -120,13 +93,37 @@ restart_needed(const struct config *now, const struct config *then, restart_visi
         for (size_t i = 0; i < options_count(); i++) {
                 const struct option_row *option = options_at(i);
 
-                if (strcmp(option->section, "source") != 0 && strcmp(option->section, "service") != 0 &&
-                    !is_same(option, now, then))
+                if (takes_restart(option, now, then) && !is_same(option, now, then))
                         visit(option->section, option->name, arg);
         }
-        if (is_same_text(now->topics_prefix, then->topics_prefix) &&
-            !is_same_topics(now->topics, then->topics))
-                visit("events", NULL, arg);
         if (!is_same_kafka(now, then))
                 visit("kafka", NULL, arg);
+}
+
+static void
+keep(char **text, const char *other)
+{
+        free(*text);
+        *text = mem_strdup(other);
+}
+
+void
+restart_keep_topics(struct config *next, const struct config *now)
+{
+        struct error error;
+
+        if (strcmp(next->topics_prefix, now->topics_prefix) == 0)
+                return;
+        keep(&next->topics_prefix, now->topics_prefix);
+        keep(&next->deliveries_topic, now->deliveries_topic);
+        keep(&next->quarantine_topic, now->quarantine_topic);
+        keep(&next->group, now->group);
+        topic_table_free(next->topics);
+        next->topics = topic_table_new();
+        for (size_t i = 0; i < topic_table_size(now->topics); i++) {
+                const struct topic_rule *rule = topic_table_rule(now->topics, i);
+
+                (void)!topic_table_add(next->topics, rule->pattern, rule->topic,
+                                       &error); /* once it was right */
+        }
 }

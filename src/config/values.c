@@ -116,6 +116,17 @@ set_roles(struct setting *s)
 }
 
 static int
+set_level(struct setting *s)
+{
+        enum log_level *level = s->field;
+
+        if (log_parse_level(s->value, level) == 0)
+                return 0;
+        return error_set(s->error, "'%.64s' is not a level; there are debug, info, notice, warning and error",
+                         s->value);
+}
+
+static int
 set_listen(struct setting *s)
 {
         struct config *config = s->config;
@@ -326,6 +337,7 @@ static int (*const setters[])(struct setting *s) = {
     [OPTION_DURATION] = set_duration,
     [OPTION_SWITCH] = set_switch,
     [OPTION_ROLES] = set_roles,
+    [OPTION_LEVEL] = set_level,
     [OPTION_LISTEN] = set_listen,
     [OPTION_PROXY] = set_proxy,
     [OPTION_ADMIN] = set_admin,

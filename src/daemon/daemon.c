@@ -13,6 +13,7 @@
 #include "daemon/clock_guard.h"
 #include "daemon/parts.h"
 #include "daemon/service.h"
+#include "daemon/status.h"
 #include "ops/reload.h"
 
 #define DRAIN_MS 20
@@ -24,7 +25,7 @@ struct daemon {
         struct service service;
         struct activation activation;
         struct event_base *base;
-        struct event *signals[3];
+        struct event *signals[4];
         struct event *changes; /* other threads write to the pipe when something has changed */
         struct event *tick;
         struct event *drain; /* while stopping */
@@ -158,24 +159,49 @@ daemon_hold_reload(void)
         mask_reload(SIG_BLOCK);
 }
 
+static void
+on_status(evutil_socket_t fd, short what, void *arg)
+{
+        const struct daemon *daemon = arg;
+
+        (void)fd;
+        (void)what;
+        status_log(&daemon->parts);
+}
+
+/*
+ * The handlers come with the event loop and go with it. What comes after them is ignored: a second SIGTERM must not turn an
+ * orderly end into another one. SIGHUP is held instead.
+ */
+static void
+ignore_signals(void)
+{
+        static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGPIPE};
+
+        for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+                (void)signal(signals[i], SIG_IGN);
+}
+
 static int
 open_events(struct daemon *daemon, struct error *error)
 {
         int64_t interval_ms = service_interval_ms(&daemon->service);
         const struct timeval interval = {interval_ms / 1000, interval_ms % 1000 * 1000};
 
-        (void)signal(SIGPIPE, SIG_IGN);
+        ignore_signals();
         daemon->base = event_base_new();
         if (daemon->base == NULL || pipe2(daemon->pipe, O_NONBLOCK | O_CLOEXEC) != 0)
                 return error_set(error, "the event loop does not start");
         daemon->signals[0] = evsignal_new(daemon->base, SIGTERM, on_stop, daemon);
         daemon->signals[1] = evsignal_new(daemon->base, SIGINT, on_stop, daemon);
         daemon->signals[2] = evsignal_new(daemon->base, SIGHUP, on_reload, daemon);
+        daemon->signals[3] = evsignal_new(daemon->base, SIGUSR1, on_status, daemon);
         daemon->changes = event_new(daemon->base, daemon->pipe[0], EV_READ | EV_PERSIST, on_changes, daemon);
         daemon->tick = event_new(daemon->base, -1, EV_PERSIST, on_tick, daemon);
         daemon->drain = event_new(daemon->base, -1, EV_PERSIST, on_drain, daemon);
         if (daemon->signals[0] == NULL || daemon->signals[1] == NULL || daemon->signals[2] == NULL ||
-            daemon->changes == NULL || daemon->tick == NULL || daemon->drain == NULL)
+            daemon->signals[3] == NULL || daemon->changes == NULL || daemon->tick == NULL ||
+            daemon->drain == NULL)
                 return error_set(error, "out of memory");
         for (size_t i = 0; i < ARRAY_LEN(daemon->signals); i++)
                 (void)event_add(daemon->signals[i], NULL);
@@ -224,11 +250,13 @@ int
 daemon_run(const struct config *config)
 {
         struct daemon daemon = {.pipe = {-1, -1}};
+        char quoted[LOG_QUOTED_SIZE];
         struct error error;
 
         service_open(&daemon.service);
+        log_set_level(config->log_level);
         log_notice("starting version=%s instance=%s file=%s", PACKAGE_VERSION, config->instance,
-                   config->file);
+                   log_quote(config->file, quoted));
         reload_log_certificate(config);
         daemon.exit_status = open_daemon(&daemon, config, &error);
         if (daemon.exit_status == 0) {
@@ -236,7 +264,7 @@ daemon_run(const struct config *config)
                 service_tick(&daemon.service, &daemon.parts);
                 (void)event_base_dispatch(daemon.base);
         } else {
-                log_error("cannot start: %s", error.text);
+                log_error("cannot start reason=%s", log_quote(error.text, quoted));
                 service_failed(&daemon.service, error.text);
         }
         parts_close(&daemon.parts);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "ops/reload.h"
 
@@ -67,7 +68,11 @@ int
 parts_open(struct parts *parts, const struct config *config, const struct activation *activation,
            struct event_base *base, void (*changed)(void *arg), void *arg, struct error *error)
 {
-        *parts = (struct parts){.config = config, .activation = activation, .current = current_new(config)};
+        *parts = (struct parts){.config = config,
+                                .activation = activation,
+                                .current = current_new(config),
+                                .started_ms = clock_monotonic_ms(),
+                                .renewed_ms = clock_now_ms()};
         if (open_embedded(parts, error) != 0)
                 return -1;
         parts->metrics = metrics_new(config);
@@ -188,25 +193,47 @@ parts_tick(struct parts *parts)
         health_log_changes(&parts->health);
 }
 
-int
-parts_renew(struct parts *parts)
+/* Get ready for a configuration that is about to become the newest. Returns 0, or -1 with the reason. */
+static int
+prepare_for(struct parts *parts, const struct config *next, struct error *error)
 {
-        const struct config *next = reload_read(parts->current);
-        struct error error;
+        if (parts->embedded != NULL && embedded_make_topics(parts->embedded, next, error) != 0)
+                return -1;
+        return parts->receiver == NULL ? 0 : receiver_renew(parts->receiver, next, error);
+}
 
-        if (next == NULL)
-                return 0;
-        if (parts->receiver != NULL && receiver_renew(parts->receiver, next, &error) != 0) {
-                log_error("the configuration was not taken over: what was holds on: %s", error.text);
-                config_free(next);
-                return 0;
-        }
+/* Nothing of this can fail: the configuration is taken over as a whole. */
+static void
+take_over(struct parts *parts, const struct config *next)
+{
+        char file[LOG_QUOTED_SIZE];
+
+        log_set_level(next->log_level);
         metrics_renew(parts->metrics, next);
         current_set(parts->current, next);
         if (parts->receiver != NULL)
                 receiver_renewed(parts->receiver);
-        log_notice("configuration read again sources=%zu file=%s", next->n_sources, next->file);
+        parts->n_renewals++;
+        parts->renewed_ms = clock_now_ms();
+        log_notice("configuration read again sources=%zu generation=%" PRIu64 " file=%s", next->n_sources,
+                   parts->n_renewals + 1, log_quote(next->file, file));
         reload_log_certificate(next);
+}
+
+int
+parts_renew(struct parts *parts)
+{
+        const struct config *next = reload_read(parts->current, parts->probe);
+        struct error error;
+
+        parts->was_refused = next == NULL || prepare_for(parts, next, &error) != 0;
+        if (!parts->was_refused) {
+                take_over(parts, next);
+        } else {
+                metrics_renew_failed(parts->metrics);
+                if (next != NULL)
+                        reload_log_refused(parts->config, error.text);
+        }
         config_free(next);
-        return 1;
+        return !parts->was_refused;
 }

@@ -1,6 +1,8 @@
 #ifndef DAEMON_PARTS_H
 #define DAEMON_PARTS_H
 
+#include <stdint.h>
+
 #include <event2/event.h>
 
 #include "base/compiler.h"
@@ -29,6 +31,10 @@ struct parts {
         struct router *router;
         struct admin *admin; /* NULL: not wanted */
         int is_stopping;
+        int64_t started_ms;  /* monotonic */
+        uint64_t n_renewals; /* configurations that were taken over after the first */
+        int64_t renewed_ms;  /* when the last was, the first included, since the epoch */
+        int was_refused;     /* that of the last attempt */
 };
 
 /**
@@ -71,8 +77,10 @@ int parts_note_changes(struct parts *parts) MUST_CHECK;
 /* What is looked at every second. */
 void parts_tick(struct parts *parts);
 
-/* Read the configuration again. Sources, secrets and the certificate are taken over, or nothing is; the log says which.
- * Returns whether they were. */
+/*
+ * Read the configuration again. All that can change without a restart is taken over, or nothing is; the log says which.
+ * Returns whether it was.
+ */
 int parts_renew(struct parts *parts);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <search.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -18,8 +19,8 @@ struct client {
 
 struct clients {
         pthread_mutex_t mutex;
-        uint64_t max_connections;
-        uint64_t max_refusals;
+        atomic_uint_fast64_t max_connections;
+        atomic_uint_fast64_t max_refusals;
         void *tree; /* balanced, by tsearch(): no choice of addresses makes it slow */
         TAILQ_HEAD(idle_clients, client) idle; /* the one refused first first */
         size_t n_idle;
@@ -89,10 +90,16 @@ clients_new(uint64_t max_connections, uint64_t max_refusals)
         if (clients == NULL)
                 return NULL;
         pthread_mutex_init(&clients->mutex, NULL);
-        clients->max_connections = max_connections;
-        clients->max_refusals = max_refusals;
+        clients_set_limits(clients, max_connections, max_refusals);
         TAILQ_INIT(&clients->idle);
         return clients;
+}
+
+void
+clients_set_limits(struct clients *clients, uint64_t max_connections, uint64_t max_refusals)
+{
+        atomic_store(&clients->max_connections, max_connections);
+        atomic_store(&clients->max_refusals, max_refusals);
 }
 
 void
@@ -112,15 +119,14 @@ clients_connect(struct clients *clients, const struct address *address)
 {
         struct address key = key_of(address);
         struct client *client;
+        uint64_t max = atomic_load(&clients->max_connections);
         int result = -1;
 
-        if (clients->max_connections == 0)
-                return 0;
         pthread_mutex_lock(&clients->mutex);
         client = find(clients, &key);
         if (client == NULL)
                 client = add(clients, &key);
-        if (client != NULL && client->n_connections < clients->max_connections) {
+        if (client != NULL && (max == 0 || client->n_connections < max)) {
                 if (client->n_connections++ == 0) {
                         TAILQ_REMOVE(&clients->idle, client, in_idle);
                         clients->n_idle--;
@@ -137,8 +143,6 @@ clients_disconnect(struct clients *clients, const struct address *address)
         struct address key = key_of(address);
         struct client *client;
 
-        if (clients->max_connections == 0)
-                return;
         pthread_mutex_lock(&clients->mutex);
         client = find(clients, &key);
         if (client != NULL && --client->n_connections == 0) {

@@ -23,6 +23,9 @@ struct clients;
 struct clients *clients_new(uint64_t max_connections, uint64_t max_refusals) MUST_CHECK;
 void clients_free(struct clients *clients);
 
+/* Other limits from now on. Connections are counted whether there is a limit or not, so those that are open count. */
+void clients_set_limits(struct clients *clients, uint64_t max_connections, uint64_t max_refusals);
+
 /**
  * clients_connect(clients, address):
  * A connection is opened; clients_disconnect() follows when it succeeds. Returns 0, or -1 when the address has as many

@@ -79,25 +79,55 @@ connections_prepare(struct connections *connections)
         return connections->spare == NULL ? -1 : 0;
 }
 
+size_t
+connections_count(const struct connections *connections)
+{
+        return connections->n;
+}
+
 int
 connections_are_full(const struct connections *connections)
 {
         return connections->n >= connections->limits.max_connections;
 }
 
-/* The spare one was made with a certificate that has been replaced: make it anew. If that fails, it must do as it is. */
+/* Make the spare one anew. If that fails, it must do as it is. */
 static void
 renew_spare(struct connections *connections)
 {
-        struct connection *newer;
+        struct connection *newer = connection_new(connections);
 
-        if (connections->tls == NULL || session_is_current(connections->spare))
-                return;
-        newer = connection_new(connections);
         if (newer == NULL)
                 return;
         connection_discard(connections->spare);
         connections->spare = newer;
+}
+
+/* The one of those without a request that has waited longest goes. Returns whether there was one. */
+static int
+let_waiting_go(struct connections *connections)
+{
+        struct connection *first = TAILQ_FIRST(&connections->waiting);
+
+        if (first == NULL || first->evcon == NULL)
+                return 0;
+        connection_break_off(first, HTTP_END_MADE_ROOM);
+        return 1;
+}
+
+void
+connections_set_limits(struct connections *connections, const struct http_limits *limits)
+{
+        size_t before = connections->n + 1;
+
+        connections->limits = *limits;
+        if (connections->spare != NULL)
+                renew_spare(connections);
+        while (connections->n > limits->max_connections && connections->n < before) {
+                before = connections->n;
+                if (!let_waiting_go(connections))
+                        break;
+        }
 }
 
 struct bufferevent *
@@ -107,7 +137,8 @@ connections_open(struct connections *connections)
 
         if (connections->spare == NULL)
                 return NULL;
-        renew_spare(connections);
+        if (connections->tls != NULL && !session_is_current(connections->spare))
+                renew_spare(connections); /* it was made with a certificate that has been replaced */
         connection = connections->spare;
         connections->spare = NULL;
         entrance_accept(connection);

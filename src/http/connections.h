@@ -31,6 +31,11 @@ int connections_prepare(struct connections *connections) MUST_CHECK;
  */
 int connections_make_room(struct connections *connections);
 
+/* Other limits from now on. Too many connections go, as far as they have no request. */
+void connections_set_limits(struct connections *connections, const struct http_limits *limits);
+
+size_t connections_count(const struct connections *connections);
+
 /* Whether there are as many as there may be. */
 int connections_are_full(const struct connections *connections);
 

@@ -10,7 +10,7 @@
  */
 struct http_room {
         atomic_uint_fast64_t used;
-        uint64_t max;
+        atomic_uint_fast64_t max;
 };
 
 #endif

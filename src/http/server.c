@@ -174,21 +174,27 @@ on_resume(evutil_socket_t fd, short what, void *arg)
                 pause_accepting(server);
 }
 
-/* evhttp's own limits stand behind those of framing.c, which answer better. */
+/* evhttp's own limits stand behind those of framing.c and the stages', which answer better. */
 static void
-configure(struct http_server *server, const struct http_limits *limits)
+set_timeout(struct http_server *server, const struct http_limits *limits)
 {
         uint64_t longest_ms = limits->idle_timeout_ms;
 
         if (limits->request_timeout_ms > longest_ms)
                 longest_ms = limits->request_timeout_ms;
+        evhttp_set_timeout(server->evhttp, (int)(longest_ms / 1000) + 10);
+}
+
+static void
+configure(struct http_server *server, const struct http_limits *limits)
+{
         evhttp_set_bevcb(server->evhttp, open_connection, server);
         evhttp_set_gencb(server->evhttp, on_evhttp_request, server);
         evhttp_set_allowed_methods(server->evhttp, ALL_METHODS);
         evhttp_set_default_content_type(server->evhttp, NULL);
         evhttp_set_max_headers_size(server->evhttp, (ev_ssize_t)limits->max_header_bytes);
         evhttp_set_max_body_size(server->evhttp, (ev_ssize_t)limits->max_body);
-        evhttp_set_timeout(server->evhttp, (int)(longest_ms / 1000) + 10);
+        set_timeout(server, limits);
 }
 
 struct http_server *
@@ -218,6 +224,19 @@ http_server_new(struct event_base *base, const struct http_limits *limits, struc
         }
         configure(server, limits);
         return server;
+}
+
+void
+http_server_set_limits(struct http_server *server, const struct http_limits *limits)
+{
+        connections_set_limits(server->connections, limits);
+        set_timeout(server, limits);
+}
+
+size_t
+http_server_n_connections(const struct http_server *server)
+{
+        return connections_count(server->connections);
 }
 
 int

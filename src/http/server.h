@@ -71,6 +71,17 @@ struct http_server *http_server_new(struct event_base *base, const struct http_l
  */
 int http_server_listen(struct http_server *server, int fd) MUST_CHECK;
 
+/**
+ * http_server_set_limits(server, limits):
+ * Other limits, for connections and requests that come from now on; what is under way keeps its deadline. clients and room
+ * must be those that were given at first. When there are more connections than there may be, those go that have no
+ * request.
+ */
+void http_server_set_limits(struct http_server *server, const struct http_limits *limits);
+
+/* How many connections are open. */
+size_t http_server_n_connections(const struct http_server *server);
+
 /* Accept no more connections; connections that are open close after their next reply. */
 void http_server_stop_listening(struct http_server *server);
 

@@ -13,8 +13,8 @@ struct embedded {
         rd_kafka_mock_cluster_t *cluster;
 };
 
-static int
-make_topics(struct embedded *embedded, const struct config *config, struct error *error)
+int
+embedded_make_topics(struct embedded *embedded, const struct config *config, struct error *error)
 {
         size_t n;
         struct topic_need *needs = topics_needed(config, &n);
@@ -22,6 +22,8 @@ make_topics(struct embedded *embedded, const struct config *config, struct error
 
         for (size_t i = 0; i < n && err == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
                 err = rd_kafka_mock_topic_create(embedded->cluster, needs[i].name, 1, 1);
+                if (err == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
+                        err = RD_KAFKA_RESP_ERR_NO_ERROR;
                 if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                         (void)error_set(error, "topic %s: %s", needs[i].name, rd_kafka_err2str(err));
         }
@@ -43,7 +45,7 @@ embedded_new(const struct config *config, struct error *error)
                 embedded->cluster = rd_kafka_mock_cluster_new(embedded->host, 1);
         if (embedded->host != NULL && embedded->cluster == NULL)
                 (void)error_set(error, "librdkafka's mock cluster does not start");
-        if (embedded->cluster == NULL || make_topics(embedded, config, error) != 0) {
+        if (embedded->cluster == NULL || embedded_make_topics(embedded, config, error) != 0) {
                 embedded_free(embedded);
                 return NULL;
         }

@@ -13,6 +13,11 @@ struct embedded;
 
 /* Start it on a free port of 127.0.0.1 and make the configured topics. Returns NULL with the reason. */
 struct embedded *embedded_new(const struct config *config, struct error *error) MUST_CHECK;
+
+/* Make the topics that a configuration names, as far as they are not there. Returns 0 or -1 with the reason. */
+int embedded_make_topics(struct embedded *embedded, const struct config *config,
+                         struct error *error) MUST_CHECK;
+
 void embedded_free(struct embedded *embedded);
 
 /* Its address, for bootstrap.servers. */

@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "kafka/client.h"
 #include "kafka/topics_check.h"
+#include "kafka/topics_new.h"
 
 #define TIMEOUT_MS 5000
 #define INTERVAL_S 5
@@ -42,12 +43,14 @@ on_finding(const struct topic_finding *finding, void *arg)
         struct findings *findings = arg;
         int routes = (findings->config->roles & CONFIG_ROUTER) != 0;
         int fatal = finding->fatal;
+        char quoted[LOG_QUOTED_SIZE];
 
         if (!routes && (finding->routing_only || !fatal))
                 return; /* the affair of those who route */
         if (!findings->is_silent)
-                log_line(fatal ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING, "topic %s: %s", finding->topic,
-                         finding->text);
+                log_line(fatal ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
+                         "topic is not as it should be topic=%s reason=%s", finding->topic,
+                         log_quote(finding->text, quoted));
         findings->n_fatal += fatal;
 }
 
@@ -261,6 +264,13 @@ int
 probe_has_verified(const struct probe *probe)
 {
         return atomic_load(&probe->verified);
+}
+
+int
+probe_check_new_topics(struct probe *probe, const struct config *before, const struct config *next,
+                       struct error *error)
+{
+        return probe->config->embedded ? 0 : topics_check_new(probe->client, before, next, error);
 }
 
 void

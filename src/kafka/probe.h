@@ -34,6 +34,10 @@ enum probe_state probe_state(const struct probe *probe);
 /* The state was PROBE_REACHABLE at some time: the topics have been found right. */
 int probe_has_verified(const struct probe *probe);
 
+/* topics_check_new(), with the probe's client. From any thread. The embedded broker's topics are not checked. */
+int probe_check_new_topics(struct probe *probe, const struct config *before, const struct config *next,
+                           struct error *error) MUST_CHECK;
+
 /* The brokers, as they were some seconds ago; none before Kafka has answered. From any thread. */
 void probe_brokers(struct probe *probe, struct brokers *brokers);
 

@@ -56,7 +56,7 @@ static rd_kafka_t *
 open_client(const struct config *config, const char *bootstrap, struct producer *producer,
             struct error *error)
 {
-        char max_record[24], ack_timeout[24], max_queued[24];
+        char max_record[24], ack_timeout[24];
         const struct client_property properties[] = {
             {"acks", "all", 0},
             {"enable.idempotence", "true", 0},
@@ -64,7 +64,7 @@ open_client(const struct config *config, const char *bootstrap, struct producer 
             {"message.max.bytes", max_record, 0},
             {"message.timeout.ms", ack_timeout, 0},
             {"queue.buffering.max.messages", "10000000", 1},
-            {"queue.buffering.max.kbytes", max_queued, 1},
+            {"queue.buffering.max.kbytes", "2147483647", 1}, /* max_in_flight bounds it, which may change */
             {"linger.ms", "0", 1},
             {"statistics.interval.ms", "250", 0},
             {NULL, NULL, 0},
@@ -72,7 +72,6 @@ open_client(const struct config *config, const char *bootstrap, struct producer 
 
         (void)snprintf(max_record, sizeof(max_record), "%" PRId64, topics_max_record(config));
         (void)snprintf(ack_timeout, sizeof(ack_timeout), "%" PRIu64, config->ack_timeout_ms);
-        (void)snprintf(max_queued, sizeof(max_queued), "%" PRIu64, 1024 + config->max_in_flight / 1024 * 2);
         return client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_callbacks, producer, error);
 }
 

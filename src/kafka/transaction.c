@@ -112,22 +112,40 @@ open_client(const struct config *config, const char *bootstrap, struct transacti
         return client;
 }
 
+static void
+forget_topics(rd_kafka_topic_t **topics, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                rd_kafka_topic_destroy(topics[i]);
+        free(topics);
+}
+
+/* librdkafka counts the references to a topic: one that is named again is not forgotten meanwhile. */
+void
+transaction_know_topics(struct transaction *transaction, const struct config *config)
+{
+        rd_kafka_topic_t **before = transaction->topics;
+        size_t n_before = transaction->n_topics;
+        struct topic_need *needs = topics_needed(config, &transaction->n_topics);
+
+        transaction->topics = mem_alloc(transaction->n_topics * sizeof(rd_kafka_topic_t *));
+        for (size_t i = 0; i < transaction->n_topics; i++)
+                transaction->topics[i] = rd_kafka_topic_new(transaction->client, needs[i].name, NULL);
+        free(needs);
+        forget_topics(before, n_before);
+}
+
 struct transaction *
 transaction_new(const struct config *config, const char *bootstrap, struct error *error)
 {
         struct transaction *transaction = mem_alloc(sizeof(*transaction));
-        struct topic_need *needs;
 
         transaction->client = open_client(config, bootstrap, transaction, error);
         if (transaction->client == NULL) {
                 free(transaction);
                 return NULL;
         }
-        needs = topics_needed(config, &transaction->n_topics);
-        transaction->topics = mem_alloc(transaction->n_topics * sizeof(rd_kafka_topic_t *));
-        for (size_t i = 0; i < transaction->n_topics; i++)
-                transaction->topics[i] = rd_kafka_topic_new(transaction->client, needs[i].name, NULL);
-        free(needs);
+        transaction_know_topics(transaction, config);
         return transaction;
 }
 
@@ -259,9 +277,7 @@ transaction_free(struct transaction *transaction)
         if (transaction == NULL)
                 return;
         leave_early(transaction);
-        for (size_t i = 0; i < transaction->n_topics; i++)
-                rd_kafka_topic_destroy(transaction->topics[i]);
-        free(transaction->topics);
+        forget_topics(transaction->topics, transaction->n_topics);
         (void)rd_kafka_purge(transaction->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
         rd_kafka_destroy(transaction->client);
         free(transaction);

@@ -22,6 +22,12 @@ struct transaction *transaction_new(const struct config *config, const char *boo
                                     struct error *error) MUST_CHECK;
 
 /**
+ * transaction_know_topics(transaction, config):
+ * The topics that it will produce to from now on, at first those of transaction_new(): it keeps in mind where they are.
+ */
+void transaction_know_topics(struct transaction *transaction, const struct config *config);
+
+/**
  * transaction_init(transaction, timeout_ms, error):
  * Fence every earlier producer of this transactional.id and end what it left open. Returns 0; 1 when it is to be called
  * again, Kafka being away; -1 with the reason when this producer is of no use.

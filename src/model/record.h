@@ -10,6 +10,7 @@
 #define RECORD_TIMESTAMP "gatepost-timestamp"
 #define RECORD_SIGNATURE "gatepost-signature"
 #define RECORD_RECEIVED "gatepost-received"
+#define RECORD_REQUEST_ID "gatepost-request-id"
 #define RECORD_INSTANCE "gatepost-instance"
 #define RECORD_REPLAY_OF "gatepost-replay-of"
 #define RECORD_RELEASED "gatepost-released"
@@ -41,7 +42,8 @@ struct record {
         struct span body;
         struct span source;
         struct span webhook_id;
-        struct span timestamp; /* as signed: 10 digits */
+        struct span timestamp;  /* as signed: 10 digits */
+        struct span request_id; /* x-request-id of the answer; no data in records of old */
         struct span replay_of;
         struct span released;
         struct span traceparent;

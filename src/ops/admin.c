@@ -146,7 +146,7 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
           const struct metrics *metrics, struct error *error)
 {
         struct admin *admin = mem_alloc(sizeof(*admin));
-        char name[LISTENER_NAME_SIZE];
+        char name[LISTENER_NAME_SIZE], value[LOG_QUOTED_SIZE];
 
         admin->health = health;
         admin->metrics = metrics;
@@ -169,7 +169,7 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
                 return NULL;
         }
         log_info("listening for=admin opened_by=%s address=%s", admin->is_passed ? "manager" : "daemon",
-                 listener_name(admin->fd, name, sizeof(name)));
+                 log_value(name, strlen(listener_name(admin->fd, name, sizeof(name))), value));
         return admin;
 }
 

@@ -46,6 +46,21 @@ health_one_line(char *text)
 }
 
 void
+health_log(const struct health *health)
+{
+        for (size_t i = 0; i < health->n_parts; i++) {
+                const struct health_part *part = &health->parts[i];
+                char reason[HEALTH_REASON_SIZE] = "", quoted[LOG_QUOTED_SIZE];
+
+                if (part->is_ready(part->arg, reason))
+                        log_notice("status of readiness part=%s ready=yes", part->name);
+                else
+                        log_notice("status of readiness part=%s ready=no reason=%s", part->name,
+                                   log_quote(reason, quoted));
+        }
+}
+
+void
 health_log_changes(struct health *health)
 {
         char text[HEALTH_MAX_PARTS * (HEALTH_REASON_SIZE + 32)], quoted[LOG_QUOTED_SIZE];

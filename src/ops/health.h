@@ -32,6 +32,8 @@ int health_check(const struct health *health, char *text, size_t size);
 
 /* Make what health_check() wrote one line, with semicolons. Returns text. */
 char *health_one_line(char *text);
+/* Ask, and say in the log how each part is. */
+void health_log(const struct health *health);
 
 /* Ask, and say in the log when readiness has changed since the last call. */
 void health_log_changes(struct health *health);

@@ -55,7 +55,6 @@ metrics_new(const struct config *config)
 
         metrics->config = config;
         metrics->start_s = clock_now_ms() / 1000;
-        metrics->events = mem_alloc((topic_table_size(config->topics) + 1) * sizeof(*metrics->events));
         for (size_t h = 0; h < HISTOGRAM_N; h++)
                 histogram_init(&metrics->histograms[h], &scales[h]);
         (void)metrics_requests(metrics, "");
@@ -63,9 +62,35 @@ metrics_new(const struct config *config)
         return metrics;
 }
 
+/* Make the counter of a kind, or pattern, if there is none. */
+static void
+add_kind(struct metrics *metrics, const char *kind)
+{
+        _Atomic(struct metrics_events *) *at = &metrics->events;
+        struct metrics_events *events;
+
+        while ((events = atomic_load(at)) != NULL && strcmp(events->kind, kind) != 0)
+                at = &events->next;
+        if (events != NULL)
+                return;
+        events = mem_alloc(sizeof(*events));
+        events->kind = mem_strdup(kind);
+        atomic_store(at, events);
+}
+
+void
+metrics_renew_failed(struct metrics *metrics)
+{
+        metrics->was_renewed = 0;
+}
+
 void
 metrics_renew(struct metrics *metrics, const struct config *config)
 {
+        metrics->renewed_s = clock_now_ms() / 1000;
+        metrics->was_renewed = 1;
+        for (size_t i = 0; i < topic_table_size(config->topics); i++)
+                add_kind(metrics, topic_table_rule(config->topics, i)->pattern);
         config_free(metrics->newest);
         metrics->newest = config_hold(config);
         if (metrics->config->certificate != NULL && config->certificate != NULL)
@@ -78,16 +103,21 @@ void
 metrics_free(struct metrics *metrics)
 {
         struct metrics_requests *requests;
+        struct metrics_events *events;
 
         if (metrics == NULL)
                 return;
+        while ((events = atomic_load(&metrics->events)) != NULL) {
+                atomic_store(&metrics->events, atomic_load(&events->next));
+                free(events->kind);
+                free(events);
+        }
         while ((requests = metrics->requests) != NULL) {
                 metrics->requests = requests->next;
                 free(requests->source);
                 free(requests);
         }
         config_free(metrics->newest);
-        free(metrics->events);
         free(metrics);
 }
 
@@ -120,7 +150,12 @@ metrics_count_request(struct metrics_requests *requests, enum metrics_outcome ou
 void
 metrics_count_events(struct metrics *metrics, const struct topic_rule *rule, uint64_t n)
 {
-        add(&metrics->events[rule->index], n);
+        struct metrics_events *events = atomic_load(&metrics->events);
+
+        while (n > 0 && events != NULL && strcmp(events->kind, rule->pattern) != 0)
+                events = atomic_load(&events->next);
+        if (n > 0 && events != NULL)
+                add(&events->count, n);
 }
 
 void

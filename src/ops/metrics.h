@@ -50,8 +50,11 @@ enum metrics_histogram {
 struct metrics *metrics_new(const struct config *config);
 void metrics_free(struct metrics *metrics);
 
-/* The sources, with their secrets, and the certificate are now those of another configuration. From the thread that renders. */
+/* The sources, with their secrets, the topics and the certificate are now those of another configuration. From the thread that renders. */
 void metrics_renew(struct metrics *metrics, const struct config *config);
+
+/* A configuration was to be taken over, and was not. From the thread that renders. */
+void metrics_renew_failed(struct metrics *metrics);
 
 /* What is counted of the requests to a source; it stays, also when the configuration has the source no more. */
 struct metrics_requests;

@@ -31,6 +31,13 @@ render_process(const struct metrics *metrics, FILE *out)
         exposition_head(out, "gatepost_start_time_seconds", "gauge",
                         "When the process started, since the epoch.");
         fprintf(out, "gatepost_start_time_seconds %" PRId64 "\n", metrics->start_s);
+        exposition_head(out, "gatepost_config_last_reload_successful", "gauge",
+                        "Whether the configuration was taken over when it was last read.");
+        fprintf(out, "gatepost_config_last_reload_successful %d\n", metrics->was_renewed);
+        exposition_head(out, "gatepost_config_last_reload_success_timestamp_seconds", "gauge",
+                        "When a configuration was last taken over, at the start or later, since the epoch.");
+        fprintf(out, "gatepost_config_last_reload_success_timestamp_seconds %" PRId64 "\n",
+                metrics->renewed_s);
         exposition_head(out, "gatepost_kafka_reachable", "gauge",
                         "Whether Kafka answered when last asked, and the topics were found right.");
         fprintf(out, "gatepost_kafka_reachable %" PRIu64 "\n", get(&metrics->kafka_reachable));
@@ -137,13 +144,13 @@ render_connections(const struct metrics *metrics, FILE *out)
 static void
 render_router(const struct metrics *metrics, FILE *out)
 {
-        const struct topic_table *topics = metrics->config->topics;
+        const struct metrics_events *events = atomic_load(&metrics->events);
 
         exposition_head(out, "gatepost_events_total", "counter",
                         "Events published, by the kind or pattern that chose the topic.");
-        for (size_t i = 0; i < topic_table_size(topics); i++)
-                fprintf(out, "gatepost_events_total{kind=\"%s\"} %" PRIu64 "\n",
-                        topic_table_rule(topics, i)->pattern, get(&metrics->events[i]));
+        for (; events != NULL; events = atomic_load(&events->next))
+                fprintf(out, "gatepost_events_total{kind=\"%s\"} %" PRIu64 "\n", events->kind,
+                        get(&events->count));
         exposition_head(out, "gatepost_duplicates_total", "counter", "Repeated deliveries dropped.");
         fprintf(out, "gatepost_duplicates_total %" PRIu64 "\n", get(&metrics->duplicates));
         exposition_head(out, "gatepost_quarantined_total", "counter",

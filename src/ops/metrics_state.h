@@ -16,13 +16,20 @@ struct metrics_requests {
         counter counts[OUTCOME_N];
 };
 
+/* Of a kind, or pattern, that has or had a topic. */
+struct metrics_events {
+        _Atomic(struct metrics_events *) next; /* others than the thread that renders follow it */
+        char *kind;
+        counter count;
+};
+
 /* What is behind struct metrics; for metrics.c, which counts, and metrics_render.c, which tells. */
 struct metrics {
         const struct config *config;
         const struct config *newest;       /* held; for sources */
         int64_t certificate_end_s;         /* 0: there is none */
         struct metrics_requests *requests; /* a list; the first is for no source */
-        counter *events;                   /* one for each rule of the topic table */
+        _Atomic(struct metrics_events *) events;
         counter duplicates;
         counter quarantined[QUARANTINE_N_REASONS];
         counter transactions[2]; /* aborted, committed */
@@ -36,6 +43,8 @@ struct metrics {
         const struct health *health;  /* likewise */
         struct brokers brokers;
         int64_t start_s;
+        int64_t renewed_s; /* when a configuration was taken over last */
+        int was_renewed;   /* at the last attempt */
 };
 
 #endif

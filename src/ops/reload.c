@@ -16,14 +16,16 @@ void
 reload_log_certificate(const struct config *config)
 {
         enum certificate_state state;
+        char file[LOG_QUOTED_SIZE], quoted[LOG_QUOTED_SIZE];
         struct error error;
 
         if (config->certificate == NULL)
                 return;
         state = certificate_state(config->certificate, clock_now_ms() / 1000, &error);
         if (state != CERTIFICATE_VALID)
-                log_line(state == CERTIFICATE_ENDING ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, "%s: %s",
-                         config->tls_certificate_file, error.text);
+                log_line(state == CERTIFICATE_ENDING ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR,
+                         "the certificate needs attention file=%s reason=%s",
+                         log_quote(config->tls_certificate_file, file), log_quote(error.text, quoted));
 }
 
 /* A certificate that no client would trust now does not take the place of another one. */
@@ -51,29 +53,65 @@ check_tolerances(const struct config *first, const struct config *next, struct e
         return 0;
 }
 
-const struct config *
-reload_read(struct current *current)
+static int
+check_room(const struct config *first, const struct config *next, struct error *error)
 {
-        const struct config *first = current_first(current), *newest;
-        const struct config *next = config_load(first->file);
+        if (!(first->roles & CONFIG_RECEIVER) || next->max_in_flight >= first->max_body)
+                return 0;
+        return error_set(error, "max_in_flight is smaller than the max_body that holds until a restart");
+}
+
+static void
+log_problem(const char *file, size_t line, const char *text)
+{
+        char quoted_file[LOG_QUOTED_SIZE], quoted[LOG_QUOTED_SIZE];
+
+        log_error("wrong in the configuration file=%s line=%zu reason=%s", log_quote(file, quoted_file), line,
+                  log_quote(text, quoted));
+}
+
+void
+reload_log_refused(const struct config *first, const char *reason)
+{
+        char file[LOG_QUOTED_SIZE], quoted[LOG_QUOTED_SIZE];
+
+        log_error("the configuration was not taken over: what was holds on file=%s reason=%s",
+                  log_quote(first->file, file), log_quote(reason, quoted));
+}
+
+/* Returns 0 when the configuration, with the newest's prefix, may take its place, -1 with the reason when not. */
+static int
+check(struct current *current, struct config *next, struct probe *probe, struct error *error)
+{
+        const struct config *first = current_first(current), *newest = current_hold(current);
+        int result = check_certificate(newest, next, error);
+
+        restart_keep_topics(next, newest);
+        if (result == 0)
+                result = check_tolerances(first, next, error);
+        if (result == 0)
+                result = check_room(first, next, error);
+        if (result == 0 && (first->roles & CONFIG_ROUTER))
+                result = probe_check_new_topics(probe, newest, next, error);
+        config_free(newest);
+        return result;
+}
+
+const struct config *
+reload_read(struct current *current, struct probe *probe)
+{
+        const struct config *first = current_first(current);
+        struct config *next = config_load_telling(first->file, log_problem);
         struct error error;
-        int result;
 
         if (next == NULL) {
-                log_error("the configuration has errors and was not taken over: what was holds on file=%s",
-                          first->file);
+                reload_log_refused(first, "the configuration has errors");
                 return NULL;
         }
-        newest = current_hold(current);
-        result = check_certificate(newest, next, &error);
-        config_free(newest);
-        if (result == 0)
-                result = check_tolerances(first, next, &error);
-        if (result == 0) {
-                restart_needed(first, next, log_restart_needed, NULL);
+        restart_needed(first, next, log_restart_needed, NULL);
+        if (check(current, next, probe, &error) == 0)
                 return next;
-        }
-        log_error("the configuration was not taken over: what was holds on: %s", error.text);
+        reload_log_refused(first, error.text);
         config_free(next);
         return NULL;
 }

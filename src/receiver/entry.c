@@ -12,10 +12,10 @@ add(rd_kafka_headers_t *headers, const char *name, const char *value)
 
 rd_kafka_headers_t *
 entry_headers(const struct config *config, const struct screened *screened, int64_t now_ms,
-              const char *replay_of)
+              const char *request_id, const char *replay_of)
 {
         const struct delivery *delivery = &screened->delivery;
-        rd_kafka_headers_t *headers = rd_kafka_headers_new(10);
+        rd_kafka_headers_t *headers = rd_kafka_headers_new(11);
         char received[CLOCK_RFC3339_SIZE];
 
         if (headers == NULL)
@@ -25,7 +25,8 @@ entry_headers(const struct config *config, const struct screened *screened, int6
             add(headers, RECORD_TIMESTAMP, delivery->timestamp_text) &&
             add(headers, RECORD_SIGNATURE, delivery->signature_text) &&
             add(headers, RECORD_RECEIVED, clock_format_ms(now_ms, received)) &&
-            add(headers, RECORD_INSTANCE, config->instance) && add(headers, RECORD_REPLAY_OF, replay_of) &&
+            add(headers, RECORD_REQUEST_ID, request_id) && add(headers, RECORD_INSTANCE, config->instance) &&
+            add(headers, RECORD_REPLAY_OF, replay_of) &&
             add(headers, RECORD_TRACEPARENT, screened->traceparent) &&
             add(headers, RECORD_TRACESTATE, screened->tracestate))
                 return headers;

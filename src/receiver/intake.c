@@ -90,6 +90,7 @@ static void
 renew_producer(struct intake *intake)
 {
         int64_t now = clock_monotonic_ms();
+        char quoted[LOG_QUOTED_SIZE];
         struct error error;
 
         if (!needs_producer(intake, now))
@@ -102,7 +103,7 @@ renew_producer(struct intake *intake)
                                         on_report, intake, &error);
         pthread_mutex_unlock(&intake->mutex);
         if (intake->producer == NULL)
-                log_error("a producer cannot be made: %s", error.text);
+                log_error("a producer cannot be made reason=%s", log_quote(error.text, quoted));
         else
                 log_warning("a producer has failed and was replaced");
 }
@@ -140,7 +141,7 @@ refuse_for_now(struct intake *intake, struct http_request *request, const struct
 static int
 reserve(struct receiver_shared *shared, uint64_t bytes)
 {
-        if (atomic_fetch_add(&shared->in_flight, bytes) + bytes <= shared->config->max_in_flight)
+        if (atomic_fetch_add(&shared->in_flight, bytes) + bytes <= atomic_load(&shared->room.max))
                 return 1;
         (void)atomic_fetch_sub(&shared->in_flight, bytes);
         return 0;
@@ -155,8 +156,8 @@ append(struct intake *intake, struct http_request *request, const struct screene
         int64_t now_ms = clock_now_ms();
         int is_replay = receiver_shared_is_replay(intake->shared, screened->source, &screened->delivery,
                                                   now_ms, original);
-        rd_kafka_headers_t *headers =
-            entry_headers(intake->shared->config, screened, now_ms, is_replay ? original : NULL);
+        rd_kafka_headers_t *headers = entry_headers(intake->shared->config, screened, now_ms,
+                                                    http_request_id(request), is_replay ? original : NULL);
         struct pending *pending = NULL;
         struct span key = {screened->delivery.delivery_id, strlen(screened->delivery.delivery_id)};
         struct error error;
@@ -320,4 +321,10 @@ int64_t
 intake_next_deadline(const struct intake *intake)
 {
         return pending_next_deadline(&intake->pending);
+}
+
+size_t
+intake_n_pending(const struct intake *intake)
+{
+        return pending_count(&intake->pending);
 }

@@ -38,6 +38,9 @@ void intake_connect(struct intake *intake);
 /* Whether its producer can append. For another thread than the lane's. */
 int intake_is_ready(struct intake *intake);
 
+/* How many deliveries have been handed to Kafka and wait for their answers. */
+size_t intake_n_pending(const struct intake *intake);
+
 /* When intake_expire() has something to do, in monotonic milliseconds; -1 when no request waits. */
 int64_t intake_next_deadline(const struct intake *intake);
 

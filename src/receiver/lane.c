@@ -10,6 +10,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/pulse.h"
 #include "base/thread.h"
@@ -20,6 +21,7 @@
 #define MAX_HEADER_BYTES 32768
 #define WAKE_STOP 'q' /* written to the lane's pipe; librdkafka writes other bytes */
 #define WAKE_RENEW 'r'
+#define WAKE_STATUS 's'
 #define FLUSH_MS 100 /* after the last answer, for it to leave */
 #define BEAT_MS 500
 
@@ -29,6 +31,7 @@ struct lane {
         struct event_base *base;
         struct http_server *server;
         struct intake *intake;
+        const struct config *limited_by; /* held: the server's limits are of it */
         int pipe[2];
         struct event *wake;
         struct event *timer; /* for the first deadline, or the last flush */
@@ -95,6 +98,43 @@ on_refused(int status, const struct address *client, void *arg)
         receiver_shared_refused(lane->shared, &refused);
 }
 
+/* The limits of the newest configuration, which the lane holds as long as they point into it. */
+static void
+take_limits(struct lane *lane, struct http_limits *limits)
+{
+        const struct config *first = lane->shared->config, *newest = intake_config(lane->intake);
+        uint64_t max_connections = atomic_load(&lane->shared->max_connections);
+
+        *limits = (struct http_limits){
+            .max_header_bytes = MAX_HEADER_BYTES,
+            .max_headers = newest->max_headers,
+            .max_body = first->max_body,
+            .max_connections = (max_connections + first->threads - 1) / first->threads,
+            .header_timeout_ms = newest->header_timeout_ms,
+            .request_timeout_ms = newest->request_timeout_ms,
+            .idle_timeout_ms = newest->idle_timeout_ms,
+            .trust = {newest->trusted_proxies, newest->n_trusted_proxies, newest->trusts_unix_sockets},
+            .clients = lane->shared->clients,
+            .handshake_timeout_ms = newest->handshake_timeout_ms,
+            .room = &lane->shared->room,
+            .census = metrics_census(lane->shared->metrics),
+        };
+        lane->limited_by = config_hold(newest);
+}
+
+static void
+renew_limits(struct lane *lane)
+{
+        const struct config *before = lane->limited_by;
+        struct http_limits limits;
+
+        if (intake_config(lane->intake) == before)
+                return;
+        take_limits(lane, &limits);
+        http_server_set_limits(lane->server, &limits);
+        config_free(before);
+}
+
 static void
 on_wake(evutil_socket_t fd, short what, void *arg)
 {
@@ -104,12 +144,16 @@ on_wake(evutil_socket_t fd, short what, void *arg)
 
         (void)what;
         while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
+                if (memchr(bytes, WAKE_STATUS, (size_t)n) != NULL)
+                        log_notice("status of lane connections=%zu appending=%zu",
+                                   http_server_n_connections(lane->server), intake_n_pending(lane->intake));
                 if (memchr(bytes, WAKE_STOP, (size_t)n) == NULL || lane->stopping)
                         continue;
                 lane->stopping = 1;
                 http_server_stop_listening(lane->server);
         }
         intake_serve(lane->intake);
+        renew_limits(lane);
         set_timer(lane);
 }
 
@@ -143,6 +187,7 @@ close_lane(struct lane *lane)
 {
         intake_free(lane->intake); /* before the server: it answers its requests */
         http_server_free(lane->server);
+        config_free(lane->limited_by);
         if (lane->wake != NULL)
                 event_free(lane->wake);
         if (lane->timer != NULL)
@@ -176,22 +221,9 @@ static int
 open_server(struct lane *lane, const int *listeners, size_t n)
 {
         static const struct http_callbacks callbacks = {on_request, on_oversize, on_refused};
-        const struct config *config = lane->shared->config;
-        const struct http_limits limits = {
-            .max_header_bytes = MAX_HEADER_BYTES,
-            .max_headers = config->max_headers,
-            .max_body = config->max_body,
-            .max_connections = (lane->shared->max_connections + config->threads - 1) / config->threads,
-            .header_timeout_ms = config->header_timeout_ms,
-            .request_timeout_ms = config->request_timeout_ms,
-            .idle_timeout_ms = config->idle_timeout_ms,
-            .trust = {config->trusted_proxies, config->n_trusted_proxies, config->trusts_unix_sockets},
-            .clients = lane->shared->clients,
-            .handshake_timeout_ms = config->handshake_timeout_ms,
-            .room = &lane->shared->room,
-            .census = metrics_census(lane->shared->metrics),
-        };
+        struct http_limits limits;
 
+        take_limits(lane, &limits);
         lane->server = http_server_new(lane->base, &limits, lane->shared->tls, &callbacks, lane);
         for (size_t i = 0; lane->server != NULL && i < n; i++) {
                 if (http_server_listen(lane->server, listeners[i]) != 0)
@@ -285,6 +317,12 @@ void
 lane_renew(struct lane *lane)
 {
         wake(lane, WAKE_RENEW);
+}
+
+void
+lane_log_status(struct lane *lane)
+{
+        wake(lane, WAKE_STATUS);
 }
 
 void

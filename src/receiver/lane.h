@@ -31,6 +31,9 @@ void lane_connect(struct lane *lane);
 /* There is a newer configuration: let go of the one before. What comes in is held against the newest in any case. */
 void lane_renew(struct lane *lane);
 
+/* Have it say in the log how it stands. Returns at once. */
+void lane_log_status(struct lane *lane);
+
 /* Ask it to stop: accept no more, answer what is in flight. Returns at once. */
 void lane_stop(struct lane *lane);
 

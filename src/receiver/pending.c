@@ -1,5 +1,6 @@
 #include "receiver/pending.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,12 +50,25 @@ pending_cancel(struct pending_list *list, struct pending *pending)
 }
 
 static void
+log_accepted(const struct pending *pending)
+{
+        struct address client = http_request_client(pending->request);
+        char text[ADDRESS_TEXT_SIZE];
+
+        log_debug("accepted source=%s delivery_id=%s request_id=%s client=%s bytes=%" PRIu64,
+                  pending->account->name, pending->delivery_id, http_request_id(pending->request),
+                  address_format(&client, text), pending->bytes);
+}
+
+static void
 answer_accepted(const struct receiver_shared *shared, const struct pending *pending)
 {
         char body[sizeof("{\"ok\":true,\"deliveryId\":\"\"}") + DELIVERY_ID_MAX];
         int len = snprintf(body, sizeof(body), "{\"ok\":true,\"deliveryId\":\"%s\"}", pending->delivery_id);
 
         metrics_count_request(pending->account->requests, OUTCOME_ACCEPTED);
+        if (log_is_on(LOG_LEVEL_DEBUG))
+                log_accepted(pending);
         http_reply(pending->request, 200, NULL, 0, body, (size_t)len);
         metrics_observe(shared->metrics, HISTOGRAM_ACK, (uint64_t)(clock_monotonic_ns() - pending->began_ns),
                         1);
@@ -129,4 +143,15 @@ pending_next_deadline(const struct pending_list *list)
         const struct pending *first = TAILQ_FIRST(&list->waiting);
 
         return first == NULL ? -1 : first->deadline_ms;
+}
+
+size_t
+pending_count(const struct pending_list *list)
+{
+        const struct pending *pending;
+        size_t n = 0;
+
+        TAILQ_FOREACH(pending, &list->waiting, entry)
+        n++;
+        return n;
 }

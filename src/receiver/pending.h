@@ -51,6 +51,9 @@ void pending_report(struct pending_list *list, struct pending *pending, const ch
 /* Answer 503 to those whose deadline has come. Returns how many. */
 size_t pending_expire(struct pending_list *list, int64_t now_ms);
 
+/* How many wait. Goes through all of them. */
+size_t pending_count(const struct pending_list *list);
+
 /* The first deadline, or -1 when none waits. */
 int64_t pending_next_deadline(const struct pending_list *list);
 

@@ -1,7 +1,9 @@
 #include "receiver/receiver.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -40,12 +42,12 @@ open_tls(struct receiver *receiver, struct error *error)
 static void
 add_listener(struct receiver *receiver, int fd, const char *opened_by)
 {
-        char name[LISTENER_NAME_SIZE];
+        char name[LISTENER_NAME_SIZE], value[LOG_QUOTED_SIZE];
 
         receiver->listeners[receiver->n_listeners++] = fd;
         log_info("listening for=receiver tls=%s opened_by=%s address=%s",
                  receiver->config->certificate == NULL ? "off" : "on", opened_by,
-                 listener_name(fd, name, sizeof(name)));
+                 log_value(name, strlen(listener_name(fd, name, sizeof(name))), value));
 }
 
 static int
@@ -191,6 +193,19 @@ receiver_has_stopped(struct receiver *receiver)
         while (i < receiver->n_lanes && lane_has_stopped(receiver->lanes[i]))
                 i++;
         return i == receiver->n_lanes;
+}
+
+void
+receiver_log_status(const struct receiver *receiver)
+{
+        struct receiver_shared *shared = receiver->shared;
+
+        log_notice("status of receiver lanes=%zu body_bytes=%" PRIu64 " appending_bytes=%" PRIu64
+                   " max_in_flight=%" PRIu64,
+                   receiver->n_lanes, atomic_load(&shared->room.used), atomic_load(&shared->in_flight),
+                   atomic_load(&shared->room.max));
+        for (size_t i = 0; i < receiver->n_lanes; i++)
+                lane_log_status(receiver->lanes[i]);
 }
 
 void

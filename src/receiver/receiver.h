@@ -46,6 +46,9 @@ void receiver_stop(struct receiver *receiver);
 /* Whether that is done. */
 int receiver_has_stopped(struct receiver *receiver);
 
+/* Say in the log how it stands; its lanes do a moment later. */
+void receiver_log_status(const struct receiver *receiver);
+
 /* Stop, wait for that, and release. NULL is harmless. */
 void receiver_free(struct receiver *receiver);
 

@@ -29,12 +29,8 @@ receiver_shared_new(struct current *current, const char *bootstrap, struct metri
         shared->config = current_first(current);
         shared->bootstrap = bootstrap;
         shared->metrics = metrics;
-        shared->max_connections = capacity_connections(shared->config);
-        shared->room.max = shared->config->max_in_flight;
         metrics_watch_room(metrics, &shared->room);
-        if (shared->config->max_connections_per_address > 0 || shared->config->max_refusals_per_address > 0)
-                shared->clients = clients_new(shared->config->max_connections_per_address,
-                                              shared->config->max_refusals_per_address);
+        shared->clients = clients_new(0, 0);
         pthread_mutex_init(&shared->replay_mutex, NULL);
         shared->replay = replay_new(REPLAY_ENTRIES);
         shared->accounts = new_account(shared, "");
@@ -78,6 +74,11 @@ find_account(struct receiver_shared *shared, const char *name)
 void
 receiver_shared_renew(struct receiver_shared *shared, const struct config *config)
 {
+        atomic_store(&shared->max_connections, capacity_connections(config));
+        atomic_store(&shared->room.max, config->max_in_flight);
+        if (shared->clients != NULL)
+                clients_set_limits(shared->clients, config->max_connections_per_address,
+                                   config->max_refusals_per_address);
         for (size_t i = 0; i < config->n_sources; i++) {
                 const char *name = config->sources[i].name;
                 struct source_account *account = find_account(shared, name);
@@ -110,7 +111,7 @@ receiver_shared_refused(struct receiver_shared *shared, const struct receiver_re
         if (shared->clients != NULL && is_the_clients_fault(outcome))
                 clients_count_refusal(shared->clients, &refused->client, clock_monotonic_ms());
         log_flood(&account->refused[outcome], outcome == OUTCOME_ERROR ? LOG_LEVEL_ERROR : LOG_LEVEL_NOTICE,
-                  "refused source=%s outcome=%s status=%d last_client=%s last_request=%s",
+                  "refused source=%s outcome=%s status=%d last_client=%s last_request_id=%s",
                   *account->name == '\0' ? "-" : account->name, metrics_outcome_name(outcome),
                   refused->status, address_format(&refused->client, client),
                   refused->request_id == NULL ? "-" : refused->request_id);

@@ -29,14 +29,14 @@ struct source_account {
  */
 struct receiver_shared {
         struct current *current;
-        const struct config *config; /* the first */
+        const struct config *config; /* the first: what takes a restart is in it */
         const char *bootstrap;       /* NULL: the configured one */
         struct metrics *metrics;
         struct tls *tls; /* NULL: without */
 
         atomic_int may_append;                  /* the topic has been found right */
         atomic_int_fast64_t reachable_since_ms; /* monotonic; 0: Kafka does not answer */
-        uint64_t max_connections;               /* of all lanes */
+        atomic_uint_fast64_t max_connections;   /* of all lanes */
         struct clients *clients;                /* what each address has open, and was refused */
         struct http_room room;                  /* for bodies that come in, until they are answered */
         atomic_uint_fast64_t in_flight;         /* bytes of bodies that Kafka's client holds */
@@ -55,7 +55,7 @@ struct receiver_shared *receiver_shared_new(struct current *current, const char 
                                             struct metrics *metrics);
 void receiver_shared_free(struct receiver_shared *shared);
 
-/* Be ready for the sources of a configuration, before the lanes see it. From the thread that made shared. */
+/* Be ready for the sources and limits of a configuration, before the lanes see it. From the thread that made shared. */
 void receiver_shared_renew(struct receiver_shared *shared, const struct config *config);
 
 /* The account of a source; NULL: of none. */

@@ -13,6 +13,13 @@ void
 batch_init(struct batch *batch, const struct config *config)
 {
         memset(batch, 0, sizeof(*batch));
+        batch_renew(batch, config);
+}
+
+void
+batch_renew(struct batch *batch, const struct config *config)
+{
+        free(batch->n_events);
         batch->n_rules = topic_table_size(config->topics);
         batch->n_events = mem_alloc(batch->n_rules * sizeof(uint64_t));
 }

@@ -28,6 +28,10 @@ struct batch {
 
 void batch_init(struct batch *batch, const struct config *config);
 void batch_free(struct batch *batch);
+
+/* Decided is by another configuration from now on. Only while nothing is in it. */
+void batch_renew(struct batch *batch, const struct config *config);
+
 void batch_reset(struct batch *batch);
 
 /* Whether it has reached max_batch, max_batch_bytes or a second's age. */

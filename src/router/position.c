@@ -83,10 +83,10 @@ judge_committed(const rd_kafka_topic_partition_t *item, struct bounds *bounds, s
                 return POSITION_REFUSED;
         }
         if (item->offset < bounds->low) {
-                log_error(
-                    "records were deleted before they were routed: retention of %s is too short partition=%d "
-                    "from=%" PRId64 " to=%" PRId64,
-                    item->topic, item->partition, item->offset, bounds->low - 1);
+                log_error("records were deleted before they were routed: the retention is too short topic=%s "
+                          "partition=%d "
+                          "from=%" PRId64 " to=%" PRId64,
+                          item->topic, item->partition, item->offset, bounds->low - 1);
                 bounds->committed = bounds->low;
         }
         return POSITION_TAKEN;

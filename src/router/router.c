@@ -1,10 +1,12 @@
 #include "router/router.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "router/worker.h"
@@ -124,6 +126,17 @@ int
 router_has_stopped(const struct router *router)
 {
         return atomic_load(&router->has_stopped);
+}
+
+void
+router_log_status(struct router *router)
+{
+        static const char *const names[] = {
+            [WORKER_STARTING] = "starting", [WORKER_RESTORING] = "restoring", [WORKER_ROUTING] = "routing"};
+
+        log_notice("status of router state=%s alive_ms_ago=%" PRId64,
+                   names[atomic_load(&router->status.state)], pulse_age_ms(&router->status.pulse));
+        atomic_store(&router->status.is_asked, 1);
 }
 
 void

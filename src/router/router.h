@@ -38,6 +38,9 @@ void router_stop(struct router *router);
 /* Whether that is done. */
 int router_has_stopped(const struct router *router);
 
+/* Say in the log how it stands; where, its thread says when it comes to it. */
+void router_log_status(struct router *router);
+
 /* Stop, wait for that, and release. NULL is harmless. */
 void router_free(struct router *router);
 

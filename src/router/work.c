@@ -13,9 +13,9 @@
 
 #define INIT_TIMEOUT_MS 2000
 
-/* Decide by the sources of the newest configuration from now on; without memory, by those before. */
+/* Decide by the sources and topics of the newest configuration from now on; without memory, by those before. */
 static void
-renew(struct work *work)
+take_newest(struct work *work)
 {
         const struct config *newest = current_hold(work->current);
         const struct event_rules **rules = calloc(newest->n_sources, sizeof(*rules));
@@ -24,7 +24,7 @@ renew(struct work *work)
         for (size_t i = 0; rules != NULL && i < newest->n_sources; i++)
                 rules[i] = &newest->sources[i].rules;
         if (rules != NULL)
-                judge = judge_new(rules, newest->n_sources, work->config->topics);
+                judge = judge_new(rules, newest->n_sources, newest->topics);
         if (judge == NULL) {
                 free(rules);
                 config_free(newest);
@@ -36,6 +36,16 @@ renew(struct work *work)
         work->judge = judge;
         work->rules = rules;
         work->newest = newest;
+        batch_renew(&work->batch, newest);
+        if (work->transaction != NULL)
+                transaction_know_topics(work->transaction, newest);
+}
+
+void
+work_renew(struct work *work)
+{
+        if (!work->is_open && !current_is(work->current, work->newest))
+                take_newest(work);
 }
 
 int
@@ -48,7 +58,7 @@ work_open(struct work *work, struct current *current, const char *bootstrap, str
         work->bootstrap = bootstrap;
         work->metrics = metrics;
         batch_init(&work->batch, work->config);
-        renew(work);
+        take_newest(work);
         return work->judge == NULL ? error_set(error, "out of memory") : 0;
 }
 
@@ -63,6 +73,7 @@ work_close(struct work *work)
         partition_clear(&work->partitions);
         judge_free(work->judge);
         batch_free(&work->batch);
+        trail_clear(&work->trail);
         free(work->rules);
         config_free(work->newest);
 }
@@ -74,10 +85,12 @@ work_prepare(struct work *work, struct error *error)
 
         if (work->is_ready)
                 return 0;
-        if (work->transaction == NULL)
+        if (work->transaction == NULL) {
                 work->transaction = transaction_new(work->config, work->bootstrap, error);
-        if (work->transaction == NULL)
-                return -1;
+                if (work->transaction == NULL)
+                        return -1;
+                transaction_know_topics(work->transaction, work->newest);
+        }
         result = transaction_init(work->transaction, INIT_TIMEOUT_MS, error);
         work->is_ready = result == 0;
         return result;
@@ -89,6 +102,15 @@ work_join(struct work *work, rd_kafka_t *consumer)
         if (work->group != NULL)
                 rd_kafka_consumer_group_metadata_destroy(work->group);
         work->group = rd_kafka_consumer_group_metadata(consumer);
+}
+
+static void
+tell(struct work *work, const struct record *record, const struct verdict *verdict)
+{
+        const struct config_source *source =
+            config_find_source(work->newest, record->source.data, record->source.len);
+
+        trail_tell(&work->trail, source == NULL ? "" : source->name, record, verdict);
 }
 
 /* Decide a record and do what was decided, in a transaction that is opened for it if none is. */
@@ -107,8 +129,10 @@ decide(struct work *work, struct partition *partition, const struct record *reco
         }
         if (judge_decide(work->judge, partition->dedup, record, &verdict) != 0)
                 return error_set(error, "out of memory");
-        result = batch_add(&work->batch, work->config, work->transaction, record, message, &verdict, error);
+        result = batch_add(&work->batch, work->newest, work->transaction, record, message, &verdict, error);
         crash_point("after-produce");
+        if (result == 0)
+                tell(work, record, &verdict);
         return result;
 }
 
@@ -145,8 +169,7 @@ work_take(struct work *work, const rd_kafka_message_t *message, struct error *er
                 (void)error_set(error, "records are missing before one that came; reading them again");
                 return WORK_GAP;
         }
-        if (!current_is(work->current, work->newest))
-                renew(work);
+        work_renew(work);
         message_record(message, &record);
         if (message->offset >= partition->decide_from &&
             !partition_can_judge(partition, record.timestamp_ms)) {
@@ -167,7 +190,7 @@ work_take(struct work *work, const rd_kafka_message_t *message, struct error *er
 int
 work_is_full(const struct work *work)
 {
-        return work->is_open && batch_is_full(&work->batch, work->config);
+        return work->is_open && batch_is_full(&work->batch, work->newest);
 }
 
 static void
@@ -201,7 +224,7 @@ work_commit(struct work *work, struct error *error)
         work->is_open = 0;
         for (size_t i = 0; i < work->partitions.n; i++)
                 partition_committed(&work->partitions.items[i]);
-        batch_count(&work->batch, work->config, work->metrics);
+        batch_count(&work->batch, work->newest, work->metrics);
         batch_reset(&work->batch);
         if (transaction_is_tainted(work->transaction)) {
                 log_info("committed, but requests went unanswered; going on with another producer");

@@ -11,6 +11,7 @@
 #include "ops/metrics.h"
 #include "router/batch.h"
 #include "router/partition.h"
+#include "router/trail.h"
 
 /*
  * What a router does between two commits: it decides records, within one transaction, and commits that with the offsets
@@ -19,7 +20,7 @@
 struct work {
         struct current *current;
         const struct config *config; /* the first */
-        const struct config *newest; /* held: that of the rules */
+        const struct config *newest; /* held: that of the rules, topics and limits */
         const char *bootstrap;
         struct metrics *metrics;
         struct judge *judge;
@@ -31,12 +32,16 @@ struct work {
         int is_open;  /* something is decided and not committed */
         struct partition_list partitions;
         struct batch batch;
+        struct trail trail;
 };
 
 /* Returns 0, or -1 with the reason; release it with work_close() in either case. */
 int work_open(struct work *work, struct current *current, const char *bootstrap, struct metrics *metrics,
               struct error *error) MUST_CHECK;
 void work_close(struct work *work);
+
+/* Take over the newest configuration, unless something is open: what is in one transaction is decided by one of them. */
+void work_renew(struct work *work);
 
 /* Make what deciding needs. Returns 0 when it is there, 1 to try again, -1 with the reason to give up first. */
 int work_prepare(struct work *work, struct error *error) MUST_CHECK;

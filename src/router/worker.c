@@ -12,6 +12,7 @@
 #include "router/incoming.h"
 #include "router/member.h"
 #include "router/position.h"
+#include "router/standing.h"
 #include "router/work.h"
 
 #define POLL_MS 100
@@ -106,7 +107,9 @@ prepare_work(struct worker *worker)
 static void
 refuse(struct worker *worker, const char *reason)
 {
-        log_error("cannot route: %s", reason);
+        char quoted[LOG_QUOTED_SIZE];
+
+        log_error("cannot route reason=%s", log_quote(reason, quoted));
         worker->exit_status = EX_CONFIG;
 }
 
@@ -180,13 +183,15 @@ commit(struct worker *worker)
 static void
 take_message(struct worker *worker, const rd_kafka_message_t *message)
 {
+        char quoted[LOG_QUOTED_SIZE];
         struct error error;
 
         switch (work_take(&worker->work, message, &error)) {
         case WORK_TAKEN:
                 return;
         case WORK_GAP:
-                log_info("%s partition=%d offset=%" PRId64, error.text, message->partition, message->offset);
+                log_info("reading again partition=%d offset=%" PRId64 " reason=%s", message->partition,
+                         message->offset, log_quote(error.text, quoted));
                 if (worker->work.is_open)
                         commit(worker);
                 worker->positioned = 0;
@@ -256,6 +261,8 @@ report(struct worker *worker)
         int restoring = 0;
 
         pulse_beat(&worker->status->pulse);
+        if (atomic_exchange(&worker->status->is_asked, 0))
+                standing_log(partitions, worker->member.consumer, worker->config->deliveries_topic);
         if (now - worker->reported_ms < REPORT_INTERVAL_MS)
                 return;
         for (size_t i = 0; i < partitions->n; i++) {
@@ -300,6 +307,7 @@ step(struct worker *worker)
         enum consumer_result result;
 
         report(worker);
+        work_renew(&worker->work);
         if (prepare_member(worker) != 0)
                 return;
         prepare(worker);
@@ -326,10 +334,11 @@ worker_run(struct current *current, const char *bootstrap, struct metrics *metri
         struct worker worker = {.config = config,
                                 .status = status,
                                 .member = {.config = config, .bootstrap = bootstrap}};
+        char quoted[LOG_QUOTED_SIZE];
         struct error error;
 
         if (work_open(&worker.work, current, bootstrap, metrics, &error) != 0) {
-                log_error("the router does not start: %s", error.text);
+                log_error("the router does not start reason=%s", log_quote(error.text, quoted));
                 worker.exit_status = EX_SOFTWARE;
         }
         while (worker.exit_status == 0 && !atomic_load(&status->stopping))

@@ -20,6 +20,7 @@ struct worker_status {
         _Atomic enum worker_state state;
         struct pulse pulse;  /* beats with each step, and waits while Kafka is asked */
         atomic_int stopping; /* set by others: commit and end */
+        atomic_int is_asked; /* set by others: say in the log where it stands */
 };
 
 /*

@@ -129,6 +129,12 @@ class Daemon:
             log.seek(self._run_begins)
             return log.read().decode(errors="replace")
 
+    def last_log(self, size):
+        """The last bytes of the log of this run."""
+        with open(self._log, "rb") as log:
+            log.seek(max(self._run_begins, self._log.stat().st_size - size))
+            return log.read().decode(errors="replace")
+
     def log_messages(self):
         """(level, message with its values) of each line of this run's log."""
         return [match.groups() for match in map(LINE.match, self.log.splitlines()) if match]

@@ -22,7 +22,7 @@ EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_NOPERM = 64, 65, 66, 69, 77
 ERASE = "\r\x1b[K"
 TRACE = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "tracestate": "vendor=1"}
 OF_THE_DELIVERY = ["gatepost-source", "gatepost-webhook-id", "gatepost-timestamp", "gatepost-signature",
-                   "gatepost-received", "gatepost-instance"]
+                   "gatepost-received", "gatepost-request-id", "gatepost-instance"]
 
 
 class Quarantine:

@@ -14,7 +14,8 @@ import http_client
 import waiting
 from authority import Authority
 from load import Load
-from signing import SECRET, Delivery, event_body
+from reloading import hang_up, refused, reload
+from signing import SECRET, Delivery
 
 NEXT_SECRET = b"the secret that comes after it, as long"
 
@@ -30,32 +31,6 @@ def daemon(installation):
     config["receiver"]["threads"] = 2
     installation.create_topics(config)
     return installation.start(config)
-
-
-def hang_up(daemon):
-    """Have the configuration read again, as it is in the file. Returns what the log says to that."""
-    before = len(daemon.log)
-    daemon.process.send_signal(signal.SIGHUP)
-    waiting.until(lambda: re.search("configuration (read again|was not taken over|has errors)", daemon.log[before:]), 30,
-                  lambda: f"an answer to SIGHUP:\n{daemon.log[before:]}")
-    return daemon.log[before:]
-
-
-def reload(daemon):
-    """Write the configuration, and have it taken over."""
-    daemon.config.write(f"{daemon.name}.conf")
-    said = hang_up(daemon)
-    assert "configuration read again" in said, said
-    return said
-
-
-def refused(daemon):
-    """Write the configuration, which must not be taken over. Returns what the log says."""
-    daemon.config.write(f"{daemon.name}.conf")
-    said = hang_up(daemon)
-    assert "read again" not in said, said
-    assert "what was holds on" in said
-    return said
 
 
 def common_name(daemon, tls):
@@ -235,7 +210,8 @@ def test_configuration_with_errors_changes_nothing(daemon):
     source["tolerence"] = "1s"
     said = refused(daemon)
     path = daemon.config.directory / f"{daemon.name}.conf"
-    assert len(re.findall(rf"^{re.escape(str(path))}:\d+: ", said, re.M)) == 2, said
+    assert len(re.findall(rf' wrong in the configuration file="{re.escape(str(path))}" line=[1-9]\d* ', said)) == 2, said
+    assert daemon.metric("gatepost_config_last_reload_successful") == 0
     daemon.accept()
     path.write_text("")
     assert "is empty" in hang_up(daemon)
@@ -244,8 +220,11 @@ def test_configuration_with_errors_changes_nothing(daemon):
     daemon.accept()
     source.clear()
     source.update(good)
+    before = daemon.metric("gatepost_config_last_reload_success_timestamp_seconds")
     reload(daemon)
     daemon.accept()
+    assert daemon.metric("gatepost_config_last_reload_successful") == 1
+    assert daemon.metric("gatepost_config_last_reload_success_timestamp_seconds") >= before
 
 
 # Sources
@@ -288,47 +267,6 @@ def test_many_signals_at_once_do_no_harm(daemon):
     reload(daemon)
     load.stop()
     assert set(load.answers) == {200}
-
-
-# What takes a restart
-
-def test_what_takes_a_restart_is_told(installation, daemon):
-    assert "only a restart" not in reload(daemon)
-    config = daemon.config
-    config["receiver"].update({"threads": 3, "max_body": "2MiB", "idle_timeout": "61s", "listen": ["127.0.0.1:0", "[::1]:0"]})
-    config["router"]["max_batch"] = 5000
-    config["gatepost"]["instance"] = "another"
-    config["kafka"]["linger.ms"] = 7
-    config["events"]["invoice.*"] = f"{installation.prefix}.invoice.accepted"
-    config["admin"]["listen"] = "off"
-    config["service"]["base_url"] = "https://api.example/v1"
-    said = reload(daemon)
-    told = re.findall(r"only a restart takes it over section=(\S+) option=(\S+)", said)
-    assert sorted(told) == sorted([
-        ("receiver", "threads"), ("receiver", "max_body"), ("receiver", "idle_timeout"), ("receiver", "listen"),
-        ("router", "max_batch"), ("gatepost", "instance"), ("kafka", "any"), ("events", "any"), ("admin", "listen")])
-    daemon.accept()
-
-
-def test_tls_does_not_come_or_go_by_a_reload(installation, daemon, authority):
-    daemon.config.tls(*authority.issue("gateway"))
-    assert "option=tls_certificate_file" in reload(daemon)
-    daemon.accept()
-    del daemon.config["receiver"]["tls_certificate_file"], daemon.config["receiver"]["tls_key_file"]
-    assert "only a restart" not in reload(daemon)
-
-
-def test_tolerance_beyond_what_is_remembered_is_refused(installation):
-    config = installation.config()
-    config["router"]["dedup_window"] = "1h"
-    installation.create_topics(config)
-    daemon = installation.start(config)
-    config["router"]["dedup_window"] = "3d"
-    config["source invoicing"]["tolerance"] = "1h"
-    assert "dedup_window" in refused(daemon)
-    config["source invoicing"]["tolerance"] = "20min"
-    reload(daemon)
-    daemon.accept(Delivery(event_body()).but(timestamp=Delivery().timestamp - 1000))
 
 
 def open_when_read(fifo):

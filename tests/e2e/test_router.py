@@ -98,7 +98,8 @@ def test_delivery_becomes_an_event_of_its_kind(shared, route, kind):
 
 
 def test_deliveries_holds_the_body_and_what_came_with_it(shared, daemon):
-    delivery = daemon.accept(Delivery(b"\xff any bytes \0"))
+    delivery = Delivery(b"\xff any bytes \0")
+    request_id = daemon.post(delivery).headers["x-request-id"]
     (record,) = [each for each in shared.kafka.read(shared.kafka.deliveries)
                  if each.key == delivery.delivery_id.encode()]
     received = record.header("gatepost-received")
@@ -110,6 +111,7 @@ def test_deliveries_holds_the_body_and_what_came_with_it(shared, daemon):
         "gatepost-timestamp": str(delivery.timestamp).encode(),
         "gatepost-signature": delivery.signature.encode(),
         "gatepost-received": received.encode(),
+        "gatepost-request-id": request_id.encode(),
         "gatepost-instance": daemon.config["gatepost"]["instance"].encode(),
     }.items())
 

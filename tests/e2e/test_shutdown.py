@@ -61,3 +61,15 @@ def test_sigint_ends_it_as_sigterm_does(installation):
     daemon = installation.start()
     daemon.process.send_signal(signal.SIGINT)
     daemon.wait_for_exit(0)
+
+
+def test_more_signals_do_not_change_the_end(installation):
+    """Until the very last moment: what comes late must not turn exit 0 into an end by a signal."""
+    installation.create_topics()
+    daemon = installation.start()
+    daemon.accept()
+    daemon.process.send_signal(signal.SIGTERM)
+    while daemon.is_running():
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+            daemon.process.send_signal(number)
+    daemon.wait_for_exit(0)

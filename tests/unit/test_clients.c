@@ -92,6 +92,32 @@ START_TEST(test_without_limits_nothing_is_refused)
                 clients_count_refusal(clients, &one, 5000);
                 ck_assert(!clients_is_throttled(clients, &one, 5000));
         }
+        for (int i = 0; i < 1000; i++)
+                clients_disconnect(clients, &one);
+        clients_free(clients);
+}
+END_TEST
+
+START_TEST(test_limits_may_come_and_go_while_connections_are_open)
+{
+        struct clients *clients = clients_new(0, 0);
+        struct address one = address("192.0.2.1");
+
+        ck_assert_int_eq(clients_connect(clients, &one), 0);
+        ck_assert_int_eq(clients_connect(clients, &one), 0);
+        clients_set_limits(clients, 2, 1);
+        ck_assert_int_eq(clients_connect(clients, &one), -1);
+        clients_count_refusal(clients, &one, 5000);
+        ck_assert(clients_is_throttled(clients, &one, 5000));
+        clients_disconnect(clients, &one);
+        ck_assert_int_eq(clients_connect(clients, &one), 0);
+        clients_set_limits(clients, 0, 0);
+        ck_assert(!clients_is_throttled(clients, &one, 5000));
+        ck_assert_int_eq(clients_connect(clients, &one), 0);
+        for (int i = 0; i < 3; i++)
+                clients_disconnect(clients, &one);
+        clients_set_limits(clients, 1, 0);
+        ck_assert_int_eq(clients_connect(clients, &one), 0);
         clients_disconnect(clients, &one);
         clients_free(clients);
 }
@@ -129,6 +155,7 @@ suite_clients(void)
         tcase_add_test(cases, test_refusals_count_for_the_second_in_which_they_are);
         tcase_add_test(cases, test_refusals_outlive_the_connection);
         tcase_add_test(cases, test_without_limits_nothing_is_refused);
+        tcase_add_test(cases, test_limits_may_come_and_go_while_connections_are_open);
         tcase_add_test(cases, test_memory_of_addresses_is_bounded);
         suite_add_tcase(suite, cases);
         return suite;

@@ -169,6 +169,40 @@ START_TEST(test_manual_tells_the_defaults_of_the_table)
 }
 END_TEST
 
+/* Where the manual speaks of an option, and where it ends to do so. */
+static const char *
+find_item(const char *manual, const struct option_row *option, const char **end)
+{
+        char item[64];
+        const char *start;
+
+        (void)snprintf(item, sizeof(item), "\n.Ss [%s", option->section);
+        start = strstr(manual, item);
+        (void)snprintf(item, sizeof(item), "\n.It Cm %s\n", option->name);
+        start = start == NULL ? NULL : strstr(start, item);
+        ck_assert_ptr_nonnull(start);
+        *end = strstr(start + 1, "\n.It");
+        if (*end == NULL || (strstr(start, "\n.El") != NULL && strstr(start, "\n.El") < *end))
+                *end = strstr(start, "\n.El");
+        return start;
+}
+
+START_TEST(test_manual_tells_what_takes_a_restart)
+{
+        static const char sentence[] = "\nTakes a restart.\n";
+        char *manual = read_file(manual_path);
+
+        for (size_t i = 0; i < options_count(); i++) {
+                const struct option_row *option = options_at(i);
+                const char *end, *start = find_item(manual, option, &end), *told = strstr(start, sentence);
+
+                ck_assert_msg((told != NULL && told < end) == ((option->flags & OPTION_RESTART) != 0),
+                              "[%s] %s: the manual and the table differ", option->section, option->name);
+        }
+        free(manual);
+}
+END_TEST
+
 START_TEST(test_every_option_has_help)
 {
         for (size_t i = 0; i < options_count(); i++)
@@ -188,6 +222,7 @@ suite_config_sample(void)
         tcase_add_test(tests, test_sample_loads_once_there_is_a_secret);
         tcase_add_test(tests, test_every_option_is_in_the_manual_under_its_section);
         tcase_add_test(tests, test_manual_tells_the_defaults_of_the_table);
+        tcase_add_test(tests, test_manual_tells_what_takes_a_restart);
         tcase_add_test(tests, test_every_option_has_help);
         suite_add_tcase(suite, tests);
         return suite;

@@ -128,6 +128,19 @@ START_TEST(test_the_level_is_the_least_that_is_written)
 }
 END_TEST
 
+START_TEST(test_levels_are_read_by_their_names)
+{
+        enum log_level level = LOG_LEVEL_INFO;
+
+        ck_assert_int_eq(log_parse_level("debug", &level), 0);
+        ck_assert_int_eq(level, LOG_LEVEL_DEBUG);
+        ck_assert_int_eq(log_parse_level("error", &level), 0);
+        ck_assert_int_eq(level, LOG_LEVEL_ERROR);
+        ck_assert_int_eq(log_parse_level("Error", &level), -1);
+        ck_assert_int_eq(log_parse_level("", &level), -1);
+}
+END_TEST
+
 START_TEST(test_a_line_is_one_line_whatever_is_in_it)
 {
         char long_text[5000];
@@ -150,6 +163,21 @@ START_TEST(test_quoted_values_stay_on_one_line)
         memset(longer, '\x01', sizeof(longer) - 1);
         longer[sizeof(longer) - 1] = '\0';
         ck_assert_int_lt((int)strlen(log_quote(longer, quoted)), LOG_QUOTED_SIZE);
+}
+END_TEST
+
+START_TEST(test_values_are_bare_where_they_may_be)
+{
+        char value[LOG_QUOTED_SIZE], longer[LOG_QUOTED_SIZE + 1];
+
+        ck_assert_str_eq(log_value("a-1_/x.y:z", 10, value), "a-1_/x.y:z");
+        ck_assert_str_eq(log_value("", 0, value), "-");
+        ck_assert_str_eq(log_value(NULL, 0, value), "-");
+        ck_assert_str_eq(log_value("a b", 3, value), "\"a b\"");
+        ck_assert_str_eq(log_value("a=b", 3, value), "\"a=b\"");
+        ck_assert_str_eq(log_value("a\0b", 3, value), "\"a\\x00b\"");
+        memset(longer, 'x', sizeof(longer));
+        ck_assert_uint_lt(strlen(log_value(longer, sizeof(longer), value)), LOG_QUOTED_SIZE);
 }
 END_TEST
 
@@ -257,8 +285,10 @@ suite_log(void)
         tcase_add_test(all, test_the_journal_is_given_priorities_instead);
         tcase_add_test(all, test_another_stream_than_stderr_is_not_the_journal);
         tcase_add_test(all, test_the_level_is_the_least_that_is_written);
+        tcase_add_test(all, test_levels_are_read_by_their_names);
         tcase_add_test(all, test_a_line_is_one_line_whatever_is_in_it);
         tcase_add_test(all, test_quoted_values_stay_on_one_line);
+        tcase_add_test(all, test_values_are_bare_where_they_may_be);
         tcase_add_test(all, test_lines_that_a_full_pipe_does_not_take_are_counted);
         tcase_add_test(all, test_a_pipe_that_blocks_is_not_waited_for);
         tcase_add_test(all, test_a_closed_pipe_ends_nothing_and_all_is_counted);

@@ -47,20 +47,8 @@ static const struct {
     {"receiver", "listen", "127.0.0.1:8081"},
     {"receiver", "threads", "2"},
     {"receiver", "max_body", "2MiB"},
-    {"receiver", "max_in_flight", "65MiB"},
-    {"receiver", "max_connections", "4097"},
-    {"receiver", "max_connections_per_address", "7"},
-    {"receiver", "max_refusals_per_address", "7"},
-    {"receiver", "trusted_proxy", "10.0.0.0/8"},
-    {"receiver", "max_headers", "99"},
-    {"receiver", "header_timeout", "11s"},
-    {"receiver", "request_timeout", "31s"},
-    {"receiver", "idle_timeout", "61s"},
     {"receiver", "ack_timeout", "9s"},
-    {"receiver", "handshake_timeout", "11s"},
     {"router", "dedup_window", "4d"},
-    {"router", "max_batch", "10001"},
-    {"router", "max_batch_bytes", "33MiB"},
     {"topics", "prefix", "another"},
     {"admin", "listen", "off"},
 };
@@ -78,17 +66,18 @@ START_TEST(test_each_option_that_takes_a_restart_is_told)
 }
 END_TEST
 
-START_TEST(test_no_option_is_forgotten)
+/* Whether the table says what is in the list above: nothing changes sides unnoticed. */
+START_TEST(test_the_table_knows_what_takes_a_restart)
 {
         for (size_t i = 0; i < options_count(); i++) {
                 const struct option_row *option = options_at(i);
-                int found = strcmp(option->section, "source") == 0 ||
-                            strcmp(option->section, "service") == 0 || strncmp(option->name, "tls_", 4) == 0;
+                int found = 0;
 
                 for (size_t k = 0; k < ARRAY_LEN(others); k++)
                         found |= strcmp(others[k].section, option->section) == 0 &&
                                  strcmp(others[k].name, option->name) == 0;
-                ck_assert_msg(found, "[%s] %s: is it taken over, or told?", option->section, option->name);
+                ck_assert_msg(found == ((option->flags & OPTION_RESTART) != 0), "[%s] %s", option->section,
+                              option->name);
         }
 }
 END_TEST
@@ -103,20 +92,13 @@ START_TEST(test_properties_of_kafka_are_compared_whatever_their_order)
 }
 END_TEST
 
-START_TEST(test_topics_of_events_are_compared)
-{
-        expect_told("[events]\na = t.a\n", "[events]\na = t.b\n", "events.");
-        expect_told("[events]\na = t.a\n", "[events]\na = t.a\nb = t.a\n", "events.");
-        expect_told("[events]\na = t.a\n", "[events]\nb = t.a\n", "events.");
-        expect_told("", "[events]\na = t.a\n", "events.");
-}
-END_TEST
-
-START_TEST(test_sources_and_the_service_take_no_restart)
+START_TEST(test_what_is_taken_over_is_not_told)
 {
         expect_told("",
                     "[source more]\npath = /more\nsecret = sixteen bytes or more\ntolerance = 1s\n"
-                    "[service]\nbase_url = https://api.example/v1\n",
+                    "[service]\nbase_url = https://api.example/v1\n"
+                    "[gatepost]\nlog_level = debug\n[events]\na = t.a\n[router]\nmax_batch = 5\n"
+                    "[receiver]\nmax_headers = 11\ntrusted_proxy = unix\nidle_timeout = 1s\n",
                     "");
 }
 END_TEST
@@ -151,10 +133,9 @@ suite_restart(void)
 
         tcase_add_checked_fixture(all, scratch_setup, scratch_teardown);
         tcase_add_loop_test(all, test_each_option_that_takes_a_restart_is_told, 0, (int)ARRAY_LEN(others));
-        tcase_add_test(all, test_no_option_is_forgotten);
+        tcase_add_test(all, test_the_table_knows_what_takes_a_restart);
         tcase_add_test(all, test_properties_of_kafka_are_compared_whatever_their_order);
-        tcase_add_test(all, test_topics_of_events_are_compared);
-        tcase_add_test(all, test_sources_and_the_service_take_no_restart);
+        tcase_add_test(all, test_what_is_taken_over_is_not_told);
         tcase_add_test(all, test_configuration_goes_with_the_last_who_holds_it);
         suite_add_tcase(suite, all);
         return suite;

@@ -1,0 +1,94 @@
+#include "router/trail.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static struct trail_source *
+find_source(struct trail *trail, const char *name)
+{
+        struct trail_source *source = trail->sources;
+
+        while (source != NULL && strcmp(source->name, name) != 0)
+                source = source->next;
+        if (source != NULL)
+                return source;
+        source = mem_alloc(sizeof(*source));
+        source->name = mem_strdup(name);
+        source->next = trail->sources;
+        trail->sources = source;
+        return source;
+}
+
+static const char *
+action_name(enum verdict_action action)
+{
+        switch (action) {
+        case VERDICT_PUBLISH:
+                return "publish";
+        case VERDICT_QUARANTINE:
+                return "quarantine";
+        case VERDICT_DROP:
+                return "drop";
+        }
+        return "none";
+}
+
+/* Room for the values of a record as the log has them. */
+struct values {
+        char source[LOG_QUOTED_SIZE];
+        char delivery_id[LOG_QUOTED_SIZE];
+        char request_id[LOG_QUOTED_SIZE];
+};
+
+static const char *
+value(struct span span, char text[LOG_QUOTED_SIZE])
+{
+        return log_value(span.data, span.len, text);
+}
+
+static void
+tell_each(const struct record *record, const struct verdict *verdict, struct values *values)
+{
+        log_debug("decided action=%s topic=%s partition=%" PRId32 " offset=%" PRId64
+                  " source=%s delivery_id=%s request_id=%s",
+                  action_name(verdict->action),
+                  verdict->action == VERDICT_PUBLISH ? verdict->topic->topic : "-", record->partition,
+                  record->offset, value(record->source, values->source),
+                  value(record->key, values->delivery_id), value(record->request_id, values->request_id));
+}
+
+void
+trail_tell(struct trail *trail, const char *known, const struct record *record, const struct verdict *verdict)
+{
+        struct trail_source *source;
+        struct values values;
+
+        if (log_is_on(LOG_LEVEL_DEBUG))
+                tell_each(record, verdict, &values);
+        if (verdict->action != VERDICT_QUARANTINE || !log_is_on(LOG_LEVEL_NOTICE))
+                return;
+        source = find_source(trail, known);
+        log_flood(&source->quarantined[verdict->reason], LOG_LEVEL_NOTICE,
+                  "quarantined reason=%s source=%s last_partition=%" PRId32 " last_offset=%" PRId64
+                  " last_delivery_id=%s last_request_id=%s",
+                  judge_reason_name(verdict->reason), value(record->source, values.source), record->partition,
+                  record->offset, value(record->key, values.delivery_id),
+                  value(record->request_id, values.request_id));
+}
+
+void
+trail_clear(struct trail *trail)
+{
+        struct trail_source *source;
+
+        while ((source = trail->sources) != NULL) {
+                trail->sources = source->next;
+                for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
+                        log_flood_end(&source->quarantined[r]);
+                free(source->name);
+                free(source);
+        }
+}

@@ -1,0 +1,252 @@
+"""The log: lines that a program can read, that lead from an answer to the record, and that hold up nothing."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+
+import http_client
+import waiting
+from authority import Authority
+from daemon import ENVIRONMENT
+from installation import BUILD
+from reloading import refused, reload
+from signing import SECRET, Delivery, event_body
+
+LEVELS = ("error", "warning", "notice", "info", "debug")
+VALUE = r'(?:"(?:[^"\\\x00-\x1f]|\\["\\]|\\x[0-9a-f]{2})*"|[^\s"=]+)'
+SAID = re.compile(rf'[^="\x00-\x1f]*[^="\s](?: [a-z][a-z0-9_]*={VALUE})*')
+WRONG = b"wrong secret, sixteen"
+
+
+def said_by(line):
+    """(level, what is said) of a line; fails unless it is as gatepostd(8) says."""
+    match = re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (\w+) (.*)", line)
+    assert match and match[1] in LEVELS, line
+    assert SAID.fullmatch(match[2]), line
+    return match.groups()
+
+
+def values(line):
+    """The pairs of a line."""
+    return {key: value.strip('"') for key, value in re.findall(rf" ([a-z][a-z0-9_]*)=({VALUE})", line)}
+
+
+@pytest.fixture
+def daemon(installation):
+    config = installation.config()
+    config["gatepost"]["log_level"] = "debug"
+    installation.create_topics(config)
+    return installation.start(config)
+
+
+def test_every_line_can_be_read_by_a_program(installation, daemon):
+    """Through all that a daemon has to tell, as far as it can be had at will."""
+    daemon.accept()
+    daemon.accept(Delivery(event_body("no.such kind=\"1\"")))
+    daemon.accept(Delivery(b"no JSON"))
+    for change in ({"delivery_id": "?"}, {"timestamp": 1234567890}, {"webhook_id": 'a"b c=d'}):
+        daemon.post(Delivery().but(**change))
+    daemon.post(Delivery(secret=WRONG))
+    for method, path in (("GET", "/nothing"), ("PUT", "/webhooks/invoicing")):
+        http_client.request(daemon.address, method, path)
+    with http_client.connect(daemon.address) as connection:
+        connection.sendall(b"nonsense\r\n\r\n")
+        connection.recv(100)
+    installation.kafka.append([Delivery()], source='foreign source="1"\n\x01')
+    daemon.config["receiver"].update({"threads": 3, "max_connections": 10 ** 6})
+    daemon.config["router"]["dedup_window"] = "4d"
+    reload(daemon)
+    daemon.config["events"]["a.*"] = "missing"
+    refused(daemon)
+    daemon.config["events"]["b"] = "no topic's name = \"\""
+    daemon.config["nonsense"]["x"] = "y"
+    refused(daemon)
+    daemon.process.send_signal(signal.SIGUSR1)
+    daemon.wait_for_log("status of partition")
+    installation.kafka.wait_until_routed()
+    daemon.stop()
+    lines = daemon.log.splitlines()
+    assert len(lines) > 30
+    found = {said_by(line)[0] for line in lines}
+    assert {"error", "warning", "notice", "info", "debug"} <= found
+    assert SECRET.decode() not in daemon.log and WRONG.decode() not in daemon.log and "no JSON" not in daemon.log
+
+
+def test_lines_of_one_that_cannot_start_can_be_read_too(installation, tmp_path):
+    missing = installation.daemon(installation.config())
+    missing.launch().wait_for_exit(78)
+    taken = installation.config()
+    installation.create_topics(taken)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken["receiver"]["listen"] = "127.0.0.1:%d" % server.getsockname()[1]
+        second = installation.daemon(taken)
+        second.launch().wait_for_exit(71)
+    away = installation.config().tls(*Authority(tmp_path).issue("late", end="20270101000000Z", begin="20200101000000Z"))
+    away["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
+    third = installation.daemon(away).start()
+    third.wait_for_log("kafka is away")
+    with http_client.connect(third.address) as connection:
+        connection.sendall(b"no TLS\r\n\r\n")
+        connection.recv(100)
+    third.wait_for_log("TLS handshakes failed")
+    third.stop()
+    for each in (missing, second, third):
+        assert all(said_by(line) for line in each.log.splitlines())
+
+
+def test_a_request_id_leads_from_the_answer_to_the_record(installation, daemon):
+    delivery = Delivery(event_body("no.such.kind"))
+    request_id = daemon.post(delivery).headers["x-request-id"]
+    accepted = values(daemon.wait_for_log(f"accepted source=invoicing delivery_id={delivery.delivery_id}"))
+    assert accepted["request_id"] == request_id and accepted["client"] == "127.0.0.1"
+    decided = values(daemon.wait_for_log(" decided action=quarantine "))
+    quarantined = values(daemon.wait_for_log(" quarantined reason=unknown-kind "))
+    assert decided["request_id"] == quarantined["last_request_id"] == request_id
+    installation.kafka.wait_until_routed()
+    for topic in (installation.kafka.deliveries, installation.kafka.quarantine):
+        (record,) = installation.kafka.read(topic)
+        assert record.header("gatepost-request-id") == request_id
+        if topic == installation.kafka.deliveries:
+            assert (record.partition, record.offset) == (int(decided["partition"]), int(decided["offset"]))
+    refusal = daemon.post(Delivery(secret=WRONG))
+    assert values(daemon.wait_for_log("outcome=forged"))["last_request_id"] == refusal.headers["x-request-id"]
+
+
+def test_records_without_a_request_id_are_read_as_ever(installation, daemon):
+    installation.kafka.append([Delivery()])
+    installation.kafka.wait_until_routed()
+    assert len(installation.kafka.read()) == 1
+    assert values(daemon.wait_for_log(" decided action=publish "))["request_id"] == "-"
+
+
+def test_a_flood_is_summed_to_its_last_event(daemon):
+    for _ in range(57):
+        assert daemon.post(Delivery(secret=WRONG)).status == 401
+
+    def told():
+        lines = [line for line in daemon.log.splitlines() if "outcome=forged" in line]
+        return sum(int(values(line)["n"]) for line in lines) == 57 and lines
+    assert len(waiting.until(told, 20, "all of them in the sums")) < 57
+
+
+def test_quarantine_is_summed_by_reason_and_source(installation, daemon):
+    for _ in range(30):
+        daemon.accept(Delivery(event_body("no.such.kind")))
+    daemon.accept(Delivery(b"no JSON"))
+
+    def told(reason):
+        return sum(int(values(line)["n"]) for line in daemon.log.splitlines() if f"quarantined reason={reason} " in line)
+    waiting.until(lambda: told("unknown-kind") == 30 and told("malformed-json") == 1, 30, "all of them in the sums")
+
+
+def test_status_is_told(installation, daemon):
+    daemon.accept()
+    installation.kafka.wait_until_routed()
+    waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up"), 20, "the broker to be known")
+    with http_client.connect(daemon.address):
+        waiting.until(lambda: _status(daemon, "lane").get("connections") == "1", 20, "the connection in the status")
+    status = {what: _status(daemon, what) for what in ("process", "kafka", "receiver", "router", "partition")}
+    assert int(status["process"]["descriptors"]) == len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+    assert status["process"]["generation"] == "1" and status["process"]["last_reload"] == "done"
+    assert status["kafka"] == {"state": "reachable", "brokers": "1", "up": "1"}
+    assert status["receiver"]["lanes"] == "1" and status["receiver"]["appending_bytes"] == "0"
+    assert status["router"]["state"] == "routing"
+    partitions = [values(line) for line in daemon.log.splitlines() if "status of partition" in line][-3:]
+    assert sum(int(each["committed"]) for each in partitions) == 1
+    assert {each["lag"] for each in partitions} == {"0"}
+    readiness = {each["part"]: each["ready"] for each in
+                 (values(line) for line in daemon.log.splitlines() if "status of readiness" in line)}
+    assert readiness == {"receiver": "yes", "router": "yes"}
+
+
+def _status(daemon, what):
+    """What SIGUSR1 has the daemon say of something."""
+    before = len(daemon.log)
+    daemon.process.send_signal(signal.SIGUSR1)
+    line = waiting.until(lambda: re.search(rf" status of {what} .*\n", daemon.log[before:])
+                         and "status of partition" in daemon.log[before:], 20, f"the status of {what}")
+    line = re.search(rf" status of {what} (.*)\n", daemon.log[before:])
+    return values(" " + line[1])
+
+
+# Where it goes
+
+def launch(config, stderr, **environment):
+    return subprocess.Popen([BUILD / "gatepostd", "-c", config.write()], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=stderr, env=ENVIRONMENT | environment)
+
+
+def by_socket(installation):
+    """A configuration whose addresses are known without the log."""
+    config = installation.config()
+    config["receiver"]["listen"] = f"unix:{config.directory}/receiver"
+    config["admin"]["listen"] = f"unix:{config.directory}/admin"
+    config["gatepost"]["log_level"] = "debug"
+    installation.create_topics(config)
+    return config
+
+
+def wait_until_ready(config):
+    def ready():
+        try:
+            return http_client.request(config["admin"]["listen"], "GET", "/readyz").status == 200
+        except OSError:
+            return False
+    waiting.until(ready, 60, "readiness")
+
+
+def end(process):
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+
+
+def accept(config, n=1):
+    client = http_client.Client(config["receiver"]["listen"])
+    for _ in range(n):
+        delivery = Delivery()
+        assert client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
+    client.close()
+
+
+def test_the_journal_is_given_priorities(installation):
+    config = by_socket(installation)
+    reader, writer = os.pipe()
+    stat = os.fstat(writer)
+    process = launch(config, writer, JOURNAL_STREAM=f"{stat.st_dev}:{stat.st_ino}")
+    os.close(writer)
+    wait_until_ready(config)
+    accept(config)
+    end(process)
+    lines = os.fdopen(reader, "rb").read().decode().splitlines()
+    assert lines[0].startswith("<5>starting ") and lines[-1] == "<5>stopped status=0"
+    assert all(re.match(r"<[3-7]>", line) and SAID.fullmatch(line[3:]) for line in lines), lines
+
+
+@pytest.mark.parametrize("how", ["asleep", "gone"])
+def test_nobody_who_reads_the_log_can_hold_up_deliveries(installation, how):
+    """A pipe that is never read, or closed: deliveries go on, reloads and the end too; what was lost is counted."""
+    config = by_socket(installation)
+    reader, writer = os.pipe()
+    process = launch(config, writer)
+    os.close(writer)
+    wait_until_ready(config)
+    if how == "gone":
+        os.close(reader)
+    accept(config, 1000)  # two lines each, more than a pipe holds
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGUSR1)
+    accept(config)
+    if how == "asleep":
+        text = os.read(reader, 1 << 20).decode()
+        lost = waiting.until(lambda: re.search(r"log lines were lost.* n=(\d+)", os.read(reader, 1 << 20).decode()), 30,
+                             "the number of lines that were lost")
+        assert int(lost[1]) + text.count("\n") > 2000
+    end(process)
+    if how == "asleep":
+        os.close(reader)
+    installation.kafka.wait_until_routed()
+    assert len(installation.kafka.read()) == 1001

@@ -1,0 +1,252 @@
+"""SIGHUP: limits, deadlines, the topic table and the level of the log change, for what comes from then on."""
+
+import signal
+import time
+
+import pytest
+
+import http_client
+import waiting
+from load import Load
+from reloading import refused, reload
+from signing import Delivery, event_body
+
+
+@pytest.fixture
+def daemon(installation):
+    config = installation.config()
+    config["receiver"]["threads"] = 2
+    installation.create_topics(config)
+    return installation.start(config)
+
+
+def ends(connection, seconds=20):
+    """Whether the daemon closes a connection."""
+    connection.settimeout(seconds)
+    return connection.recv(1) == b""
+
+
+# The receiver
+
+def test_deadlines_hold_for_what_comes_from_then_on(daemon):
+    daemon.config["receiver"].update({"idle_timeout": "300ms", "header_timeout": "300ms"})
+    reload(daemon)
+    with http_client.connect(daemon.address) as idle, http_client.connect(daemon.address) as slow:
+        slow.sendall(b"POST / HTTP/1.1\r\n")
+        assert ends(idle)
+        assert slow.recv(100).startswith(b"HTTP/1.1 408 ")
+    del daemon.config["receiver"]["idle_timeout"], daemon.config["receiver"]["header_timeout"]
+    reload(daemon)
+    client = http_client.Client(daemon.address)
+    for _ in range(2):
+        delivery = Delivery()
+        assert client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
+    client.close()
+
+
+def test_numbers_of_connections_change(daemon):
+    waiting_ones = [http_client.connect(daemon.address) for _ in range(6)]
+    daemon.config["receiver"]["max_connections"] = 2  # one for each of the two lanes
+    reload(daemon)
+    waiting.until(lambda: sum(_is_closed(each) for each in waiting_ones) >= 4, 30, "those too many to be closed")
+    for each in waiting_ones:
+        each.close()
+    daemon.config["receiver"].update({"max_connections": 100, "max_connections_per_address": 1})
+    reload(daemon)
+    with http_client.connect(daemon.address) as first:
+        first.sendall(b"POST / HTTP/1.1\r\n")
+        with http_client.connect(daemon.address) as second:
+            assert ends(second)
+    del daemon.config["receiver"]["max_connections_per_address"]
+    reload(daemon)
+    with http_client.connect(daemon.address):
+        daemon.accept()
+
+
+def _is_closed(connection):
+    connection.settimeout(0.01)
+    try:
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+def test_number_of_headers_changes(daemon):
+    many = {f"x-more-{number}": "1" for number in range(20)}
+    delivery = Delivery()
+
+    def send():
+        headers = delivery.headers() | many
+        return http_client.request(daemon.address, "POST", "/webhooks/invoicing", headers, delivery.body).status
+    assert send() == 200
+    daemon.config["receiver"]["max_headers"] = 15
+    reload(daemon)
+    waiting.until(lambda: send() == 400, 20, "too many headers")  # a lane takes it over as soon as it wakes
+    del daemon.config["receiver"]["max_headers"]
+    reload(daemon)
+    waiting.until(lambda: send() == 200, 20, "as many headers as before")
+
+
+def test_room_for_bodies_changes(installation):
+    config = installation.config()
+    config["receiver"]["max_body"] = "64KiB"
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    large = Delivery(event_body() + b" " * 40000)
+    with http_client.connect(daemon.address) as slow:
+        slow.sendall(b"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n" + b" " * 40000)
+        daemon.accept(large)
+        config["receiver"]["max_in_flight"] = "64KiB"
+        reload(daemon)
+        daemon.accept(large)  # the body that is still coming makes room
+        assert slow.recv(100).startswith(b"HTTP/1.1 503 ")
+    config["receiver"].update({"max_body": "32KiB", "max_in_flight": "32KiB"})
+    assert "max_body that holds until a restart" in refused(daemon)
+
+
+def test_trust_in_proxies_changes(daemon):
+    def client():
+        """The client of a refusal, as the log tells it."""
+        before = len(daemon.log)
+        http_client.request(daemon.address, "GET", "/nothing", {"x-forwarded-for": "192.0.2.7"})
+        return "last_client=192.0.2.7" in daemon.log[before:]
+    assert not client()
+    daemon.config["receiver"]["trusted_proxy"] = "127.0.0.1"
+    reload(daemon)
+    waiting.until(client, 20, "the client that the proxy names")
+    del daemon.config["receiver"]["trusted_proxy"]
+    reload(daemon)
+    waiting.until(lambda: not client() and "last_client=127.0.0.1" in daemon.log.splitlines()[-1], 20, "the proxy itself")
+
+
+def test_forgers_are_throttled_from_then_on(daemon):
+    forged = lambda: daemon.post(Delivery(secret=b"wrong secret, sixteen")).status
+    assert {forged() for _ in range(10)} == {401}
+    daemon.config["receiver"]["max_refusals_per_address"] = 2
+    reload(daemon)
+    waiting.until(lambda: forged() == 429, 20, "a refusal unseen")
+
+
+# The router
+
+def committed(daemon):
+    return daemon.metric("gatepost_transactions_total", result="committed")
+
+
+def test_size_of_batches_changes(installation, daemon):
+    daemon.config["router"]["max_batch"] = 1
+    reload(daemon)
+    before = committed(daemon)
+    Load(lambda: [daemon.address], deliveries=[Delivery() for _ in range(40)], threads=20).start().wait(60)
+    installation.kafka.wait_until_routed()
+    waiting.until(lambda: committed(daemon) - before == 40, 20, lambda: f"a transaction each: {committed(daemon) - before}")
+
+
+def published(installation, delivery):
+    """The topic that a delivery was published to."""
+    installation.kafka.wait_until_routed()
+    (record,) = [each for each in installation.kafka.read() if each.delivery_id == delivery.delivery_id]
+    return record.topic.removeprefix(installation.prefix + ".")
+
+
+def test_topic_table_changes(installation, daemon):
+    events = daemon.config["events"]
+    assert published(installation, daemon.accept(Delivery(event_body("invoice.accepted")))) == "invoice.accepted"
+    installation.kafka.create(f"{installation.prefix}.all", 2, max_message_bytes=1200000)
+    events["invoice.*"] = f"{installation.prefix}.all"
+    reload(daemon)
+    assert daemon.metric("gatepost_events_total", kind="invoice.*") == 0
+    assert published(installation, daemon.accept(Delivery(event_body("invoice.accepted")))) == "all"
+    assert published(installation, daemon.accept(Delivery(event_body("reporting_batch.sent")))) == "quarantine"
+    waiting.until(lambda: daemon.metric("gatepost_events_total", kind="invoice.*") == 1, 20, "the event to be counted")
+    assert daemon.metric("gatepost_events_total", kind="invoice.accepted") == 1
+    del daemon.config.sections["events"]
+    reload(daemon)
+    assert published(installation, daemon.accept(Delivery(event_body("invoice.accepted")))) == "invoice.accepted"
+    waiting.until(lambda: daemon.metric("gatepost_events_total", kind="invoice.accepted") == 2, 20, "the event to be counted")
+    assert daemon.metric("gatepost_events_total", kind="invoice.*") == 1
+
+
+def test_topics_that_are_missing_or_wrong_are_refused(installation, daemon):
+    topic = f"{installation.prefix}.late"
+    daemon.config["events"]["invoice.*"] = topic
+    daemon.config["source invoicing"]["tolerance"] = "10s"
+    said = refused(daemon)
+    assert topic in said and "topics create" in said
+    stale = Delivery().but(timestamp=Delivery().timestamp - 60)
+    daemon.accept(stale)  # nothing of it was taken over
+    assert daemon.metric("gatepost_config_last_reload_successful") == 0
+    installation.kafka.create(topic, max_message_bytes=1000)
+    assert "max.message.bytes" in refused(daemon)
+    installation.kafka.configure(topic, "max.message.bytes", "1200000")
+    reload(daemon)
+    assert published(installation, daemon.accept(Delivery(event_body("invoice.accepted")))) == "late"
+
+
+def test_each_record_is_decided_by_one_table(installation, daemon):
+    """Under load, the table goes from one to the other and back: no delivery is lost, twice there, or elsewhere."""
+    kafka, prefix = installation.kafka, installation.prefix
+    kafka.create(f"{prefix}.all", max_message_bytes=1200000)
+    load = Load(lambda: [daemon.address], threads=6, once=True).start()
+    for rounds in range(20):
+        if rounds % 2 == 0:
+            daemon.config["events"]["invoice.*"] = f"{prefix}.all"
+        else:
+            del daemon.config.sections["events"]
+        reload(daemon)
+        wanted = len(load.accepted) + 10
+        waiting.until(lambda: len(load.accepted) >= wanted or set(load.answers) - {200}, 30, "more deliveries")
+    load.stop()
+    assert set(load.answers) == {200}
+    kafka.wait_until_routed()
+    records = kafka.read()
+    assert sorted(each.delivery_id for each in records) == sorted(load.accepted)
+    assert {each.topic for each in records} == {f"{prefix}.all", f"{prefix}.invoice.accepted"}
+    counted = [daemon.metric("gatepost_events_total", kind=kind) for kind in ("invoice.*", "invoice.accepted")]
+    assert sum(counted) == len(records) and all(counted)
+
+
+def test_embedded_broker_gets_the_topics_that_are_new(offline):
+    config = offline.config()
+    config["kafka"]["bootstrap.servers"] = "embedded"
+    daemon = offline.start(config)
+    config["events"]["invoice.*"] = f"{offline.prefix}.all"
+    reload(daemon)
+    daemon.accept(Delivery(event_body("invoice.accepted")))
+    waiting.until(lambda: daemon.metric("gatepost_events_total", kind="invoice.*") == 1, 30, "the event")
+
+
+def test_new_topics_are_refused_while_kafka_is_away(offline):
+    config = offline.config()
+    daemon = offline.daemon(config).start()
+    reload(daemon)
+    config["events"]["invoice.*"] = "another"
+    assert "cannot be checked" in refused(daemon)
+
+
+# The log
+
+def test_level_of_the_log_changes(daemon):
+    daemon.accept()
+    assert " debug " not in daemon.log
+    daemon.config["gatepost"]["log_level"] = "debug"
+    reload(daemon)
+    delivery = daemon.accept()
+    daemon.wait_for_log(f"delivery_id={delivery.delivery_id}")
+    daemon.config["gatepost"]["log_level"] = "warning"
+    hang_up_silently(daemon)
+    before = len(daemon.log)
+    daemon.accept()
+    assert daemon.post(Delivery(secret=b"wrong secret, sixteen")).status == 401
+    assert daemon.log[before:] == ""
+
+
+def hang_up_silently(daemon):
+    """Have it read the configuration when it does not say that it has."""
+    before = daemon.metric("gatepost_config_last_reload_success_timestamp_seconds")
+    waiting.until(lambda: int(time.time()) > before, 10, "the next second")
+    daemon.config.write(f"{daemon.name}.conf")
+    daemon.process.send_signal(signal.SIGHUP)
+    waiting.until(lambda: daemon.metric("gatepost_config_last_reload_success_timestamp_seconds") > before, 30, "the reload")

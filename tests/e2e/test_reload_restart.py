@@ -1,0 +1,57 @@
+"""SIGHUP: what takes a restart is named, and what would break a promise is refused."""
+
+import re
+
+import pytest
+
+from authority import Authority
+from reloading import refused, reload
+from signing import Delivery, event_body
+
+
+@pytest.fixture
+def daemon(installation):
+    config = installation.config()
+    installation.create_topics(config)
+    return installation.start(config)
+
+
+def test_what_takes_a_restart_is_told(installation, daemon):
+    assert "only a restart" not in reload(daemon)
+    config = daemon.config
+    config["receiver"].update({"threads": 3, "max_body": "2MiB", "ack_timeout": "9s", "listen": ["127.0.0.1:0", "[::1]:0"]})
+    config["router"]["dedup_window"] = "2d"
+    config["gatepost"]["instance"] = "another"
+    config["kafka"]["linger.ms"] = 7
+    config["topics"]["prefix"] = "another"
+    config["admin"]["listen"] = "off"
+    config["service"]["base_url"] = "https://api.example/v1"
+    said = reload(daemon)
+    told = re.findall(r"only a restart takes it over section=(\S+) option=(\S+)", said)
+    assert sorted(told) == sorted([
+        ("receiver", "threads"), ("receiver", "max_body"), ("receiver", "ack_timeout"), ("receiver", "listen"),
+        ("router", "dedup_window"), ("gatepost", "instance"), ("kafka", "any"), ("topics", "prefix"), ("admin", "listen")])
+    daemon.accept()
+    installation.kafka.wait_until_routed()
+    assert len(installation.kafka.read()) == 1  # by the topics of the prefix that holds
+
+
+def test_tls_does_not_come_or_go_by_a_reload(daemon, tmp_path):
+    daemon.config.tls(*Authority(tmp_path).issue("gateway"))
+    assert "option=tls_certificate_file" in reload(daemon)
+    daemon.accept()
+    del daemon.config["receiver"]["tls_certificate_file"], daemon.config["receiver"]["tls_key_file"]
+    assert "only a restart" not in reload(daemon)
+
+
+def test_tolerance_beyond_what_is_remembered_is_refused(installation):
+    config = installation.config()
+    config["router"]["dedup_window"] = "1h"
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    config["router"]["dedup_window"] = "3d"
+    config["source invoicing"]["tolerance"] = "1h"
+    assert "dedup_window" in refused(daemon)
+    config["source invoicing"]["tolerance"] = "20min"
+    reload(daemon)
+    daemon.accept(Delivery(event_body()).but(timestamp=Delivery().timestamp - 1000))
