@@ -2,6 +2,7 @@
 
 import itertools
 import pathlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -209,3 +210,13 @@ def test_python_consumers_of_one_group_share_the_work(python, topic, tmp_path_fa
         other.stop()
     finally:
         other.clean_up()
+
+
+def test_python_consumer_can_be_tried_on_the_embedded_broker(python, installation):
+    config = installation.config()
+    config["kafka"]["bootstrap.servers"] = "embedded"
+    daemon = installation.start(config)
+    address = re.search(r"embedded.*?(127\.0\.0\.1:\d+)", daemon.log)[1]
+    delivery = daemon.accept(Delivery(event_body()))
+    python.start(address, "bookkeeping", f"{installation.prefix}.invoice.accepted").wait_for(delivery)
+    python.stop()
