@@ -2,8 +2,7 @@
 #define KAFKA_BROKERS_H
 
 #include <stddef.h>
-
-#include "base/compiler.h"
+#include <stdint.h>
 
 #define BROKERS_MAX 64
 #define BROKERS_NAME_SIZE 128
@@ -12,6 +11,7 @@
 struct broker {
         char name[BROKERS_NAME_SIZE]; /* host:port/id */
         int is_up;                    /* connected, and let in */
+        uint64_t rtt_us;              /* of late: from a request to its answer, on average; 0: not known */
 };
 
 /* The brokers that a client knows, at one moment; of a larger cluster the first BROKERS_MAX. A plain value. */
@@ -20,12 +20,7 @@ struct brokers {
         size_t n;
 };
 
-/**
- * brokers_read(brokers, statistics, len):
- * Read librdkafka's statistics, a JSON text: the brokers of the cluster, and those of bootstrap.servers that cannot be
- * reached (the others are of the cluster, too, by this name or another). Returns 0; or -1, with none, when memory fails or
- * that is no such text.
- */
-int brokers_read(struct brokers *brokers, const char *statistics, size_t len) MUST_CHECK;
+/* Where now does not know a broker's rtt, take over what before knew. */
+void brokers_keep_rtt(struct brokers *now, const struct brokers *before);
 
 #endif

@@ -75,9 +75,22 @@ on_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t err, rd_kafka_topic_partiti
         give_back(consumer, client);
 }
 
+static int
+on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
+{
+        const struct consumer *consumer = opaque;
+        struct statistics statistics;
+
+        (void)client;
+        if (consumer->events->on_statistics != NULL && statistics_read(&statistics, json, len) == 0)
+                consumer->events->on_statistics(&statistics.totals, consumer->arg);
+        return 0; /* librdkafka frees the text */
+}
+
 static void
 set_callbacks(rd_kafka_conf_t *conf)
 {
+        rd_kafka_conf_set_stats_cb(conf, on_statistics);
         rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
 }
 
@@ -113,6 +126,7 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
             {"enable.auto.offset.store", "false", 0},
             {"auto.offset.reset", "error", 0},
             {"isolation.level", "read_committed", 0},
+            {"statistics.interval.ms", "5000", 0},
             {"partition.assignment.strategy", "range", 0},
             {"session.timeout.ms", "15000", 1},
             {"fetch.error.backoff.ms", "50", 1},

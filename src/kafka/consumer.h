@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/config.h"
+#include "kafka/statistics.h"
 
 /*
  * A member of the router's consumer group on the topic `deliveries`. Static membership (KIP-345): a member that comes
@@ -19,6 +20,8 @@ struct consumer_events {
         void (*on_assigned)(const rd_kafka_topic_partition_list_t *partitions, void *arg);
         /* All its partitions are taken away. */
         void (*on_revoked)(void *arg);
+        /* What it has done and holds, every five seconds. May be NULL. */
+        void (*on_statistics)(const struct statistics_totals *totals, void *arg);
 };
 
 /* Joins the group. The events are called from consumer_poll() and consumer_free(). Returns NULL with the reason. */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "kafka/client.h"
+#include "kafka/statistics.h"
 #include "kafka/topics_check.h"
 #include "kafka/topics_new.h"
 
@@ -133,12 +134,13 @@ static int
 on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
 {
         struct probe *probe = opaque;
-        struct brokers brokers;
+        struct statistics statistics;
 
         (void)client;
-        if (brokers_read(&brokers, json, len) == 0) {
+        if (statistics_read(&statistics, json, len) == 0) {
                 pthread_mutex_lock(&probe->mutex);
-                probe->brokers = brokers;
+                brokers_keep_rtt(&statistics.brokers, &probe->brokers);
+                probe->brokers = statistics.brokers;
                 pthread_mutex_unlock(&probe->mutex);
         }
         return 0; /* librdkafka frees the text */

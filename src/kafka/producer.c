@@ -7,10 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "kafka/client.h"
 #include "kafka/topics.h"
 
 #define METADATA_TIMEOUT_MS 2000
+#define STATISTICS_INTERVAL_MS 5000
 
 struct producer {
         rd_kafka_t *client;
@@ -18,6 +20,8 @@ struct producer {
         producer_report *report;
         void *arg;
         atomic_int has_id;
+        void (*statistics)(const struct statistics_totals *totals, void *arg); /* NULL: nobody asks */
+        int64_t told_ms;                                                       /* monotonic */
 };
 
 static void
@@ -33,6 +37,20 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
                          producer->arg);
 }
 
+/* They come far more often than anybody wants to know them. */
+static void
+tell_statistics(struct producer *producer, const char *json, size_t len)
+{
+        int64_t now_ms = clock_monotonic_ms();
+        struct statistics statistics;
+
+        if (producer->statistics == NULL || now_ms - producer->told_ms < STATISTICS_INTERVAL_MS)
+                return;
+        producer->told_ms = now_ms;
+        if (statistics_read(&statistics, json, len) == 0)
+                producer->statistics(&statistics.totals, producer->arg);
+}
+
 /* Only librdkafka's statistics tell whether there is a producer id. */
 static int
 on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
@@ -42,6 +60,7 @@ on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
 
         (void)client;
         atomic_store(&producer->has_id, memmem(json, len, assigned, sizeof(assigned) - 1) != NULL);
+        tell_statistics(producer, json, len);
         return 0; /* librdkafka frees the text */
 }
 
@@ -112,6 +131,13 @@ producer_new(const struct config *config, const char *bootstrap, int wake_fd, pr
         report_to(producer, wake_fd);
         producer_connect(producer, METADATA_TIMEOUT_MS);
         return producer;
+}
+
+void
+producer_watch(struct producer *producer,
+               void (*statistics)(const struct statistics_totals *totals, void *arg))
+{
+        producer->statistics = statistics;
 }
 
 void

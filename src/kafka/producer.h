@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/config.h"
+#include "kafka/statistics.h"
 #include "model/record.h"
 
 /*
@@ -30,6 +31,10 @@ struct producer *producer_new(const struct config *config, const char *bootstrap
 
 /* Give up what is not acknowledged, report it, and close. NULL is harmless. */
 void producer_free(struct producer *producer);
+
+/* What it has done and holds is to be told to statistics, with the arg of report, every five seconds from producer_serve(). */
+void producer_watch(struct producer *producer,
+                    void (*statistics)(const struct statistics_totals *totals, void *arg));
 
 /**
  * producer_append(producer, key, body, headers, record_arg, error):

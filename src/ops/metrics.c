@@ -208,6 +208,28 @@ metrics_watch_health(struct metrics *metrics, const struct health *health)
         metrics->health = health;
 }
 
+/* What has been added to a counter of a client that begins with 0 when it is made anew. */
+static uint64_t
+growth(uint64_t last, uint64_t now)
+{
+        return now >= last ? now - last : now;
+}
+
+void
+metrics_note_client(struct metrics *metrics, enum metrics_client client, struct statistics_totals *last,
+                    const struct statistics_totals *now)
+{
+        struct metrics_clients *all = &metrics->clients[client];
+
+        add(&all->requests, growth(last->requests, now->requests));
+        add(&all->errors, growth(last->errors, now->errors));
+        add(&all->timeouts, growth(last->timeouts, now->timeouts));
+        add(&all->retries, growth(last->retries, now->retries));
+        add(&all->queued_records, now->queued_records - last->queued_records); /* modulo 2^64 */
+        add(&all->queued_bytes, now->queued_bytes - last->queued_bytes);
+        *last = *now;
+}
+
 void
 metrics_set_kafka(struct metrics *metrics, int is_reachable)
 {

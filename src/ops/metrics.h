@@ -8,6 +8,7 @@
 #include "http/census.h"
 #include "http/room.h"
 #include "kafka/brokers.h"
+#include "kafka/statistics.h"
 #include "model/judge.h"
 #include "ops/health.h"
 
@@ -90,6 +91,17 @@ void metrics_set_kafka(struct metrics *metrics, int is_reachable);
 
 /* The brokers that are known. From the thread that renders. */
 void metrics_set_brokers(struct metrics *metrics, const struct brokers *brokers);
+
+/* The clients of Kafka whose statistics are told; there may be several of a name, which are added up. */
+enum metrics_client { CLIENT_RECEIVER, CLIENT_ROUTER, CLIENT_N };
+
+/**
+ * metrics_note_client(metrics, client, last, now):
+ * What a client has done and holds. last is what it said before, zeros at first, and becomes now; a client that was made
+ * anew begins with zeros, too.
+ */
+void metrics_note_client(struct metrics *metrics, enum metrics_client client, struct statistics_totals *last,
+                         const struct statistics_totals *now);
 
 /* How the router stands: delivery-ids in its tables, records that wait to be routed, for how long at most the oldest has. */
 void metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t oldest_ms);

@@ -23,6 +23,15 @@ render_brokers(const struct metrics *metrics, FILE *out)
                 exposition_value(out, metrics->brokers.items[i].name);
                 fprintf(out, "} %d\n", metrics->brokers.items[i].is_up);
         }
+        exposition_head(out, "gatepost_kafka_broker_rtt_seconds", "gauge",
+                        "From a request to its answer, on average of late, each broker that has answered.");
+        for (size_t i = 0; i < metrics->brokers.n; i++) {
+                if (metrics->brokers.items[i].rtt_us == 0)
+                        continue;
+                fputs("gatepost_kafka_broker_rtt_seconds{broker=", out);
+                exposition_value(out, metrics->brokers.items[i].name);
+                fprintf(out, "} %.6f\n", (double)metrics->brokers.items[i].rtt_us / 1e6);
+        }
 }
 
 static void
@@ -41,6 +50,56 @@ render_process(const struct metrics *metrics, FILE *out)
         exposition_head(out, "gatepost_kafka_reachable", "gauge",
                         "Whether Kafka answered when last asked, and the topics were found right.");
         fprintf(out, "gatepost_kafka_reachable %" PRIu64 "\n", get(&metrics->kafka_reachable));
+}
+
+static void
+render_clients(const struct metrics *metrics, const char *name, const char *type, const char *help,
+               size_t offset, FILE *out)
+{
+        static const struct {
+                const char *name;
+                unsigned role;
+        } clients[CLIENT_N] = {
+            [CLIENT_RECEIVER] = {"receiver", CONFIG_RECEIVER},
+            [CLIENT_ROUTER] = {"router", CONFIG_ROUTER},
+        };
+
+        exposition_head(out, name, type, help);
+        for (size_t c = 0; c < CLIENT_N; c++) {
+                if (metrics->config->roles & clients[c].role)
+                        fprintf(out, "%s{client=\"%s\"} %" PRIu64 "\n", name, clients[c].name,
+                                get((const counter *)((const char *)&metrics->clients[c] + offset)));
+        }
+}
+
+/* librdkafka's own counts. */
+static void
+render_librdkafka(const struct metrics *metrics, FILE *out)
+{
+        static const struct {
+                const char *name;
+                const char *type;
+                const char *help;
+                size_t offset;
+        } rows[] = {
+            {"gatepost_kafka_requests_total", "counter",
+             "Requests sent to brokers, by the role that sent them.",
+             offsetof(struct metrics_clients, requests)},
+            {"gatepost_kafka_request_errors_total", "counter",
+             "Requests and answers that failed on their way.", offsetof(struct metrics_clients, errors)},
+            {"gatepost_kafka_request_timeouts_total", "counter", "Requests that were not answered in time.",
+             offsetof(struct metrics_clients, timeouts)},
+            {"gatepost_kafka_request_retries_total", "counter", "Requests that were sent once more.",
+             offsetof(struct metrics_clients, retries)},
+            {"gatepost_kafka_queue_records", "gauge",
+             "Records that wait to be sent, or to be taken when fetched.",
+             offsetof(struct metrics_clients, queued_records)},
+            {"gatepost_kafka_queue_bytes", "gauge", "What these records hold.",
+             offsetof(struct metrics_clients, queued_bytes)},
+        };
+
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                render_clients(metrics, rows[i].name, rows[i].type, rows[i].help, rows[i].offset, out);
 }
 
 static void
@@ -195,6 +254,7 @@ metrics_render(const struct metrics *metrics, size_t *len)
         render_process(metrics, out);
         render_readiness(metrics, out);
         render_brokers(metrics, out);
+        render_librdkafka(metrics, out);
         if (metrics->config->roles & CONFIG_RECEIVER) {
                 render_receiver(metrics, out);
                 render_connections(metrics, out);

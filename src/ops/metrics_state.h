@@ -23,6 +23,16 @@ struct metrics_events {
         counter count;
 };
 
+/* What clients of one name have done, and hold. */
+struct metrics_clients {
+        counter requests;
+        counter errors;
+        counter timeouts;
+        counter retries;
+        counter queued_records;
+        counter queued_bytes;
+};
+
 /* What is behind struct metrics; for metrics.c, which counts, and metrics_render.c, which tells. */
 struct metrics {
         const struct config *config;
@@ -42,6 +52,7 @@ struct metrics {
         const struct http_room *room; /* NULL: there is none */
         const struct health *health;  /* likewise */
         struct brokers brokers;
+        struct metrics_clients clients[CLIENT_N];
         int64_t start_s;
         int64_t renewed_s; /* when a configuration was taken over last */
         int was_renewed;   /* at the last attempt */

@@ -28,6 +28,7 @@ struct intake {
         int64_t producer_tried_ms;
         int64_t failing_since_ms; /* 0: the last append did not fail */
         int64_t patience_ms;
+        struct statistics_totals statistics; /* of the producer, as told last */
         struct pending_list pending;
 };
 
@@ -50,6 +51,14 @@ on_report(void *record_arg, const char *reason, void *arg)
                 note_failure(intake);
         }
         pending_report(&intake->pending, record_arg, reason);
+}
+
+static void
+on_statistics(const struct statistics_totals *totals, void *arg)
+{
+        struct intake *intake = arg;
+
+        metrics_note_client(intake->shared->metrics, CLIENT_RECEIVER, &intake->statistics, totals);
 }
 
 /* Whether the producer has come to nothing for too long, although Kafka answers others. */
@@ -106,6 +115,8 @@ renew_producer(struct intake *intake)
                 log_error("a producer cannot be made reason=%s", log_quote(error.text, quoted));
         else
                 log_warning("a producer has failed and was replaced");
+        if (intake->producer != NULL)
+                producer_watch(intake->producer, on_statistics);
 }
 
 static void
@@ -266,6 +277,7 @@ intake_new(struct receiver_shared *shared, int wake_fd, struct error *error)
                 free(intake);
                 return NULL;
         }
+        producer_watch(intake->producer, on_statistics);
         intake->config = current_hold(shared->current);
         return intake;
 }

@@ -32,10 +32,18 @@ on_revoked(void *arg)
         forget_assigned(arg);
 }
 
+static void
+on_statistics(const struct statistics_totals *totals, void *arg)
+{
+        struct member *member = arg;
+
+        metrics_note_client(member->metrics, CLIENT_ROUTER, &member->statistics, totals);
+}
+
 int
 member_prepare(struct member *member, struct error *error)
 {
-        static const struct consumer_events events = {on_assigned, on_revoked};
+        static const struct consumer_events events = {on_assigned, on_revoked, on_statistics};
 
         if (member->consumer == NULL)
                 member->consumer = consumer_new(member->config, member->bootstrap, &events, member, error);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "kafka/consumer.h"
+#include "ops/metrics.h"
 
 /*
  * The router as a member of its consumer group: its consumer, which is replaced when it fails for good, and the
@@ -15,6 +16,8 @@
 struct member {
         const struct config *config;
         const char *bootstrap;
+        struct metrics *metrics;
+        struct statistics_totals statistics;       /* of the consumer, as told last */
         struct consumer *consumer;                 /* NULL: to be made */
         rd_kafka_topic_partition_list_t *assigned; /* NULL: none given yet, or taken away */
         int has_changed; /* partitions were given or taken away; for the owner to reset */

@@ -333,7 +333,7 @@ worker_run(struct current *current, const char *bootstrap, struct metrics *metri
         const struct config *config = current_first(current);
         struct worker worker = {.config = config,
                                 .status = status,
-                                .member = {.config = config, .bootstrap = bootstrap}};
+                                .member = {.config = config, .bootstrap = bootstrap, .metrics = metrics}};
         char quoted[LOG_QUOTED_SIZE];
         struct error error;
 

@@ -36,7 +36,7 @@ def daemon(shared, authority):
     shared.kafka.wait_until_routed()
     waiting.until(lambda: daemon.metric("gatepost_duplicates_total") == 1 and
                   daemon.metric("gatepost_quarantined_total") == 1, 30, "what was routed in the metrics")
-    waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up"), 30, "the broker in the metrics")
+    waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_rtt_seconds"), 60, "the broker in the metrics")
     return daemon
 
 
@@ -117,6 +117,14 @@ def test_build_info_has_the_versions(daemon, shared):
     version = subprocess.run([shared.build / "gatepostd", "--version"], stdout=subprocess.PIPE, text=True).stdout
     assert version == f"gatepostd {dict(labels)['version']}\n"
     assert all(re.match(r"\d+\.\d+\.\d+", dict(labels)[name]) for name in ("librdkafka", "openssl", "libevent"))
+
+
+def test_clients_of_kafka_are_told_of(daemon):
+    waiting.until(lambda: all(daemon.metric("gatepost_kafka_requests_total", client=role) > 0
+                              for role in ("receiver", "router")), 30, "requests of both roles")
+    assert 0 < daemon.metric("gatepost_kafka_broker_rtt_seconds") < 10
+    for name in ("request_timeouts_total", "request_retries_total", "queue_records", "queue_bytes"):
+        assert daemon.metric(f"gatepost_kafka_{name}") == 0, name
 
 
 def test_connections_are_counted_by_how_they_ended(installation):

@@ -21,8 +21,9 @@ static Suite *(*const suites[])(void) = {
     suite_record,        suite_release,        suite_replay,
     suite_restart,       suite_sandbox_rules,  suite_service_answer,
     suite_service_url,   suite_signature,      suite_slice,
-    suite_tally,         suite_target,         suite_topic_table,
-    suite_trace,         suite_transaction,    suite_walk,
+    suite_statistics,    suite_tally,          suite_target,
+    suite_topic_table,   suite_trace,          suite_transaction,
+    suite_walk,
 };
 
 int

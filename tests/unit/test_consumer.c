@@ -28,7 +28,7 @@ on_revoked(void *arg)
         (void)arg;
 }
 
-static const struct consumer_events events = {on_assigned, on_revoked};
+static const struct consumer_events events = {on_assigned, on_revoked, NULL};
 
 /* Poll until the consumer has been given partitions. */
 static void

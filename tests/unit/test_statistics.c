@@ -2,15 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kafka/brokers.h"
+#include "kafka/statistics.h"
 #include "suites.h"
 
-static struct brokers brokers;
+static struct statistics statistics;
 
 static int
 read_text(const char *text)
 {
-        return brokers_read(&brokers, text, strlen(text));
+        return statistics_read(&statistics, text, strlen(text));
 }
 
 #define BROKER(name, id, source, state) \
@@ -23,11 +23,11 @@ START_TEST(test_brokers_of_the_cluster_are_up_or_down)
             read_text("{\"name\":\"client\",\"brokers\":{" BROKER("a:1/1", "1", "learned", "UP") "," BROKER(
                 "b:2/2", "2", "configured", "CONNECT") "},\"topics\":{\"t\":{\"state\":\"UP\"}}}"),
             0);
-        ck_assert_uint_eq(brokers.n, 2);
-        ck_assert_str_eq(brokers.items[0].name, "a:1/1");
-        ck_assert_int_eq(brokers.items[0].is_up, 1);
-        ck_assert_str_eq(brokers.items[1].name, "b:2/2");
-        ck_assert_int_eq(brokers.items[1].is_up, 0);
+        ck_assert_uint_eq(statistics.brokers.n, 2);
+        ck_assert_str_eq(statistics.brokers.items[0].name, "a:1/1");
+        ck_assert_int_eq(statistics.brokers.items[0].is_up, 1);
+        ck_assert_str_eq(statistics.brokers.items[1].name, "b:2/2");
+        ck_assert_int_eq(statistics.brokers.items[1].is_up, 0);
 }
 END_TEST
 
@@ -37,8 +37,8 @@ START_TEST(test_bootstrap_server_counts_only_while_it_is_down)
                                                            "UP") "," BROKER("b:2/bootstrap", "-1",
                                                                             "configured", "DOWN") "}}"),
                          0);
-        ck_assert_uint_eq(brokers.n, 1);
-        ck_assert_str_eq(brokers.items[0].name, "b:2/bootstrap");
+        ck_assert_uint_eq(statistics.brokers.n, 1);
+        ck_assert_str_eq(statistics.brokers.items[0].name, "b:2/bootstrap");
 }
 END_TEST
 
@@ -48,7 +48,7 @@ START_TEST(test_connections_of_the_client_itself_are_no_brokers)
                                                            "INIT") "," BROKER("GroupCoordinator", "-1",
                                                                               "logical", "UP") "}}"),
                          0);
-        ck_assert_uint_eq(brokers.n, 0);
+        ck_assert_uint_eq(statistics.brokers.n, 0);
 }
 END_TEST
 
@@ -59,7 +59,7 @@ START_TEST(test_what_is_no_statistics_has_none)
 
         for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
                 ck_assert_int_eq(read_text(texts[i]), -1);
-                ck_assert_uint_eq(brokers.n, 0);
+                ck_assert_uint_eq(statistics.brokers.n, 0);
         }
         ck_assert_int_eq(read_text("{\"brokers\":[1,{\"a\":{\"b\":{}}}]}"), 0);
 }
@@ -76,15 +76,52 @@ START_TEST(test_more_and_longer_ones_than_there_is_room_for_are_cut)
                                        i == 0 ? "" : ",", i, i, i);
         (void)sprintf(text + len, "}}");
         ck_assert_int_eq(read_text(text), 0);
-        ck_assert_uint_eq(brokers.n, BROKERS_MAX);
-        ck_assert_uint_eq(strlen(brokers.items[0].name), BROKERS_NAME_SIZE - 1);
+        ck_assert_uint_eq(statistics.brokers.n, BROKERS_MAX);
+        ck_assert_uint_eq(strlen(statistics.brokers.items[0].name), BROKERS_NAME_SIZE - 1);
+}
+END_TEST
+
+START_TEST(test_what_a_client_does_and_holds_is_added_up)
+{
+        ck_assert_int_eq(
+            read_text(
+                "{\"msg_cnt\":3,\"msg_size\":300,\"tx\":999,\"brokers\":{"
+                "\"a:1/1\":{\"name\":\"a:1/1\",\"nodeid\":1,\"source\":\"learned\",\"state\":\"UP\","
+                "\"tx\":10,\"txerrs\":1,\"rxerrs\":2,\"req_timeouts\":3,\"txretries\":4,"
+                "\"rtt\":{\"min\":1,\"avg\":250,\"tx\":9},\"throttle\":{\"avg\":7},\"req\":{\"tx\":9}},"
+                "\"b:2/2\":{\"name\":\"b:2/2\",\"nodeid\":2,\"source\":\"learned\",\"tx\":20,\"txerrs\":-5,"
+                "\"throttle\":{\"avg\":7}}},"
+                "\"topics\":{\"t\":{\"partitions\":{\"0\":{\"fetchq_cnt\":40,\"fetchq_size\":4000,\"msg_"
+                "cnt\":8},"
+                "\"1\":{\"fetchq_cnt\":50,\"fetchq_size\":5000}}}}}"),
+            0);
+        ck_assert_uint_eq(statistics.totals.requests, 30);
+        ck_assert_uint_eq(statistics.totals.errors, 3);
+        ck_assert_uint_eq(statistics.totals.timeouts, 3);
+        ck_assert_uint_eq(statistics.totals.retries, 4);
+        ck_assert_uint_eq(statistics.totals.queued_records, 93);
+        ck_assert_uint_eq(statistics.totals.queued_bytes, 9300);
+        ck_assert_uint_eq(statistics.brokers.items[0].rtt_us, 250);
+        ck_assert_uint_eq(statistics.brokers.items[1].rtt_us, 0);
+}
+END_TEST
+
+START_TEST(test_rtt_that_is_not_known_stays_what_it_was)
+{
+        struct brokers before = {.items = {{"a", 1, 100}, {"b", 1, 200}}, .n = 2};
+        struct brokers now = {.items = {{"b", 1, 0}, {"a", 1, 150}, {"c", 1, 0}}, .n = 3};
+
+        brokers_keep_rtt(&now, &before);
+        ck_assert_uint_eq(now.items[0].rtt_us, 200);
+        ck_assert_uint_eq(now.items[1].rtt_us, 150);
+        ck_assert_uint_eq(now.items[2].rtt_us, 0);
 }
 END_TEST
 
 Suite *
-suite_brokers(void)
+suite_statistics(void)
 {
-        Suite *suite = suite_create("brokers");
+        Suite *suite = suite_create("statistics");
         TCase *tcase = tcase_create("brokers");
 
         tcase_add_test(tcase, test_brokers_of_the_cluster_are_up_or_down);
@@ -92,6 +129,8 @@ suite_brokers(void)
         tcase_add_test(tcase, test_connections_of_the_client_itself_are_no_brokers);
         tcase_add_test(tcase, test_what_is_no_statistics_has_none);
         tcase_add_test(tcase, test_more_and_longer_ones_than_there_is_room_for_are_cut);
+        tcase_add_test(tcase, test_what_a_client_does_and_holds_is_added_up);
+        tcase_add_test(tcase, test_rtt_that_is_not_known_stays_what_it_was);
         suite_add_tcase(suite, tcase);
         return suite;
 }
