@@ -1,0 +1,113 @@
+"""Alert rules, dashboard and runbook: that they hold together, and ask only for what a daemon tells."""
+
+import json
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+import waiting
+from authority import Authority
+
+ROOT = pathlib.Path(__file__).parents[2]
+RULES = ROOT / "etc" / "alerts.yml"
+DASHBOARD = json.loads((ROOT / "etc" / "dashboard.json").read_text())
+METRIC = re.compile(r"\b((?:gatepost|process)_\w+)(?![\w\"])")
+SELECTOR = re.compile(r"\b((?:gatepost|process)_\w+)\{([^}]*)\}")
+OF_PROMETHEUS = {"job", "instance", "le"}
+
+
+def promtool(*arguments):
+    done = subprocess.run(["promtool", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout
+
+
+def alerts():
+    return re.findall(r"- alert: (\w+)", RULES.read_text())
+
+
+def expressions():
+    """Each expression of the rules and of the dashboard."""
+    exprs = re.findall(r"^ {8}expr: (?:>-\n)?(.*?)\n {8}\w", RULES.read_text(), re.M | re.S)
+    assert len(exprs) == len(alerts())
+    for panel in DASHBOARD["panels"]:
+        exprs += [target["expr"] for target in panel.get("targets", [])]
+    return exprs + [variable["query"]["query"] for variable in DASHBOARD["templating"]["list"]
+                    if variable["type"] == "query"]
+
+
+@pytest.fixture(scope="module")
+def told(shared, tmp_path_factory):
+    """{name of a series: the names of its labels} that a daemon with all that can be told of tells."""
+    config = shared.config().tls(*Authority(tmp_path_factory.mktemp("authority")).issue("gateway"))
+    shared.create_topics(config)
+    daemon = shared.start(config)
+    waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_rtt_seconds"), 60, "the broker in the metrics")
+    series = {}
+    for name, labels in re.findall(r"^(\w+)(?:\{(.*)\})? \S+$", daemon.admin("/metrics").body.decode(), re.M):
+        series.setdefault(name, set()).update(re.findall(r'(\w+)="', labels))
+    return series
+
+
+def test_rules_are_right():
+    status, said = promtool("check", "rules", str(RULES))
+    assert status == 0 and "SUCCESS" in said, said
+
+
+def test_each_alert_fires_when_it_should_and_not_before():
+    status, said = promtool("test", "rules", str(ROOT / "tests" / "ops" / "alerts_test.yml"))
+    assert status == 0, said
+
+
+def test_each_alert_is_seen_to_fire_and_not_to_fire():
+    cases = re.findall(r"alertname: (\w+)\n\s+exp_alerts:( \[\])?", (ROOT / "tests" / "ops" / "alerts_test.yml").read_text())
+    fired = {name for name, nothing in cases if not nothing}
+    assert fired == set(alerts())
+    quiet = {name for name, nothing in cases if nothing}
+    # Of these, others that stand beside the one that fires do not.
+    assert set(alerts()) - quiet <= {"GatepostReceiverNotReady", "GatepostKafkaAway", "GatepostCertificateExpiring"}
+
+
+def test_rules_and_dashboard_ask_for_what_there_is(told):
+    asked = set()
+    for expr in expressions():
+        outside = re.sub(r"\b(by|on|without) \([^)]*\)", "", expr)
+        asked |= set(METRIC.findall(outside))
+        for name, selector in SELECTOR.findall(expr):
+            labels = set(re.findall(r"(\w+)\s*(?:=|!)", selector)) - OF_PROMETHEUS
+            assert labels <= told.get(name, set()), (name, labels)
+    assert asked and asked <= set(told), asked - set(told)
+
+
+def test_labels_that_are_summed_by_are_there(told):
+    for expr in expressions():
+        labels = {label.strip() for group in re.findall(r"\bby \(([^)]*)\)", expr) for label in group.split(",")}
+        there = set().union(*(told.get(name, set()) for name in METRIC.findall(expr)))
+        assert labels - OF_PROMETHEUS <= there, expr
+
+
+def test_dashboard_leaves_the_data_source_to_its_user():
+    for panel in DASHBOARD["panels"]:
+        for each in [panel, *panel.get("targets", [])]:
+            assert panel["type"] == "row" or each["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+    assert DASHBOARD["schemaVersion"] >= 39
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(ids) == len(set(ids))
+
+
+def test_panels_do_not_cover_each_other():
+    taken = set()
+    for panel in DASHBOARD["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not cells & taken and at["x"] + at["w"] <= 24, panel["title"]
+        taken |= cells
+
+
+def test_runbook_has_each_alert_and_no_others():
+    page = (ROOT / "man" / "gatepostd.8").read_text()
+    runbook = page.partition(".Sh RUNBOOK\n")[2].partition("\n.Sh ")[0]
+    items = re.findall(r"^\.It Sy (\w+)\n(?!\.It)", runbook, re.M)
+    assert items == alerts()
+    assert set(re.findall(r"\bGatepost[A-Z]\w+", runbook)) == set(items)
