@@ -106,6 +106,7 @@ struct config {
         size_t n_kafka;
 
         struct config_listen *admin; /* NULL: no admin endpoint */
+        int admin_allows_remote;     /* else only this machine can connect to it */
 
         char *service_base_url;     /* NULL: not configured */
         char *service_api_key_file; /* likewise; not looked into yet: cli/service_key.h */

@@ -218,6 +218,18 @@ check_service(const struct config *config, const struct ini *ini, struct problem
                              "give either api_key or api_key_file");
 }
 
+static void
+check_admin(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        if (config->admin != NULL && !config->admin_allows_remote && !listen_is_private(config->admin))
+                problems_add(
+                    problems, line_of(ini, "admin", "", "listen"),
+                    "listen: %.100s can be reached by others, and the admin endpoint asks nobody who "
+                    "they are; give a loopback address, such as 127.0.0.1:9464, or unix:PATH, or say "
+                    "allow_remote = on",
+                    config->admin->text);
+}
+
 static int
 has_property(const struct config *config, const char *name)
 {
@@ -244,6 +256,7 @@ finish_config(struct config *config, const struct ini *ini, struct problems *pro
         }
         check_router(config, ini, problems);
         check_service(config, ini, problems);
+        check_admin(config, ini, problems);
         if (!config->embedded && !has_property(config, "bootstrap.servers") &&
             line_of(ini, "kafka", "", "bootstrap.servers") == 0 &&
             line_of(ini, "kafka", "", "metadata.broker.list") == 0)

@@ -15,7 +15,7 @@ enum option_type {
         OPTION_LEVEL,        /* enum log_level */
         OPTION_LISTEN,       /* repeatable */
         OPTION_PROXY,        /* addresses, a network of them, or unix; repeatable */
-        OPTION_ADMIN,        /* a listen address that others cannot reach, or off */
+        OPTION_ADMIN,        /* a listen address, or off */
         OPTION_PATH,         /* of a URL */
         OPTION_HEADER,       /* a prefix of header names */
         OPTION_SECRET,       /* repeatable */

@@ -172,14 +172,6 @@ set_admin(struct setting *s)
                 return 0;
         if (listen_parse(s->value, &listen, s->error) != 0)
                 return -1;
-        if (!listen_is_private(&listen)) {
-                free(listen.text);
-                return error_set(
-                    s->error,
-                    "%.100s can be reached by others; the admin endpoint takes a loopback address, such as "
-                    "127.0.0.1:9464, or unix:PATH",
-                    s->value);
-        }
         s->config->admin = mem_alloc(sizeof(listen));
         *s->config->admin = listen;
         return 0;

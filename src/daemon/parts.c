@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "ops/reload.h"
 
+#define ALIVE_WITHIN_MS 15000 /* for /healthz */
+
 static int
 open_embedded(struct parts *parts, struct error *error)
 {
@@ -64,6 +66,12 @@ open_admin(struct parts *parts, struct event_base *base, struct error *error)
         return passed >= 0 ? -1 : error_prefix(error, "[admin] listen = %s", config->admin->text);
 }
 
+static int
+are_alive(void *arg, char reason[HEALTH_REASON_SIZE])
+{
+        return parts_are_alive(arg, ALIVE_WITHIN_MS, reason);
+}
+
 int
 parts_open(struct parts *parts, const struct config *config, const struct activation *activation,
            struct event_base *base, void (*changed)(void *arg), void *arg, struct error *error)
@@ -76,6 +84,8 @@ parts_open(struct parts *parts, const struct config *config, const struct activa
         if (open_embedded(parts, error) != 0)
                 return -1;
         parts->metrics = metrics_new(config);
+        parts->health.is_alive = are_alive;
+        parts->health.alive_arg = parts;
         metrics_watch_health(parts->metrics, &parts->health);
         parts->probe = probe_new(config, parts->bootstrap, changed, arg, error);
         if (parts->probe == NULL)

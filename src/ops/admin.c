@@ -1,5 +1,6 @@
 #include "ops/admin.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,8 +45,11 @@ reply_text(struct http_request *request, int status, const char *type, const cha
 static void
 answer_health(const struct admin *admin, struct http_request *request)
 {
-        (void)admin;
-        reply_text(request, 200, "text/plain; charset=utf-8", "alive\n", 6);
+        char reason[HEALTH_REASON_SIZE], text[HEALTH_REASON_SIZE + 1];
+        int is_alive = health_is_alive(admin->health, reason);
+
+        (void)snprintf(text, sizeof(text), "%s\n", is_alive ? "alive" : reason);
+        reply_text(request, is_alive ? 200 : 503, "text/plain; charset=utf-8", text, strlen(text));
 }
 
 static void

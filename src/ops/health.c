@@ -13,6 +13,12 @@ health_add(struct health *health, const char *name,
 }
 
 int
+health_is_alive(const struct health *health, char reason[HEALTH_REASON_SIZE])
+{
+        return health->is_alive == NULL || health->is_alive(health->alive_arg, reason);
+}
+
+int
 health_check(const struct health *health, char *text, size_t size)
 {
         int ready = 1;

@@ -19,10 +19,16 @@ struct health {
         struct health_part parts[HEALTH_MAX_PARTS];
         size_t n_parts;
         int was_ready;
+        /* Whether every thread goes on; else writes which one does not. NULL: not known. Called from the main thread. */
+        int (*is_alive)(void *arg, char reason[HEALTH_REASON_SIZE]);
+        void *alive_arg;
 };
 
 void health_add(struct health *health, const char *name,
                 int (*is_ready)(void *arg, char reason[HEALTH_REASON_SIZE]), void *arg);
+
+/* Ask whether every thread goes on; else writes which one does not. */
+int health_is_alive(const struct health *health, char reason[HEALTH_REASON_SIZE]);
 
 /**
  * health_check(health, text, size):

@@ -158,7 +158,7 @@ START_TEST(test_admin_endpoint_for_others_is_refused)
         char more[64];
 
         (void)snprintf(more, sizeof(more), "[admin]\nlisten = %s\n", texts[_i]);
-        scratch_expect_refused(more, "loopback");
+        scratch_expect_refused(more, "allow_remote = on");
 }
 END_TEST
 

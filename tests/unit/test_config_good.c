@@ -181,6 +181,15 @@ START_TEST(test_admin_listens_nearby_or_not_at_all)
 }
 END_TEST
 
+START_TEST(test_admin_listens_for_others_when_told_so)
+{
+        ck_assert_str_eq(load_good("[admin]\nlisten = 0.0.0.0:9464\nallow_remote = on\n")->admin->text,
+                         "0.0.0.0:9464");
+        ck_assert_str_eq(load_good("[admin]\nallow_remote = on\nlisten = [2001:db8::1]:9464\n")->admin->text,
+                         "[2001:db8::1]:9464");
+}
+END_TEST
+
 START_TEST(test_documented_kinds_have_topics_by_default)
 {
         const struct topic_table *topics = load_good("[topics]\nprefix = t\n")->topics;
@@ -242,6 +251,7 @@ suite_config_good(void)
         tcase_add_test(tests, test_header_prefix_made_of_a_name_is_lowercase);
         tcase_add_test(tests, test_addresses_of_every_family_are_read);
         tcase_add_loop_test(tests, test_admin_listens_nearby_or_not_at_all, 0, 4);
+        tcase_add_test(tests, test_admin_listens_for_others_when_told_so);
         tcase_add_test(tests, test_documented_kinds_have_topics_by_default);
         tcase_add_test(tests, test_events_replace_the_default_table);
         tcase_add_test(tests, test_section_may_come_in_pieces);

@@ -1,0 +1,83 @@
+"""The admin endpoint: who can reach it, and what it says of how things stand."""
+
+import stat
+
+import pytest
+
+import http_client
+import waiting
+from stillness import standing_still
+
+EX_CONFIG = 78
+
+
+@pytest.fixture(scope="module")
+def daemon(shared):
+    config = shared.config()
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    shared.create_topics(config)
+    return shared.start(config)
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:9464", "*:9464", "[::]:9464", "192.0.2.1:9464"])
+def test_address_for_others_is_refused_with_its_line_and_the_remedy(offline, listen):
+    config = offline.config()
+    config["admin"]["listen"] = listen
+    path = config.write()
+    line = path.read_text().splitlines().index(f"listen = {listen}") + 1
+    done = offline.gatepost("check", config=str(path))
+    assert done.returncode == EX_CONFIG
+    assert f"{path}:{line}: listen: {listen} can be reached by others" in done.stderr
+    assert "allow_remote = on" in done.stderr and "127.0.0.1:9464" in done.stderr
+    daemon = offline.daemon(config).launch()
+    assert daemon.take_exit_status() == EX_CONFIG and "allow_remote = on" in daemon.log
+
+
+def test_address_for_others_is_taken_when_told_so(offline):
+    config = offline.config()
+    config["admin"].update({"listen": "0.0.0.0:0", "allow_remote": "on"})
+    daemon = offline.daemon(config).start()
+    port = daemon._addresses("admin")[0].rpartition(":")[2]
+    assert http_client.request(f"127.0.0.1:{port}", "GET", "/healthz").status == 200
+
+
+def test_socket_is_for_its_owner_and_group(daemon):
+    path = daemon.config.directory / "admin.sock"
+    assert stat.S_ISSOCK(path.stat().st_mode) and stat.S_IMODE(path.stat().st_mode) == 0o660
+
+
+def test_daemon_that_works_says_so(daemon):
+    alive, ready = daemon.admin("/healthz"), daemon.admin("/readyz")
+    assert (alive.status, alive.body) == (200, b"alive\n")
+    assert (ready.status, ready.body) == (200, b"router: ready\nreceiver: ready\n")
+    assert daemon.metric("gatepost_ready", role="router") == daemon.metric("gatepost_ready", role="receiver") == 1
+
+
+@pytest.mark.parametrize("thread, told", [("receiver-1", b"receiver lane 1 stands still\n"),
+                                          ("router", b"the router stands still\n")])
+def test_thread_that_stands_still_is_told_until_it_goes_on(daemon, thread, told):
+    with standing_still(daemon.process.pid, thread):
+        waiting.until(lambda: daemon.admin("/healthz").status == 503, 60, "the standstill to be told")
+        assert daemon.admin("/healthz").body == told
+    waiting.until(lambda: daemon.admin("/healthz").status == 200, 60, "it to go on")
+
+
+@pytest.mark.parametrize("roles", ["receiver", "router", "receiver, router"])
+def test_readiness_says_why_not_for_each_role(offline, roles):
+    config = offline.config(roles)
+    daemon = offline.daemon(config).start()
+    answer = daemon.admin("/readyz")
+    assert answer.status == 503 and daemon.admin("/healthz").status == 200
+    for role in ("receiver", "router"):
+        told = f"{role}: Kafka is not reachable\n".encode()
+        assert (told in answer.body) == (role in roles)
+        assert (b"gatepost_ready{role=\"%s\"} 0\n" % role.encode() in daemon.admin("/metrics").body) == (role in roles)
+
+
+def test_other_methods_and_paths_are_refused(daemon):
+    address = daemon._addresses("admin")[0]
+    answer = http_client.request(address, "POST", "/metrics")
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+    head = http_client.request(address, "HEAD", "/metrics")
+    assert (head.status, head.body) == (200, b"")
+    assert daemon.admin("/metrics/").status == 404
