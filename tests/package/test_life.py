@@ -1,0 +1,219 @@
+"""The package's life on a machine: installed, configured, started, upgraded, removed, purged."""
+
+import re
+import stat
+import subprocess
+import threading
+
+from http_client import Client
+from signing import Delivery
+from waiting import until
+
+SOCKET_ADDRESS, ADMIN = "127.0.0.1:8443", "127.0.0.1:9464"
+SECRET = "etc/gatepost/secrets/invoicing"
+CONFIGURATION = "etc/gatepost/gatepost.conf"
+SERVICE, SOCKET = "gatepostd.service", "gatepostd.socket"
+GROUP_READS = {"etc/gatepost": 0o750, CONFIGURATION: 0o640, "etc/gatepost/secrets": 0o2750,
+               "etc/gatepost/tls": 0o2750}
+START_SECONDS = 60
+
+
+def edit(machine):
+    """What the administrator does to the configuration: enough for a daemon that needs no Kafka."""
+    path = machine.root / CONFIGURATION
+    text = path.read_text().replace("localhost:9092", "embedded") + "# edited by the administrator\n"
+    path.write_text(text)
+    return text
+
+
+def configured(machine, deb):
+    machine.install(deb)
+    machine.run("gatepost", "secret", "new", f"/{SECRET}")
+    return edit(machine)
+
+
+def deliver(machine):
+    """One delivery on a connection of its own. Returns the status of the answer."""
+    delivery = Delivery(secret=(machine.root / SECRET).read_bytes().removesuffix(b"\n"))
+    client = Client(SOCKET_ADDRESS)
+    try:
+        return client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status
+    finally:
+        client.close()
+
+
+def admin(path):
+    client = Client(ADMIN)
+    try:
+        return client.request("GET", path).status
+    except ConnectionError:
+        return None
+    finally:
+        client.close()
+
+
+def wait_ready(machine):
+    until(lambda: admin("/readyz") == 200, START_SECONDS, lambda: machine.systemd.log.read_text())
+
+
+def newer(deb, directory):
+    """The package as its next version, with another sample configuration."""
+    tree = directory / "newer"
+    subprocess.run(["dpkg-deb", "-R", deb, tree], check=True)
+    control = tree / "DEBIAN" / "control"
+    version = re.search(r"^Version: (.*)$", control.read_text(), re.MULTILINE)[1]
+    control.write_text(control.read_text().replace(f"Version: {version}", f"Version: {version}+1"))
+    with open(tree / CONFIGURATION, "a") as sample:
+        sample.write("# new in this version\n")
+    made = directory / f"newer_{deb.name}"
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "-b", tree, made], check=True, stdout=subprocess.DEVNULL)
+    return made
+
+
+def owner_and_mode(machine, path):
+    name = machine.run("stat", "-c", "%U:%G", f"/{path}").stdout.strip()
+    return name, stat.S_IMODE((machine.root / path).stat().st_mode)
+
+
+# Installation
+
+def test_installation_starts_and_enables_nothing(machine, deb):
+    said = machine.install(deb)
+    assert "README.Debian" in said
+    assert not machine.systemd.active(SERVICE) and not machine.systemd.active(SOCKET)
+    assert not machine.systemd.enabled(SERVICE) and not machine.systemd.enabled(SOCKET)
+
+
+def test_installation_lets_the_daemons_group_read_its_configuration_and_nobody_else(machine, deb):
+    machine.install(deb)
+    for path, mode in GROUP_READS.items():
+        assert owner_and_mode(machine, path) == ("root:gatepost", mode), path
+    assert re.search(r"uid=\d+\(gatepost\) gid=\d+\(gatepost\)", machine.run("id", "gatepost").stdout)
+
+
+def test_installed_files_belong_to_root_and_only_root_writes_them(machine, deb):
+    machine.install(deb)
+    files = machine.run("dpkg", "-L", "gatepost").stdout.split()
+    for path in (path.lstrip("/") for path in files):
+        who, mode = owner_and_mode(machine, path)
+        assert path in GROUP_READS or who == "root:root" and mode & 0o022 == 0, path
+    for path in ("usr/share/doc/gatepost/examples/gatepost.conf", "usr/share/man/man8/gatepostd.8.gz",
+                 "usr/share/bash-completion/completions/gatepost", "usr/lib/sysusers.d/gatepost.conf"):
+        assert f"/{path}" in files
+
+
+def test_installed_units_are_those_that_systemd_understands(machine, deb):
+    machine.install(deb)
+    units = [path for path in machine.run("dpkg", "-L", "gatepost").stdout.split() if "/systemd/system/" in path]
+    assert {f"/lib/systemd/system/{unit}" for unit in (SERVICE, SOCKET, "gatepost-receiver@.service",
+                                                       "gatepost-router@.service")} <= set(units)
+    assert machine.run("systemd-analyze", "--man=no", "verify", *units).stdout == ""
+
+
+def test_daemon_that_is_not_configured_ends_and_is_not_started_again(machine, deb):
+    machine.install(deb)
+    machine.run("systemctl", "enable", "--now", "gatepostd")
+    process = machine.systemd.processes[SERVICE]
+    status = process.wait(START_SECONDS)
+    assert str(status) in machine.systemd.settings(SERVICE)["RestartPreventExitStatus"][0].split()
+    assert f"/{SECRET}" in machine.systemd.log.read_text()
+
+
+def test_first_steps_of_the_documentation_lead_to_a_daemon_that_accepts(machine, deb):
+    """All of them but those that need a Kafka of one's own."""
+    machine.install(deb)
+    text = (machine.root / "usr/share/doc/gatepost/README.Debian").read_text()
+    steps = [line.strip() for line in text.splitlines() if line.startswith("    ")]
+    assert len(steps) == 5 and "gatepost topics create" in steps
+    for step in steps:
+        if step.startswith("editor "):
+            assert step == f"editor /{CONFIGURATION}"
+            edit(machine)
+        elif step != "gatepost topics create":
+            machine.run("sh", "-c", step.removesuffix(" --online"))
+    assert owner_and_mode(machine, SECRET) == ("root:gatepost", 0o640)
+    wait_ready(machine)
+    assert admin("/healthz") == 200
+    sent = machine.run("gatepost", "send", "--kind", "invoice.accepted").stdout
+    assert sent.startswith("200"), sent
+    assert machine.systemd.enabled(SERVICE)
+
+
+# Upgrade
+
+def test_upgrade_keeps_what_the_administrator_wrote(machine, deb, tmp_path):
+    edited = configured(machine, deb)
+    (machine.root / CONFIGURATION).chmod(0o600)
+    secret = (machine.root / SECRET).read_bytes()
+    machine.install(newer(deb, tmp_path), "--force-confold")
+    assert (machine.root / CONFIGURATION).read_text() == edited
+    assert (machine.root / SECRET).read_bytes() == secret
+    assert owner_and_mode(machine, CONFIGURATION) == ("root:gatepost", 0o600)
+
+
+def test_upgrade_renews_a_configuration_that_nobody_edited(machine, deb, tmp_path):
+    machine.install(deb)
+    machine.install(newer(deb, tmp_path))
+    assert "new in this version" in (machine.root / CONFIGURATION).read_text()
+    assert owner_and_mode(machine, CONFIGURATION) == ("root:gatepost", 0o640)
+
+
+def test_upgrade_starts_nothing_that_was_not_running(machine, deb, tmp_path):
+    configured(machine, deb)
+    machine.install(newer(deb, tmp_path), "--force-confold")
+    assert not machine.systemd.active(SERVICE) and not machine.systemd.active(SOCKET)
+
+
+def test_upgrade_restarts_the_daemon_and_refuses_no_connection(machine, deb, tmp_path):
+    """Deliveries come all the while; each on a connection of its own."""
+    configured(machine, deb)
+    machine.run("systemctl", "enable", "--now", SOCKET, SERVICE)
+    wait_ready(machine)
+    before, statuses, troubles, enough = machine.systemd.processes[SERVICE].pid, [], [], threading.Event()
+
+    def send():
+        while not enough.is_set():
+            try:
+                statuses.append(deliver(machine))
+            except OSError as error:
+                troubles.append(error)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        until(lambda: statuses, START_SECONDS, "an answer")
+        calls = len(machine.systemd.calls)
+        machine.install(newer(deb, tmp_path), "--force-confold")
+        wait_ready(machine)
+        answered = len(statuses)
+        until(lambda: 200 in statuses[answered:], START_SECONDS, lambda: f"{statuses[answered:]}")
+    finally:
+        enough.set()
+        sender.join()
+    assert machine.systemd.processes[SERVICE].pid != before and machine.systemd.statuses[SERVICE] == 0
+    assert not troubles and set(statuses) <= {200, 503}
+    assert not [call for call in machine.systemd.calls[calls:] if SOCKET in call and re.search("stop|restart", call)]
+
+
+# The end
+
+def test_removal_stops_everything_and_keeps_the_configuration(machine, deb):
+    edited = configured(machine, deb)
+    machine.run("systemctl", "enable", "--now", SOCKET, SERVICE)
+    wait_ready(machine)
+    machine.run("dpkg", "--remove", "gatepost")
+    assert machine.systemd.statuses == {SERVICE: 0} and not machine.systemd.active(SOCKET)
+    assert (machine.root / CONFIGURATION).read_text() == edited and (machine.root / SECRET).exists()
+    stops = [call for call in machine.systemd.calls if call.startswith("stop ") and "@" not in call]
+    assert len(stops) == 2 and SOCKET in stops[0] and SERVICE in stops[1], "the socket would start the daemon again"
+
+
+def test_purge_leaves_nothing(machine, deb, tmp_path):
+    configured(machine, deb)
+    machine.run("systemctl", "enable", "--now", SOCKET, SERVICE)
+    wait_ready(machine)
+    machine.install(newer(deb, tmp_path), "--force-confold")
+    assert machine.left_behind()
+    machine.run("dpkg", "--purge", "gatepost")
+    assert machine.left_behind() == set()
+    assert machine.run("dpkg", "-s", "gatepost", check=False).returncode != 0
