@@ -16,7 +16,7 @@ from test_sandbox_invoices import OUTCOMES, invoice, submit
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "vendor=1"}
 REASONS = {"malformed-json", "missing-kind", "unknown-kind", "invalid-field", "conflicting-body", "replayed-signature",
            "unknown-source"}
-OPTIONAL = {"ce_subject", "gatepost-replay-of", "gatepost-released", *TRACE}
+OPTIONAL = {"ce_subject", "gatepost-request-id", "gatepost-replay-of", "gatepost-released", *TRACE}
 # That there is a later version of AsyncAPI is no fault of the document.
 NO_FAULTS = {"asyncapi-latest-version"}
 
