@@ -196,7 +196,7 @@ connection_refuse(struct connection *connection, int status, const char *reason)
         if (connection->refusal == NULL)
                 shut(connection);
         if (all->callbacks->on_refused != NULL)
-                all->callbacks->on_refused(status, &connection->client, all->arg);
+                all->callbacks->on_refused(status, &connection->client, id, all->arg);
 }
 
 /* The body has gone, whenever the answer is taken. evhttp reads while it writes, which nothing would bound. */

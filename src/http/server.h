@@ -51,8 +51,11 @@ struct http_callbacks {
          */
         int (*on_oversize)(const char *method, const char *path, size_t path_len, void *arg);
 
-        /* A request was refused before on_request, with this status (400, 404, 405, 408, 413, 414, 417, 501, 503), for counting. May be NULL. */
-        void (*on_refused)(int status, const struct address *client, void *arg);
+        /*
+         * A request was refused before on_request, with this status (400, 404, 405, 408, 413, 414, 417, 501, 503) and an
+         * x-request-id, for counting. May be NULL.
+         */
+        void (*on_refused)(int status, const struct address *client, const char *request_id, void *arg);
 };
 
 /**

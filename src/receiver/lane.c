@@ -79,13 +79,14 @@ on_oversize(const char *method, const char *path, size_t path_len, void *arg)
 
 /* The HTTP server refused by itself. */
 static void
-on_refused(int status, const struct address *client, void *arg)
+on_refused(int status, const struct address *client, const char *request_id, void *arg)
 {
         struct lane *lane = arg;
         struct receiver_refused refused = {.account = receiver_shared_account(lane->shared, NULL),
                                            .outcome = OUTCOME_BAD_REQUEST,
                                            .status = status,
-                                           .client = *client};
+                                           .client = *client,
+                                           .request_id = request_id};
 
         if (status == 404)
                 refused.outcome = OUTCOME_NOT_FOUND;

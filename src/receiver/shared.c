@@ -113,8 +113,7 @@ receiver_shared_refused(struct receiver_shared *shared, const struct receiver_re
         log_flood(&account->refused[outcome], outcome == OUTCOME_ERROR ? LOG_LEVEL_ERROR : LOG_LEVEL_NOTICE,
                   "refused source=%s outcome=%s status=%d last_client=%s last_request_id=%s",
                   *account->name == '\0' ? "-" : account->name, metrics_outcome_name(outcome),
-                  refused->status, address_format(&refused->client, client),
-                  refused->request_id == NULL ? "-" : refused->request_id);
+                  refused->status, address_format(&refused->client, client), refused->request_id);
 }
 
 int

@@ -68,7 +68,7 @@ struct receiver_refused {
         enum metrics_outcome outcome;
         int status;
         struct address client;
-        const char *request_id; /* NULL: none */
+        const char *request_id;
 };
 
 /* Count an answer, also against the client when it is the client's fault, and log it unless it is one of many. */

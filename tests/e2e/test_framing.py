@@ -188,6 +188,12 @@ def test_refusal_has_the_envelope_and_the_status_of_its_reason(daemon, data, sta
     assert f" Ta {status} Ta {code}\n" in MANUAL.read_text()
 
 
+def test_log_names_the_request_that_was_refused(offline):
+    daemon = offline.daemon(offline.config("receiver")).start()
+    answer, _ = ask(daemon, b"nonsense\r\n\r\n")
+    assert daemon.wait_for_log(" outcome=bad_request status=400 ").count(answer.headers["x-request-id"]) == 1
+
+
 def test_number_of_headers_is_an_option(installation):
     config = installation.config("receiver")
     config["receiver"]["max_headers"] = "10"
