@@ -61,6 +61,7 @@ static const struct {
     {"router-times", page_put_router_times},
     {"kafka", page_put_kafka},
     {"brokers", page_put_brokers},
+    {"clients", page_put_clients},
     {"keys", page_put_keys},
     {"versions", page_put_versions},
 };
@@ -76,6 +77,7 @@ static const struct {
     {"router", "gatepost_router_lag_records"},
     {"age", "gatepost_event_age_seconds_bucket"},
     {"router-times", "gatepost_event_age_seconds_bucket"},
+    {"clients", "gatepost_kafka_requests_total"},
     {"keys", "gatepost_secret_age_seconds"},
     {"keys", "gatepost_tls_certificate_expiry_timestamp_seconds"},
 };

@@ -39,6 +39,7 @@ void page_put_router_times(FILE *out, const struct page_view *view);
 
 void page_put_kafka(FILE *out, const struct page_view *view);
 void page_put_brokers(FILE *out, const struct page_view *view);
+void page_put_clients(FILE *out, const struct page_view *view);
 void page_put_keys(FILE *out, const struct page_view *view);
 void page_put_versions(FILE *out, const struct page_view *view);
 

@@ -171,10 +171,10 @@ def test_page_draws_what_happens_and_fits(daemon, browser, size, dark, tmp_path)
     with browser.open(admin_url(daemon), *SIZES[size], dark=dark) as tab:
         before = tab.value("Number(document.querySelector('[data-key=\"requests/accepted\"]').value)")
         drawn = tab.value("document.querySelectorAll('figure path').length")
-        assert drawn >= 7
+        assert drawn == 11  # lines of five plots
         traffic(daemon)
         tab.wait_for(f"Number(document.querySelector('[data-key=\"requests/accepted\"]').value) >= {before + 3}")
-        tab.wait_for(f"{DRAWN} >= 7")
+        tab.wait_for(f"{DRAWN} >= 11")
         tab.wait_for("[...document.querySelectorAll('figure output')].some((o) => Number(o.textContent) > 0)")
         tab.wait_for("document.querySelectorAll('tr[data-row] path[d*=L]').length > 20")
         tab.screenshot(tmp_path / "page.png")

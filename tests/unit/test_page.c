@@ -14,6 +14,14 @@
         "gatepost_requests_total{source=\"invoicing\",outcome=\"forged\"} 3\n" \
         "gatepost_requests_total{source=\"\",outcome=\"accepted\"} 0\n" \
         "gatepost_requests_total{source=\"\",outcome=\"forged\"} 4\n"
+#define ABOUT \
+        "gatepost_build_info{version=\"1.2.3\",openssl=\"3.0.9\"} 1\n" \
+        "gatepost_kafka_broker_up{broker=\"a:9092/1\"} 1\n" \
+        "gatepost_kafka_broker_up{broker=\"b:9092/2\"} 0\n" \
+        "gatepost_kafka_broker_rtt_seconds{broker=\"a:9092/1\"} 0.0021\n" \
+        "gatepost_kafka_requests_total{client=\"router\"} 1500\n" \
+        "gatepost_kafka_request_timeouts_total{client=\"router\"} 6\n" \
+        "gatepost_kafka_queue_records{client=\"receiver\"} 5\n"
 #define ROUTER \
         "gatepost_events_total{kind=\"invoice.accepted\"} 8\n" \
         "gatepost_events_total{kind=\"invoice.*\"} 1\n" \
@@ -60,6 +68,21 @@ START_TEST(test_numbers_are_those_of_the_metrics)
         HAS(page, "<data data-key=\"events\" value=\"9\">9</data>");
         HAS(page, "<data data-key=\"reason/unknown-kind\" value=\"2\">2</data>");
         HAS(page, "<data data-key=\"lag\" value=\"17\">17</data>");
+        free(page);
+}
+END_TEST
+
+START_TEST(test_versions_brokers_and_clients_are_told)
+{
+        struct page_facts of = facts(ABOUT);
+        char *page = render(&of);
+
+        HAS(page, "gatepostd</th><td>1.2.3</td>");
+        HAS(page, "openssl</th><td>3.0.9</td>");
+        HAS(page, "a:<wbr>9092/<wbr>1</th><td>connected</td><td>2.1 ms</td>");
+        HAS(page,
+            "<tr class=\"words down\"><th scope=\"row\">b:<wbr>9092/<wbr>2</th><td>down</td><td>–</td>");
+        HAS(page, "router</th><td>1,500</td><td>0</td><td>6</td><td>0</td>");
         free(page);
 }
 END_TEST
@@ -193,6 +216,7 @@ suite_page(void)
         TCase *tcase = tcase_create("page");
 
         tcase_add_test(tcase, test_numbers_are_those_of_the_metrics);
+        tcase_add_test(tcase, test_versions_brokers_and_clients_are_told);
         tcase_add_test(tcase, test_a_role_that_is_not_there_is_not_shown);
         tcase_add_test(tcase, test_names_are_text_and_never_markup);
         tcase_add_test(tcase, test_metrics_that_cannot_be_read_are_told_of);
