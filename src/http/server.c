@@ -263,6 +263,12 @@ http_server_listen(struct http_server *server, int fd)
 }
 
 void
+http_server_hold(struct http_server *server, int on)
+{
+        enable_listeners(server, !on);
+}
+
+void
 http_server_stop_listening(struct http_server *server)
 {
         server->stopping = 1;

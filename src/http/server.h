@@ -85,6 +85,9 @@ void http_server_set_limits(struct http_server *server, const struct http_limits
 /* How many connections are open. */
 size_t http_server_n_connections(const struct http_server *server);
 
+/* Leave connections that come waiting, or take them again. Before the base's loop runs, or from it. */
+void http_server_hold(struct http_server *server, int on);
+
 /* Accept no more connections; connections that are open close after their next reply. */
 void http_server_stop_listening(struct http_server *server);
 

@@ -39,6 +39,7 @@ struct lane {
         struct pulse pulse;
         size_t number;
         int stopping;
+        atomic_int is_open; /* it accepts */
         atomic_int has_stopped;
         pthread_t thread;
 };
@@ -136,6 +137,19 @@ renew_limits(struct lane *lane)
         config_free(before);
 }
 
+/* Accept connections, once what they bring can be appended, or when they have waited for that long enough. */
+static void
+open_door(struct lane *lane)
+{
+        int can_append = atomic_load(&lane->shared->may_append) && intake_is_ready(lane->intake);
+
+        if (lane->stopping || atomic_load(&lane->is_open) ||
+            (!can_append && clock_monotonic_ms() < lane->shared->hold_until_ms))
+                return;
+        http_server_hold(lane->server, 0);
+        atomic_store(&lane->is_open, 1);
+}
+
 static void
 on_wake(evutil_socket_t fd, short what, void *arg)
 {
@@ -153,6 +167,7 @@ on_wake(evutil_socket_t fd, short what, void *arg)
                 lane->stopping = 1;
                 http_server_stop_listening(lane->server);
         }
+        open_door(lane);
         intake_serve(lane->intake);
         renew_limits(lane);
         set_timer(lane);
@@ -181,6 +196,7 @@ on_beat(evutil_socket_t fd, short what, void *arg)
         (void)fd;
         (void)what;
         pulse_beat(&lane->pulse);
+        open_door(lane);
 }
 
 static void
@@ -230,7 +246,11 @@ open_server(struct lane *lane, const int *listeners, size_t n)
                 if (http_server_listen(lane->server, listeners[i]) != 0)
                         return -1;
         }
-        return lane->server == NULL ? -1 : 0;
+        if (lane->server == NULL)
+                return -1;
+        http_server_hold(lane->server, lane->shared->hold_until_ms != 0);
+        atomic_store(&lane->is_open, lane->shared->hold_until_ms == 0);
+        return 0;
 }
 
 static int
@@ -288,16 +308,10 @@ lane_new(struct receiver_shared *shared, size_t number, const int *listeners, si
         return NULL;
 }
 
-void
-lane_connect(struct lane *lane)
-{
-        intake_connect(lane->intake);
-}
-
 int
 lane_is_ready(struct lane *lane)
 {
-        return intake_is_ready(lane->intake);
+        return atomic_load(&lane->is_open) && intake_is_ready(lane->intake);
 }
 
 int
@@ -312,6 +326,13 @@ wake(struct lane *lane, char why)
         ssize_t written = write(lane->pipe[1], &why, 1);
 
         (void)written; /* what is in the pipe, if it is full, wakes it as well */
+}
+
+void
+lane_connect(struct lane *lane)
+{
+        intake_connect(lane->intake);
+        wake(lane, WAKE_RENEW);
 }
 
 void

@@ -15,6 +15,9 @@
 /* So long after a failed append readiness stays off, unless one succeeds. */
 #define FAILURE_COUNTS_MS 10000
 
+/* So long those that come to a socket which was open before us wait for Kafka, rather than be sent away with 503. */
+#define HOLD_MS 10000
+
 struct receiver {
         const struct config *config;
         const struct probe *probe;
@@ -59,8 +62,10 @@ open_listeners(struct receiver *receiver, struct error *error)
         receiver->listeners = mem_alloc((config->n_listen + activation->n_receivers) * sizeof(int));
         for (size_t i = 0; i < activation->n_receivers; i++)
                 add_listener(receiver, activation->receivers[i], "manager");
-        if (activation->n_receivers > 0)
+        if (activation->n_receivers > 0) {
+                receiver->shared->hold_until_ms = clock_monotonic_ms() + HOLD_MS;
                 return 0;
+        }
         for (size_t i = 0; i < config->n_listen; i++) {
                 const struct config_listen *listen = &config->listen[i];
                 int fd = listener_open((const struct sockaddr *)&listen->address, listen->address_len, error);

@@ -36,10 +36,11 @@ struct receiver_shared {
 
         atomic_int may_append;                  /* the topic has been found right */
         atomic_int_fast64_t reachable_since_ms; /* monotonic; 0: Kafka does not answer */
-        atomic_uint_fast64_t max_connections;   /* of all lanes */
-        struct clients *clients;                /* what each address has open, and was refused */
-        struct http_room room;                  /* for bodies that come in, until they are answered */
-        atomic_uint_fast64_t in_flight;         /* bytes of bodies that Kafka's client holds */
+        int64_t hold_until_ms; /* monotonic: until then a lane accepts only once it can append; 0: at once */
+        atomic_uint_fast64_t max_connections; /* of all lanes */
+        struct clients *clients;              /* what each address has open, and was refused */
+        struct http_room room;                /* for bodies that come in, until they are answered */
+        atomic_uint_fast64_t in_flight;       /* bytes of bodies that Kafka's client holds */
         atomic_int_fast64_t
             failed_ms; /* monotonic time of the last failed append, 0 when one has succeeded since */
 

@@ -106,9 +106,16 @@ def accepted(path, delivery):
     return reply if reply.status == 200 else None
 
 
+def test_those_who_wait_at_a_socket_are_answered_also_when_kafka_is_away(offline):
+    door = listening()
+    delivery = Delivery()
+    daemon = pass_on(offline.daemon(), [door]).start()
+    assert daemon.post(delivery).status == 503
+
+
 def test_restarts_under_load_refuse_no_connection_and_lose_nothing(installation):
     """Two daemons one after the other, and again, on one socket, while clients come with a connection for each delivery
-    and others keep theirs."""
+    and others keep theirs. Nobody is sent away either: who comes between two daemons waits for the next to be ready."""
     config = installation.config()
     config["receiver"]["threads"] = 2
     installation.create_topics(config)
@@ -122,7 +129,7 @@ def test_restarts_under_load_refuse_no_connection_and_lose_nothing(installation)
         daemon.stop()
         daemon.restart()
     answers = fresh.stop().answers + kept.stop().answers
-    assert answers["ConnectionRefusedError"] == 0, answers
+    assert answers["ConnectionRefusedError"] == 0 and answers[503] == 0, answers
     assert len(fresh.accepted) == len(fresh.sent) and len(kept.accepted) == len(kept.sent)
     installation.kafka.wait_until_routed()
     assert_exactly_once(installation.kafka, fresh.accepted | kept.accepted)
