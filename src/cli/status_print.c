@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/prometheus_buckets.h"
+#include "ops/page_write.h"
 
 /* The outcomes of a source's requests; those that never came to pass are left out. */
 static void
@@ -68,8 +70,31 @@ print_router(const struct status *status)
         for (int n = 0;
              (sample = prometheus_next(&status->page, "gatepost_transactions_total", sample)) != NULL; n++)
                 printf("%s %.0f %s", n > 0 ? "," : "", sample->value, prometheus_label(sample, "result"));
-        printf("\nlag: %.0f records\n", prometheus_sum(&status->page, "gatepost_router_lag_records"));
+        printf("\nlag: %.0f records", prometheus_sum(&status->page, "gatepost_router_lag_records"));
+        if (prometheus_sum(&status->page, "gatepost_router_oldest_record_age_seconds") > 0) {
+                printf(", the oldest for ");
+                page_write_time(stdout,
+                                status_tame(prometheus_sum(&status->page,
+                                                           "gatepost_router_oldest_record_age_seconds")));
+        }
+        putchar('\n');
         printf("remembered ids: %.0f\n", prometheus_sum(&status->page, "gatepost_remembered_ids"));
+}
+
+/* Below what half and 99 % of a histogram's values have been since the start. Nothing where there are none. */
+static void
+print_times(const struct status *status, const char *title, const char *name)
+{
+        struct prometheus_buckets buckets;
+
+        prometheus_buckets_read(&buckets, &status->page, name);
+        if (!(prometheus_buckets_count(&buckets) > 0))
+                return;
+        printf("%s: half within ", title);
+        page_write_time(stdout, status_tame(prometheus_buckets_quantile(&buckets, 0.5)));
+        printf(", 99 %% within ");
+        page_write_time(stdout, status_tame(prometheus_buckets_quantile(&buckets, 0.99)));
+        putchar('\n');
 }
 
 static void
@@ -138,7 +163,10 @@ status_print(const struct status *status, const struct status_rates *rates)
                rates->since_start ? " since the start" : "", rates->accepted, rates->refused, rates->events,
                rates->duplicates, rates->quarantined);
         print_requests(status);
+        print_times(status, "from request to answer", "gatepost_ack_seconds");
         print_router(status);
+        print_times(status, "from signing to event", "gatepost_event_age_seconds");
+        print_times(status, "commits", "gatepost_commit_seconds");
         print_secrets(status);
         print_certificate(status);
 }

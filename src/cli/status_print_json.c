@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/prometheus_buckets.h"
 #include "cli/status_print.h"
 
 static void
@@ -91,6 +92,24 @@ put_rates(yajl_gen json, const struct status_rates *rates)
         (void)yajl_gen_map_close(json);
 }
 
+/* Below what half and 99 % of a histogram's values have been since the start; null where there are none. */
+static void
+put_times(yajl_gen json, const struct status *status, const char *name, const char *metric)
+{
+        struct prometheus_buckets buckets;
+
+        prometheus_buckets_read(&buckets, &status->page, metric);
+        if (!(prometheus_buckets_count(&buckets) > 0)) {
+                json_null(json, name);
+                return;
+        }
+        json_text(json, name);
+        (void)yajl_gen_map_open(json);
+        put_float(json, "p50", prometheus_buckets_quantile(&buckets, 0.5));
+        put_float(json, "p99", prometheus_buckets_quantile(&buckets, 0.99));
+        (void)yajl_gen_map_close(json);
+}
+
 static void
 put_brokers(yajl_gen json, const struct status *status)
 {
@@ -145,6 +164,10 @@ status_print_json(const struct status *status, const struct status_rates *rates,
         json_text(json, "transactions");
         put_counts(json, status, "gatepost_transactions_total", "result", NULL, NULL);
         put_sum(json, status, "lagRecords", "gatepost_router_lag_records");
+        put_sum(json, status, "oldestRecordAgeSeconds", "gatepost_router_oldest_record_age_seconds");
+        put_times(json, status, "ackSeconds", "gatepost_ack_seconds");
+        put_times(json, status, "eventAgeSeconds", "gatepost_event_age_seconds");
+        put_times(json, status, "commitSeconds", "gatepost_commit_seconds");
         put_sum(json, status, "rememberedIds", "gatepost_remembered_ids");
         put_secrets(json, status);
         put_sum(json, status, "certificateExpirySeconds",

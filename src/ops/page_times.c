@@ -1,13 +1,9 @@
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/compiler.h"
+#include "base/prometheus_buckets.h"
 #include "ops/page_view.h"
 #include "ops/page_write.h"
-
-#define MAX_BUCKETS 64
-#define NAME_SIZE 128
 
 /* A histogram, as a row of a table. */
 struct row {
@@ -16,73 +12,16 @@ struct row {
         int is_count; /* not seconds */
 };
 
-struct bucket {
-        const char *bound;
-        double count; /* of all up to the bound */
-};
-
-struct buckets {
-        struct bucket items[MAX_BUCKETS];
-        size_t n;
-};
-
-/* The buckets of a histogram in their order; those of several series added up. */
 static void
-collect(struct buckets *buckets, const struct prometheus *metrics, const char *metric)
-{
-        const struct prometheus_sample *sample = NULL;
-        char name[NAME_SIZE];
-
-        buckets->n = 0;
-        (void)snprintf(name, sizeof(name), "%s_bucket", metric);
-        while ((sample = prometheus_next(metrics, name, sample)) != NULL) {
-                const char *bound = prometheus_label(sample, "le");
-                size_t i = 0;
-
-                while (i < buckets->n && strcmp(buckets->items[i].bound, bound) != 0)
-                        i++;
-                if (i == MAX_BUCKETS)
-                        continue;
-                if (i == buckets->n)
-                        buckets->items[buckets->n++] = (struct bucket){bound, 0};
-                buckets->items[i].count += sample->value;
-        }
-}
-
-static double
-total(const struct buckets *buckets)
-{
-        return buckets->n == 0 ? 0 : buckets->items[buckets->n - 1].count;
-}
-
-/* As Prometheus does it: linear within the bucket; beyond the last bound, that bound. */
-static double
-quantile(const struct buckets *buckets, double q)
-{
-        double wanted = q * total(buckets), low = 0, below = 0;
-
-        for (size_t i = 0; i < buckets->n; i++) {
-                double bound = strtod(buckets->items[i].bound, NULL), count = buckets->items[i].count;
-
-                if (count >= wanted)
-                        return isfinite(bound) ? low + (bound - low) * (wanted - below) / (count - below)
-                                               : low;
-                low = bound;
-                below = count;
-        }
-        return low;
-}
-
-static void
-write_quantile(FILE *out, const struct buckets *buckets, double q, int is_count)
+write_quantile(FILE *out, const struct prometheus_buckets *buckets, double q, int is_count)
 {
         fputs("<td>", out);
-        if (!(total(buckets) > 0))
+        if (!(prometheus_buckets_count(buckets) > 0))
                 fputs("–", out);
         else if (is_count)
-                page_write_count(out, ceil(quantile(buckets, q)));
+                page_write_count(out, ceil(prometheus_buckets_quantile(buckets, q)));
         else
-                page_write_time(out, quantile(buckets, q));
+                page_write_time(out, prometheus_buckets_quantile(buckets, q));
         fputs("</td>", out);
 }
 
@@ -90,9 +29,9 @@ write_quantile(FILE *out, const struct buckets *buckets, double q, int is_count)
 static void
 write_row(FILE *out, const struct prometheus *metrics, const struct row *row)
 {
-        struct buckets buckets;
+        struct prometheus_buckets buckets;
 
-        collect(&buckets, metrics, row->metric);
+        prometheus_buckets_read(&buckets, metrics, row->metric);
         if (buckets.n == 0)
                 return;
         fprintf(out, "<tr><th scope=\"row\">%s</th>", row->name);
@@ -104,8 +43,8 @@ write_row(FILE *out, const struct prometheus *metrics, const struct row *row)
                 page_write_text(out, buckets.items[i].bound);
                 fprintf(out, ":%.0f", buckets.items[i].count);
         }
-        fprintf(out, "\" value=\"%.0f\">", total(&buckets));
-        page_write_count(out, total(&buckets));
+        fprintf(out, "\" value=\"%.0f\">", prometheus_buckets_count(&buckets));
+        page_write_count(out, prometheus_buckets_count(&buckets));
         fputs("</data></td></tr>\n", out);
 }
 

@@ -102,6 +102,9 @@ def test_what_happened_is_counted(shared, daemon, status):
     assert more("quarantined", "unknown-kind") == 1 and more("quarantined", "malformed-json") == 0
     assert more("transactions", "committed") >= 1
     assert (after["ready"], after["kafkaReachable"]) == (True, True)
+    assert after["oldestRecordAgeSeconds"] == 0
+    for name in ("ackSeconds", "eventAgeSeconds", "commitSeconds"):
+        assert 0 < after[name]["p50"] <= after[name]["p99"] < 300, name
     assert after["roles"] == {"receiver": "ready", "router": "ready"}
     assert after["rates"]["sinceStart"] and 0 < after["rates"]["accepted"] < 1000
 
@@ -117,7 +120,14 @@ def test_text_has_it_too(shared, daemon):
     assert any(re.fullmatch(r"  invoicing +3 d 0 h  /.*", line) for line in lines)
     assert "brokers: 1 known, 1 reachable" in waiting.until(lambda: broker_lines(shared, daemon), 30, "the broker")
     assert {"  other                    none", "lag: 0 records"} <= set(lines)
+    for title in ("from request to answer", "from signing to event", "commits"):
+        waiting.until(lambda: time_line(shared, daemon, title), 30, title)
     assert any(re.match(r"transactions: \d+ committed, \d+ aborted", line) for line in lines)
+
+
+def time_line(shared, daemon, title):
+    text = shared.gatepost("status", config=daemon.config).stdout
+    return re.search(rf"^{title}: half within [\d.,]+ \S+, 99 % within [\d.,]+ \S+$", text, re.M)
 
 
 def broker_lines(shared, daemon):

@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 #include "base/prometheus.h"
+#include "base/prometheus_buckets.h"
 #include "suites.h"
 
 static struct prometheus
@@ -96,6 +97,26 @@ START_TEST(test_what_is_not_in_the_format_is_refused)
 }
 END_TEST
 
+START_TEST(test_quantiles_are_linear_within_a_bucket_and_end_at_the_last_bound)
+{
+        struct prometheus page =
+            parse("h_bucket{le=\"1\"} 40\nh_bucket{le=\"2\"} 80\nh_bucket{le=\"+Inf\"} 100\n"
+                  "h_bucket{le=\"1\",other=\"x\"} 40\nh_bucket{le=\"2\",other=\"x\"} 80\n"
+                  "h_bucket{le=\"+Inf\",other=\"x\"} 100\n");
+        struct prometheus_buckets buckets;
+
+        prometheus_buckets_read(&buckets, &page, "h");
+        ck_assert_double_eq(prometheus_buckets_count(&buckets), 200);
+        ck_assert_double_eq(prometheus_buckets_quantile(&buckets, 0.2), 0.5);
+        ck_assert_double_eq(prometheus_buckets_quantile(&buckets, 0.5), 1.25);
+        ck_assert_double_eq(prometheus_buckets_quantile(&buckets, 0.99), 2);
+        prometheus_buckets_read(&buckets, &page, "other");
+        ck_assert_uint_eq(buckets.n, 0);
+        ck_assert_double_eq(prometheus_buckets_count(&buckets), 0);
+        prometheus_clear(&page);
+}
+END_TEST
+
 Suite *
 suite_prometheus(void)
 {
@@ -106,6 +127,7 @@ suite_prometheus(void)
         tcase_add_test(tcase, test_samples_are_found_by_name_and_summed);
         tcase_add_test(tcase, test_empty_page_has_no_samples);
         tcase_add_loop_test(tcase, test_what_is_not_in_the_format_is_refused, 0, ARRAY_LEN(wrong));
+        tcase_add_test(tcase, test_quantiles_are_linear_within_a_bucket_and_end_at_the_last_bound);
         suite_add_tcase(suite, tcase);
         return suite;
 }
