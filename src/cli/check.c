@@ -12,14 +12,21 @@
 #include "kafka/topics_check.h"
 #include "ops/tls_check.h"
 
+struct findings {
+        int routes;
+        int n_fatal;
+};
+
 static void
 on_finding(const struct topic_finding *finding, void *arg)
 {
-        int *n_fatal = arg;
+        struct findings *findings = arg;
 
+        if (!findings->routes && (finding->routing_only || !finding->fatal))
+                return; /* the affair of those who route, whose account can see more */
         fprintf(stderr, "%s: topic %s: %s\n", finding->fatal ? "error" : "warning", finding->topic,
                 finding->text);
-        *n_fatal += finding->fatal;
+        findings->n_fatal += finding->fatal;
 }
 
 static int
@@ -30,16 +37,19 @@ check_online(const struct config *config)
         struct topic_state *states = mem_alloc(n * sizeof(*states));
         rd_kafka_t *client = kafka_access_open(config, NULL);
         struct error error;
-        int status = EX_CONFIG, n_fatal = 0;
+        struct findings findings = {(config->roles & CONFIG_ROUTER) != 0, 0};
+        int status = EX_CONFIG;
 
+        if (!findings.routes)
+                n = 1; /* a receiver knows `deliveries` only, the first of them */
         if (client != NULL &&
             topics_describe(client, needs, n, states, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0) {
                 fprintf(stderr, "gatepost: %s\n", error.text);
                 status = EX_UNAVAILABLE;
         } else if (client != NULL) {
                 for (size_t i = 0; i < n; i++)
-                        topics_check(config, &needs[i], &states[i], on_finding, &n_fatal);
-                status = n_fatal > 0 ? EX_CONFIG : 0;
+                        topics_check(config, &needs[i], &states[i], on_finding, &findings);
+                status = findings.n_fatal > 0 ? EX_CONFIG : 0;
         }
         if (client != NULL)
                 rd_kafka_destroy(client);

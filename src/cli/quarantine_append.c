@@ -97,7 +97,10 @@ append(struct work *work, const rd_kafka_message_t *message, struct releasing *r
 
         while (producer_append(work->producer, key, body, make_headers(message, &releasing->record->id),
                                releasing, &error) != 0) {
-                if (producer_outstanding(work->producer) == 0 || producer_is_broken(work->producer)) {
+                struct error broken;
+
+                if (producer_outstanding(work->producer) == 0 ||
+                    producer_is_broken(work->producer, &broken)) {
                         settle(work, releasing, OUTCOME_FAILED, error.text);
                         return;
                 }
@@ -171,6 +174,8 @@ release_all(struct work *work)
                             on_record, work, &error);
         while (work->producer != NULL && producer_outstanding(work->producer) > 0)
                 wait_for_acks(work);
+        if (work->producer != NULL && producer_is_denied(work->producer))
+                work->is_denied = 1;
         progress_end(&work->progress);
         free(ranges);
         for (size_t i = 0; i < all->n; i++) {

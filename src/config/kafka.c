@@ -1,8 +1,10 @@
 #include "config/kafka.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <librdkafka/rdkafka.h>
 
@@ -135,6 +137,25 @@ check_property(const char *name, const char *value, struct error *error)
         return error_set(error, "%s", reason);
 }
 
+/* Files that librdkafka reads when a client is made. It does not say which one was not there, nor looks at its mode. */
+static int
+check_file(const char *name, const char *value, struct error *error)
+{
+        static const char *const files[] = {"ssl.ca.location", "ssl.certificate.location", "ssl.crl.location",
+                                            "ssl.key.location", "ssl.keystore.location"};
+        size_t i = 0;
+
+        while (i < ARRAY_LEN(files) && strcmp(name, files[i]) != 0)
+                i++;
+        if (i == ARRAY_LEN(files) || strcmp(value, "probe") == 0)
+                return 0;
+        if (strcmp(name, "ssl.key.location") == 0 || strcmp(name, "ssl.keystore.location") == 0)
+                return secrets_check_file(value, error);
+        if (access(value, F_OK) != 0)
+                return error_set(error, "%s cannot be opened: %s", value, strerror(errno));
+        return 0;
+}
+
 static int
 is_set(const struct config *config, const char *name)
 {
@@ -150,7 +171,8 @@ add(struct config *config, const char *name, const char *value, struct error *er
 {
         if (is_set(config, name))
                 return error_set(error, "it is set already, by its other name; remove one");
-        if (check_property(name, kafka_is_secret(name) ? "a secret" : value, error) != 0)
+        if (check_property(name, kafka_is_secret(name) ? "a secret" : value, error) != 0 ||
+            check_file(name, value, error) != 0)
                 return -1;
         config->kafka = mem_resize(config->kafka, config->n_kafka + 1, sizeof(struct config_property));
         config->kafka[config->n_kafka++] =

@@ -1,6 +1,8 @@
 #include "kafka/client.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -37,23 +39,60 @@ on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 }
 
 /*
+ * librdkafka before 2.6.1 repeats its nonce in SCRAM's last message. Kafka 4 holds that against RFC 5802 and answers as to a
+ * wrong password; the Kafka before did not look.
+ */
+static const char *
+login_remedy(const rd_kafka_t *client)
+{
+        char mechanism[32];
+        size_t size = sizeof(mechanism);
+
+        if (rd_kafka_version() >= 0x02060100 ||
+            rd_kafka_conf_get(rd_kafka_conf((rd_kafka_t *)(uintptr_t)client), "sasl.mechanism", mechanism,
+                              &size) != RD_KAFKA_CONF_OK ||
+            strncmp(mechanism, "SCRAM-", 6) != 0)
+                return "";
+        return "wrong password, or Kafka 4, where librdkafka before 2.6.1 cannot log in by SCRAM "
+               "(gatepost-guide(7)): ";
+}
+
+/*
  * Errors that are about a client as a whole. Trouble with single requests comes back from those; what stays to be told
- * is why no broker can be reached or lets us in.
+ * is why no broker can be reached or lets us in. That none can is told without the cause, which has come before.
  */
 void
-client_tell_error(int code, const char *reason)
+client_tell_error(const rd_kafka_t *client, int code, const char *reason)
 {
-        if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
-            code == RD_KAFKA_RESP_ERR__SSL || code == RD_KAFKA_RESP_ERR__RESOLVE)
-                client_not_reached(reason);
+        static _Thread_local char cause[400];
+        char text[512];
+
+        switch (code) {
+        case RD_KAFKA_RESP_ERR__TRANSPORT:
+                (void)snprintf(cause, sizeof(cause), "%s", reason);
+                return;
+        case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+                (void)snprintf(text, sizeof(text), "%s%s%s", reason,
+                               cause[0] == '\0' ? "" : ", the last: ", cause);
+                break;
+        case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+                (void)snprintf(text, sizeof(text), "%s%s", login_remedy(client), reason);
+                break;
+        case RD_KAFKA_RESP_ERR__SSL:
+        case RD_KAFKA_RESP_ERR__RESOLVE:
+                (void)snprintf(text, sizeof(text), "%s", reason);
+                break;
+        default:
+                return;
+        }
+        client_not_reached(text);
 }
 
 static void
 on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 {
-        (void)rk;
         (void)opaque;
-        client_tell_error(code, reason);
+        client_tell_error(rk, code, reason);
 }
 
 void
@@ -141,4 +180,21 @@ client_is_denied(rd_kafka_resp_err_t err)
                err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
                err == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED ||
                err == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
+}
+
+int
+client_is_hidden(rd_kafka_t *client, const char *topic, int timeout_ms)
+{
+        rd_kafka_topic_t *handle = rd_kafka_topic_new(client, topic, NULL);
+        const struct rd_kafka_metadata *metadata;
+        int is_hidden = 0;
+
+        if (handle == NULL)
+                return 0;
+        if (rd_kafka_metadata(client, 0, handle, &metadata, timeout_ms) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+                is_hidden = metadata->topic_cnt == 1 && client_is_denied(metadata->topics[0].err);
+                rd_kafka_metadata_destroy(metadata);
+        }
+        rd_kafka_topic_destroy(handle);
+        return is_hidden;
 }

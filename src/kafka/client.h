@@ -37,10 +37,13 @@ rd_kafka_t *client_new(rd_kafka_type_t type, const struct config *config, const 
 void client_tell_errors(rd_kafka_conf_t *conf);
 
 /* For a client with an error callback of its own: say it, if it is why Kafka cannot be reached. */
-void client_tell_error(int code, const char *reason);
+void client_tell_error(const rd_kafka_t *client, int code, const char *reason);
 
 /* Whether an error says that this account is not permitted to do what it tried. */
 int client_is_denied(rd_kafka_resp_err_t err);
+
+/* Whether this account is not permitted to know of a topic: Kafka then does not tell whether it is there. */
+int client_is_hidden(rd_kafka_t *client, const char *topic, int timeout_ms);
 
 /* Something that only a reachable Kafka can do has succeeded, or failed: says in the log when that is news. */
 void client_reached(void);

@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "kafka/client.h"
 
+#define PATIENCE_MS 3000 /* after which it is looked whether the account is not permitted */
+
 /* The isolation level is a client's, not a question's. */
 struct offsets {
         rd_kafka_t *group;           /* read_committed */
@@ -86,6 +88,20 @@ offsets_partitions(struct offsets *offsets, const char *topic, int timeout_ms, s
         return n;
 }
 
+/* An account that may not see the group waits for its coordinator in vain; only the consumer's queue says why. */
+static rd_kafka_resp_err_t
+find_denial(rd_kafka_t *client, rd_kafka_resp_err_t err)
+{
+        rd_kafka_message_t *message;
+
+        while (!client_is_denied(err) && (message = rd_kafka_consumer_poll(client, 0)) != NULL) {
+                if (client_is_denied(message->err))
+                        err = message->err;
+                rd_kafka_message_destroy(message);
+        }
+        return err;
+}
+
 int
 offsets_committed(struct offsets *offsets, const char *topic, int32_t n, int64_t *committed, int timeout_ms,
                   struct error *error)
@@ -94,7 +110,13 @@ offsets_committed(struct offsets *offsets, const char *topic, int32_t n, int64_t
         rd_kafka_resp_err_t err;
 
         rd_kafka_topic_partition_list_add_range(list, topic, 0, n - 1);
-        err = rd_kafka_committed(offsets->group, list, timeout_ms);
+        do {
+                err = rd_kafka_committed(offsets->group, list,
+                                         timeout_ms < PATIENCE_MS ? timeout_ms : PATIENCE_MS);
+                if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                        err = find_denial(offsets->group, err);
+                timeout_ms -= PATIENCE_MS;
+        } while (err == RD_KAFKA_RESP_ERR__TIMED_OUT && timeout_ms > 0);
         for (int i = 0; i < list->cnt && err == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
                 const rd_kafka_topic_partition_t *item = &list->elems[i];
 

@@ -153,11 +153,10 @@ on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)
         const struct probe *probe = opaque;
         size_t i = 0;
 
-        (void)client;
         while (i < probe->brokers.n && !probe->brokers.items[i].is_up)
                 i++;
         if (i == probe->brokers.n || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
-                client_tell_error(code, reason);
+                client_tell_error(client, code, reason);
 }
 
 static void

@@ -200,11 +200,18 @@ producer_has_id(const struct producer *producer)
 }
 
 int
-producer_is_broken(const struct producer *producer)
+producer_is_broken(const struct producer *producer, struct error *error)
+{
+        return rd_kafka_fatal_error(producer->client, error->text, sizeof(error->text)) !=
+               RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+int
+producer_is_denied(const struct producer *producer)
 {
         char reason[8];
 
-        return rd_kafka_fatal_error(producer->client, reason, sizeof(reason)) != RD_KAFKA_RESP_ERR_NO_ERROR;
+        return client_is_denied(rd_kafka_fatal_error(producer->client, reason, sizeof(reason)));
 }
 
 size_t

@@ -59,8 +59,11 @@ void producer_serve(struct producer *producer);
  */
 int producer_has_id(const struct producer *producer);
 
-/* Whether it has failed for good, and must be replaced. */
-int producer_is_broken(const struct producer *producer);
+/* Whether it has failed for good, and must be replaced; then why. */
+int producer_is_broken(const struct producer *producer, struct error *error);
+
+/* Whether that was because the account is not permitted to append. */
+int producer_is_denied(const struct producer *producer);
 
 /* How many appended records are not reported yet. */
 size_t producer_outstanding(const struct producer *producer);

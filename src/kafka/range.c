@@ -112,7 +112,6 @@ take_error(struct reading *reading, const rd_kafka_message_t *message)
                                 message->rkt == NULL ? "a topic" : rd_kafka_topic_name(message->rkt));
                 return RANGE_DELETED;
         case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-        case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
                 (void)error_set(reading->error, "%s", rd_kafka_message_errstr(message));
                 return RANGE_DENIED;
         case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
@@ -123,7 +122,7 @@ take_error(struct reading *reading, const rd_kafka_message_t *message)
                 (void)error_set(reading->error, "%s", rd_kafka_message_errstr(message));
                 return RANGE_AWAY;
         default:
-                return RANGE_DONE; /* it goes on trying by itself */
+                return RANGE_DONE; /* it goes on trying by itself, or it is about the group, which is never joined */
         }
 }
 

@@ -37,7 +37,7 @@ open_client(const struct config *config, const char *bootstrap, struct error *er
 
 static int
 add_topic(struct reader *reader, const struct rd_kafka_metadata *metadata, const char *topic, int64_t offset,
-          struct error *error)
+          int timeout_ms, struct error *error)
 {
         for (int t = 0; t < metadata->topic_cnt; t++) {
                 if (strcmp(metadata->topics[t].topic, topic) != 0 || metadata->topics[t].partition_cnt == 0)
@@ -49,6 +49,8 @@ add_topic(struct reader *reader, const struct rd_kafka_metadata *metadata, const
                 }
                 return 0;
         }
+        if (client_is_hidden(reader->client, topic, timeout_ms))
+                return error_set(error, "the topic %s: the account may not read it", topic);
         return error_set(error, "the topic %s is missing; make it: gatepost topics create", topic);
 }
 
@@ -82,10 +84,11 @@ assign(struct reader *reader, const char *const *topics, size_t n, int64_t from_
         rd_kafka_resp_err_t err = rd_kafka_metadata(reader->client, 1, NULL, &metadata, timeout_ms);
         int result = 0;
 
+        (void)rd_kafka_poll(reader->client, 0);
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
         for (size_t i = 0; i < n && result == 0; i++)
-                result = add_topic(reader, metadata, topics[i], first_offset(from_ms), error);
+                result = add_topic(reader, metadata, topics[i], first_offset(from_ms), timeout_ms, error);
         rd_kafka_metadata_destroy(metadata);
         if (result == 0 && first_offset(from_ms) == from_ms)
                 result = find_times(reader, timeout_ms, error);
@@ -139,13 +142,12 @@ note_end(struct reader *reader, const rd_kafka_message_t *message)
         }
 }
 
-/* What librdkafka will not mend by trying again. */
+/* What librdkafka will not mend by trying again. That this account has no part in the group does not matter: it is never joined. */
 static void
 note_failure(struct reader *reader, const rd_kafka_message_t *message)
 {
         switch (message->err) {
         case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-        case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
         case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
         case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
         case RD_KAFKA_RESP_ERR__FATAL:

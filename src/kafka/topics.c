@@ -54,6 +54,7 @@ topics_default_settings(rd_kafka_t *client, struct topic_settings *settings, int
         const struct rd_kafka_metadata *metadata;
         rd_kafka_resp_err_t err = rd_kafka_metadata(client, 1, NULL, &metadata, timeout_ms);
 
+        (void)rd_kafka_poll(client, 0);
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
         settings->partitions = DEFAULT_PARTITIONS;

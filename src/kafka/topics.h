@@ -22,6 +22,7 @@ struct topic_need {
 /* A topic as Kafka has it. */
 struct topic_state {
         int exists;
+        int hidden; /* the account may not even see whether it exists */
         int partitions;
         int replicas;       /* the fewest of any partition */
         int settings_known; /* 0: the account may not read them; then what follows is 0 */

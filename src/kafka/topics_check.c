@@ -86,6 +86,13 @@ topics_check(const struct config *config, const struct topic_need *need, const s
 {
         struct check check = {config, need, state, found, arg, 0};
 
+        if (state->hidden) {
+                report(&check, 1,
+                       "the account may not see it, so it lacks the permission to %s it, or there is no such "
+                       "topic; gatepost-guide(7) has the permissions that each account needs",
+                       need->use == TOPIC_DELIVERIES ? "read (router) or write (receiver)" : "write");
+                return;
+        }
         if (!state->exists) {
                 report(&check, 1, "the topic is missing; make it: gatepost -c %s topics create",
                        config->file);

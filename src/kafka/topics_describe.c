@@ -1,9 +1,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kafka/client.h"
 #include "kafka/topics.h"
 
-/* Whether and how the topics are there. Asks for all topics, since asking for one by name may create it. */
+/*
+ * Whether and how the topics are there. Asks for all topics at first; a list of all leaves out those that this account may
+ * not see, so that those which are not in it are asked for by name.
+ */
 static int
 read_metadata(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
               int timeout_ms, struct error *error)
@@ -11,6 +15,7 @@ read_metadata(rd_kafka_t *client, const struct topic_need *needs, size_t n, stru
         const struct rd_kafka_metadata *metadata;
         rd_kafka_resp_err_t err = rd_kafka_metadata(client, 1, NULL, &metadata, timeout_ms);
 
+        (void)rd_kafka_poll(client, 0); /* tells why, where there is somebody to tell */
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
         for (int t = 0; t < metadata->topic_cnt; t++) {
@@ -29,6 +34,9 @@ read_metadata(rd_kafka_t *client, const struct topic_need *needs, size_t n, stru
                 }
         }
         rd_kafka_metadata_destroy(metadata);
+        /* Clients are told not to create what they ask for. */
+        for (size_t i = 0; i < n; i++)
+                states[i].hidden = !states[i].exists && client_is_hidden(client, needs[i].name, timeout_ms);
         return 0;
 }
 

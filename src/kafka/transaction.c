@@ -210,6 +210,23 @@ transaction_produce(struct transaction *transaction, const char *topic, struct s
         return take_error(failure, "produce", error);
 }
 
+/*
+ * What failed because the transaction had failed already says so and no more. Asked to begin another, which it refuses,
+ * librdkafka says why.
+ */
+static rd_kafka_error_t *
+find_cause(const struct transaction *transaction, rd_kafka_error_t *failure)
+{
+        rd_kafka_error_t *cause = NULL;
+
+        if (rd_kafka_error_code(failure) == RD_KAFKA_RESP_ERR__STATE)
+                cause = rd_kafka_begin_transaction(transaction->client);
+        if (cause == NULL)
+                return failure;
+        rd_kafka_error_destroy(failure);
+        return cause;
+}
+
 int
 transaction_commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t *group,
                    const rd_kafka_topic_partition_list_t *offsets, struct error *error)
@@ -219,7 +236,7 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
         crash_point("before-offsets");
         failure = rd_kafka_send_offsets_to_transaction(transaction->client, offsets, group, -1);
         if (failure != NULL)
-                return take_error(failure, "send_offsets_to_transaction", error);
+                return take_error(find_cause(transaction, failure), "send_offsets_to_transaction", error);
         crash_point("before-commit");
         failure = rd_kafka_commit_transaction(transaction->client, -1);
         crash_point("after-commit");

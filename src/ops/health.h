@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#define HEALTH_REASON_SIZE 128
+#define HEALTH_REASON_SIZE 256
 #define HEALTH_MAX_PARTS 4
 
 /* A part of the process that can be ready or not: a role. */

@@ -29,6 +29,7 @@ struct intake {
         int64_t failing_since_ms; /* 0: the last append did not fail */
         int64_t patience_ms;
         struct statistics_totals statistics; /* of the producer, as told last */
+        struct error failure; /* why the last producer was replaced, until one has its id; under the mutex */
         struct pending_list pending;
 };
 
@@ -78,16 +79,18 @@ is_stuck(const struct intake *intake, int64_t now)
         return now - since >= intake->patience_ms;
 }
 
-/* Whether there is to be another producer: there is none, or it has failed for good, or it is stuck. */
+/*
+ * Whether there is to be another producer: there is none, or it has failed for good, or it is stuck; and why. Not at once
+ * when the one before had been made a moment ago: without a permission, each fails as soon as it is made.
+ */
 static int
-needs_producer(struct intake *intake, int64_t now)
+needs_producer(struct intake *intake, int64_t now, struct error *why)
 {
-        if (intake->producer == NULL)
+        if (intake->producer == NULL || producer_is_broken(intake->producer, why))
                 return now - intake->producer_tried_ms >= RETRY_PRODUCER_MS;
-        if (producer_is_broken(intake->producer))
-                return 1;
         if (!is_stuck(intake, now))
                 return 0;
+        (void)error_set(why, "it came to nothing although Kafka can be reached");
         intake->patience_ms *= 2;
         if (intake->patience_ms > PATIENCE_MAX_MS)
                 intake->patience_ms = PATIENCE_MAX_MS;
@@ -99,12 +102,17 @@ static void
 renew_producer(struct intake *intake)
 {
         int64_t now = clock_monotonic_ms();
+        struct error error, why = {""};
         char quoted[LOG_QUOTED_SIZE];
-        struct error error;
+        int is_news;
 
-        if (!needs_producer(intake, now))
+        if (!needs_producer(intake, now, &why))
                 return;
         pthread_mutex_lock(&intake->mutex);
+        if (intake->producer != NULL && producer_has_id(intake->producer))
+                intake->failure.text[0] = '\0';
+        is_news = strcmp(intake->failure.text, why.text) != 0;
+        intake->failure = why;
         producer_free(intake->producer); /* reports what it still has as failed */
         intake->failing_since_ms = 0;
         intake->producer_tried_ms = now;
@@ -113,8 +121,8 @@ renew_producer(struct intake *intake)
         pthread_mutex_unlock(&intake->mutex);
         if (intake->producer == NULL)
                 log_error("a producer cannot be made reason=%s", log_quote(error.text, quoted));
-        else
-                log_warning("a producer has failed and was replaced");
+        else if (is_news)
+                log_warning("a producer has failed and was replaced reason=%s", log_quote(why.text, quoted));
         if (intake->producer != NULL)
                 producer_watch(intake->producer, on_statistics);
 }
@@ -309,13 +317,15 @@ intake_expire(struct intake *intake)
 }
 
 int
-intake_is_ready(struct intake *intake)
+intake_is_ready(struct intake *intake, struct error *error)
 {
         int is_ready;
 
         if (pthread_mutex_trylock(&intake->mutex) != 0)
                 return 0; /* it is being replaced, which may take a while */
         is_ready = intake->producer != NULL && producer_has_id(intake->producer);
+        (void)error_set(error, "Kafka has given no producer id yet%s%s",
+                        intake->failure.text[0] == '\0' ? "" : ": ", intake->failure.text);
         pthread_mutex_unlock(&intake->mutex);
         return is_ready;
 }

@@ -35,8 +35,8 @@ void intake_expire(struct intake *intake);
 /* Kafka has come back: get ready to append. Blocks for two seconds at most; for another thread than the lane's. */
 void intake_connect(struct intake *intake);
 
-/* Whether its producer can append. For another thread than the lane's. */
-int intake_is_ready(struct intake *intake);
+/* Whether its producer can append; error says why not. For any thread. */
+int intake_is_ready(struct intake *intake, struct error *error);
 
 /* How many deliveries have been handed to Kafka and wait for their answers. */
 size_t intake_n_pending(const struct intake *intake);

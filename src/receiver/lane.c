@@ -141,7 +141,8 @@ renew_limits(struct lane *lane)
 static void
 open_door(struct lane *lane)
 {
-        int can_append = atomic_load(&lane->shared->may_append) && intake_is_ready(lane->intake);
+        struct error error;
+        int can_append = atomic_load(&lane->shared->may_append) && intake_is_ready(lane->intake, &error);
 
         if (lane->stopping || atomic_load(&lane->is_open) ||
             (!can_append && clock_monotonic_ms() < lane->shared->hold_until_ms))
@@ -309,9 +310,13 @@ lane_new(struct receiver_shared *shared, size_t number, const int *listeners, si
 }
 
 int
-lane_is_ready(struct lane *lane)
+lane_is_ready(struct lane *lane, struct error *error)
 {
-        return atomic_load(&lane->is_open) && intake_is_ready(lane->intake);
+        if (!intake_is_ready(lane->intake, error))
+                return 0;
+        if (!atomic_load(&lane->is_open))
+                (void)error_set(error, "it does not accept yet");
+        return atomic_load(&lane->is_open);
 }
 
 int

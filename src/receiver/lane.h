@@ -22,8 +22,8 @@ struct lane *lane_new(struct receiver_shared *shared, size_t number, const int *
 /* Whether its loop turns; it has turned within limit_ms. From any thread. */
 int lane_is_alive(struct lane *lane, int64_t limit_ms);
 
-/* Whether it has a producer that can append. For another thread than the lane's. */
-int lane_is_ready(struct lane *lane);
+/* Whether it has a producer that can append; error says why not. For another thread than the lane's. */
+int lane_is_ready(struct lane *lane, struct error *error);
 
 /* Kafka has come back: get ready to append. Blocks for two seconds at most. */
 void lane_connect(struct lane *lane);

@@ -148,6 +148,7 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
 {
         struct receiver *receiver = arg;
         int64_t failed_ms = atomic_load(&receiver->shared->failed_ms);
+        struct error error;
 
         if (receiver->is_stopping) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "stopping");
@@ -158,8 +159,9 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
                 return 0;
         }
         for (size_t i = 0; i < receiver->n_lanes; i++) {
-                if (!lane_is_ready(receiver->lanes[i])) {
-                        (void)snprintf(reason, HEALTH_REASON_SIZE, "Kafka has given no producer id yet");
+                if (!lane_is_ready(receiver->lanes[i], &error)) {
+                        (void)snprintf(reason, HEALTH_REASON_SIZE, "%.*s", HEALTH_REASON_SIZE - 1,
+                                       error.text);
                         return 0;
                 }
         }

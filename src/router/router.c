@@ -70,6 +70,7 @@ router_new(struct current *current, const char *bootstrap, struct metrics *metri
         router->probe = probe;
         router->stopped = stopped;
         router->arg = arg;
+        pthread_mutex_init(&router->status.mutex, NULL);
         pulse_beat(&router->status.pulse);
         if (pthread_create(&router->thread, NULL, run, router) != 0) {
                 (void)error_set(error, "the router's thread does not start");
@@ -84,7 +85,11 @@ router_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
 {
         struct router *router = arg;
         const char *why = NULL;
+        struct error trouble;
 
+        pthread_mutex_lock(&router->status.mutex);
+        trouble = router->status.trouble;
+        pthread_mutex_unlock(&router->status.mutex);
         if (atomic_load(&router->status.stopping))
                 why = "stopping";
         else if (probe_state(router->probe) != PROBE_REACHABLE)
@@ -96,7 +101,8 @@ router_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
         else if (pulse_age_ms(&router->status.pulse) > STUCK_MS)
                 why = "a commit takes long";
         if (why != NULL)
-                (void)snprintf(reason, HEALTH_REASON_SIZE, "%s", why);
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "%s%s%.*s", why,
+                               trouble.text[0] == '\0' ? "" : ": ", HEALTH_REASON_SIZE - 64, trouble.text);
         return why == NULL;
 }
 

@@ -21,6 +21,8 @@
 #define REPORT_INTERVAL_MS 200
 #define REFUSED_FOR_MS 10000 /* a broker that was cut off may tell of an old end of the log for a while */
 #define REASON_SIZE 256
+#define TROUBLED_FOR_MS 5000 /* after which, when nothing waits, trouble without a commit counts as over */
+#define TELL_AGAIN_MS 10000
 
 /*
  * The worker goes round one loop. What it needs before it can decide a record it makes first: a consumer, a producer that
@@ -32,8 +34,10 @@ struct worker {
         struct worker_status *status;
         struct member member;
         struct work work;
-        int positioned; /* the assigned partitions are being read from where they should */
-        int troubled;   /* since a recovery nothing was committed, and something waits */
+        int positioned;      /* the assigned partitions are being read from where they should */
+        int troubled;        /* since a recovery nothing was committed, and something waits */
+        int64_t troubled_ms; /* monotonic time of that recovery */
+        int64_t told_ms;     /* of the last line about trouble; 0: none since a commit */
         int exit_status;
         int64_t refused_since_ms; /* monotonic; 0: the position was not refused */
         int64_t reported_ms;
@@ -49,9 +53,34 @@ pause_ms(int ms)
 }
 
 static void
+set_trouble(struct worker *worker, const char *reason)
+{
+        pthread_mutex_lock(&worker->status->mutex);
+        (void)error_set(&worker->status->trouble, "%s", reason);
+        pthread_mutex_unlock(&worker->status->mutex);
+}
+
+static void
 set_state(struct worker *worker, enum worker_state state)
 {
         atomic_store(&worker->status->state, state);
+        if (state == WORKER_ROUTING)
+                set_trouble(worker, "");
+}
+
+/* Note trouble that comes again and again as long as its cause lasts. Returns whether to log it. */
+static int
+note_trouble(struct worker *worker, const char *reason)
+{
+        int64_t now = clock_monotonic_ms();
+        int is_due = worker->told_ms == 0 || now - worker->told_ms >= TELL_AGAIN_MS;
+
+        set_trouble(worker, reason);
+        worker->troubled = 1;
+        worker->troubled_ms = now;
+        if (is_due)
+                worker->told_ms = now;
+        return is_due;
 }
 
 /* Say why the worker cannot go on now, when that is news. */
@@ -60,6 +89,7 @@ wait_for(struct worker *worker, const char *reason)
 {
         char quoted[LOG_QUOTED_SIZE];
 
+        set_trouble(worker, reason);
         if (strncmp(worker->waiting_for, reason, REASON_SIZE - 1) == 0)
                 return;
         (void)snprintf(worker->waiting_for, REASON_SIZE, "%s", reason);
@@ -72,11 +102,9 @@ recover(struct worker *worker, const char *reason)
 {
         char quoted[LOG_QUOTED_SIZE];
 
-        if (reason != NULL) {
+        if (reason != NULL && note_trouble(worker, reason))
                 log_warning("transaction given up, starting again from the committed offsets reason=%s",
                             log_quote(reason, quoted));
-                worker->troubled = 1;
-        }
         pulse_wait(&worker->status->pulse);
         work_give_up(&worker->work);
         worker->positioned = 0;
@@ -174,6 +202,7 @@ commit(struct worker *worker)
         pulse_wait(&worker->status->pulse);
         if (work_commit(&worker->work, &error) == 0) {
                 worker->troubled = 0;
+                worker->told_ms = 0;
                 return;
         }
         recover(worker, error.text);
@@ -212,7 +241,8 @@ replace_consumer(struct worker *worker, const char *reason)
 {
         char quoted[LOG_QUOTED_SIZE];
 
-        log_warning("the consumer failed and is replaced reason=%s", log_quote(reason, quoted));
+        if (note_trouble(worker, reason))
+                log_warning("the consumer failed and is replaced reason=%s", log_quote(reason, quoted));
         recover(worker, NULL);
         pulse_wait(&worker->status->pulse);
         member_leave(&worker->member);
@@ -281,7 +311,7 @@ report(struct worker *worker)
         }
         metrics_set_router(worker->work.metrics, remembered, (uint64_t)lag, (uint64_t)oldest_ms);
         worker->reported_ms = now;
-        if (lag == 0 && !worker->work.is_open)
+        if (lag == 0 && !worker->work.is_open && now - worker->troubled_ms >= TROUBLED_FOR_MS)
                 worker->troubled = 0;
         if (worker->positioned && !restoring && !worker->troubled)
                 set_state(worker, WORKER_ROUTING);
