@@ -8,6 +8,10 @@
 Cluster(proxied=True) gives each broker a second listener, which names the port of a proxy as its address: clients that
 bootstrap at proxied_bootstrap stay behind the proxies of tests/faults, which are to be started; others connect directly.
 
+Cluster(secured=FILE) asks an authorizer (StandardAuthorizer) about everything and gives each broker a listener where clients
+log in by SCRAM-SHA-512, or with passwords={user: password} by PLAIN, over TLS with the certificate and the key in that
+file (PEM): cluster.secured_bootstrap. Who uses the plain listener, the brokers themselves and the test, is the super user.
+
 A cluster's state stands in its directory (cluster.json), so that another process can attach to it: Cluster.attach().
 Only processes that a cluster started are ever signalled: by pid, after comparing the start time the kernel recorded.
 """
@@ -61,13 +65,14 @@ class Node:
     """One broker, which is a controller too."""
 
     def __init__(self, number, directory, port, controller_port, pid=None, started=None, proxied_port=None,
-                 proxy_port=None):
+                 proxy_port=None, secured_port=None):
         self.number = number
         self.directory = pathlib.Path(directory)
         self.port = port
         self.controller_port = controller_port
         self.proxied_port = proxied_port  # where it listens for its proxy, if it has one
         self.proxy_port = proxy_port  # where its proxy listens for clients
+        self.secured_port = secured_port  # where it wants a user and a password, if it does anywhere
         self.pid = pid
         self.started = started
         self.process = None  # only where this Python process is the parent
@@ -116,10 +121,14 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, nodes=1, directory=None, port=None, proxied=False, properties=None):
+    def __init__(self, nodes=1, directory=None, port=None, proxied=False, properties=None, secured=None,
+                 passwords=None):
         """A cluster of this many nodes, not yet started. Without a directory it makes one and removes it in stop();
         without a port for the first node it takes a free one. With proxied it has room for a proxy at each node;
-        properties are set beside the usual ones."""
+        secured is the file of the brokers' certificate and key, for a cluster that lets in users only, by SCRAM or by
+        these passwords of theirs; properties are set beside the usual ones."""
+        self._secured = secured
+        self._passwords = passwords or {}
         self._properties = properties or {}
         self._own_directory = directory is None
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="gatepost-kafka-")).absolute()
@@ -130,7 +139,8 @@ class Cluster:
             client_port = port if port and number == 1 else self._reserve_port()
             proxy_ports = (self._reserve_port(), self._reserve_port()) if proxied else (None, None)
             self.nodes[number] = Node(number, self.directory / f"node{number}", client_port, self._reserve_port(),
-                                      proxied_port=proxy_ports[0], proxy_port=proxy_ports[1])
+                                      proxied_port=proxy_ports[0], proxy_port=proxy_ports[1],
+                                      secured_port=self._reserve_port() if secured else None)
 
     def _reserve_port(self):
         """A free port. The socket stays bound, without listening, so that nobody else is given the port while a
@@ -153,7 +163,8 @@ class Cluster:
         return cluster
 
     def _save(self):
-        fields = ("number", "port", "controller_port", "proxied_port", "proxy_port", "pid", "started")
+        fields = ("number", "port", "controller_port", "proxied_port", "proxy_port", "secured_port", "pid",
+                  "started")
         nodes = [{"directory": str(node.directory)} | {field: getattr(node, field) for field in fields}
                  for node in self.nodes.values()]
         scratch = self.directory / "cluster.json.new"
@@ -167,6 +178,10 @@ class Cluster:
     @property
     def proxied_bootstrap(self):
         return ",".join(f"127.0.0.1:{node.proxy_port}" for node in self.nodes.values())
+
+    @property
+    def secured_bootstrap(self):
+        return ",".join(f"127.0.0.1:{node.secured_port}" for node in self.nodes.values())
 
     def __enter__(self):
         return self.start()
@@ -271,7 +286,8 @@ class Cluster:
             "controller.quorum.voters": voters,
             "listeners": listeners,
             "advertised.listeners": advertised,
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,SECURED:SASL_SSL,"
+                                              "CONTROLLER:PLAINTEXT",
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
             "log.dirs": node.directory / "data",
@@ -298,8 +314,25 @@ class Cluster:
             "log.index.size.max.bytes": 1 << 20,
             "log.cleaner.dedupe.buffer.size": 4 << 20,
             "log.cleaner.io.buffer.size": 128 << 10,
+            **(self._security() if self._secured else {}),
             **self._properties,
         }.items())
+
+    def _security(self):
+        """What a broker needs to know its clients by name and to ask an authorizer about them."""
+        listener = "listener.name.secured."
+        users = " ".join(f'user_{name}="{password}"' for name, password in self._passwords.items())
+        return {
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
+            listener + "ssl.keystore.type": "PEM",
+            listener + "ssl.keystore.location": self._secured,
+            listener + "sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN",
+            listener + "plain.sasl.jaas.config":
+                f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};",
+            listener + "scram-sha-512.sasl.jaas.config":
+                "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+        }
 
     @staticmethod
     def _listeners(node):
@@ -309,6 +342,9 @@ class Cluster:
         if node.proxied_port:
             listeners.append(f"PROXIED://127.0.0.1:{node.proxied_port}")
             advertised.append(f"PROXIED://127.0.0.1:{node.proxy_port}")
+        if node.secured_port:
+            listeners.append(f"SECURED://127.0.0.1:{node.secured_port}")
+            advertised.append(f"SECURED://127.0.0.1:{node.secured_port}")
         return ",".join(listeners), ",".join(advertised)
 
     def _wait_until_ready(self, nodes):

@@ -1,0 +1,401 @@
+"""Each part with an account of its own, with the permissions that gatepost-guide(7) lists, on a Kafka that asks about each."""
+
+import pathlib
+import subprocess
+
+import confluent_kafka
+import pytest
+from cluster import Cluster
+from confluent_kafka.admin import (AclBinding, AclOperation, AclPermissionType, AdminClient, AlterConfigOpType, ConfigEntry,
+                                   ConfigResource, NewTopic, ResourcePatternType, ResourceType)
+
+import waiting
+from accounts import Accounts, error_of, guide_commands
+from authority import Authority
+from installation import Installation
+from signing import Delivery, event_body
+
+NAMES = ("gatepost-receiver", "gatepost-router", "gatepost-admin", "gatepost-operator", "erp")
+EX_UNAVAILABLE, EX_NOPERM, EX_CONFIG = 69, 77, 78
+DENIED = "TOPIC_AUTHORIZATION_FAILED"
+SECONDS = 30
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def secured(authority):
+    """A Kafka that lets in accounts only, by its address; `localhost` does not stand in its certificate. It would create
+    topics for whoever may."""
+    certificate, key = authority.issue("broker", names="IP:127.0.0.1")
+    both = authority.directory / "broker-both.pem"
+    both.write_text(key.read_text() + certificate.read_text())
+    with Cluster(secured=both, passwords={name: Accounts.password(name) for name in NAMES},
+                 properties={"auto.create.topics.enable": "true"}) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def site(secured, authority, tmp_path_factory):
+    """An installation whose accounts have what the guide gives them, by its own commands, and whose topics are made."""
+    each = Installation(tmp_path_factory.mktemp("site"), secured.bootstrap)
+    each.accounts = Accounts(secured, authority, each.directory, each.prefix)
+    for name in NAMES:
+        each.accounts.set_password(name, each.accounts.password(name))
+    each.bindings = each.accounts.grant_all()
+    config = each.accounts.use(each.config(), "gatepost-admin", "PLAIN")
+    listed = each.gatepost("topics", "list", config=config)
+    assert (listed.returncode, listed.stdout.count("topics create")) == (65, 11), listed
+    assert each.kafka.topics() == []  # asking for them did not create them
+    each.create_topics(config, partitions=2)
+    yield each
+    each.clean_up()
+
+
+@pytest.fixture
+def installation(site):
+    yield site
+    for daemon in site.daemons:
+        daemon.clean_up()
+    site.daemons.clear()
+    missing = [binding for binding in site.bindings if binding not in site.accounts.granted()]
+    for binding in missing:
+        site.accounts.grant(binding)
+
+
+@pytest.fixture
+def accounts(installation):
+    return installation.accounts
+
+
+@pytest.fixture(scope="session")
+def new_library(tmp_path_factory):
+    """The directory of a librdkafka that can log in to Kafka 4 by SCRAM, that of the tests' own client."""
+    packages = pathlib.Path(confluent_kafka.__file__).parents[1]
+    found = next((packages / "confluent_kafka.libs").glob("librdkafka-*.so.1"))
+    directory = tmp_path_factory.mktemp("librdkafka")
+    (directory / "librdkafka.so.1").symlink_to(found)
+    return {"LD_LIBRARY_PATH": str(directory)}
+
+
+def configure(installation, role, account=None, mechanism="PLAIN"):
+    roles = role if role in ("receiver", "router") else "receiver, router"
+    config = installation.config(roles)
+    config["gatepost"]["instance"] = "always-the-same"  # so that one router need not wait for the place of the last
+    return installation.accounts.use(config, account or f"gatepost-{role}", mechanism)
+
+
+def binding_of(installation, account, resource, operation):
+    """The one permission of an account for this operation on a resource whose name ends so."""
+    (found,) = [each for each in installation.bindings
+                if each.principal == f"User:{account}" and each.operation.name == operation
+                and f"{each.restype.name} {each.name}".endswith(resource)]
+    return found
+
+
+def test_commands_of_the_guide_grant_what_the_tests_here_grant(site):
+    prefix = f"{site.prefix}x"
+    site.accounts.run_all(guide_commands("kafka-acls.sh"), prefix)
+    granted = [each for each in site.accounts.granted() if each.name.startswith(prefix) or each not in site.bindings]
+    assert set(granted) == set(site.accounts.bindings(prefix)) - set(site.bindings)
+    for binding in granted:
+        site.accounts.revoke(binding)
+
+
+# What the accounts can do
+
+def test_whole_chain_works_with_what_the_guide_grants(installation, new_library):
+    """By SCRAM over TLS, as the guide configures it."""
+    def run(*arguments, account="gatepost-operator"):
+        config = configure(installation, "operator", account, "SCRAM-SHA-512")
+        config["topics"]["prefix"] = installation.prefix
+        return installation.gatepost(*arguments, config=config, environment=new_library)
+
+    daemons = []
+    for role in ("receiver", "router"):
+        daemon = installation.daemon(configure(installation, role, mechanism="SCRAM-SHA-512"))
+        daemon.environment = new_library
+        daemons.append(daemon.start())
+    receiver, router = (daemon.wait_until_ready() for daemon in daemons)
+    for command in (["check", "--online"], ["topics", "list"], ["topics", "create"]):
+        done = run(*command, account="gatepost-admin")
+        assert done.returncode == 0, (command, done.stderr, done.stdout)
+        assert done.stdout and not done.stderr
+    for daemon in (receiver, router):
+        done = installation.gatepost("check", "--online", config=daemon.config, environment=new_library)
+        assert (done.returncode, done.stderr) == (0, "") and done.stdout.endswith("Kafka ok\n")
+        assert "topic" not in daemon.log
+    good, odd = receiver.accept(), receiver.accept(Delivery(event_body("no.such_kind")))
+    installation.kafka.wait_until_routed()
+    assert good.body.decode() in run("tail", "--from", "beginning", "--until-end").stdout
+    assert "no.such_kind" in run("quarantine", "list").stdout
+    released = run("quarantine", "release", "--reason", "unknown-kind")
+    assert released.returncode == 0 and " released, " in released.stdout, released
+    installation.kafka.wait_until_routed()
+    audited = run("audit")
+    assert (audited.returncode, audited.stderr) == (0, ""), audited
+    consumer = confluent_kafka.Consumer(installation.accounts.client(
+        "erp", **{"group.id": "erp.ledger", "auto.offset.reset": "earliest", "isolation.level": "read_committed"}))
+    consumer.subscribe([f"{installation.prefix}.invoice.accepted"])
+    records = []
+    waiting.until(lambda: records.extend(consumer.consume(100, 0.2)) or any(
+        not each.error() and each.value() == good.body for each in records), SECONDS, lambda: f"the event: {records}")
+    consumer.close()
+
+
+def produce(client, topic):
+    """The error of a record that was appended, or None."""
+    errors = []
+    client.produce(topic, b"forged", on_delivery=lambda error, message: errors.append(error))
+    client.flush(SECONDS)
+    return errors[0].name() if errors[0] else None
+
+
+def read(client, topic, topics_error=False):
+    """The name of the first error that reading a topic meets, of the topic's with topics_error; None when a record or the
+    end comes."""
+    client.assign([confluent_kafka.TopicPartition(topic, 0, 0)]) if topics_error else client.subscribe([topic])
+    return first_answer(client, lambda code: topics_error and code.startswith("GROUP_"))
+
+
+def first_answer(client, passes_over=lambda code: False):
+    found = []
+
+    def answered():
+        message = client.poll(0.2)
+        if message is not None and not (message.error() and passes_over(message.error().name())):
+            found.append(message.error() and message.error().name())
+        return found
+    waiting.until(answered, SECONDS, "a record or an error")
+    client.close()
+    return None if found[0] == "_PARTITION_EOF" else found[0]
+
+
+def test_receivers_account_writes_one_topic_and_does_nothing_else(installation):
+    account, prefix = installation.accounts.client("gatepost-receiver"), installation.prefix
+    topics = installation.kafka.topics()
+    producer = confluent_kafka.Producer(account | {"message.timeout.ms": 10000})
+    allowed = [topic for topic in topics if produce(producer, topic) is None]
+    assert allowed == [installation.kafka.deliveries]
+    assert set(AdminClient(account).list_topics(timeout=SECONDS).topics) == set(allowed)
+    reader = confluent_kafka.Consumer(account | {"group.id": "any"})
+    assert read(reader, installation.kafka.deliveries, topics_error=True) == DENIED
+    reader = confluent_kafka.Consumer(account | {"group.id": "any"})
+    assert read(reader, installation.kafka.deliveries) == "GROUP_AUTHORIZATION_FAILED"
+    admin = AdminClient(account)
+    new = NewTopic(f"{prefix}.new", 1, 1)
+    assert error_of(admin.create_topics([new])[new.topic]) == DENIED
+    for topic in topics:
+        entry = ConfigEntry("retention.ms", "1", incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        assert error_of(admin.incremental_alter_configs([resource])[resource]) == DENIED
+        assert error_of(admin.describe_configs([resource])[resource]) == DENIED
+        assert error_of(admin.delete_topics([topic])[topic]) == DENIED
+    wanted = AclBinding(ResourceType.TOPIC, prefix, ResourcePatternType.PREFIXED, "User:gatepost-receiver", "*",
+                        AclOperation.ALL, AclPermissionType.ALLOW)
+    assert error_of(admin.create_acls([wanted])[wanted]) == "CLUSTER_AUTHORIZATION_FAILED"
+    for identity in (f"{prefix}.router-gw1", "any"):
+        transactional = confluent_kafka.Producer(account | {"transactional.id": identity})
+        with pytest.raises(confluent_kafka.KafkaException) as raised:
+            transactional.init_transactions(10)
+        assert raised.value.args[0].name() == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
+
+
+def test_consumers_account_reads_its_events_in_its_own_groups_only(installation):
+    account = installation.accounts.client("erp")
+
+    def consumer(group):
+        return confluent_kafka.Consumer(account | {"group.id": group, "enable.partition.eof": True,
+                                                   "auto.offset.reset": "earliest"})
+
+    topics = installation.kafka.topics()
+    events = [topic for topic in topics if ".invoice." in topic]
+    assert set(AdminClient(account).list_topics(timeout=SECONDS).topics) == set(events)
+    assert read(consumer("erp.any"), events[0]) is None
+    assert read(consumer("erp.any"), installation.kafka.deliveries) == DENIED
+    assert read(consumer(f"{installation.prefix}.router"), events[0]) == "GROUP_AUTHORIZATION_FAILED"
+    for topic in topics:
+        producer = confluent_kafka.Producer(account | {"message.timeout.ms": 10000})
+        assert produce(producer, topic) == DENIED, topic
+
+
+# What is missing is told
+
+NOT_SEEN = "the account may not see it"
+AT_START = [  # account, resource, operation: what the log says, whether it ends; and the readiness when it does not
+    ("receiver", "deliveries", "WRITE", NOT_SEEN, True),
+    ("router", "deliveries", "READ", NOT_SEEN, True),
+    ("router", "quarantine", "WRITE", NOT_SEEN, True),
+    ("router", "reporting_batch", "WRITE", NOT_SEEN, True),
+    ("router", "held_unmapped_decision", "WRITE", NOT_SEEN, True),
+    ("router", "invoice.", "WRITE", NOT_SEEN, True),
+    ("router", "router", "READ", "Group authorization failed", False),
+    ("router", "router-", "WRITE", "Transactional Id authorization failed", False),
+]
+
+
+@pytest.mark.parametrize("role, resource, operation, told, ends", AT_START)
+def test_missing_permission_is_told_at_the_start(installation, role, resource, operation, told, ends):
+    binding = binding_of(installation, f"gatepost-{role}", f".{resource}", operation)
+    installation.accounts.revoke(binding)
+    daemon = installation.daemon(configure(installation, role)).launch()
+    line = daemon.wait_for_log(told)
+    assert "gatepost-guide(7)" in line or not ends
+    if ends:
+        daemon.wait_for_exit(EX_CONFIG)
+        return
+    waiting.until(lambda: told.encode() in daemon.admin("/readyz").body, SECONDS, lambda: daemon.admin("/readyz").body)
+    installation.accounts.grant(binding)
+    daemon.wait_until_ready()
+
+
+@pytest.mark.parametrize("resource", ["deliveries", "quarantine", "invoice."])
+def test_settings_that_may_not_be_read_are_told_and_do_no_harm(installation, resource):
+    binding = binding_of(installation, "gatepost-router", f".{resource}", "DESCRIBE_CONFIGS")
+    installation.accounts.revoke(binding)
+    router = installation.daemon(configure(installation, "router")).start().wait_until_ready()
+    assert f"topic {binding.name}" in router.log and "DescribeConfigs" in router.log
+
+
+COMMANDS = [  # account, resource, operation, command: exit status, what it says
+    ("admin", "", "CREATE", ("topics", "create"), EX_UNAVAILABLE, "authorization failed"),
+    ("admin", "", "DESCRIBE", ("topics", "list"), 65, NOT_SEEN),
+    ("admin", "", "DESCRIBE_CONFIGS", ("topics", "list"), 0, "DescribeConfigs"),
+    ("operator", "", "READ", ("tail", "--until-end"), EX_UNAVAILABLE, "may not read"),
+    ("operator", "", "READ", ("quarantine", "list"), EX_NOPERM, "authorization failed"),
+    ("operator", "router", "DESCRIBE", ("audit",), EX_NOPERM, "Group authorization failed"),
+    ("operator", "deliveries", "WRITE", ("quarantine", "release", "--reason", "unknown-kind"), EX_NOPERM,
+     "authorization failed"),
+]
+
+
+@pytest.mark.parametrize("account, resource, operation, command, status, told", COMMANDS)
+def test_missing_permission_of_a_command_is_told(installation, account, resource, operation, command, status, told):
+    binding = binding_of(installation, f"gatepost-{account}", f"{installation.prefix}.{resource}", operation)
+    config = configure(installation, account)
+    if command[-1] == "unknown-kind":
+        installation.start(configure(installation, "router"))
+        installation.kafka.append([Delivery(event_body("no.such_kind"))])
+        installation.kafka.wait_until_routed()
+    if command == ("topics", "create"):
+        config["events"]["new.*"] = f"{installation.prefix}.new"
+    installation.accounts.revoke(binding)
+    done = installation.gatepost(*command, config=config)
+    assert done.returncode == status and told.lower() in (done.stdout + done.stderr).lower(), done
+
+
+# Taken away and given again while it runs
+
+def test_receiver_without_its_permission_answers_503_and_goes_on_when_it_has_it_again(installation):
+    receiver = installation.start(configure(installation, "receiver"))
+    router = installation.start(configure(installation, "router"))
+    sent = [receiver.accept()]
+    binding = binding_of(installation, "gatepost-receiver", ".deliveries", "WRITE")
+    installation.accounts.revoke(binding)
+    waiting.until(lambda: receiver.post().status == 503, SECONDS, "a 503")
+    waiting.until(lambda: b"authorization failed" in receiver.admin("/readyz").body, SECONDS,
+                  lambda: f"readiness to say it: {receiver.admin('/readyz').body} {receiver.log[-3000:]}")
+    assert receiver.log.count("a producer has failed") <= 3, receiver.log
+    installation.accounts.grant(binding)
+    receiver.wait_until_ready()
+    sent.append(receiver.accept())
+    installation.kafka.wait_until_routed()
+    published = [record.delivery_id for record in installation.kafka.read()]
+    assert [published.count(each.delivery_id) for each in sent] == [1, 1]
+    assert router.ready()
+
+
+@pytest.mark.parametrize("resource, operation, told", [
+    ("deliveries", "READ", "Topic authorization failed"), ("invoice.", "WRITE", "Topic authorization failed"),
+    ("router", "READ", "Group authorization failed"), ("router-", "WRITE", "Transactional Id authorization failed")])
+def test_router_without_a_permission_waits_and_goes_on_when_it_has_it_again(installation, resource, operation, told):
+    router = installation.start(configure(installation, "router"))
+    kafka = installation.kafka
+    sent = [Delivery() for _ in range(20)]
+    kafka.append(sent[:10])
+    kafka.wait_until_routed()
+    binding = binding_of(installation, "gatepost-router", f".{resource}", operation)
+    installation.accounts.revoke(binding)
+    kafka.append(sent[10:])
+    waiting.until(lambda: told.encode() in router.admin("/readyz").body, SECONDS,
+                  lambda: f"readiness to say it: {router.admin('/readyz').body} {router.log[-3000:]}")
+    assert router.log.count(" warning ") <= 8, router.log
+    installation.accounts.grant(binding)
+    router.wait_until_ready()
+    kafka.wait_until_routed()
+    published = [record.delivery_id for record in kafka.read()]
+    assert [published.count(each.delivery_id) for each in sent] == [1] * len(sent)
+
+
+# Logging in
+
+def password_file(config, password):
+    config["kafka"]["sasl.password_file"] = str(config.secret_file("password", password))
+
+
+WRONG_LOGINS = [
+    ("wrong password", lambda config: password_file(config, b"wrong"), "Invalid username or password"),
+    ("no such user", lambda config: config["kafka"].update({"sasl.username": "nobody"}), "Invalid username or password"),
+    ("another authority", lambda config: config["kafka"].update({"ssl.ca.location": str(config.directory / "other/ca.pem")}),
+     "ssl.ca.location"),
+    ("another name", lambda config: config["kafka"].update({
+        "bootstrap.servers": config["kafka"]["bootstrap.servers"].replace("127.0.0.1", "localhost")}), "certificate"),
+    ("no TLS", lambda config: config["kafka"].update({"security.protocol": "SASL_PLAINTEXT"}), "security.protocol"),
+    ("mechanism", lambda config: config["kafka"].update({"sasl.mechanism": "SCRAM-SHA-256"}), "SCRAM-SHA-512"),
+]
+
+
+@pytest.mark.parametrize("name, spoil, told", WRONG_LOGINS, ids=[each[0] for each in WRONG_LOGINS])
+def test_login_that_fails_is_told_with_its_cause(installation, name, spoil, told):
+    config = configure(installation, "router")
+    (config.directory / "other").mkdir()
+    Authority(config.directory / "other")
+    spoil(config)
+    router = installation.daemon(config).launch()
+    assert told in router.wait_for_log("kafka is away", 20)
+    assert not router.ready()
+    done = installation.gatepost("check", "--online", config=config)
+    assert done.returncode == EX_UNAVAILABLE and told in done.stderr, done.stderr
+
+
+def test_files_of_tls_towards_kafka_are_checked_with_the_configuration(offline):
+    config = offline.config()
+    key = config.secret_file("key.pem", b"a key", 0o604)
+    config["kafka"].update({"ssl.ca.location": "/nonexistent/ca.pem", "ssl.key.location": key,
+                            "sasl.password_file": config.secret_file("password", b"a password", 0o644)})
+    done = offline.gatepost("check", config=config)
+    assert done.returncode == EX_CONFIG
+    for line in ("/nonexistent/ca.pem cannot be opened", f"chmod o= {key}", f"chmod o= {config.directory}/password"):
+        assert line in done.stderr, done.stderr
+
+
+def test_password_that_is_changed_while_it_runs_ends_nothing_that_is_open(installation, new_library):
+    """Kafka asks for it at the next connection only; then the daemon waits until it has the new one."""
+    config = configure(installation, "receiver", mechanism="SCRAM-SHA-512")
+    receiver = installation.daemon(config)
+    receiver.environment = new_library
+    receiver.start().wait_until_ready()
+    try:
+        installation.accounts.set_password("gatepost-receiver", "another password")
+        receiver.accept()
+        receiver.stop()
+        receiver.launch()
+        line = receiver.wait_for_log("kafka is away", 20)
+        assert "uthentication failed" in line and not receiver.ready()
+        assert receiver.post().status == 503
+        installation.accounts.set_password("gatepost-receiver", Accounts.password("gatepost-receiver"))
+        receiver.wait_until_ready()
+        receiver.accept()
+    finally:
+        installation.accounts.set_password("gatepost-receiver", Accounts.password("gatepost-receiver"))
+
+
+def test_old_library_that_cannot_log_in_by_scram_is_told(installation):
+    linked = subprocess.run(["pkg-config", "--modversion", "rdkafka"], stdout=subprocess.PIPE, text=True).stdout
+    if tuple(map(int, linked.strip().split(".")[:3])) >= (2, 6, 1):
+        pytest.skip("this one can")
+    done = installation.gatepost("check", "--online", config=configure(installation, "admin", mechanism="SCRAM-SHA-512"))
+    assert done.returncode == EX_UNAVAILABLE and "librdkafka before 2.6.1" in done.stderr, done.stderr
