@@ -103,6 +103,13 @@ def test_commands_of_the_guide_grant_what_the_tests_here_grant(site):
     assert set(granted) == set(site.accounts.bindings(prefix)) - set(site.bindings)
     for binding in granted:
         site.accounts.revoke(binding)
+    (command,) = guide_commands("kafka-configs.sh")
+    site.accounts.run_all([command], prefix)
+    try:
+        client = site.accounts.client("gatepost-receiver", **{"sasl.password": "PASSWORD"})
+        waiting.until(lambda: AdminClient(client).list_topics(timeout=SECONDS), SECONDS, "the new password to let in")
+    finally:
+        site.accounts.set_password("gatepost-receiver", Accounts.password("gatepost-receiver"))
 
 
 # What the accounts can do
