@@ -22,6 +22,6 @@ def run(name, *arguments):
                                CLASSES[name], *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=SECONDS, cwd=directory, env=os.environ)
     # Some of them say what went wrong and exit 0.
-    if done.returncode != 0 or "Exception" in done.stdout:
+    if done.returncode != 0 or "Exception" in done.stdout or "Error: " in done.stdout:
         raise RuntimeError(f"{name} {' '.join(arguments)} failed:\n{done.stdout}")
     return done.stdout

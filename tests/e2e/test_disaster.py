@@ -1,0 +1,97 @@
+"""What gatepost-guide(7) says of lost offsets and of a topic that is made anew, done."""
+
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+import tools
+import waiting
+from accounts import guide_commands
+from signing import Delivery
+
+EX_CONFIG = 78
+SECONDS = 40
+
+
+def published(kafka, deliveries):
+    """How often each of these was published."""
+    found = [record.delivery_id for record in kafka.read()]
+    return [found.count(each.delivery_id) for each in deliveries]
+
+
+def route(installation, config, deliveries):
+    """Have these routed by a router that then ends."""
+    installation.kafka.append(deliveries)
+    router = installation.start(config)
+    installation.kafka.wait_until_routed()
+    router.stop()
+
+
+def forget_offsets(kafka):
+    """Delete the group with all that it committed, as soon as it is empty."""
+    def deleted():
+        return kafka.admin.delete_consumer_groups([kafka.group])[kafka.group].exception(SECONDS) is None
+    waiting.until(deleted, SECONDS, "the group to be empty")
+    waiting.until(lambda: kafka.committed() == {}, SECONDS, "the offsets to be gone")
+
+
+def run_guide_command(installation, word):
+    """Run the one command of the guide that has this word, for this installation."""
+    (command,) = [each for each in guide_commands("kafka-consumer-groups.sh") if word in each]
+    empty = installation.directory / "super.properties"
+    empty.touch()
+    words = {"BROKER": installation.bootstrap, "SUPER": str(empty), "gatepost.router": installation.kafka.group,
+             "gatepost.deliveries": installation.kafka.deliveries}
+    return tools.run(*[words.get(each, each) for each in command])
+
+
+def test_lost_offsets_publish_once_more_what_the_log_still_has(installation):
+    """The guide says so, and how to prevent it: set the offsets before a router starts."""
+    config = installation.config("router")
+    installation.create_topics(config, partitions=2)
+    kafka, first = installation.kafka, [Delivery() for _ in range(10)]
+    route(installation, config, first)
+    forget_offsets(kafka)
+    route(installation, config, [])
+    assert published(kafka, first) == [2] * 10
+    forget_offsets(kafka)
+    assert kafka.deliveries in run_guide_command(installation, "--to-latest")
+    again = [Delivery(), first[0].signed_again()]
+    route(installation, config, again)
+    assert published(kafka, [*first, again[0]]) == [2] * 10 + [1]  # repeats are recognised: the log tells
+
+
+def test_deliveries_made_anew_while_no_router_runs_begin_anew(installation):
+    """Kafka forgets the offsets with the topic; what was delivered before is not recognised any more."""
+    config = installation.config("router")
+    installation.create_topics(config, partitions=2)
+    kafka, first = installation.kafka, [Delivery() for _ in range(10)]
+    route(installation, config, first)
+    kafka.delete(kafka.deliveries)
+    router = installation.daemon(config).launch()
+    router.wait_for_log("the topic is missing; make it: gatepost")
+    router.wait_for_exit(EX_CONFIG)
+    installation.create_topics(config, partitions=2)
+    second = [Delivery() for _ in range(3)]
+    route(installation, config, [*second, first[0].signed_again()])
+    assert published(kafka, [*first, *second]) == [2] + [1] * 12
+
+
+def test_offsets_beyond_the_log_are_set_back_by_the_command_of_the_guide(installation):
+    """As when a backup of the topic is older than the offsets."""
+    config = installation.config("router")
+    installation.create_topics(config, partitions=1)
+    kafka, deliveries = installation.kafka, [Delivery() for _ in range(3)]
+    kafka.append(deliveries)
+    offsets = ConsumerGroupTopicPartitions(kafka.group, [TopicPartition(kafka.deliveries, 0, 50)])
+    kafka.admin.alter_consumer_group_offsets([offsets])[kafka.group].result(SECONDS)
+    router = installation.daemon(config).launch()
+    assert "was the topic deleted and made anew" in router.wait_for_log("cannot route")
+    router.wait_for_exit(EX_CONFIG)
+
+    def reset():
+        try:
+            return run_guide_command(installation, "--to-earliest")
+        except RuntimeError:
+            return None
+    assert kafka.deliveries in waiting.until(reset, SECONDS, "the group to be empty")
+    route(installation, config, [])
+    assert published(kafka, deliveries) == [1] * 3
