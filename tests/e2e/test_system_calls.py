@@ -1,0 +1,60 @@
+"""What the daemon asks of the kernel, held against what its unit allows: systemd is not here to enforce it."""
+
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+from installation import PLAIN_BUILD
+
+SERVICE = pathlib.Path(__file__).parents[2] / "systemd" / "service.inc"
+# What starts the program, or is made by strace itself.
+OF_OTHERS = {"execve", "exit_group", "restart_syscall"}
+
+
+def members(group):
+    """The system calls of a group such as @system-service, those of the groups in it too."""
+    output = subprocess.run(["systemd-analyze", "syscall-filter", group], stdout=subprocess.PIPE, text=True,
+                            check=True).stdout
+    found = set()
+    for name in re.findall(r"^    ([@\w-]+)$", output, re.M):
+        found |= members(name) if name.startswith("@") else {name}
+    return found
+
+
+def allowed():
+    """By the lines of SystemCallFilter: each adds what it names, or takes it away when it begins with ~."""
+    calls = set()
+    for line in re.findall(r"^SystemCallFilter=(.*)$", SERVICE.read_text(), re.M):
+        named = {call for name in line.lstrip("~").split()
+                 for call in (members(name) if name.startswith("@") else {name})}
+        calls = calls - named if line.startswith("~") else calls | named
+    return calls
+
+
+@pytest.fixture
+def traced(installation, tmp_path):
+    """A daemon whose system calls go to a file."""
+    program = tmp_path / "traced"
+    program.write_text(f'#!/bin/sh\nexec strace -D -f -qq -o {tmp_path}/calls {PLAIN_BUILD}/gatepostd "$@"\n')
+    program.chmod(0o755)
+    installation.create_topics()
+    daemon = installation.daemon()
+    daemon.program = program
+    return daemon
+
+
+def test_unit_allows_every_system_call_of_the_daemon(traced, tmp_path):
+    traced.start().wait_until_ready()
+    for _ in range(20):
+        traced.accept()
+    traced.process.send_signal(signal.SIGHUP)
+    traced.wait_for_log("configuration read again")
+    traced.process.send_signal(signal.SIGUSR1)
+    traced.wait_for_log("status of router")
+    traced.stop()
+    calls = set(re.findall(r"^\d+ +(\w+)\(", (tmp_path / "calls").read_text(), re.M))
+    assert {"epoll_wait", "accept4", "sendmsg"} <= calls  # it has been looked at
+    assert calls - allowed() - OF_OTHERS == set()
