@@ -141,9 +141,10 @@ activation_fits(const struct activation *activation, const struct config *config
         if (activation->admin < 0)
                 return 0;
         if (getsockname(activation->admin, (struct sockaddr *)&admin.address, &admin.address_len) != 0 ||
-            !listen_is_private(&admin))
-                return error_set(error,
-                                 "the admin socket that was passed on can be reached from other machines; "
-                                 "its unit has a loopback address or a path in ListenStream=");
+            (!config->admin_allows_remote && !listen_is_private(&admin)))
+                return error_set(
+                    error, "the admin socket that was passed on can be reached from other machines; its "
+                           "unit has a loopback address or a path in ListenStream=, or [admin] says "
+                           "allow_remote = on");
         return 0;
 }

@@ -65,6 +65,14 @@ def test_admin_socket_alone_leaves_listen_to_the_receiver(embedded):
     daemon.accept()
 
 
+def test_admin_socket_may_be_reached_from_others_when_told_so(embedded):
+    admin = listening("0.0.0.0:0")
+    config = embedded.config()
+    config["admin"]["allow_remote"] = "on"
+    daemon = pass_on(embedded.daemon(config), [admin], "admin").start()
+    assert daemon._addresses("admin") == [address_of(admin)]
+
+
 def test_sockets_for_another_process_are_not_used(embedded):
     other = listening()
     daemon = embedded.daemon()
