@@ -9,6 +9,7 @@
 #include "http/field.h"
 
 #define CHUNK_BUFFER 8192
+#define FIRST_LINE_SIZE 1000 /* most heads are shorter */
 #define TOO_MUCH_BESIDES "chunk extensions and trailer fields are too long"
 
 void
@@ -23,6 +24,9 @@ framing_clear(struct framing *framing)
 {
         free(framing->line);
         framing->line = NULL;
+        framing->line_size = 0;
+        framing->head.path = NULL;
+        framing->head.path_len = 0;
 }
 
 int
@@ -188,23 +192,80 @@ refuse_line(struct framing *framing)
         return refuse(framing, 400, "the request line and headers are too long");
 }
 
+/* More memory for the line under way. Returns 0, or -1 when there is none. */
+static int
+grow(struct framing *framing)
+{
+        size_t max = framing->limits.max_header_bytes;
+        size_t size = framing->line_size == 0 ? FIRST_LINE_SIZE : 4 * framing->line_size;
+        size_t path_at = framing->head.path == NULL ? 0 : (size_t)(framing->head.path - framing->line);
+        char *line = realloc(framing->line, size < max ? size : max);
+
+        if (line == NULL)
+                return -1;
+        framing->line = line;
+        framing->line_size = size < max ? size : max;
+        if (framing->head.path != NULL)
+                framing->head.path = line + path_at;
+        return 0;
+}
+
+/* Shorten a run of bytes to what stands before the first of one value. */
+static size_t
+before(const char *data, size_t len, char c)
+{
+        const char *found = memchr(data, c, len);
+
+        return found == NULL ? len : (size_t)(found - data);
+}
+
+/*
+ * How many of the next bytes say nothing that take_line_byte() would have to judge one by one: within a name or a value of
+ * a head, as far as no line and no name ends. Most bytes are such.
+ */
+static size_t
+plain_len(const struct framing *framing, const char *data, size_t len)
+{
+        char last = framing->line_len > 0 ? framing->line[framing->line_len - 1] : '\n';
+        size_t room = framing->line_size - framing->line_len;
+
+        if (framing->state != FRAMING_HEAD || framing->place == FRAMING_BEFORE_VALUE || last == '\r' ||
+            last == '\n')
+                return 0;
+        len = before(data, len < room ? len : room, '\r');
+        len = before(data, len, '\n');
+        len = before(data, len, '\0');
+        return framing->place == FRAMING_IN_NAME ? before(data, len, ':') : len;
+}
+
+/* Take these bytes, which stay as they are. */
+static void
+take_plain(struct framing *framing, const char *data, size_t len)
+{
+        if (len > 0)
+                memcpy(framing->line + framing->line_len, data, len);
+        framing->line_len += len;
+}
+
 static enum framing_verdict
 feed_line(struct framing *framing, char *data, size_t len, size_t *used)
 {
         const char *fault = NULL;
 
-        *used = 0;
-        if (framing->line == NULL)
-                framing->line = malloc(framing->limits.max_header_bytes);
-        if (framing->line == NULL)
-                return refuse(framing, 503, "out of memory; send it again");
         for (*used = 0; *used < len;) {
                 enum framing_state state = framing->state;
                 enum framing_verdict verdict = FRAMING_MORE;
+                size_t n_plain = plain_len(framing, data + *used, len - *used);
                 int ended;
 
+                take_plain(framing, data + *used, n_plain);
+                *used += n_plain;
+                if (*used == len)
+                        break;
                 if (framing->line_len == framing->limits.max_header_bytes)
                         return refuse_line(framing);
+                if (framing->line_len == framing->line_size && grow(framing) != 0)
+                        return refuse(framing, 503, "out of memory; send it again");
                 ended = take_line_byte(framing, &data[(*used)++], &fault);
                 if (fault != NULL)
                         return refuse(framing, 400, fault);

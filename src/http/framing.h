@@ -52,8 +52,9 @@ struct framing {
         struct framing_limits limits;
         enum framing_state state;
         enum framing_place place;
-        char *line; /* the head, or a line, as far as it has come; of max_header_bytes */
+        char *line; /* the head, or a line, as far as it has come */
         size_t line_len;
+        size_t line_size;        /* memory of line; it grows up to max_header_bytes */
         size_t line_start;       /* of the line under way, in a head */
         struct head head;        /* of the message under way, as far as its lines have come */
         uint64_t left;           /* bytes of the body or the chunk that are still to come */
