@@ -55,17 +55,34 @@ clock_take_step(struct clock_watch *watch)
         return step_ms;
 }
 
+/* Write a number of n digits and what stands behind it. Returns where the text goes on. */
+static char *
+put_digits(char *text, int value, int n, char after)
+{
+        for (int i = n; i > 0; i--) {
+                text[i - 1] = (char)('0' + value % 10);
+                value /= 10;
+        }
+        text[n] = after;
+        return text + n + 1;
+}
+
 char *
 clock_format_s(int64_t s, char text[CLOCK_RFC3339_SIZE])
 {
         static const int64_t year_0 = -62167219200, year_10000 = 253402300800;
         time_t seconds = (time_t)(s < year_0 ? year_0 : s >= year_10000 ? year_10000 - 1 : s);
         struct tm tm;
-        size_t len;
+        char *at;
 
         (void)gmtime_r(&seconds, &tm);
-        len = (size_t)snprintf(text, CLOCK_RFC3339_SIZE, "%04d", tm.tm_year + 1900); /* %Y does not pad */
-        (void)strftime(text + len, CLOCK_RFC3339_SIZE - len, "-%m-%dT%H:%M:%SZ", &tm);
+        at = put_digits(text, tm.tm_year + 1900, 4, '-');
+        at = put_digits(at, tm.tm_mon + 1, 2, '-');
+        at = put_digits(at, tm.tm_mday, 2, 'T');
+        at = put_digits(at, tm.tm_hour, 2, ':');
+        at = put_digits(at, tm.tm_min, 2, ':');
+        at = put_digits(at, tm.tm_sec, 2, 'Z');
+        *at = '\0';
         return text;
 }
 
@@ -73,11 +90,10 @@ char *
 clock_format_ms(int64_t ms, char text[CLOCK_RFC3339_SIZE])
 {
         int64_t s = ms / 1000 - (ms % 1000 < 0 ? 1 : 0);
-        size_t len;
+        char *at = clock_format_s(s, text) + sizeof("2026-11-21T03:04:05") - 1;
 
-        (void)clock_format_s(s, text);
-        len = strlen(text) - 1;
-        (void)snprintf(text + len, CLOCK_RFC3339_SIZE - len, ".%03dZ", (int)(ms - s * 1000));
+        *at++ = '.';
+        *put_digits(at, (int)(ms - s * 1000), 3, 'Z') = '\0';
         return text;
 }
 

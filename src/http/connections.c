@@ -1,11 +1,11 @@
 #include "http/connections.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <openssl/rand.h>
 
 #include "base/clock.h"
+#include "base/hex.h"
 #include "http/connection.h"
 #include "http/entrance.h"
 #include "http/session.h"
@@ -18,7 +18,11 @@ connections_next_id(struct connections *connections, char id[17])
         /* An odd factor visits every 64-bit number once. */
         uint64_t number = connections->id_seed + connections->n_ids++ * UINT64_C(0x9e3779b97f4a7c15);
 
-        (void)snprintf(id, 17, "%016llx", (unsigned long long)number);
+        uint8_t bytes[sizeof(number)];
+
+        for (size_t i = 0; i < sizeof(bytes); i++)
+                bytes[i] = (uint8_t)(number >> (8 * (sizeof(bytes) - 1 - i)));
+        hex_encode(bytes, sizeof(bytes), id);
 }
 
 /*

@@ -4,19 +4,18 @@
 #include <strings.h>
 
 /* tchar, RFC 9110 section 5.6.2. */
-static int
-is_token_char(char c)
-{
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
+static const char is_token_char[256] = {
+    ['a' ... 'z'] = 1, ['A' ... 'Z'] = 1, ['0' ... '9'] = 1, ['!'] = 1, ['#'] = 1, ['$'] = 1,
+    ['%'] = 1,         ['&'] = 1,         ['\''] = 1,        ['*'] = 1, ['+'] = 1, ['-'] = 1,
+    ['.'] = 1,         ['^'] = 1,         ['_'] = 1,         ['`'] = 1, ['|'] = 1, ['~'] = 1,
+};
 
 size_t
 field_token_len(const char *text, size_t len)
 {
         size_t n = 0;
 
-        while (n < len && is_token_char(text[n]))
+        while (n < len && is_token_char[(unsigned char)text[n]])
                 n++;
         return n;
 }
