@@ -199,6 +199,24 @@ connection_refuse(struct connection *connection, int status, const char *reason)
                 all->callbacks->on_refused(status, &connection->client, id, all->arg);
 }
 
+/*
+ * Most replies fit into the socket's buffer. They need not wait until the event loop has found out that it may be written to,
+ * which costs more than the writing. What is left waits for that; what fails does so once more, and is seen to then.
+ */
+static void
+write_at_once(struct connection *connection)
+{
+        struct evbuffer *output = bufferevent_get_output(connection->bev);
+
+        (void)evbuffer_unfreeze(output, 1);
+        (void)evbuffer_write(output, connection->fd);
+        (void)evbuffer_freeze(output, 1);
+        if (evbuffer_get_length(output) > 0)
+                return;
+        (void)bufferevent_disable(connection->bev, EV_WRITE);
+        bufferevent_trigger(connection->bev, EV_WRITE, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+}
+
 /* The body has gone, whenever the answer is taken. evhttp reads while it writes, which nothing would bound. */
 void
 connection_replying(struct connection *connection)
@@ -206,6 +224,8 @@ connection_replying(struct connection *connection)
         connection_enter(connection, STAGE_REPLYING);
         give_room_back(connection, connection->held - connection->held_ahead);
         (void)bufferevent_disable(connection->bev, EV_READ);
+        if (connection->all->tls == NULL)
+                write_at_once(connection);
 }
 
 /* Refuse what follows the last reply, once evhttp has got ready for it, but not a byte of it to evhttp. */
