@@ -1,5 +1,6 @@
 #include "model/signature.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +14,31 @@
 static const char prefix[] = "sha256=";
 #define PREFIX_LEN (sizeof(prefix) - 1)
 
-/* The context has seen the key and nothing else; each signature starts from a duplicate of it. */
+/*
+ * The context has seen the key and nothing else; each signature starts from a duplicate of it. One such duplicate is kept to
+ * be begun anew with the same key, which costs half of what making another does. Whoever finds it taken makes one.
+ */
 struct signature_key {
         EVP_MAC_CTX *keyed;
+        _Atomic(EVP_MAC_CTX *) *spare; /* NULL: OpenSSL cannot begin anew */
 };
+
+/* The first releases of OpenSSL 3.0 go on where they were when they are told to begin anew. */
+static int
+begins_anew(const struct signature_key *key)
+{
+        static const unsigned char text[] = "1795230000.{}";
+        EVP_MAC_CTX *hmac = EVP_MAC_CTX_dup(key->keyed);
+        uint8_t first[SIGNATURE_SIZE], second[SIGNATURE_SIZE];
+        size_t size;
+        int ok = hmac != NULL && EVP_MAC_update(hmac, text, sizeof(text)) &&
+                 EVP_MAC_final(hmac, first, &size, SIGNATURE_SIZE) && EVP_MAC_init(hmac, NULL, 0, NULL) &&
+                 EVP_MAC_update(hmac, text, sizeof(text)) &&
+                 EVP_MAC_final(hmac, second, &size, SIGNATURE_SIZE);
+
+        EVP_MAC_CTX_free(hmac);
+        return ok && CRYPTO_memcmp(first, second, SIGNATURE_SIZE) == 0;
+}
 
 struct signature_key *
 signature_key_new(const void *secret, size_t len)
@@ -34,6 +56,8 @@ signature_key_new(const void *secret, size_t len)
                 key = NULL;
         }
         EVP_MAC_free(hmac);
+        if (key != NULL && begins_anew(key))
+                key->spare = calloc(1, sizeof(*key->spare));
         return key;
 }
 
@@ -42,6 +66,9 @@ signature_key_free(struct signature_key *key)
 {
         if (key == NULL)
                 return;
+        if (key->spare != NULL)
+                EVP_MAC_CTX_free(atomic_load(key->spare));
+        free(key->spare);
         EVP_MAC_CTX_free(key->keyed);
         free(key);
 }
@@ -52,18 +79,41 @@ struct piece {
         size_t len;
 };
 
+/* A context that has seen the key and nothing else, to be given back. NULL when memory or OpenSSL fails. */
+static EVP_MAC_CTX *
+take_context(const struct signature_key *key)
+{
+        EVP_MAC_CTX *hmac = key->spare == NULL ? NULL : atomic_exchange(key->spare, NULL);
+
+        if (hmac == NULL)
+                return EVP_MAC_CTX_dup(key->keyed);
+        if (EVP_MAC_init(hmac, NULL, 0, NULL))
+                return hmac;
+        EVP_MAC_CTX_free(hmac);
+        return NULL;
+}
+
+static void
+give_context_back(const struct signature_key *key, EVP_MAC_CTX *hmac)
+{
+        EVP_MAC_CTX_free(key->spare == NULL ? hmac : atomic_exchange(key->spare, hmac));
+}
+
 static int
 compute(const struct signature_key *key, const struct piece *pieces, size_t n,
         uint8_t signature[SIGNATURE_SIZE])
 {
-        EVP_MAC_CTX *hmac = EVP_MAC_CTX_dup(key->keyed);
+        EVP_MAC_CTX *hmac = take_context(key);
         int ok = hmac != NULL;
         size_t size = 0;
 
         for (size_t i = 0; i < n && ok; i++)
                 ok = EVP_MAC_update(hmac, pieces[i].bytes, pieces[i].len);
         ok = ok && EVP_MAC_final(hmac, signature, &size, SIGNATURE_SIZE) && size == SIGNATURE_SIZE;
-        EVP_MAC_CTX_free(hmac);
+        if (ok)
+                give_context_back(key, hmac);
+        else
+                EVP_MAC_CTX_free(hmac);
         return ok ? 0 : -1;
 }
 
