@@ -16,7 +16,8 @@ QUICKSTART_SECONDS = 300
 
 def commands_in(text, indent):
     """The lines of an example that call gatepost, in their order, without their comments."""
-    lines = [line.partition("  #")[0].strip() for line in text.splitlines() if line.startswith(indent)]
+    lines = [line.partition("  #")[0].strip().removeprefix("sudo -u gatepost ")
+             for line in text.splitlines() if line.startswith(indent)]
     return [shlex.split(line)[1:] for line in lines if line.startswith("gatepost ")]
 
 

@@ -149,8 +149,9 @@ def test_status_is_told(installation, daemon):
     waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up"), 20, "the broker to be known")
     with http_client.connect(daemon.address):
         waiting.until(lambda: _status(daemon, "lane").get("connections") == "1", 20, "the connection in the status")
+    waiting.until(lambda: int(_status(daemon, "process")["descriptors"]) == len(os.listdir(f"/proc/{daemon.process.pid}/fd")),
+                  20, "the descriptors in the status")
     status = {what: _status(daemon, what) for what in ("process", "kafka", "receiver", "router", "partition")}
-    assert int(status["process"]["descriptors"]) == len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
     assert status["process"]["generation"] == "1" and status["process"]["last_reload"] == "done"
     assert status["kafka"] == {"state": "reachable", "brokers": "1", "up": "1"}
     assert status["receiver"]["lanes"] == "1" and status["receiver"]["appending_bytes"] == "0"

@@ -132,6 +132,7 @@ def test_numbers_are_those_of_the_metrics(daemon):
     traffic(daemon)
     waiting.until(lambda: daemon.metric("gatepost_quarantined_total") > 0, 30, "what was routed")
     waiting.until(lambda: page_of(daemon).counts["lag"] == daemon.metric("gatepost_router_lag_records") == 0, 30, "no lag")
+    waiting.until(lambda: page_of(daemon).counts["remembered"] == daemon.metric("gatepost_remembered_ids") > 0, 30, "ids")
     counts = page_of(daemon).counts
 
     def metric(name, **labels):
