@@ -25,6 +25,17 @@ def pytest_sessionstart(session):
         pytest.exit(f"{BUILD} has no {' and no '.join(missing)}; tests/run builds them", returncode=2)
 
 
+# Those that take longest, so that no process is left with one of them at the end while the others have nothing to do.
+SLOW_FILES = ["test_acl", "test_documents", "test_three_brokers", "test_disaster", "test_systemd", "test_exactly_once",
+              "test_router_recovery", "test_edge_memory", "test_edge_slow", "test_every_command", "test_kafka_away", "test_page"]
+
+
+def pytest_collection_modifyitems(items):
+    def rank(item):
+        return SLOW_FILES.index(item.path.stem) if item.path.stem in SLOW_FILES else len(SLOW_FILES)
+    items.sort(key=rank)
+
+
 @pytest.fixture(scope="session")
 def broker():
     """A Kafka of one node, shared by all tests."""
