@@ -39,23 +39,31 @@ struct lane {
         struct pulse pulse;
         size_t number;
         int stopping;
+        int64_t flushed_ms; /* monotonic: while stopping with nothing waiting, when the lane ends; else 0 */
         atomic_int is_open; /* it accepts */
         atomic_int has_stopped;
         pthread_t thread;
 };
 
-/* Run the timer at the first deadline; while stopping with nothing waiting, after the time to flush. */
+/*
+ * Run the timer at the first deadline; while stopping with nothing waiting, after the time to flush, which does not begin
+ * anew with each event of Kafka's client.
+ */
 static void
 set_timer(struct lane *lane)
 {
-        int64_t deadline = intake_next_deadline(lane->intake), left;
+        int64_t deadline = intake_next_deadline(lane->intake), now = clock_monotonic_ms(), left;
         struct timeval in;
 
         if (deadline < 0 && !lane->stopping) {
                 (void)evtimer_del(lane->timer);
                 return;
         }
-        left = deadline < 0 ? FLUSH_MS : deadline - clock_monotonic_ms();
+        if (deadline >= 0)
+                lane->flushed_ms = 0;
+        else if (lane->flushed_ms == 0)
+                lane->flushed_ms = now + FLUSH_MS;
+        left = (deadline < 0 ? lane->flushed_ms : deadline) - now;
         left = left < 0 ? 0 : left;
         in = (struct timeval){left / 1000, left % 1000 * 1000};
         (void)evtimer_add(lane->timer, &in);

@@ -1,6 +1,7 @@
 """SIGTERM: no new connections, what is in flight answered and committed, exit 0."""
 
 import signal
+import time
 
 import pytest
 
@@ -72,4 +73,5 @@ def test_more_signals_do_not_change_the_end(installation):
     while daemon.is_running():
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
             daemon.process.send_signal(number)
+        time.sleep(0.002)  # it has to come to something besides
     daemon.wait_for_exit(0)
