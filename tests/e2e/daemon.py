@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -87,7 +88,11 @@ class Daemon:
         assert status == expect, f"{self.name} exited with {status} instead of {expect}:\n{self.log[-8000:]}"
 
     def _show_where_it_hangs(self):
-        """Have the sanitizer write the main thread's stack to the log."""
+        """Have the sanitizer write the main thread's stack to the log; where there is gdb, it shows those of all threads."""
+        if shutil.which("gdb"):
+            done = subprocess.run(["gdb", "-batch", "-p", str(self.process.pid), "-ex", "thread apply all backtrace 20"],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            print(done.stdout)
         self.process.send_signal(signal.SIGABRT)
         try:
             self.process.wait(10)
