@@ -98,7 +98,6 @@ parts_open(struct parts *parts, const struct config *config, const struct activa
 int
 parts_stop(struct parts *parts)
 {
-        parts->is_stopping = 1;
         if (parts->receiver != NULL) {
                 receiver_stop(parts->receiver);
                 if (!receiver_has_stopped(parts->receiver))

@@ -30,7 +30,6 @@ struct parts {
         struct receiver *receiver; /* NULL: another process has the role; router as well */
         struct router *router;
         struct admin *admin; /* NULL: not wanted */
-        int is_stopping;
         int64_t started_ms;  /* monotonic */
         uint64_t n_renewals; /* configurations that were taken over after the first */
         int64_t renewed_ms;  /* when the last was, the first included, since the epoch */
@@ -40,7 +39,8 @@ struct parts {
 /**
  * parts_open(parts, config, activation, base, changed, arg, error):
  * Start all that the configuration asks for, on the sockets that were passed on where there are any; the admin endpoint
- * runs on base. changed is called from other threads when parts_note_changes() has something to do. Returns 0, or -1 with the reason; parts_close() is needed in either case.
+ * runs on base. changed is called from other threads when parts_note_changes() has something to do. Returns 0, or -1 with
+ * the reason; parts_close() is needed in either case.
  */
 int parts_open(struct parts *parts, const struct config *config, const struct activation *activation,
                struct event_base *base, void (*changed)(void *arg), void *arg,

@@ -1,34 +1,19 @@
 #include "daemon/status.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-
-/* How many descriptors are open; that of the directory that is looked into is not counted. */
-static int
-count_descriptors(void)
-{
-        DIR *directory = opendir("/proc/self/fd");
-        int n = 0;
-
-        if (directory == NULL)
-                return -1;
-        for (const struct dirent *each; (each = readdir(directory)) != NULL;)
-                n += each->d_name[0] != '.';
-        (void)closedir(directory);
-        return n - 1;
-}
+#include "ops/process.h"
 
 static void
 log_process(const struct parts *parts)
 {
         char renewed[CLOCK_RFC3339_SIZE];
 
-        log_notice("status of process uptime_s=%" PRId64 " descriptors=%d generation=%" PRIu64
+        log_notice("status of process uptime_s=%" PRId64 " descriptors=%ld generation=%" PRIu64
                    " configured=%s last_reload=%s",
-                   (clock_monotonic_ms() - parts->started_ms) / 1000, count_descriptors(),
+                   (clock_monotonic_ms() - parts->started_ms) / 1000, process_count_descriptors(),
                    parts->n_renewals + 1, clock_format_ms(parts->renewed_ms, renewed),
                    parts->was_refused ? "refused" : "done");
 }

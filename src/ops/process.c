@@ -31,9 +31,8 @@ render_memory(FILE *out)
         fprintf(out, "process_virtual_memory_bytes %" PRIu64 "\n", total * page);
 }
 
-/* How many descriptors are open but for the one that looks, or -1. */
-static long
-count_descriptors(void)
+long
+process_count_descriptors(void)
 {
         DIR *dir = opendir("/proc/self/fd");
         const struct dirent *entry;
@@ -51,7 +50,7 @@ static void
 render_descriptors(FILE *out)
 {
         struct rlimit limit;
-        long n = count_descriptors();
+        long n = process_count_descriptors();
 
         if (n >= 0) {
                 exposition_head(out, "process_open_fds", "gauge", "Descriptors that are open.");

@@ -10,4 +10,7 @@
  */
 void process_render(int64_t start_s, FILE *out);
 
+/* How many descriptors are open but for the one that looks, or -1. */
+long process_count_descriptors(void);
+
 #endif
