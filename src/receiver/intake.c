@@ -321,12 +321,14 @@ intake_is_ready(struct intake *intake, struct error *error)
 {
         int is_ready;
 
-        (void)error_set(error, "its producer is being replaced");
-        if (pthread_mutex_trylock(&intake->mutex) != 0)
-                return 0; /* which may take a while */
+        if (pthread_mutex_trylock(&intake->mutex) != 0) { /* held for as long as a replacement takes */
+                (void)error_set(error, "its producer is being replaced");
+                return 0;
+        }
         is_ready = intake->producer != NULL && producer_has_id(intake->producer);
-        (void)error_set(error, "Kafka has given no producer id yet%s%s",
-                        intake->failure.text[0] == '\0' ? "" : ": ", intake->failure.text);
+        if (!is_ready)
+                (void)error_set(error, "Kafka has given no producer id yet%s%s",
+                                intake->failure.text[0] == '\0' ? "" : ": ", intake->failure.text);
         pthread_mutex_unlock(&intake->mutex);
         return is_ready;
 }

@@ -150,10 +150,11 @@ static void
 open_door(struct lane *lane)
 {
         struct error error;
-        int can_append = atomic_load(&lane->shared->may_append) && intake_is_ready(lane->intake, &error);
 
-        if (lane->stopping || atomic_load(&lane->is_open) ||
-            (!can_append && clock_monotonic_ms() < lane->shared->hold_until_ms))
+        if (lane->stopping || atomic_load(&lane->is_open))
+                return;
+        if (clock_monotonic_ms() < lane->shared->hold_until_ms &&
+            !(atomic_load(&lane->shared->may_append) && intake_is_ready(lane->intake, &error)))
                 return;
         http_server_hold(lane->server, 0);
         atomic_store(&lane->is_open, 1);

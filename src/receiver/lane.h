@@ -19,7 +19,7 @@ struct lane;
 struct lane *lane_new(struct receiver_shared *shared, size_t number, const int *listeners, size_t n,
                       struct error *error) MUST_CHECK;
 
-/* Whether its loop turns; it has turned within limit_ms. From any thread. */
+/* Whether its loop has turned within limit_ms. From any thread. */
 int lane_is_alive(struct lane *lane, int64_t limit_ms);
 
 /* Whether it has a producer that can append; error says why not. For another thread than the lane's. */
