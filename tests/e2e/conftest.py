@@ -43,6 +43,13 @@ def broker():
         yield cluster
 
 
+@pytest.fixture(scope="module")
+def own_broker():
+    """A Kafka of a file's own, for tests that take it away."""
+    with Cluster() as cluster:
+        yield cluster
+
+
 @pytest.fixture(scope="session")
 def echo():
     """A server of which tests see what its handler gets."""

@@ -4,7 +4,6 @@ import threading
 import time
 
 import pytest
-from cluster import Cluster
 
 import http_client
 import waiting
@@ -17,13 +16,6 @@ ACK_TIMEOUT = 2  # seconds
 SLACK = 1.5
 NOT_READY_SECONDS = 15
 BACK_SECONDS = 60
-
-
-@pytest.fixture(scope="module")
-def own_broker():
-    """A Kafka of these tests' own, for they take it away."""
-    with Cluster() as cluster:
-        yield cluster
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import signal
 import time
 
 import pytest
-from cluster import Cluster
 
 import waiting
 from installation import Installation
@@ -33,13 +32,6 @@ def embedded(offline):
     """An installation with the broker inside the daemon."""
     offline.bootstrap = "embedded"
     return offline
-
-
-@pytest.fixture(scope="module")
-def own_broker():
-    """A Kafka of these tests' own, for they take it away."""
-    with Cluster() as cluster:
-        yield cluster
 
 
 @pytest.fixture
