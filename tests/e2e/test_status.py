@@ -155,6 +155,7 @@ def test_age_of_each_secret_is_that_of_its_file(installation):
 
 
 def test_metrics_are_there_from_the_start(daemon):
+    waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up"), 20, "the broker to be known")
     for name in ("gatepost_start_time_seconds", "gatepost_kafka_reachable", "gatepost_secret_age_seconds",
                  "gatepost_kafka_broker_up"):
         assert daemon.metrics(name), name
