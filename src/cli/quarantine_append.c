@@ -17,13 +17,15 @@
 #include "kafka/producer.h"
 
 #define POLL_MS 200
+#define MAX_UNACKNOWLEDGED (4 << 20) /* bytes of bodies; more go on when acks come */
 
 struct work {
         struct quarantine_append *append;
         struct outlook *outlook;
         struct producer *producer; /* NULL: a dry run */
         int wake[2];
-        int is_denied; /* the account may not write there */
+        size_t unacknowledged; /* bytes of bodies */
+        int is_denied;         /* the account may not write there */
         struct progress progress;
 };
 
@@ -42,12 +44,14 @@ settle(struct work *work, struct releasing *releasing, enum outcome outcome, con
 static void
 on_report(void *record_arg, const char *reason, void *arg)
 {
+        struct releasing *releasing = record_arg;
         struct work *work = arg;
 
+        work->unacknowledged -= releasing->len;
         if (reason == NULL)
-                settle(work, record_arg, OUTCOME_RELEASED, NULL);
+                settle(work, releasing, OUTCOME_RELEASED, NULL);
         else
-                settle(work, record_arg, OUTCOME_FAILED, reason);
+                settle(work, releasing, OUTCOME_FAILED, reason);
         if (reason != NULL &&
             strcmp(reason, rd_kafka_err2str(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)) == 0)
                 work->is_denied = 1;
@@ -95,6 +99,8 @@ append(struct work *work, const rd_kafka_message_t *message, struct releasing *r
         struct span key = {message->key, message->key_len}, body = {message->payload, message->len};
         struct error error;
 
+        while (work->unacknowledged >= MAX_UNACKNOWLEDGED)
+                wait_for_acks(work);
         while (producer_append(work->producer, key, body, make_headers(message, &releasing->record->id),
                                releasing, &error) != 0) {
                 struct error broken;
@@ -106,6 +112,8 @@ append(struct work *work, const rd_kafka_message_t *message, struct releasing *r
                 }
                 wait_for_acks(work);
         }
+        releasing->len = body.len;
+        work->unacknowledged += body.len;
         producer_serve(work->producer);
 }
 

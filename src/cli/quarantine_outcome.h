@@ -22,6 +22,7 @@ struct releasing {
         const struct quarantined *record;
         enum outcome outcome;
         char *reason;
+        size_t len; /* bytes of its body, once it is on its way */
         /* What the router will make of it, by this configuration: the topic of an event, or a reason for quarantine. */
         const char *topic;
         const char *quarantine_reason;
