@@ -8,6 +8,7 @@
 #include "base/crash.h"
 #include "base/mem.h"
 #include "kafka/client.h"
+#include "kafka/rouser.h"
 #include "kafka/topics.h"
 
 #define ABORT_TIMEOUT_MS 5000
@@ -23,6 +24,7 @@
 
 struct transaction {
         rd_kafka_t *client;
+        struct rouser *rouser;
         rd_kafka_topic_t **topics; /* held so that their metadata stay known */
         size_t n_topics;
         int is_open;
@@ -79,9 +81,27 @@ on_new(rd_kafka_t *client, const rd_kafka_conf_t *conf, void *opaque, char *reas
                                                              rd_kafka_opaque(client));
 }
 
-static void
-set_interceptors(rd_kafka_conf_t *conf)
+static int
+open_socket(int domain, int type, int protocol, void *opaque)
 {
+        const struct transaction *transaction = opaque;
+
+        return rouser_open(transaction->rouser, domain, type, protocol);
+}
+
+static int
+close_socket(int fd, void *opaque)
+{
+        const struct transaction *transaction = opaque;
+
+        return rouser_close(transaction->rouser, fd);
+}
+
+static void
+set_callbacks(rd_kafka_conf_t *conf)
+{
+        rd_kafka_conf_set_socket_cb(conf, open_socket);
+        rd_kafka_conf_set_closesocket_cb(conf, close_socket);
         (void)rd_kafka_conf_interceptor_add_on_new(conf, "gatepost", on_new, NULL);
 }
 
@@ -106,8 +126,8 @@ open_client(const struct config *config, const char *bootstrap, struct transacti
         rd_kafka_t *client;
 
         (void)snprintf(max_record, sizeof(max_record), "%" PRId64, topics_max_record(config));
-        client = client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_interceptors, transaction,
-                            error);
+        client =
+            client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_callbacks, transaction, error);
         free(id);
         return client;
 }
@@ -140,8 +160,11 @@ transaction_new(const struct config *config, const char *bootstrap, struct error
 {
         struct transaction *transaction = mem_alloc(sizeof(*transaction));
 
-        transaction->client = open_client(config, bootstrap, transaction, error);
+        transaction->rouser = rouser_new(error);
+        if (transaction->rouser != NULL)
+                transaction->client = open_client(config, bootstrap, transaction, error);
         if (transaction->client == NULL) {
+                rouser_free(transaction->rouser);
                 free(transaction);
                 return NULL;
         }
@@ -227,9 +250,9 @@ find_cause(const struct transaction *transaction, rd_kafka_error_t *failure)
         return cause;
 }
 
-int
-transaction_commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t *group,
-                   const rd_kafka_topic_partition_list_t *offsets, struct error *error)
+static int
+commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t *group,
+       const rd_kafka_topic_partition_list_t *offsets, struct error *error)
 {
         rd_kafka_error_t *failure;
 
@@ -240,12 +263,24 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
         crash_point("before-commit");
         failure = rd_kafka_commit_transaction(transaction->client, -1);
         crash_point("after-commit");
+        return failure == NULL ? 0 : take_error(failure, "commit_transaction", error);
+}
+
+int
+transaction_commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t *group,
+                   const rd_kafka_topic_partition_list_t *offsets, struct error *error)
+{
+        int result;
+
+        rouser_begin(transaction->rouser);
+        result = commit(transaction, group, offsets, error);
+        rouser_end(transaction->rouser);
         (void)rd_kafka_poll(transaction->client, 0);
-        if (failure != NULL)
-                return take_error(failure, "commit_transaction", error);
-        transaction->is_open = 0;
-        client_reached();
-        return 0;
+        if (result == 0) {
+                transaction->is_open = 0;
+                client_reached();
+        }
+        return result;
 }
 
 int
@@ -297,5 +332,6 @@ transaction_free(struct transaction *transaction)
         forget_topics(transaction->topics, transaction->n_topics);
         (void)rd_kafka_purge(transaction->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
         rd_kafka_destroy(transaction->client);
+        rouser_free(transaction->rouser);
         free(transaction);
 }

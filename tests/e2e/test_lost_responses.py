@@ -14,6 +14,7 @@ from signing import Delivery
 from tally import assert_exactly_once
 
 RULE_SECONDS = 60
+COORDINATOR_NOT_AVAILABLE = 15
 LOAD_RATE = 100  # a second
 SOCKET_TIMEOUT_SECONDS = 60  # librdkafka's, after which it would ask again
 
@@ -156,6 +157,19 @@ def test_late_copy_of_offsets_does_not_replace_those_of_the_next_transaction(ins
     commit.release()
     assert commit.wait_for_response(RULE_SECONDS).error == 0
     assert_restart_repeats_nothing(installation, router, deliveries)
+
+
+def test_coordinator_that_is_not_there_for_a_while_does_not_stop_the_router(installation, proxied, proxies):
+    """The group's, which librdkafka asks for three times within a commit, and then waits for without an end."""
+    installation.create_topics()
+    offsets = proxies.watch("AddOffsetsToTxn", times=None)
+    unknown = proxies.refuse("FindCoordinator", COORDINATOR_NOT_AVAILABLE, match=lambda request: offsets.count > 0, times=3)
+    router = proxied("router").start().wait_until_ready()
+    deliveries = append(installation)
+    assert unknown.wait(RULE_SECONDS, 3), f"asked {unknown.count} times"
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, deliveries)
+    router.wait_until_ready()
 
 
 def test_producer_that_gets_no_producer_id_is_replaced(installation, proxied, proxies):

@@ -193,6 +193,10 @@ class Proxies:
         """The broker answers, and the client does not get it."""
         return self._add(rules.LoseResponse(self, api, connection, **options))
 
+    def refuse(self, api, error, **options):
+        """The client gets an error for an answer."""
+        return self._add(rules.Refuse(self, api, error, **options))
+
     def delay(self, api, seconds, of="response", **options):
         """Requests or responses come so much later."""
         return self._add(rules.Delay(self, api, seconds, of, **options))

@@ -82,6 +82,21 @@ class LoseResponse(Rule):
         self._act(response.request, f"response lost (error {response.error}), connection {self._connection}")
 
 
+class Refuse(Rule):
+    """The broker's answer is that it cannot, with this error."""
+
+    def __init__(self, proxies, api, error, **options):
+        super().__init__(proxies, api, **options)
+        self._error = error
+
+    async def on_request(self, connection, request):
+        await connection.to_broker(request.frame)
+
+    async def on_response(self, connection, response):
+        self._act(response.request, f"answered with error {self._error}")
+        await connection.to_client(response.with_error(self._error))
+
+
 class Delay(Rule):
     """Requests or responses come late, and with them everything behind them on their connection."""
 

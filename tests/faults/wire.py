@@ -12,7 +12,7 @@ NAMES = {key: name for name, key in APIS.items()}
 # Responses that begin with throttle time and one error code: the versions from which they do, and from which they are
 # flexible, that is, with tagged fields in their header (KIP-482).
 WITH_ERROR = {"JoinGroup": (2, 6), "Heartbeat": (1, 4), "LeaveGroup": (1, 4), "SyncGroup": (1, 4),
-              "InitProducerId": (0, 2), "AddOffsetsToTxn": (0, 3), "EndTxn": (0, 3)}
+              "InitProducerId": (0, 2), "FindCoordinator": (1, 3), "AddOffsetsToTxn": (0, 3), "EndTxn": (0, 3)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,13 +48,25 @@ class Response:
     frame: bytes
 
     @property
-    def error(self):
-        """The error code, 0 for none; None where the response has none at its beginning."""
+    def _error_at(self):
+        """Where the error code is; None where the response has none at its beginning."""
         first, flexible = WITH_ERROR.get(self.request.api, (1 << 15, 0))
         if self.request.version < first:
             return None
         header = 9 if self.request.version >= flexible else 8  # brokers send no tagged fields there
-        return struct.unpack_from(">h", self.frame, header + 4)[0]
+        return header + 4
+
+    @property
+    def error(self):
+        """The error code, 0 for none; None where the response has none at its beginning."""
+        at = self._error_at
+        return None if at is None else struct.unpack_from(">h", self.frame, at)[0]
+
+    def with_error(self, error):
+        """The frame with another error code."""
+        at = self._error_at
+        assert at is not None, f"{self.request} has no error code"
+        return self.frame[:at] + struct.pack(">h", error) + self.frame[at + 2:]
 
 
 def correlation_of(frame):
