@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/pool.h"
+
 /* What yajl gets begins at data. */
 struct json_memory_block {
         LIST_ENTRY(json_memory_block) entry;
@@ -24,7 +26,7 @@ release(void *arg, void *data)
         if (data == NULL)
                 return;
         LIST_REMOVE(block_of(data), entry);
-        free(block_of(data));
+        pool_free(block_of(data));
 }
 
 /* The block out of the list, or none, changed to a size and put into the list. */
@@ -34,9 +36,9 @@ resize_block(struct json_memory *memory, struct json_memory_block *block, size_t
         struct json_memory_block *resized = NULL;
 
         if (size <= SIZE_MAX - sizeof(*block))
-                resized = realloc(block, sizeof(*block) + size);
+                resized = pool_resize(block, sizeof(*block) + size);
         if (resized == NULL) {
-                free(block);
+                pool_free(block);
                 longjmp(memory->failed, 1);
         }
         LIST_INSERT_HEAD(&memory->blocks, resized, entry);

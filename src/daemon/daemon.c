@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/log_flood.h"
+#include "base/pool.h"
 #include "daemon/clock_guard.h"
 #include "daemon/parts.h"
 #include "daemon/service.h"
@@ -189,6 +190,7 @@ open_events(struct daemon *daemon, struct error *error)
         const struct timeval interval = {interval_ms / 1000, interval_ms % 1000 * 1000};
 
         ignore_signals();
+        event_set_mem_functions(pool_alloc, pool_resize, pool_free);
         daemon->base = event_base_new();
         if (daemon->base == NULL || pipe2(daemon->pipe, O_NONBLOCK | O_CLOEXEC) != 0)
                 return error_set(error, "the event loop does not start");

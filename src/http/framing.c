@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/pool.h"
 #include "http/blank.h"
 #include "http/chunk.h"
 #include "http/field.h"
@@ -22,7 +23,7 @@ framing_init(struct framing *framing, const struct framing_limits *limits)
 void
 framing_clear(struct framing *framing)
 {
-        free(framing->line);
+        pool_free(framing->line);
         framing->line = NULL;
         framing->line_size = 0;
         framing->head.path = NULL;
@@ -199,7 +200,7 @@ grow(struct framing *framing)
         size_t max = framing->limits.max_header_bytes;
         size_t size = framing->line_size == 0 ? FIRST_LINE_SIZE : 4 * framing->line_size;
         size_t path_at = framing->head.path == NULL ? 0 : (size_t)(framing->head.path - framing->line);
-        char *line = realloc(framing->line, size < max ? size : max);
+        char *line = pool_resize(framing->line, size < max ? size : max);
 
         if (line == NULL)
                 return -1;

@@ -10,6 +10,7 @@
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 
+#include "base/pool.h"
 #include "http/incoming.h"
 #include "http/phrase.h"
 #include "http/target.h"
@@ -40,7 +41,7 @@ on_sent(struct evhttp_request *evreq, void *arg)
 struct http_request *
 incoming_new(struct evhttp_request *evreq, struct connections *connections, const int *closing)
 {
-        struct http_request *request = calloc(1, sizeof(*request));
+        struct http_request *request = pool_alloc_zeroed(sizeof(*request));
 
         evhttp_request_set_on_complete_cb(evreq, on_sent, connections);
         if (request == NULL)
@@ -235,5 +236,5 @@ http_reply(struct http_request *request, int status, const struct http_header *h
         connections_replying(request->connections, evcon);
         if (buffer != NULL)
                 evbuffer_free(buffer);
-        free(request);
+        pool_free(request);
 }

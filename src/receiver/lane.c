@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/pool.h"
 #include "base/pulse.h"
 #include "base/thread.h"
 #include "http/server.h"
@@ -291,6 +292,7 @@ run(void *arg)
         (void)pthread_setname_np(pthread_self(), name);
         pulse_beat(&lane->pulse);
         (void)event_base_dispatch(lane->base);
+        pool_clear();
         atomic_store(&lane->has_stopped, 1);
         return NULL;
 }

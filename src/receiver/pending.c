@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/pool.h"
 #include "http/envelope.h"
 
 void
@@ -20,7 +21,7 @@ struct pending *
 pending_add(struct pending_list *list, struct http_request *request, const struct screened *screened,
             uint64_t bytes, int64_t began_ns)
 {
-        struct pending *pending = calloc(1, sizeof(*pending));
+        struct pending *pending = pool_alloc_zeroed(sizeof(*pending));
 
         if (pending == NULL)
                 return NULL;
@@ -39,7 +40,7 @@ static void
 release(struct pending_list *list, struct pending *pending)
 {
         (void)atomic_fetch_sub(&list->shared->in_flight, pending->bytes);
-        free(pending);
+        pool_free(pending);
 }
 
 void

@@ -44,6 +44,7 @@ Suite *suite_options(void);
 Suite *suite_page(void);
 Suite *suite_partition(void);
 Suite *suite_pointer(void);
+Suite *suite_pool(void);
 Suite *suite_prometheus(void);
 Suite *suite_published(void);
 Suite *suite_record(void);
