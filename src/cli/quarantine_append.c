@@ -17,6 +17,7 @@
 #include "kafka/producer.h"
 
 #define POLL_MS 200
+#define CONNECT_TIMEOUT_MS 2000      /* then the first record waits for what is missing */
 #define MAX_UNACKNOWLEDGED (4 << 20) /* bytes of bodies; more go on when acks come */
 
 struct work {
@@ -213,7 +214,10 @@ open_work(struct work *work)
                 return quarantine_refuse(quarantine->wish, EX_OSERR, "pipe: %s", strerror(errno));
         work->producer = producer_new(quarantine->config, quarantine->wish->bootstrap, work->wake[1],
                                       on_report, work, &error);
-        return work->producer == NULL ? quarantine_refuse(quarantine->wish, EX_CONFIG, "%s", error.text) : 0;
+        if (work->producer == NULL)
+                return quarantine_refuse(quarantine->wish, EX_CONFIG, "%s", error.text);
+        producer_connect(work->producer, CONNECT_TIMEOUT_MS);
+        return 0;
 }
 
 int

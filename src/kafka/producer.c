@@ -11,7 +11,6 @@
 #include "kafka/client.h"
 #include "kafka/topics.h"
 
-#define METADATA_TIMEOUT_MS 2000
 #define STATISTICS_INTERVAL_MS 5000
 
 struct producer {
@@ -129,7 +128,6 @@ producer_new(const struct config *config, const char *bootstrap, int wake_fd, pr
         }
         producer->topic = rd_kafka_topic_new(producer->client, config->deliveries_topic, NULL);
         report_to(producer, wake_fd);
-        producer_connect(producer, METADATA_TIMEOUT_MS);
         return producer;
 }
 

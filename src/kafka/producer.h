@@ -11,7 +11,7 @@
 
 /*
  * Appends records to the topic `deliveries`, acknowledged by every in-sync replica (acks=all, idempotent). It belongs to
- * one thread, whose event loop it wakes through a descriptor; nothing here blocks but _new, _connect and _free.
+ * one thread, whose event loop it wakes through a descriptor; nothing here blocks but _connect and _free.
  */
 struct producer;
 
@@ -23,8 +23,8 @@ typedef void producer_report(void *record_arg, const char *reason, void *arg);
 
 /**
  * producer_new(config, bootstrap, wake_fd, report, arg, error):
- * A byte is written to wake_fd, which must not block, when producer_serve() has something to do. Asks for the topic's
- * metadata, for two seconds at most, so that the first append need not wait for them. Returns NULL with the reason.
+ * A byte is written to wake_fd, which must not block, when producer_serve() has something to do. Waits for no broker.
+ * Returns NULL with the reason.
  */
 struct producer *producer_new(const struct config *config, const char *bootstrap, int wake_fd,
                               producer_report *report, void *arg, struct error *error) MUST_CHECK;
@@ -46,7 +46,8 @@ int producer_append(struct producer *producer, struct span key, struct span body
 
 /**
  * producer_connect(producer, timeout_ms):
- * Ask for the topic's metadata, so that the next append need not wait for them. Blocks; may be called from any thread.
+ * Ask for the topic's metadata, so that the next append need not wait for them. Blocks for so long at most; may be called
+ * from any thread.
  */
 void producer_connect(struct producer *producer, int timeout_ms);
 

@@ -118,6 +118,8 @@ renew_producer(struct intake *intake)
         intake->producer_tried_ms = now;
         intake->producer = producer_new(intake->shared->config, intake->shared->bootstrap, intake->wake_fd,
                                         on_report, intake, &error);
+        if (intake->producer != NULL && atomic_load(&intake->shared->reachable_since_ms) != 0)
+                producer_connect(intake->producer, CONNECT_TIMEOUT_MS);
         pthread_mutex_unlock(&intake->mutex);
         if (intake->producer == NULL)
                 log_error("a producer cannot be made reason=%s", log_quote(error.text, quoted));
@@ -334,11 +336,12 @@ intake_is_ready(struct intake *intake, struct error *error)
 }
 
 void
-intake_connect(struct intake *intake)
+intake_connect(struct intake *intake, int timeout_ms)
 {
-        pthread_mutex_lock(&intake->mutex);
+        if (pthread_mutex_trylock(&intake->mutex) != 0)
+                return; /* a producer that is being made does it itself */
         if (intake->producer != NULL)
-                producer_connect(intake->producer, CONNECT_TIMEOUT_MS);
+                producer_connect(intake->producer, timeout_ms);
         pthread_mutex_unlock(&intake->mutex);
 }
 

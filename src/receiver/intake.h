@@ -32,8 +32,8 @@ void intake_serve(struct intake *intake);
 /* Answer 503 to what has waited for ack_timeout. */
 void intake_expire(struct intake *intake);
 
-/* Kafka has come back: get ready to append. Blocks for two seconds at most; for another thread than the lane's. */
-void intake_connect(struct intake *intake);
+/* Kafka has come back: get ready to append. Blocks for so long at most; for another thread than the lane's. */
+void intake_connect(struct intake *intake, int timeout_ms);
 
 /* Whether its producer can append; error says why not. For any thread. */
 int intake_is_ready(struct intake *intake, struct error *error);

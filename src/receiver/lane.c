@@ -345,9 +345,9 @@ wake(struct lane *lane, char why)
 }
 
 void
-lane_connect(struct lane *lane)
+lane_connect(struct lane *lane, int timeout_ms)
 {
-        intake_connect(lane->intake);
+        intake_connect(lane->intake, timeout_ms);
         wake(lane, WAKE_RENEW);
 }
 

@@ -25,8 +25,8 @@ int lane_is_alive(struct lane *lane, int64_t limit_ms);
 /* Whether it has a producer that can append; error says why not. For another thread than the lane's. */
 int lane_is_ready(struct lane *lane, struct error *error);
 
-/* Kafka has come back: get ready to append. Blocks for two seconds at most. */
-void lane_connect(struct lane *lane);
+/* Kafka has come back: get ready to append. Blocks for so long at most. */
+void lane_connect(struct lane *lane, int timeout_ms);
 
 /* There is a newer configuration: let go of the one before. What comes in is held against the newest in any case. */
 void lane_renew(struct lane *lane);

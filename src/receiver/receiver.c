@@ -18,6 +18,9 @@
 /* So long those that come to a socket which was open before us wait for Kafka, rather than be sent away with 503. */
 #define HOLD_MS 10000
 
+/* So long the lanes together may take to connect, while the main thread does nothing else. */
+#define CONNECT_MS 2000
+
 struct receiver {
         const struct config *config;
         const struct probe *probe;
@@ -128,6 +131,19 @@ receiver_renewed(struct receiver *receiver)
                 lane_renew(receiver->lanes[i]);
 }
 
+/* Those for which no time is left do not wait for it; what comes to them first does. */
+static void
+connect_lanes(struct receiver *receiver)
+{
+        int64_t until = clock_monotonic_ms() + CONNECT_MS;
+
+        for (size_t i = 0; i < receiver->n_lanes; i++) {
+                int64_t left = until - clock_monotonic_ms();
+
+                lane_connect(receiver->lanes[i], left > 0 ? (int)left : 0);
+        }
+}
+
 void
 receiver_probe_changed(struct receiver *receiver)
 {
@@ -138,8 +154,8 @@ receiver_probe_changed(struct receiver *receiver)
                 atomic_store(&receiver->shared->reachable_since_ms, 0);
         else if (atomic_load(&receiver->shared->reachable_since_ms) == 0)
                 atomic_store(&receiver->shared->reachable_since_ms, clock_monotonic_ms());
-        for (size_t i = 0; i < receiver->n_lanes && is_reachable; i++)
-                lane_connect(receiver->lanes[i]);
+        if (is_reachable)
+                connect_lanes(receiver);
         receiver->is_connected = is_reachable;
 }
 

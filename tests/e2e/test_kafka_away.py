@@ -9,6 +9,7 @@ import http_client
 import waiting
 from installation import Installation
 from load import Load
+from manager import Manager
 from signing import Delivery, event_body
 from tally import assert_exactly_once
 
@@ -16,6 +17,7 @@ ACK_TIMEOUT = 2  # seconds
 SLACK = 1.5
 NOT_READY_SECONDS = 15
 BACK_SECONDS = 60
+MANY_LANES_SECONDS = 30  # half of what two seconds for each would take
 
 
 @pytest.fixture
@@ -171,3 +173,18 @@ def test_client_that_hangs_up_before_the_ack_changes_nothing(installation, own_b
     reader.close()
     daemon.wait_until_ready(BACK_SECONDS)
     daemon.accept()
+
+
+def test_many_lanes_start_and_end_at_once_while_kafka_is_away(offline, tmp_path):
+    """Each with a producer of its own: the service manager must not wait for all of them, one after the other."""
+    config = offline.config()
+    config["receiver"]["threads"] = 32
+    manager = Manager(tmp_path / "notify")
+    daemon = manager.watch(offline.daemon(config))
+    begun = time.monotonic()
+    daemon.start()
+    manager.wait_for("EXTEND_TIMEOUT_USEC")
+    assert_unavailable(daemon.post())
+    assert time.monotonic() - begun < MANY_LANES_SECONDS
+    daemon.stop(seconds=MANY_LANES_SECONDS)
+    manager.close()
