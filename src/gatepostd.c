@@ -37,7 +37,7 @@ main(int argc, char **argv)
         struct config *config;
         int option, only_check = 0, status = 0;
 
-        daemon_hold_reload();
+        daemon_hold_orders();
         standard_files_hold();
         while ((option = getopt_long(argc, argv, "c:thV", options, NULL)) != -1) {
                 switch (option) {

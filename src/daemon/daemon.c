@@ -27,6 +27,7 @@ struct daemon {
         struct activation activation;
         struct event_base *base;
         struct event *signals[4];
+        struct event *reload;  /* once for all SIGHUP that have come */
         struct event *changes; /* other threads write to the pipe when something has changed */
         struct event *tick;
         struct event *drain; /* while stopping */
@@ -144,20 +145,35 @@ on_reload(evutil_socket_t fd, short what, void *arg)
         service_tick(&daemon->service, &daemon->parts);
 }
 
+/*
+ * libevent calls for each signal that has come, and for all before anything else is done. One reading serves all of them;
+ * more in a row, with Kafka away, would let neither SIGTERM nor a sign of life through for long.
+ */
 static void
-mask_reload(int how)
+on_reload_asked(evutil_socket_t fd, short what, void *arg)
 {
-        sigset_t reload;
+        struct daemon *daemon = arg;
 
-        (void)sigemptyset(&reload);
-        (void)sigaddset(&reload, SIGHUP);
-        (void)pthread_sigmask(how, &reload, NULL);
+        (void)fd;
+        (void)what;
+        event_active(daemon->reload, EV_TIMEOUT, 0);
+}
+
+static void
+mask_orders(int how)
+{
+        sigset_t orders;
+
+        (void)sigemptyset(&orders);
+        (void)sigaddset(&orders, SIGHUP);
+        (void)sigaddset(&orders, SIGUSR1);
+        (void)pthread_sigmask(how, &orders, NULL);
 }
 
 void
-daemon_hold_reload(void)
+daemon_hold_orders(void)
 {
-        mask_reload(SIG_BLOCK);
+        mask_orders(SIG_BLOCK);
 }
 
 static void
@@ -172,12 +188,12 @@ on_status(evutil_socket_t fd, short what, void *arg)
 
 /*
  * The handlers come with the event loop and go with it. What comes after them is ignored: a second SIGTERM must not turn an
- * orderly end into another one. SIGHUP is held instead.
+ * orderly end into another one. SIGHUP and SIGUSR1 are held instead.
  */
 static void
 ignore_signals(void)
 {
-        static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGPIPE};
+        static const int signals[] = {SIGTERM, SIGINT, SIGPIPE};
 
         for (size_t i = 0; i < ARRAY_LEN(signals); i++)
                 (void)signal(signals[i], SIG_IGN);
@@ -196,18 +212,19 @@ open_events(struct daemon *daemon, struct error *error)
                 return error_set(error, "the event loop does not start");
         daemon->signals[0] = evsignal_new(daemon->base, SIGTERM, on_stop, daemon);
         daemon->signals[1] = evsignal_new(daemon->base, SIGINT, on_stop, daemon);
-        daemon->signals[2] = evsignal_new(daemon->base, SIGHUP, on_reload, daemon);
+        daemon->signals[2] = evsignal_new(daemon->base, SIGHUP, on_reload_asked, daemon);
         daemon->signals[3] = evsignal_new(daemon->base, SIGUSR1, on_status, daemon);
+        daemon->reload = event_new(daemon->base, -1, 0, on_reload, daemon);
         daemon->changes = event_new(daemon->base, daemon->pipe[0], EV_READ | EV_PERSIST, on_changes, daemon);
         daemon->tick = event_new(daemon->base, -1, EV_PERSIST, on_tick, daemon);
         daemon->drain = event_new(daemon->base, -1, EV_PERSIST, on_drain, daemon);
         if (daemon->signals[0] == NULL || daemon->signals[1] == NULL || daemon->signals[2] == NULL ||
-            daemon->signals[3] == NULL || daemon->changes == NULL || daemon->tick == NULL ||
-            daemon->drain == NULL)
+            daemon->signals[3] == NULL || daemon->reload == NULL || daemon->changes == NULL ||
+            daemon->tick == NULL || daemon->drain == NULL)
                 return error_set(error, "out of memory");
         for (size_t i = 0; i < ARRAY_LEN(daemon->signals); i++)
                 (void)event_add(daemon->signals[i], NULL);
-        mask_reload(SIG_UNBLOCK);
+        mask_orders(SIG_UNBLOCK);
         (void)event_add(daemon->changes, NULL);
         (void)event_add(daemon->tick, &interval);
         (void)clock_take_step(&daemon->clock);
@@ -217,11 +234,13 @@ open_events(struct daemon *daemon, struct error *error)
 static void
 close_events(struct daemon *daemon)
 {
-        daemon_hold_reload();
+        daemon_hold_orders();
         for (size_t i = 0; i < ARRAY_LEN(daemon->signals); i++) {
                 if (daemon->signals[i] != NULL)
                         event_free(daemon->signals[i]);
         }
+        if (daemon->reload != NULL)
+                event_free(daemon->reload);
         if (daemon->changes != NULL)
                 event_free(daemon->changes);
         if (daemon->tick != NULL)

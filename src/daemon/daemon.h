@@ -4,8 +4,8 @@
 #include "base/compiler.h"
 #include "config/config.h"
 
-/* From now on SIGHUP waits until somebody heeds it, since by itself it ends the process. To be called first of all. */
-void daemon_hold_reload(void);
+/* From now on SIGHUP and SIGUSR1 wait until they are heeded: by themselves they end the process. To be called first of all. */
+void daemon_hold_orders(void);
 
 /*
  * Run gatepostd with a configuration until SIGTERM or SIGINT, or until a part cannot go on. Returns the exit status

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import threading
+import time
 
 import pytest
 
@@ -14,9 +15,11 @@ import http_client
 import waiting
 from authority import Authority
 from load import Load
+from manager import Manager
 from reloading import hang_up, refused, reload
 from signing import SECRET, Delivery
 
+WATCHDOG_SECONDS = 8
 NEXT_SECRET = b"the secret that comes after it, as long"
 
 
@@ -279,7 +282,7 @@ def open_when_read(fifo):
     return open(waiting.until(opened, 30, "a reader"), "w")
 
 
-def test_sighup_while_the_daemon_starts_is_heeded_when_it_has_started(offline):
+def test_signals_while_the_daemon_starts_are_heeded_when_it_has_started(offline):
     """The configuration is a FIFO, so that the daemon waits for it."""
     config = offline.config("receiver")
     daemon = offline.daemon(config)
@@ -288,9 +291,29 @@ def test_sighup_while_the_daemon_starts_is_heeded_when_it_has_started(offline):
     config.write = lambda name: fifo
     daemon.launch()
     with open_when_read(fifo) as file:
-        daemon.process.send_signal(signal.SIGHUP)
+        for number in (signal.SIGHUP, signal.SIGUSR1):
+            daemon.process.send_signal(number)
         file.write(config.text)
     daemon.wait_for_log("listening for=receiver")
     with open_when_read(fifo) as file:
         file.write(config.text)
     daemon.wait_for_log("configuration read again")
+    daemon.wait_for_log("status of process")
+
+
+def test_many_signals_while_kafka_is_away_hold_up_neither_signs_of_life_nor_the_end(offline, tmp_path):
+    """Topics that are new are looked for in vain, which takes two seconds each time."""
+    manager = Manager(tmp_path / "notify")
+    config = offline.config()
+    daemon = manager.watch(offline.daemon(config), watchdog_seconds=WATCHDOG_SECONDS).start()
+    manager.wait_for("WATCHDOG", n=2)
+    config["events"]["invoice.*"] = "another"
+    config.write(f"{daemon.name}.conf")
+    for _ in range(20):
+        daemon.process.send_signal(signal.SIGHUP)
+        time.sleep(0.02)  # two that wait at once are one
+    daemon.wait_for_log("cannot be checked")
+    daemon.stop(seconds=20)
+    told = [message.time for message in manager.messages]
+    assert max(later - earlier for earlier, later in zip(told, told[1:])) < WATCHDOG_SECONDS
+    manager.close()
