@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/safe_text.h"
 
 #define LINE_SIZE 2048
 
@@ -187,17 +188,17 @@ log_quote_bytes(const char *bytes, size_t len, char quoted[LOG_QUOTED_SIZE])
         size_t n = 0;
 
         quoted[n++] = '"';
-        for (size_t i = 0; i < len && n < LOG_QUOTED_SIZE - 6; i++) {
-                unsigned char c = (unsigned char)bytes[i];
-
-                if (c == '"' || c == '\\') {
-                        quoted[n++] = '\\';
-                        quoted[n++] = (char)c;
-                } else if (c < 0x20 || c == 0x7f) {
-                        n += (size_t)snprintf(quoted + n, 5, "\\x%02x", c);
-                } else {
-                        quoted[n++] = (char)c;
+        for (size_t i = 0, char_len; i < len && n < LOG_QUOTED_SIZE - 6; i += char_len) {
+                char_len = safe_text_char(bytes + i, len - i);
+                if (char_len == 0) {
+                        n += (size_t)snprintf(quoted + n, 5, "\\x%02x", (unsigned char)bytes[i]);
+                        char_len = 1;
+                        continue;
                 }
+                if (bytes[i] == '"' || bytes[i] == '\\')
+                        quoted[n++] = '\\';
+                memcpy(quoted + n, bytes + i, char_len);
+                n += char_len;
         }
         quoted[n++] = '"';
         quoted[n] = '\0';

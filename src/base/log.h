@@ -49,8 +49,8 @@ void log_tell_lost(void);
 
 /**
  * log_quote(text, quoted):
- * Make text safe as a value: in double quotes, with quotes, backslashes and control bytes escaped, cut when long.
- * Returns quoted.
+ * Make text safe as a value: in double quotes, with quotes and backslashes escaped, and as \xNN control characters and what
+ * is not UTF-8, which the journal would not show as text; cut when long, between characters. Returns quoted.
  */
 char *log_quote(const char *text, char quoted[LOG_QUOTED_SIZE]);
 

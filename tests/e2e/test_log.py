@@ -17,8 +17,8 @@ from reloading import refused, reload
 from signing import SECRET, Delivery, event_body
 
 LEVELS = ("error", "warning", "notice", "info", "debug")
-VALUE = r'(?:"(?:[^"\\\x00-\x1f]|\\["\\]|\\x[0-9a-f]{2})*"|[^\s"=]+)'
-SAID = re.compile(rf'[^="\x00-\x1f]*[^="\s](?: [a-z][a-z0-9_]*={VALUE})*')
+VALUE = r'(?:"(?:[^"\\\x00-\x1f\x7f-\x9f\ufffd]|\\["\\]|\\x[0-9a-f]{2})*"|[^\s"=]+)'
+SAID = re.compile(rf'[^="\x00-\x1f\x7f-\x9f\ufffd]*[^="\s](?: [a-z][a-z0-9_]*={VALUE})*')
 WRONG = b"wrong secret, sixteen"
 
 
@@ -56,7 +56,7 @@ def test_every_line_can_be_read_by_a_program(installation, daemon):
     with http_client.connect(daemon.address) as connection:
         connection.sendall(b"nonsense\r\n\r\n")
         connection.recv(100)
-    installation.kafka.append([Delivery()], source='foreign source="1"\n\x01')
+    installation.kafka.append([Delivery()], source=b'foreign source="1"\n\x01\xff\xc2\x85')
     daemon.config["receiver"].update({"threads": 3, "max_connections": 10 ** 6})
     daemon.config["router"]["dedup_window"] = "4d"
     reload(daemon)

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/log_flood.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "suites.h"
 
 #define TIME "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z "
@@ -166,6 +167,25 @@ START_TEST(test_quoted_values_stay_on_one_line)
 }
 END_TEST
 
+START_TEST(test_quoted_values_are_utf_8)
+{
+        char quoted[LOG_QUOTED_SIZE], longer[1001];
+
+        ck_assert_str_eq(log_quote("Z\xc3\xbcrich \xf0\x9f\x98\x80", quoted),
+                         "\"Z\xc3\xbcrich \xf0\x9f\x98\x80\"");
+        ck_assert_str_eq(log_quote("\xff\xc3 \xc0\xaf", quoted), "\"\\xff\\xc3 \\xc0\\xaf\"");
+        ck_assert_str_eq(log_quote("\xc2\x85\x7f", quoted), "\"\\xc2\\x85\\x7f\""); /* U+0085 ends a line */
+        for (size_t first = 0; first < 4; first++) { /* wherever the cut falls */
+                memset(longer, 'x', first);
+                for (size_t i = first; i + 4 < sizeof(longer); i += 4)
+                        memcpy(longer + i, "\xf0\x9f\x98\x80", 5);
+                (void)log_quote(longer, quoted);
+                ck_assert_uint_gt(strlen(quoted), 500);
+                ck_assert(utf8_is_valid(quoted, strlen(quoted)));
+        }
+}
+END_TEST
+
 START_TEST(test_values_are_bare_where_they_may_be)
 {
         char value[LOG_QUOTED_SIZE], longer[LOG_QUOTED_SIZE + 1];
@@ -288,6 +308,7 @@ suite_log(void)
         tcase_add_test(all, test_levels_are_read_by_their_names);
         tcase_add_test(all, test_a_line_is_one_line_whatever_is_in_it);
         tcase_add_test(all, test_quoted_values_stay_on_one_line);
+        tcase_add_test(all, test_quoted_values_are_utf_8);
         tcase_add_test(all, test_values_are_bare_where_they_may_be);
         tcase_add_test(all, test_lines_that_a_full_pipe_does_not_take_are_counted);
         tcase_add_test(all, test_a_pipe_that_blocks_is_not_waited_for);
