@@ -173,7 +173,15 @@ certificate_read_authorities(struct certificate *certificate, const char *path, 
 int
 certificate_is_same(const struct certificate *a, const struct certificate *b)
 {
-        return X509_cmp(a->leaf, b->leaf) == 0;
+        int n = sk_X509_num(a->chain);
+
+        if (X509_cmp(a->leaf, b->leaf) != 0 || sk_X509_num(b->chain) != n)
+                return 0;
+        for (int i = 0; i < n; i++) {
+                if (X509_cmp(sk_X509_value(a->chain, i), sk_X509_value(b->chain, i)) != 0)
+                        return 0;
+        }
+        return 1;
 }
 
 int64_t

@@ -38,7 +38,7 @@ int certificate_read_key(struct certificate *certificate, const char *path, stru
 int certificate_read_authorities(struct certificate *certificate, const char *path,
                                  struct error *error) MUST_CHECK;
 
-/* Whether two have the same leaf. */
+/* Whether two have the same leaf and the same chain. */
 int certificate_is_same(const struct certificate *a, const struct certificate *b);
 
 /* How a certificate stands at a time. */

@@ -130,6 +130,8 @@ def test_bad_certificate_keeps_the_one_before(by_tls, authority):
     files.key.chmod(0o600)
     reload(daemon)
     assert common_name(daemon, tls) == "good"
+    files.certificate.write_bytes(good[0].read_bytes() + expired[0].read_bytes())  # a chain that nobody trusts
+    assert "expired at 2020-01-02" in refused(daemon)
     assert "PRIVATE KEY" not in daemon.log
 
 
