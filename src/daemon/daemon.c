@@ -284,6 +284,8 @@ daemon_run(const struct config *config)
                 tell_main_thread(&daemon); /* what has changed before the parts were there */
                 service_tick(&daemon.service, &daemon.parts);
                 (void)event_base_dispatch(daemon.base);
+                if (daemon.exit_status != 0)
+                        service_failed(&daemon.service, "the log says why");
         } else {
                 log_error("cannot start reason=%s", log_quote(error.text, quoted));
                 service_failed(&daemon.service, error.text);

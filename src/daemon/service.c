@@ -142,7 +142,7 @@ service_drain(struct service *service, const struct parts *parts)
 void
 service_failed(struct service *service, const char *reason)
 {
-        notify_send(&service->notify, "STATUS=cannot start: %s", reason);
+        notify_send(&service->notify, "STATUS=cannot %s: %s", service->is_ready ? "go on" : "start", reason);
 }
 
 void

@@ -117,6 +117,13 @@ def test_start_that_fails_is_told(embedded, manager):
     assert not manager.having("READY")
 
 
+def test_start_that_a_missing_topic_ends_is_told(installation, manager):
+    daemon = manager.watch(installation.daemon()).launch()
+    assert daemon.take_exit_status() == os.EX_CONFIG
+    assert manager.wait_for_status("cannot start")["STATUS"] == "cannot start: the log says why"
+    assert not manager.having("READY")
+
+
 # Kafka away
 
 
