@@ -9,6 +9,7 @@
 #include "ops/reload.h"
 
 #define ALIVE_WITHIN_MS 15000 /* for /healthz */
+#define COMMIT_MAX_MS 30000 /* Kafka gives a transaction up that has been open for so long (transaction.c) */
 
 static int
 open_embedded(struct parts *parts, struct error *error)
@@ -103,6 +104,8 @@ parts_stop(struct parts *parts)
                 if (!receiver_has_stopped(parts->receiver))
                         return 0;
         }
+        if (parts->answered_ms == 0)
+                parts->answered_ms = clock_monotonic_ms();
         if (parts->router != NULL) {
                 router_stop(parts->router);
                 return router_has_stopped(parts->router);
@@ -125,7 +128,8 @@ parts_stopping(const struct parts *parts)
 int
 parts_stop_can_end(const struct parts *parts)
 {
-        return is_receiving(parts) || probe_state(parts->probe) == PROBE_REACHABLE;
+        return is_receiving(parts) || (probe_state(parts->probe) == PROBE_REACHABLE &&
+                                       clock_monotonic_ms() - parts->answered_ms < COMMIT_MAX_MS);
 }
 
 int

@@ -34,6 +34,8 @@ struct parts {
         uint64_t n_renewals; /* configurations that were taken over after the first */
         int64_t renewed_ms;  /* when the last was, the first included, since the epoch */
         int was_refused;     /* that of the last attempt */
+        int64_t
+            answered_ms; /* monotonic: since when the receiver has stopped, or there is none; 0: it has not been asked to */
 };
 
 /**
@@ -56,7 +58,10 @@ int parts_stop(struct parts *parts) MUST_CHECK;
 /* What parts_stop() waits for, in words. */
 const char *parts_stopping(const struct parts *parts);
 
-/* Whether that will come to its end: answers have deadlines, but a commit waits for Kafka. */
+/*
+ * Whether that will come to its end: answers have deadlines, but a commit waits for Kafka, and in vain when the coordinator
+ * of transactions does not answer.
+ */
 int parts_stop_can_end(const struct parts *parts);
 
 /* Stop what has not stopped, wait for that, and release all. */

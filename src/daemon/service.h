@@ -47,7 +47,8 @@ void service_stopping(struct service *service);
 
 /*
  * It goes on: what is received is answered, what is open committed. More time is asked for while the parts live and that
- * can come to an end: not when Kafka does not answer the router. Killed then, it has lost nothing.
+ * can come to an end: not when Kafka does not answer the router, or a commit takes very long. Killed then, it has lost
+ * nothing.
  */
 void service_drain(struct service *service, const struct parts *parts);
 

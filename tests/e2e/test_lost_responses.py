@@ -1,6 +1,7 @@
 """What Kafka has done and could not say: responses that are lost, and requests that arrive late."""
 
 import random
+import signal
 
 import pytest
 
@@ -8,6 +9,7 @@ import waiting
 from cluster import Cluster
 from installation import Installation
 from load import Load
+from manager import Manager
 from proxy import Proxies
 from rules import KEEP
 from signing import Delivery
@@ -15,6 +17,7 @@ from tally import assert_exactly_once
 
 RULE_SECONDS = 60
 COORDINATOR_NOT_AVAILABLE = 15
+COMMIT_SECONDS = 30
 LOAD_RATE = 100  # a second
 SOCKET_TIMEOUT_SECONDS = 60  # librdkafka's, after which it would ask again
 
@@ -184,3 +187,22 @@ def test_producer_that_gets_no_producer_id_is_replaced(installation, proxied, pr
     daemon.wait_until_ready(SOCKET_TIMEOUT_SECONDS - 10)
     daemon.accept()
     assert "a producer has failed and was replaced" in daemon.log
+
+
+def test_commit_that_is_never_answered_does_not_hold_up_the_end_for_ever(installation, proxies, proxied, tmp_path):
+    """The service manager is asked for more time while a commit can be hoped for, and then is left to end the daemon."""
+    installation.create_topics()
+    manager = Manager(tmp_path / "notify")
+    daemon = manager.watch(proxied(**{"socket.timeout.ms": 300000, "transaction.timeout.ms": 300000})).start().wait_until_ready()
+    rule = proxies.lose_response("EndTxn", connection=KEEP, times=1000)
+    daemon.accept()
+    assert rule.wait(RULE_SECONDS)
+    daemon.process.send_signal(signal.SIGTERM)
+    stopping = manager.wait_for("STOPPING").time
+    manager.wait_for_status("committing")
+    daemon.wait_for_log("stopping takes long doing=\"committing what is open\" seconds=4", 70)
+    asked = [message.time - stopping for message in manager.having("EXTEND_TIMEOUT_USEC") if message.time > stopping]
+    assert len(asked) >= 4 and max(asked) < COMMIT_SECONDS + 5, asked
+    assert daemon.is_running()
+    daemon.abandon()
+    manager.close()
