@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "ops/notify.h"
 #include "scratch.h"
 #include "suites.h"
@@ -199,6 +200,34 @@ START_TEST(test_a_manager_that_has_gone_is_told_once)
 }
 END_TEST
 
+/* Send until it has to be waited for, which is not done for ever: else the test runs into its time limit. */
+static void
+send_until_full(void *arg)
+{
+        int64_t before_ms = clock_monotonic_ms();
+
+        while (clock_monotonic_ms() - before_ms < 500) {
+                before_ms = clock_monotonic_ms();
+                notify_send(arg, "WATCHDOG=1");
+        }
+}
+
+START_TEST(test_a_manager_that_stands_still_is_not_waited_for_long)
+{
+        int fd = manager_socket(scratch_path("notify"));
+        struct notify notify;
+        char *log;
+
+        (void)setenv("NOTIFY_SOCKET", scratch_path("notify"), 1);
+        notify_open(&notify);
+        log = scratch_capture(send_until_full, &notify);
+        ck_assert_ptr_nonnull(strstr(log, "cannot be notified"));
+        free(log);
+        notify_close(&notify);
+        (void)close(fd);
+}
+END_TEST
+
 Suite *
 suite_notify(void)
 {
@@ -214,6 +243,7 @@ suite_notify(void)
         tcase_add_test(tcase, test_the_watchdog_is_answered_when_it_is_ours);
         tcase_add_test(tcase, test_a_message_that_is_too_long_is_cut);
         tcase_add_test(tcase, test_a_manager_that_has_gone_is_told_once);
+        tcase_add_test(tcase, test_a_manager_that_stands_still_is_not_waited_for_long);
         suite_add_tcase(suite, tcase);
         return suite;
 }
