@@ -99,6 +99,7 @@ struct config {
         char *deliveries_topic; /* <prefix>.deliveries */
         char *quarantine_topic; /* <prefix>.quarantine */
         char *group;            /* <prefix>.router */
+        int has_events;         /* the table below is the file's, not the default one */
         struct topic_table *topics;
 
         int embedded; /* bootstrap.servers = embedded; then it is not among the properties */

@@ -88,7 +88,8 @@ finish_topics(struct config *config, const struct ini *ini, struct problems *pro
         config->deliveries_topic = mem_printf("%s.deliveries", config->topics_prefix);
         config->quarantine_topic = mem_printf("%s.quarantine", config->topics_prefix);
         config->group = mem_printf("%s.router", config->topics_prefix);
-        if (line_of(ini, "events", "", NULL) == 0)
+        config->has_events = line_of(ini, "events", "", NULL) != 0;
+        if (!config->has_events)
                 topic_table_add_defaults(config->topics, config->topics_prefix);
         else if (topic_table_size(config->topics) == 0 && problems->n == 0)
                 problems_add(problems, line_of(ini, "events", "", NULL),

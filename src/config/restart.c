@@ -87,6 +87,38 @@ is_same_kafka(const struct config *now, const struct config *then)
         return 1;
 }
 
+static int
+has_rule(const struct topic_table *table, const struct topic_rule *rule)
+{
+        for (size_t i = 0; i < topic_table_size(table); i++) {
+                const struct topic_rule *other = topic_table_rule(table, i);
+
+                if (strcmp(other->pattern, rule->pattern) == 0)
+                        return strcmp(other->topic, rule->topic) == 0;
+        }
+        return 0;
+}
+
+static int
+is_same_table(const struct topic_table *now, const struct topic_table *then)
+{
+        if (topic_table_size(now) != topic_table_size(then))
+                return 0;
+        for (size_t i = 0; i < topic_table_size(then); i++) {
+                if (!has_rule(now, topic_table_rule(then, i)))
+                        return 0;
+        }
+        return 1;
+}
+
+/* A table of the file's own is taken over, but not with another prefix (restart_keep_topics()). */
+static int
+holds_back_table(const struct config *now, const struct config *then)
+{
+        return then->has_events && strcmp(now->topics_prefix, then->topics_prefix) != 0 &&
+               !is_same_table(now->topics, then->topics);
+}
+
 void
 restart_needed(const struct config *now, const struct config *then, restart_visit *visit, void *arg)
 {
@@ -96,6 +128,8 @@ restart_needed(const struct config *now, const struct config *then, restart_visi
                 if (takes_restart(option, now, then) && !is_same(option, now, then))
                         visit(option->section, option->name, arg);
         }
+        if (holds_back_table(now, then))
+                visit("events", NULL, arg);
         if (!is_same_kafka(now, then))
                 visit("kafka", NULL, arg);
 }

@@ -66,6 +66,18 @@ START_TEST(test_each_option_that_takes_a_restart_is_told)
 }
 END_TEST
 
+START_TEST(test_a_table_of_topics_that_comes_with_another_prefix_is_told)
+{
+        static const char other[] = "[topics]\nprefix = another\n[events]\ninvoice.* = x\n";
+
+        expect_told("", other, "topics.prefix events.");
+        expect_told("[events]\ninvoice.* = x\n", other, "topics.prefix");
+        expect_told("[events]\ninvoice.* = y\n", other, "topics.prefix events.");
+        expect_told("[events]\ninvoice.a = x\n", other, "topics.prefix events.");
+        expect_told("", "[events]\ninvoice.* = x\n", "");
+}
+END_TEST
+
 /* Whether the table says what is in the list above: nothing changes sides unnoticed. */
 START_TEST(test_the_table_knows_what_takes_a_restart)
 {
@@ -133,6 +145,7 @@ suite_restart(void)
 
         tcase_add_checked_fixture(all, scratch_setup, scratch_teardown);
         tcase_add_loop_test(all, test_each_option_that_takes_a_restart_is_told, 0, (int)ARRAY_LEN(others));
+        tcase_add_test(all, test_a_table_of_topics_that_comes_with_another_prefix_is_told);
         tcase_add_test(all, test_the_table_knows_what_takes_a_restart);
         tcase_add_test(all, test_properties_of_kafka_are_compared_whatever_their_order);
         tcase_add_test(all, test_what_is_taken_over_is_not_told);
