@@ -1,6 +1,7 @@
 """A stand-in for systemd on a machine that does not run it: answers the calls of `systemctl` by what the installed units
 say, as far as the package's scripts and these tests need it, and keeps a list of the calls."""
 
+import fnmatch
 import os
 import shlex
 import signal
@@ -46,7 +47,8 @@ class Systemd:
         while (call := self.pipes[0].read_text().strip()):
             self.calls.append(call)
             try:
-                answer = self._answer([word for word in shlex.split(call) if word not in ("--", "--system", "--quiet")])
+                answer = self._answer([word for word in shlex.split(call)
+                                       if word not in ("--", "--system", "--quiet", "--no-block")])
             except Exception as error:  # the caller must get an answer
                 answer = f"1 {error!r}"
             self.pipes[1].write_text(f"{answer}\n")
@@ -63,6 +65,8 @@ class Systemd:
             subprocess.run(["systemctl", f"--root={self.machine.root}", "enable", *units], check=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             action = "start" if now else "daemon-reload"
+        loaded = [*self.sockets, *self.processes]
+        units = [each for unit in units for each in (fnmatch.filter(loaded, unit) if "*" in unit else [unit])]
         for unit in units if action in ("start", "stop", "restart", "try-restart") else []:
             active = self.active(unit)
             if active and action != "start":
@@ -81,7 +85,9 @@ class Systemd:
     def settings(self, unit):
         """The settings of an installed unit, each with the list of its values."""
         found = {}
-        for line in (self.machine.root / "lib/systemd/system" / unit).read_text().splitlines():
+        name, at, instance = unit.removesuffix(".service").partition("@")
+        path = self.machine.root / "lib/systemd/system" / (f"{name}@.service" if at else unit)
+        for line in path.read_text().replace("%i", instance).splitlines():
             name, equals, value = line.partition("=")
             if equals and not line.startswith("#"):
                 found.setdefault(name.strip(), []).append(value.strip())

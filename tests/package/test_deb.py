@@ -67,6 +67,13 @@ def test_daemon_needs_only_the_libraries_it_may(unpacked):
     assert needed <= {"c", "m", "event_core", "event_extra", "event_openssl", "ssl", "crypto", "yajl", "rdkafka"}
 
 
+def test_what_makes_the_account_and_the_directories_comes_with_the_package(deb):
+    """Where systemd itself is not wanted, as in a container, each has a package of its own."""
+    needed = output("dpkg-deb", "-f", deb, "Depends").replace(" ", "").strip().split(",")
+    for what in ("sysusers", "tmpfiles"):
+        assert f"systemd|systemd-standalone-{what}|systemd-{what}" in needed, needed
+
+
 def test_lintian_finds_nothing(deb):
     changes, = deb.parent.glob("*.changes")
     assert output("lintian", "--allow-root", "--display-info", "--fail-on=error,warning,info", changes) == ""

@@ -13,6 +13,7 @@ SOCKET_ADDRESS, ADMIN = "127.0.0.1:8443", "127.0.0.1:9464"
 SECRET = "etc/gatepost/secrets/invoicing"
 CONFIGURATION = "etc/gatepost/gatepost.conf"
 SERVICE, SOCKET = "gatepostd.service", "gatepostd.socket"
+INSTANCES = ["gatepost-receiver@edge.service", "gatepost-router@inner.service"]
 GROUP_READS = {"etc/gatepost": 0o750, CONFIGURATION: 0o640, "etc/gatepost/secrets": 0o2750,
                "etc/gatepost/tls": 0o2750}
 START_SECONDS = 60
@@ -42,8 +43,8 @@ def deliver(machine):
         client.close()
 
 
-def admin(path):
-    client = Client(ADMIN)
+def admin(path, address=ADMIN):
+    client = Client(address)
     try:
         return client.request("GET", path).status
     except ConnectionError:
@@ -52,8 +53,8 @@ def admin(path):
         client.close()
 
 
-def wait_ready(machine):
-    until(lambda: admin("/readyz") == 200, START_SECONDS, lambda: machine.systemd.log.read_text())
+def wait_ready(machine, address=ADMIN):
+    until(lambda: admin("/readyz", address) == 200, START_SECONDS, lambda: machine.systemd.log.read_text())
 
 
 def newer(deb, directory):
@@ -68,6 +69,18 @@ def newer(deb, directory):
     made = directory / f"newer_{deb.name}"
     subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "-b", tree, made], check=True, stdout=subprocess.DEVNULL)
     return made
+
+
+def configure_instances(machine, deb):
+    """A receiver and a router apart, without a Kafka."""
+    text = configured(machine, deb)
+    for number, name in enumerate(("receiver-edge", "router-inner")):
+        path = machine.root / f"etc/gatepost/{name}.conf"
+        path.write_text(text.replace(";roles = receiver, router", f"roles = {name.partition('-')[0]}")
+                        .replace(";listen = 127.0.0.1:9464", f"listen = 127.0.0.1:{9465 + number}"))
+        path.chmod(0o640)
+        machine.run("chgrp", "gatepost", f"/etc/gatepost/{name}.conf")
+    machine.run("systemctl", "enable", "--now", *INSTANCES)
 
 
 def owner_and_mode(machine, path):
@@ -100,6 +113,15 @@ def test_installed_files_belong_to_root_and_only_root_writes_them(machine, deb):
     for path in ("usr/share/doc/gatepost/examples/gatepost.conf", "usr/share/man/man8/gatepostd.8.gz",
                  "usr/share/bash-completion/completions/gatepost", "usr/lib/sysusers.d/gatepost.conf"):
         assert f"/{path}" in files
+
+
+def test_installed_files_that_the_documentation_names_are_there(machine, deb):
+    machine.install(deb)
+    for page, some in (("usr/share/doc/gatepost/README.Debian", "/usr/share/gatepost"),
+                       ("usr/share/man/man8/gatepostd.8.gz", "/usr/share/gatepost/alerts.yml")):
+        text = subprocess.run(["zcat", "-f", machine.root / page], stdout=subprocess.PIPE, text=True, check=True).stdout
+        named = set(re.findall(r"/usr/[\w./-]*\w", text))
+        assert some in named and not {path for path in named if not (machine.root / path[1:]).exists()}, named
 
 
 def test_installed_units_are_those_that_systemd_understands(machine, deb):
@@ -195,6 +217,43 @@ def test_upgrade_restarts_the_daemon_and_refuses_no_connection(machine, deb, tmp
     assert not [call for call in machine.systemd.calls[calls:] if SOCKET in call and re.search("stop|restart", call)]
 
 
+def test_upgrade_waits_neither_for_kafka_nor_for_the_daemon(machine, deb, tmp_path):
+    """A daemon whose Kafka is away becomes ready when that is back, and systemd would have the caller wait till then."""
+    configured(machine, deb)
+    machine.run("systemctl", "enable", "--now", SERVICE)
+    calls = len(machine.systemd.calls)
+    machine.install(newer(deb, tmp_path), "--force-confold")
+    starting = [call for call in machine.systemd.calls[calls:] if re.search(r"\b(re)?start\b", call)]
+    assert any(SERVICE in call for call in starting) and all("--no-block" in call for call in starting), starting
+
+
+def test_upgrade_leaves_alone_what_was_stopped(machine, deb, tmp_path):
+    """Though it is enabled: the administrator has a reason."""
+    configured(machine, deb)
+    machine.run("systemctl", "enable", SOCKET, SERVICE)
+    machine.install(newer(deb, tmp_path), "--force-confold")
+    assert not machine.systemd.active(SERVICE) and not machine.systemd.active(SOCKET)
+
+
+def test_upgrade_restarts_receivers_and_routers_apart(machine, deb, tmp_path):
+    configure_instances(machine, deb)
+    before = [machine.systemd.processes[unit].pid for unit in INSTANCES]
+    machine.install(newer(deb, tmp_path), "--force-confold")
+    after = [machine.systemd.processes[unit].pid for unit in INSTANCES]
+    assert all(machine.systemd.active(unit) for unit in INSTANCES) and not set(before) & set(after)
+
+
+def test_upgrade_starts_nothing_where_that_is_forbidden(machine, deb, tmp_path):
+    configured(machine, deb)
+    machine.run("systemctl", "enable", "--now", SERVICE)
+    before = machine.systemd.processes[SERVICE].pid
+    policy = machine.root / "usr/sbin/policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+    machine.install(newer(deb, tmp_path), "--force-confold")
+    assert machine.systemd.processes[SERVICE].pid == before
+
+
 # The end
 
 def test_removal_stops_everything_and_keeps_the_configuration(machine, deb):
@@ -204,8 +263,23 @@ def test_removal_stops_everything_and_keeps_the_configuration(machine, deb):
     machine.run("dpkg", "--remove", "gatepost")
     assert machine.systemd.statuses == {SERVICE: 0} and not machine.systemd.active(SOCKET)
     assert (machine.root / CONFIGURATION).read_text() == edited and (machine.root / SECRET).exists()
-    stops = [call for call in machine.systemd.calls if call.startswith("stop ") and "@" not in call]
+    stops = [call for call in machine.systemd.calls if call.startswith("stop ")]
     assert len(stops) == 2 and SOCKET in stops[0] and SERVICE in stops[1], "the socket would start the daemon again"
+
+
+def test_removal_stops_receivers_and_routers_apart(machine, deb):
+    configure_instances(machine, deb)
+    wait_ready(machine, "127.0.0.1:9465")
+    wait_ready(machine, "127.0.0.1:9466")
+    machine.run("dpkg", "--remove", "gatepost")
+    assert machine.systemd.statuses == dict.fromkeys(INSTANCES, 0)
+
+
+def test_purge_leaves_nothing_of_what_was_enabled(machine, deb):
+    configure_instances(machine, deb)
+    machine.run("systemctl", "enable", SOCKET, SERVICE)
+    machine.run("dpkg", "--purge", "gatepost")
+    assert machine.left_behind() == set()
 
 
 def test_purge_leaves_nothing(machine, deb, tmp_path):
@@ -215,5 +289,5 @@ def test_purge_leaves_nothing(machine, deb, tmp_path):
     machine.install(newer(deb, tmp_path), "--force-confold")
     assert machine.left_behind()
     machine.run("dpkg", "--purge", "gatepost")
-    assert machine.left_behind() == set()
+    assert machine.left_behind() == set() and not (machine.root / "run/gatepost").exists()
     assert machine.run("dpkg", "-s", "gatepost", check=False).returncode != 0
