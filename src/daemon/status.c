@@ -24,7 +24,8 @@ log_kafka(const struct parts *parts)
         static const char *const names[] = {[PROBE_STARTING] = "starting",
                                             [PROBE_REFUSED] = "refused",
                                             [PROBE_REACHABLE] = "reachable",
-                                            [PROBE_AWAY] = "away"};
+                                            [PROBE_AWAY] = "away",
+                                            [PROBE_GONE] = "deliveries-deleted"};
         struct brokers brokers;
         size_t n_up = 0;
 

@@ -182,19 +182,31 @@ client_is_denied(rd_kafka_resp_err_t err)
                err == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
 }
 
-int
-client_is_hidden(rd_kafka_t *client, const char *topic, int timeout_ms)
+rd_kafka_resp_err_t
+client_ask_topic(rd_kafka_t *client, const char *topic, int timeout_ms, rd_kafka_resp_err_t *topic_err)
 {
         rd_kafka_topic_t *handle = rd_kafka_topic_new(client, topic, NULL);
         const struct rd_kafka_metadata *metadata;
-        int is_hidden = 0;
+        rd_kafka_resp_err_t err;
 
         if (handle == NULL)
-                return 0;
-        if (rd_kafka_metadata(client, 0, handle, &metadata, timeout_ms) == RD_KAFKA_RESP_ERR_NO_ERROR) {
-                is_hidden = metadata->topic_cnt == 1 && client_is_denied(metadata->topics[0].err);
+                return rd_kafka_last_error();
+        *topic_err = RD_KAFKA_RESP_ERR_NO_ERROR;
+        err = rd_kafka_metadata(client, 0, handle, &metadata, timeout_ms);
+        if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+                if (metadata->topic_cnt == 1)
+                        *topic_err = metadata->topics[0].err;
                 rd_kafka_metadata_destroy(metadata);
         }
         rd_kafka_topic_destroy(handle);
-        return is_hidden;
+        return err;
+}
+
+int
+client_is_hidden(rd_kafka_t *client, const char *topic, int timeout_ms)
+{
+        rd_kafka_resp_err_t topic_err;
+
+        return client_ask_topic(client, topic, timeout_ms, &topic_err) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+               client_is_denied(topic_err);
 }

@@ -42,6 +42,14 @@ void client_tell_error(const rd_kafka_t *client, int code, const char *reason);
 /* Whether an error says that this account is not permitted to do what it tried. */
 int client_is_denied(rd_kafka_resp_err_t err);
 
+/**
+ * client_ask_topic(client, topic, timeout_ms, topic_err):
+ * Ask Kafka for one topic by its name, without creating it. Returns RD_KAFKA_RESP_ERR_NO_ERROR with what Kafka says of the
+ * topic in *topic_err, or why there was no answer.
+ */
+rd_kafka_resp_err_t client_ask_topic(rd_kafka_t *client, const char *topic, int timeout_ms,
+                                     rd_kafka_resp_err_t *topic_err) MUST_CHECK;
+
 /* Whether this account is not permitted to know of a topic: Kafka then does not tell whether it is there. */
 int client_is_hidden(rd_kafka_t *client, const char *topic, int timeout_ms);
 

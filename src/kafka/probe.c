@@ -24,6 +24,7 @@ struct probe {
         _Atomic enum probe_state state;
         atomic_int verified;
         int n_refusals; /* looks that found a topic wrong */
+        int n_missed;   /* answers in a row that knew nothing of `deliveries` */
         pthread_t thread;
         struct brokers brokers;
         pthread_mutex_t mutex; /* over brokers and stopping */
@@ -94,29 +95,34 @@ verify(struct probe *probe, struct error *error)
         return state;
 }
 
-static int
-answers(struct probe *probe, struct error *error)
+/*
+ * What the answer to the question for `deliveries` means, which was there before. A broker that has just started may
+ * know less than the others: only the second answer in a row says that the topic is gone.
+ */
+static enum probe_state
+ask(struct probe *probe, struct error *error)
 {
-        const struct rd_kafka_metadata *metadata;
-        rd_kafka_resp_err_t err = rd_kafka_metadata(probe->client, 0, NULL, &metadata, TIMEOUT_MS);
+        rd_kafka_resp_err_t topic_err;
+        rd_kafka_resp_err_t err =
+            client_ask_topic(probe->client, probe->config->deliveries_topic, TIMEOUT_MS, &topic_err);
 
-        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                return error_set(error, "%s", rd_kafka_err2str(err));
-        rd_kafka_metadata_destroy(metadata);
-        return 0;
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+                (void)error_set(error, "%s", rd_kafka_err2str(err));
+                return atomic_load(&probe->verified) ? PROBE_AWAY : PROBE_STARTING;
+        }
+        probe->n_missed = topic_err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ? probe->n_missed + 1 : 0;
+        return probe->n_missed > 1 ? PROBE_GONE : PROBE_REACHABLE;
 }
 
 static enum probe_state
 look(struct probe *probe)
 {
         struct error error;
-        int verified = atomic_load(&probe->verified);
         enum probe_state state;
 
-        if (verified || probe->config->embedded)
-                state = answers(probe, &error) == 0 ? PROBE_REACHABLE
-                        : verified                  ? PROBE_AWAY
-                                                    : PROBE_STARTING;
+        error.text[0] = '\0';
+        if (atomic_load(&probe->verified) || probe->config->embedded)
+                state = ask(probe, &error);
         else
                 state = verify(probe, &error);
         (void)rd_kafka_poll(probe->client, 0);
@@ -259,6 +265,19 @@ enum probe_state
 probe_state(const struct probe *probe)
 {
         return atomic_load(&probe->state);
+}
+
+const char *
+probe_reason(const struct probe *probe)
+{
+        static const char *const reasons[] = {[PROBE_STARTING] = "Kafka is not reachable",
+                                              [PROBE_REFUSED] = "a topic is not as it should be",
+                                              [PROBE_REACHABLE] = NULL,
+                                              [PROBE_AWAY] = "Kafka is not reachable",
+                                              [PROBE_GONE] = "the topic of deliveries has been deleted; see "
+                                                             "gatepost-guide(7), DISASTERS"};
+
+        return reasons[probe_state(probe)];
 }
 
 int

@@ -7,7 +7,7 @@
 #include "kafka/brokers.h"
 
 /*
- * Watches Kafka from a thread of its own: every five seconds it asks for metadata, and when Kafka first answers it holds
+ * Watches Kafka from a thread of its own: every five seconds it asks for `deliveries`, and when Kafka first answers it holds
  * the topics against what the configuration asks of them. For readiness, and for refusing to start.
  */
 struct probe;
@@ -17,6 +17,7 @@ enum probe_state {
         PROBE_REFUSED,   /* a topic is missing or cannot keep the promise; the log has said which */
         PROBE_REACHABLE, /* the topics are right, and Kafka answered lately */
         PROBE_AWAY,      /* the topics were right, but Kafka did not answer within five seconds */
+        PROBE_GONE,      /* the topics were right, but `deliveries` has been deleted since */
 };
 
 /**
@@ -30,6 +31,9 @@ void probe_free(struct probe *probe);
 
 /* From any thread. */
 enum probe_state probe_state(const struct probe *probe);
+
+/* Why the state is not PROBE_REACHABLE, for readiness; NULL when it is. From any thread. */
+const char *probe_reason(const struct probe *probe);
 
 /* The state was PROBE_REACHABLE at some time: the topics have been found right. */
 int probe_has_verified(const struct probe *probe);

@@ -164,14 +164,16 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
 {
         struct receiver *receiver = arg;
         int64_t failed_ms = atomic_load(&receiver->shared->failed_ms);
+        const char *why = probe_reason(receiver->probe);
         struct error error;
 
         if (receiver->is_stopping) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "stopping");
                 return 0;
         }
-        if (probe_state(receiver->probe) != PROBE_REACHABLE || !receiver->is_connected) {
-                (void)snprintf(reason, HEALTH_REASON_SIZE, "Kafka is not reachable");
+        if (why != NULL || !receiver->is_connected) {
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "%s",
+                               why != NULL ? why : "Kafka is not reachable");
                 return 0;
         }
         for (size_t i = 0; i < receiver->n_lanes; i++) {

@@ -80,11 +80,22 @@ router_new(struct current *current, const char *bootstrap, struct metrics *metri
         return router;
 }
 
+/* Why the worker does not route though Kafka is there, or NULL. */
+static const char *
+what_holds_up(struct router *router)
+{
+        if (atomic_load(&router->status.state) == WORKER_STARTING)
+                return "not in the consumer group yet";
+        if (atomic_load(&router->status.state) == WORKER_RESTORING)
+                return "reading back what is remembered, or recovering";
+        return pulse_age_ms(&router->status.pulse) > STUCK_MS ? "a commit takes long" : NULL;
+}
+
 int
 router_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
 {
         struct router *router = arg;
-        const char *why = NULL;
+        const char *why = probe_reason(router->probe);
         struct error trouble;
 
         pthread_mutex_lock(&router->status.mutex);
@@ -92,14 +103,8 @@ router_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
         pthread_mutex_unlock(&router->status.mutex);
         if (atomic_load(&router->status.stopping))
                 why = "stopping";
-        else if (probe_state(router->probe) != PROBE_REACHABLE)
-                why = "Kafka is not reachable";
-        else if (atomic_load(&router->status.state) == WORKER_STARTING)
-                why = "not in the consumer group yet";
-        else if (atomic_load(&router->status.state) == WORKER_RESTORING)
-                why = "reading back what is remembered, or recovering";
-        else if (pulse_age_ms(&router->status.pulse) > STUCK_MS)
-                why = "a commit takes long";
+        else if (why == NULL)
+                why = what_holds_up(router);
         if (why != NULL)
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "%s%s%.*s", why,
                                trouble.text[0] == '\0' ? "" : ": ", HEALTH_REASON_SIZE - 64, trouble.text);

@@ -75,6 +75,27 @@ def test_deliveries_made_anew_while_no_router_runs_begin_anew(installation):
     assert published(kafka, [*first, *second]) == [2] + [1] * 12
 
 
+def test_deliveries_that_are_deleted_while_it_runs_turn_readiness_off(installation):
+    """The guide has it: a receiver goes on with the new topic by itself; a router is to be ended, by SIGKILL if need be."""
+    installation.create_topics(partitions=2)
+    kafka = installation.kafka
+    daemons = receiver, router = [installation.start(installation.config(role)) for role in ("receiver", "router")]
+    first = receiver.accept()
+    kafka.wait_until_routed()
+    kafka.delete(kafka.deliveries)
+    for daemon in daemons:
+        waiting.until(lambda: b"the topic of deliveries has been deleted" in daemon.admin("/readyz").body, SECONDS,
+                      lambda: daemon.admin("/readyz").body)
+        assert daemon.metric("gatepost_kafka_reachable") == 0
+    router.abandon()
+    installation.create_topics(partitions=2)
+    receiver.wait_until_ready()
+    second = receiver.accept()
+    router.restart()
+    kafka.wait_until_routed()
+    assert published(kafka, [first, second]) == [1, 1]
+
+
 def test_offsets_beyond_the_log_are_set_back_by_the_command_of_the_guide(installation):
     """As when a backup of the topic is older than the offsets."""
     config = installation.config("router")
