@@ -1,5 +1,7 @@
 """What gatepost-guide(7) says of lost offsets and of a topic that is made anew, done."""
 
+import re
+
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 import tools
@@ -8,6 +10,7 @@ from accounts import guide_commands
 from signing import Delivery
 
 EX_CONFIG = 78
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")  # as the log has it
 SECONDS = 40
 
 
@@ -33,14 +36,15 @@ def forget_offsets(kafka):
     waiting.until(lambda: kafka.committed() == {}, SECONDS, "the offsets to be gone")
 
 
-def run_guide_command(installation, word):
-    """Run the one command of the guide that has this word, for this installation."""
+def run_guide_command(installation, word, time=None):
+    """Run the one command of the guide that has this word, for this installation; with another time, where it has one."""
     (command,) = [each for each in guide_commands("kafka-consumer-groups.sh") if word in each]
     empty = installation.directory / "super.properties"
     empty.touch()
     words = {"BROKER": installation.bootstrap, "SUPER": str(empty), "gatepost.router": installation.kafka.group,
              "gatepost.deliveries": installation.kafka.deliveries}
-    return tools.run(*[words.get(each, each) for each in command])
+    assert time is None or any(TIME.fullmatch(each) for each in command)
+    return tools.run(*[time if TIME.fullmatch(each) else words.get(each, each) for each in command])
 
 
 def test_lost_offsets_publish_once_more_what_the_log_still_has(installation):
@@ -57,6 +61,22 @@ def test_lost_offsets_publish_once_more_what_the_log_still_has(installation):
     again = [Delivery(), first[0].signed_again()]
     route(installation, config, again)
     assert published(kafka, [*first, again[0]]) == [2] * 10 + [1]  # repeats are recognised: the log tells
+
+
+def test_offsets_set_by_a_time_of_the_log_leave_out_what_came_before_it(installation):
+    config = installation.config("router")
+    installation.create_topics(config, partitions=2)
+    kafka, first, second = installation.kafka, [Delivery() for _ in range(10)], [Delivery() for _ in range(5)]
+    route(installation, config, first)
+    receiver = installation.start(installation.config("receiver"))
+    since = TIME.match(receiver.log.splitlines()[-1])[0]
+    for delivery in second:
+        receiver.accept(delivery)
+    forget_offsets(kafka)
+    assert kafka.deliveries in run_guide_command(installation, "--to-datetime", since)
+    assert sum(kafka.committed().values()) == len(first)
+    route(installation, config, [first[0].signed_again()])
+    assert published(kafka, [*first, *second]) == [1] * 15
 
 
 def test_deliveries_made_anew_while_no_router_runs_begin_anew(installation):
