@@ -8,6 +8,7 @@ import jars
 
 CLASSES = {
     "kafka-acls.sh": "org.apache.kafka.tools.AclCommand",
+    "connect-mirror-maker.sh": "org.apache.kafka.connect.mirror.MirrorMaker",
     "kafka-configs.sh": "kafka.admin.ConfigCommand",
     "kafka-consumer-groups.sh": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
@@ -15,11 +16,16 @@ CLASSES = {
 SECONDS = 120
 
 
+def command(name, *arguments):
+    """What runs a tool: the words of a command."""
+    return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars.class_path(), CLASSES[name],
+            *arguments]
+
+
 def run(name, *arguments):
     """Run a tool to its end. Returns what it printed; raises when it failed."""
     with tempfile.TemporaryDirectory() as directory:
-        done = subprocess.run(["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars.class_path(),
-                               CLASSES[name], *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        done = subprocess.run(command(name, *arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=SECONDS, cwd=directory, env=os.environ)
     # Some of them say what went wrong and exit 0.
     if done.returncode != 0 or "Exception" in done.stdout or "Error: " in done.stdout:
