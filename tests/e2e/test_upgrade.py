@@ -1,0 +1,40 @@
+"""An upgrade in the order that gatepost-guide(7) gives, and back, while deliveries come. Another build is the other version."""
+
+from installation import PLAIN_BUILD
+from load import Load
+from tally import assert_exactly_once
+
+RATE = 100
+
+
+def change(installation, build, daemons, in_balancer):
+    """Check all, then take each out of the balancer, stop it, install, start it, wait until it is ready, and put it back."""
+    installation.build = build
+    for daemon in daemons:
+        done = installation.gatepost("check", "--online", config=daemon.config)
+        assert (done.returncode, done.stderr) == (0, ""), done
+    for daemon in daemons:
+        is_receiver = daemon in in_balancer
+        if is_receiver:
+            in_balancer.remove(daemon)
+        daemon.stop()
+        daemon.program = build / "gatepostd"
+        daemon.restart()
+        if is_receiver:
+            in_balancer.append(daemon)
+
+
+def test_upgrade_and_the_way_back_lose_and_refuse_nothing(installation, plain_build):
+    installation.create_topics(partitions=4)
+    old = installation.build
+    routers = [installation.start(installation.config("router")) for _ in range(2)]
+    receivers = [installation.start(installation.config("receiver")) for _ in range(2)]
+    in_balancer = list(receivers)
+    load = Load(lambda: [daemon.address for daemon in in_balancer], threads=3, rate=RATE, keep=False).start()
+    change(installation, PLAIN_BUILD, [*routers, *receivers], in_balancer)
+    change(installation, old, [*receivers, *routers], in_balancer)
+    load.stop()
+    installation.kafka.wait_until_routed()
+    assert len(load.accepted) > RATE and set(load.answers) <= {200, "ConnectionRefusedError"}, load.answers
+    assert_exactly_once(installation.kafka, load.accepted)
+    assert installation.gatepost("audit").returncode == 0
