@@ -109,6 +109,26 @@ def test_gatepost_1_has_each_command_and_each_option_and_no_others(installation)
     assert commands_of_the_man_page() == known
 
 
+@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "man").iterdir()))
+def test_commands_and_metrics_that_a_man_page_names_are_there(page):
+    known, text = commands_of_the_man_page(), (ROOT / "man" / page).read_text()
+    groups = {name.split()[0] for name in known}
+    for words in map(str.split, re.findall(r"^\.Ql gatepost ([a-z].*?)(?: [,;.:)])?$", text, re.M)):
+        name = " ".join(words[:2]) if " ".join(words[:2]) in known else words[0]
+        assert name in known or name in groups and len(words) == 1, (page, words)
+        assert {word[1:] for word in words if word.startswith("--")} <= known.get(name, set()), (page, words)
+    metrics = set(re.findall(r"\bgatepost_[a-z_]+", (ROOT / "man" / "gatepostd.8").read_text().partition(".Ss Metrics")[2]
+                             .partition(".Sh ")[0]))
+    assert set(re.findall(r"\bgatepost_[a-z_]+", text)) <= metrics
+
+
+def test_options_that_the_guide_names_are_there():
+    named = re.findall(r"^\.Cm (\S+)", (ROOT / "man" / "gatepost-guide.7").read_text(), re.M)
+    described = re.findall(r"^\.It (?:Ic|Cm) (\S+)", (ROOT / "man" / "gatepost.conf.5").read_text(), re.M)
+    others = {"sasl.mechanism", "offsets.retention.minutes", "min.insync.replicas", "TimeoutStopSec"}  # Kafka's, systemd's
+    assert len(set(named)) > 8 and set(named) - others <= set(described), set(named) - others - set(described)
+
+
 def test_man_pages_are_clean():
     if subprocess.run(["sh", "-c", "command -v mandoc"], stdout=subprocess.DEVNULL).returncode != 0:
         pytest.fail("mandoc is not installed; tests/run installs it")

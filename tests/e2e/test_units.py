@@ -69,6 +69,18 @@ def test_exposure_is_low(root, unit):
 
 
 @pytest.mark.parametrize("unit", SERVICES)
+def test_account_can_do_no_more_than_the_manual_says(root, unit):
+    """The exposure stays below its limit without each of these."""
+    expected = {"ProtectSystem": "strict", "ProtectHome": "yes", "PrivateTmp": "yes", "PrivateUsers": "yes",
+                "PrivateDevices": "yes", "NoNewPrivileges": "yes", "CapabilityBoundingSet": "", "AmbientCapabilities": "",
+                "MemoryDenyWriteExecute": "yes", "ProtectProc": "invisible", "RestrictNamespaces": "yes",
+                "RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX", "UMask": "0077", "StateDirectoryMode": "0700",
+                "RuntimeDirectoryMode": "0750", "ConfigurationDirectoryMode": "0750", "RuntimeDirectoryPreserve": "yes"}
+    assert {name: options(root, unit, name) for name in expected} == {name: [value] for name, value in expected.items()}
+    assert not options(root, unit, "ReadWritePaths")
+
+
+@pytest.mark.parametrize("unit", SERVICES)
 def test_services_say_what_operation_relies_on(root, unit):
     expected = {"Type": "notify", "NotifyAccess": "main", "User": "gatepost", "Restart": "on-failure",
                 "RestartPreventExitStatus": "64 78", "StateDirectory": "gatepost", "RuntimeDirectory": "gatepost",
@@ -101,7 +113,7 @@ def test_account_and_directories_are_made(root):
     status, output = run("systemd-tmpfiles", f"--root={root}", "--create", installed(root, "tmpfiles.d") / "gatepost.conf")
     assert status == 0, output
     secrets = next(root.rglob("etc/gatepost/secrets"))
-    for directory in (secrets, secrets.parent, secrets.parent / "tls"):
+    for directory, mode in ((secrets, 0o2750), (secrets.parent, 0o750), (secrets.parent / "tls", 0o2750)):
         stat = directory.stat()
-        assert (oct(stat.st_mode & 0o777), stat.st_uid, stat.st_gid) == ("0o750", 0, int(account[2])), directory
+        assert (oct(stat.st_mode & 0o7777), stat.st_uid, stat.st_gid) == (oct(mode), 0, int(account[2])), directory
     assert (root / "run/gatepost").stat().st_uid == int(account[1])
