@@ -259,7 +259,10 @@ def test_missing_permission_is_told_at_the_start(installation, role, resource, o
     daemon.wait_until_ready()
 
 
-@pytest.mark.parametrize("resource", ["deliveries", "quarantine", "invoice."])
+UNREADABLE = ["deliveries", "quarantine", "invoice.", "held_unmapped_decision", "reporting_batch"]
+
+
+@pytest.mark.parametrize("resource", UNREADABLE)
 def test_settings_that_may_not_be_read_are_told_and_do_no_harm(installation, resource):
     binding = binding_of(installation, "gatepost-router", f".{resource}", "DESCRIBE_CONFIGS")
     installation.accounts.revoke(binding)
@@ -292,6 +295,18 @@ def test_missing_permission_of_a_command_is_told(installation, account, resource
     installation.accounts.revoke(binding)
     done = installation.gatepost(*command, config=config)
     assert done.returncode == status and told.lower() in (done.stdout + done.stderr).lower(), done
+
+
+def test_each_permission_of_the_guide_has_a_test_that_needs_it(installation):
+    """So that none stands there for nothing. A consumer's two are needed to read in a group."""
+    prefix = installation.prefix
+    needed = [binding_of(installation, f"gatepost-{role}", f".{resource}", operation)
+              for role, resource, operation, *_ in AT_START]
+    needed += [binding_of(installation, "gatepost-router", f".{resource}", "DESCRIBE_CONFIGS") for resource in UNREADABLE]
+    needed += [binding_of(installation, f"gatepost-{account}", f"{prefix}.{resource}", operation)
+               for account, resource, operation, *_ in COMMANDS]
+    needed += [binding_of(installation, "erp", resource, "READ") for resource in (f"TOPIC {prefix}.invoice.", "GROUP erp.")]
+    assert {str(each) for each in installation.bindings} == {str(each) for each in needed}
 
 
 # Taken away and given again while it runs
