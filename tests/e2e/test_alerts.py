@@ -87,6 +87,15 @@ def test_labels_that_are_summed_by_are_there(told):
         assert labels - OF_PROMETHEUS <= there, expr
 
 
+def test_dashboard_shows_the_chosen_job_and_instances_and_no_others():
+    """Instances of another job may be called the same; `All` instances are all of the job."""
+    for panel in DASHBOARD["panels"]:
+        for target in panel.get("targets", []):
+            metrics, selectors = METRIC.findall(target["expr"]), SELECTOR.findall(target["expr"])
+            assert metrics == [name for name, _ in selectors], target["expr"]
+            assert {selector for _, selector in selectors} == {'job="$job",instance=~"$instance"'}, target["expr"]
+
+
 def test_dashboard_leaves_the_data_source_to_its_user():
     for panel in DASHBOARD["panels"]:
         for each in [panel, *panel.get("targets", [])]:
