@@ -26,6 +26,7 @@ phrase_for(int status)
             {414, "URI Too Long"},
             {417, "Expectation Failed"},
             {422, "Unprocessable Content"},
+            {429, "Too Many Requests"},
             {500, "Internal Server Error"},
             {501, "Not Implemented"},
             {503, "Service Unavailable"},

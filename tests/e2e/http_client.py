@@ -15,6 +15,7 @@ class Reply:
     headers: object  # an email.message.Message: names compare without case
     body: bytes
     closed: bool  # whether the server ends the connection after it
+    reason: str = ""  # the phrase beside the status
 
     @property
     def json(self):
@@ -78,7 +79,7 @@ class Client(http.client.HTTPConnection):
                 raise  # the connection was not even made
             # Else the answer may have come before the whole body was sent.
         response = self.getresponse()
-        return Reply(response.status, response.headers, response.read(), response.will_close)
+        return Reply(response.status, response.headers, response.read(), response.will_close, response.reason)
 
 
 def _in_chunks(body, size=10000):
@@ -101,4 +102,4 @@ def raw(address, data, timeout=TIMEOUT, tls=None):
         connection.sendall(data)
         response = http.client.HTTPResponse(connection)
         response.begin()
-        return Reply(response.status, response.headers, response.read(), response.will_close)
+        return Reply(response.status, response.headers, response.read(), response.will_close, response.reason)

@@ -237,7 +237,7 @@ def test_address_that_is_refused_too_often_is_answered_429_until_the_next_second
     replies = [send("198.51.100.1", Delivery(secret=FORGED)) for _ in range(60)]
     assert {reply.status for reply in replies} == {401, 429}
     throttled = next(reply for reply in replies if reply.status == 429)
-    assert throttled.code == "TOO_MANY_REQUESTS" and throttled.headers["retry-after"] == "1"
+    assert throttled.code == "TOO_MANY_REQUESTS" and throttled.reason == "Too Many Requests" and throttled.headers["retry-after"] == "1"
     assert all(send("198.51.100.2", Delivery()).status == 200 for _ in range(20))  # others are not
     waiting.until(lambda: send("198.51.100.1", Delivery()).status == 200, 10, "the next second")
     metric = daemon.metrics("gatepost_requests_total")
