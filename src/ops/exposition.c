@@ -1,6 +1,9 @@
 #include "ops/exposition.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+#include "base/safe_text.h"
 
 void
 exposition_head(FILE *out, const char *name, const char *type, const char *help)
@@ -12,11 +15,15 @@ void
 exposition_value(FILE *out, const char *value)
 {
         putc('"', out);
-        for (const char *c = value; *c != '\0'; c++) {
-                if (*c == '\n')
-                        fputs("\\n", out);
+        for (size_t len = strlen(value), n; len > 0; value += n, len -= n) {
+                n = safe_text_char(value, len);
+                if (n == 0)
+                        fprintf(out, "\\\\x%02x", (unsigned char)*value);
+                else if (*value == '"' || *value == '\\')
+                        fprintf(out, "\\%c", *value);
                 else
-                        fprintf(out, "%s%c", *c == '"' || *c == '\\' ? "\\" : "", *c);
+                        (void)fwrite(value, 1, n, out);
+                n += n == 0;
         }
         putc('"', out);
 }

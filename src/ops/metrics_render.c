@@ -162,7 +162,8 @@ static void
 render_receiver(const struct metrics *metrics, FILE *out)
 {
         exposition_head(out, "gatepost_requests_total", "counter",
-                        "Requests answered, by source and outcome.");
+                        "Requests answered, by outcome, and by the source that their path was held to be "
+                        "of.");
         for (const struct metrics_requests *each = metrics->requests->next; each != NULL; each = each->next)
                 render_requests(each, out);
         render_requests(metrics->requests, out); /* to no source */
@@ -207,9 +208,11 @@ render_router(const struct metrics *metrics, FILE *out)
 
         exposition_head(out, "gatepost_events_total", "counter",
                         "Events published, by the kind or pattern that chose the topic.");
-        for (; events != NULL; events = atomic_load(&events->next))
-                fprintf(out, "gatepost_events_total{kind=\"%s\"} %" PRIu64 "\n", events->kind,
-                        get(&events->count));
+        for (; events != NULL; events = atomic_load(&events->next)) {
+                fputs("gatepost_events_total{kind=", out);
+                exposition_value(out, events->kind);
+                fprintf(out, "} %" PRIu64 "\n", get(&events->count));
+        }
         exposition_head(out, "gatepost_duplicates_total", "counter", "Repeated deliveries dropped.");
         fprintf(out, "gatepost_duplicates_total %" PRIu64 "\n", get(&metrics->duplicates));
         exposition_head(out, "gatepost_quarantined_total", "counter",

@@ -101,9 +101,9 @@ START_TEST(test_label_value_is_escaped)
         size_t len;
         FILE *out = open_memstream(&text, &len);
 
-        exposition_value(out, "a\\b \"c\"\nd");
+        exposition_value(out, "a\\b \"c\" \n d\xc3\xa4 \xe4 e");
         ck_assert_int_eq(fclose(out), 0);
-        ck_assert_str_eq(text, "\"a\\\\b \\\"c\\\"\\nd\"");
+        ck_assert_str_eq(text, "\"a\\\\b \\\"c\\\" \\\\x0a d\xc3\xa4 \\\\xe4 e\"");
         free(text);
 }
 END_TEST
