@@ -97,7 +97,7 @@ write_source(FILE *out, const struct prometheus *metrics, const char *source)
 
         count_ends(metrics, source, counts);
         fputs("<tr><th scope=\"row\">", out);
-        page_write_name(out, *source == '\0' ? "no source’s path" : source);
+        page_write_name(out, *source == '\0' ? "no source" : source);
         fputs("</th>", out);
         for (size_t i = 0; i < N_ENDS; i++) {
                 fputs("<td>", out);

@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import signal
 import subprocess
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import http_client
 import waiting
 from authority import Authority
-from signing import Delivery, event_body
+from signing import SECRET, Delivery, event_body
 
 ROOT = pathlib.Path(__file__).parents[2]
 HISTOGRAMS = ("gatepost_ack_seconds", "gatepost_verify_seconds", "gatepost_batch_records", "gatepost_commit_seconds",
@@ -125,6 +126,70 @@ def test_clients_of_kafka_are_told_of(daemon):
     assert 0 < daemon.metric("gatepost_kafka_broker_rtt_seconds") < 10
     for name in ("request_timeouts_total", "request_retries_total", "queue_records", "queue_bytes"):
         assert daemon.metric(f"gatepost_kafka_{name}") == 0, name
+
+
+@pytest.mark.parametrize("kind", ['in"voice', "in\\voice", "in\x85voice", 'x"} 1\\', "Größe"])
+def test_name_of_a_kind_cannot_spoil_the_metrics(offline, kind):
+    """One line that is not in the format, and Prometheus refuses all of them."""
+    config = offline.config()
+    config["events"][kind] = f"{offline.prefix}.odd"
+    daemon = offline.daemon(config).start()
+    done = subprocess.run(["promtool", "check", "metrics"], input=daemon.admin("/metrics").body, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert len(daemon.metrics("gatepost_events_total")) == 1
+    assert "The metrics cannot be read" not in daemon.admin("/").body.decode()
+
+
+def provoke(daemon, secret):
+    """A request for each outcome that a client can bring about. Returns {(source, outcome): how many}."""
+    genuine = Delivery(secret=secret)
+    sent = [(genuine, "invoicing", "accepted", 200), (Delivery(secret=b"not the secret of the tests"), "invoicing", "forged", 401),
+            (genuine.but(timestamp=genuine.timestamp - 4000), "invoicing", "stale", 401),
+            (genuine.but(webhook_id="another"), "invoicing", "forbidden", 403),
+            (genuine.but(delivery_id="no/id"), "invoicing", "malformed", 400), (genuine, "nobody", "not_found", 404)]
+    counts = {}
+    for n, (delivery, source, outcome, status) in enumerate(sent, 1):
+        for _ in range(n):
+            assert daemon.post(delivery, source).status == status
+        counts[source if source == "invoicing" else "", outcome] = n
+    assert http_client.request(daemon.address, "GET", "/webhooks/invoicing").status == 405
+    for chunked in (False, True):
+        assert daemon.post(Delivery(b"x" * 70000), chunked=chunked).status == 413
+    assert http_client.raw(daemon.address, b"GET / HTTP/1.1\r\n\r\n").status == 400
+    return counts | {("invoicing", "method_not_allowed"): 1, ("", "too_large"): 2, ("", "bad_request"): 1}
+
+
+def test_each_answer_is_counted_once_by_its_outcome_also_over_reloads(installation):
+    config = installation.config()
+    config["receiver"]["max_body"] = "64KiB"
+    config["source invoicing"]["webhook_id"] = Delivery().webhook_id
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    first = provoke(daemon, SECRET)
+    other = b"another secret, as long as that one"
+    config["source invoicing"]["secret_file"] = config.secret_file("other", other)
+    config.write(f"{daemon.name}.conf")
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.wait_for_log("configuration read again")
+    assert counted(daemon) == first
+    again = provoke(daemon, other)
+    assert counted(daemon) == {key: n + again[key] for key, n in first.items()}
+    assert daemon.metric("gatepost_ack_seconds_count") == 2 and daemon.metric("gatepost_verify_seconds_count") == 2 * 3
+
+
+def counted(daemon):
+    """{(source, outcome): how many}, of those that there were."""
+    samples = [(dict(labels), n) for labels, n in daemon.metrics("gatepost_requests_total").items()]
+    return {(labels["source"], labels["outcome"]): n for labels, n in samples if n}
+
+
+def test_answers_while_kafka_is_away_are_counted_as_what_they_were(offline):
+    daemon = offline.daemon().start()
+    for _ in range(3):
+        assert daemon.post().status == 503
+    assert counted(daemon) == {("invoicing", "unavailable"): 3}
+    assert daemon.metric("gatepost_ack_seconds_count") == 0
 
 
 def test_connections_are_counted_by_how_they_ended(installation):
