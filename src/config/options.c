@@ -93,8 +93,8 @@ static const struct option_row options[] = {
 
     {"admin", "listen", OPTION_ADMIN, "127.0.0.1:9464", 0, 0, AT(admin), OPTION_RESTART,
      "the status page, /metrics, /healthz and /readyz: a loopback address, unix:PATH, or off"},
-    {"admin", "allow_remote", OPTION_SWITCH, "off", 0, 0, AT(admin_allows_remote), 0,
-     "let [admin] listen where others can reach it, without TLS: who may connect is for a firewall to say"},
+    {"admin", "allow_remote", OPTION_SWITCH, "off", 0, 0, AT(admin_allows_remote), OPTION_RESTART,
+     "let [admin] listen where others can reach it, and by any name, without TLS: who may connect is for a firewall to say"},
 
     {"service", "base_url", OPTION_URL, NULL, 0, 0, AT(service_base_url), 0,
      "the service's own interface, with its version"},

@@ -25,6 +25,7 @@ phrase_for(int status)
             {413, "Content Too Large"},
             {414, "URI Too Long"},
             {417, "Expectation Failed"},
+            {421, "Misdirected Request"},
             {422, "Unprocessable Content"},
             {429, "Too Many Requests"},
             {500, "Internal Server Error"},

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -22,6 +24,7 @@ struct admin {
         char *page_policy;
         int fd;
         int is_passed; /* fd is not ours to close */
+        int takes_any_host;
 };
 
 static const struct http_limits limits = {
@@ -37,7 +40,12 @@ static const struct http_limits limits = {
 static void
 reply_text(struct http_request *request, int status, const char *type, const char *text, size_t len)
 {
-        const struct http_header headers[] = {{"Content-Type", type}, {"Cache-Control", "no-store"}};
+        const struct http_header headers[] = {
+            {"Content-Type", type},
+            {"Cache-Control", "no-store"},
+            {"X-Content-Type-Options", "nosniff"},
+            {"Cross-Origin-Resource-Policy", "same-origin"},
+        };
 
         http_reply(request, status, headers, ARRAY_LEN(headers), text, len);
 }
@@ -119,6 +127,44 @@ static const struct {
     {"/metrics", answer_metrics},
 };
 
+/* Whether a Host names this machine as no other name can: by an address, or as localhost (RFC 6761 section 6.3). */
+static int
+is_of_here(const char *host)
+{
+        static const char localhost[] = "localhost";
+        const size_t n = strlen(localhost);
+        size_t len = *host == '[' ? strcspn(host, "]") : strcspn(host, ":");
+        struct address address;
+
+        if (*host == '[')
+                return host[len] == ']' && address_parse(host + 1, len - 1, &address) == 0;
+        return address_parse(host, len, &address) == 0 ||
+               (len >= n && strncasecmp(host + len - n, localhost, n) == 0 &&
+                (len == n || host[len - n - 1] == '.'));
+}
+
+static void
+check_host(const struct http_header *header, void *arg)
+{
+        int *is_foreign = arg;
+
+        *is_foreign |= strcasecmp(header->name, "Host") == 0 && !is_of_here(header->value);
+}
+
+/*
+ * Whether a browser may have been led here: a page from elsewhere can have its own name lead to 127.0.0.1 and then read
+ * what this answers, as if it were its own (DNS rebinding).
+ */
+static int
+is_led_here(const struct admin *admin, const struct http_request *request)
+{
+        int is_foreign = 0;
+
+        if (!admin->takes_any_host)
+                http_request_headers(request, check_host, &is_foreign);
+        return is_foreign;
+}
+
 static void
 on_request(struct http_request *request, void *arg)
 {
@@ -127,6 +173,13 @@ on_request(struct http_request *request, void *arg)
         size_t len;
         const char *path = http_request_path(request, &len);
 
+        if (is_led_here(admin, request)) {
+                envelope_reply(
+                    request, 421, "MISDIRECTED_REQUEST",
+                    "ask for localhost or an address; other names take allow_remote = on, in [admin]", NULL,
+                    0);
+                return;
+        }
         for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
                 if (strlen(pages[i].path) != len || memcmp(pages[i].path, path, len) != 0)
                         continue;
@@ -144,6 +197,16 @@ on_request(struct http_request *request, void *arg)
 }
 
 static const struct http_callbacks callbacks = {.on_request = on_request};
+
+/* A Unix-domain socket has no name that could lead to it. */
+static int
+is_unix(int fd)
+{
+        struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+        socklen_t len = sizeof(address);
+
+        return getsockname(fd, (struct sockaddr *)&address, &len) == 0 && address.ss_family == AF_UNIX;
+}
 
 struct admin *
 admin_new(struct event_base *base, const struct config *config, int passed, const struct health *health,
@@ -165,6 +228,7 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
                 free(admin);
                 return NULL;
         }
+        admin->takes_any_host = config->admin_allows_remote || is_unix(admin->fd);
         admin->server = http_server_new(base, &limits, NULL, &callbacks, admin);
         if (admin->page_policy == NULL || admin->server == NULL ||
             http_server_listen(admin->server, admin->fd) != 0) {

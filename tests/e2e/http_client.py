@@ -58,7 +58,7 @@ class Client(http.client.HTTPConnection):
     """One connection, kept alive over requests and opened again where the server closed it."""
 
     def __init__(self, address, timeout=TIMEOUT, tls=None):
-        super().__init__("gatepost.example", timeout=timeout)
+        super().__init__("localhost", timeout=timeout)
         self.address = address
         self.tls = tls
 

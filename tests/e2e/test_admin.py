@@ -74,6 +74,37 @@ def test_readiness_says_why_not_for_each_role(offline, roles):
         assert (b"gatepost_ready{role=\"%s\"} 0\n" % role.encode() in daemon.admin("/metrics").body) == (role in roles)
 
 
+def asked_for(address, host):
+    line = b"" if host is None else b"Host: " + host.encode() + b"\r\n"
+    return http_client.raw(address, b"GET /metrics HTTP/1.%d\r\n%s\r\n" % (host is not None, line))
+
+
+def test_name_that_anybody_may_have_lead_here_is_refused(offline):
+    """A page on the internet, whose name has come to mean 127.0.0.1, would read all (DNS rebinding)."""
+    daemon = offline.daemon().start()
+    address = daemon._addresses("admin")[0]
+    for host in ("rebound.example", "rebound.example:9464", "localhost.example", "notlocalhost", "127.0.0.1.example:80"):
+        reply = asked_for(address, host)
+        assert (reply.status, reply.reason, reply.code) == (421, "Misdirected Request", "MISDIRECTED_REQUEST"), host
+        assert "allow_remote = on" in reply.json["error"]["message"]
+    for host in ("127.0.0.1", address, "localhost", "LocalHost:9464", "gw1.localhost:80", "[::1]:9464", "192.0.2.1:80", None):
+        assert asked_for(address, host).status == 200, host
+
+
+def test_any_name_is_taken_where_others_are_let_in_and_by_a_unix_socket(offline, daemon):
+    assert asked_for(daemon._addresses("admin")[0], "gw1.example").status == 200
+    config = offline.config()
+    config["admin"]["allow_remote"] = "on"
+    assert asked_for(offline.daemon(config).start()._addresses("admin")[0], "gw1.example").status == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/readyz"])
+def test_page_from_elsewhere_cannot_take_it_in(daemon, path):
+    headers = daemon.admin(path).headers
+    assert headers["cross-origin-resource-policy"] == "same-origin" and headers["x-content-type-options"] == "nosniff"
+    assert "access-control-allow-origin" not in headers and headers["cache-control"] == "no-store"
+
+
 def test_other_methods_and_paths_are_refused(daemon):
     address = daemon._addresses("admin")[0]
     answer = http_client.request(address, "POST", "/metrics")

@@ -24,13 +24,14 @@ def test_what_takes_a_restart_is_told(installation, daemon):
     config["gatepost"]["instance"] = "another"
     config["kafka"]["linger.ms"] = 7
     config["topics"]["prefix"] = "another"
-    config["admin"]["listen"] = "off"
+    config["admin"].update({"listen": "off", "allow_remote": "on"})
     config["service"]["base_url"] = "https://api.example/v1"
     said = reload(daemon)
     told = re.findall(r"only a restart takes it over section=(\S+) option=(\S+)", said)
     assert sorted(told) == sorted([
         ("receiver", "threads"), ("receiver", "max_body"), ("receiver", "ack_timeout"), ("receiver", "listen"),
-        ("router", "dedup_window"), ("gatepost", "instance"), ("kafka", "any"), ("topics", "prefix"), ("admin", "listen")])
+        ("router", "dedup_window"), ("gatepost", "instance"), ("kafka", "any"), ("topics", "prefix"), ("admin", "listen"),
+        ("admin", "allow_remote")])
     daemon.accept()
     installation.kafka.wait_until_routed()
     assert len(installation.kafka.read()) == 1  # by the topics of the prefix that holds

@@ -51,6 +51,7 @@ static const struct {
     {"router", "dedup_window", "4d"},
     {"topics", "prefix", "another"},
     {"admin", "listen", "off"},
+    {"admin", "allow_remote", "on"},
 };
 
 START_TEST(test_each_option_that_takes_a_restart_is_told)
