@@ -125,8 +125,8 @@
 
   // A figure's parts that only a script needs: a number behind each name, the axes.
   function furnish(figure) {
-    if (figure.querySelector("output")) return;
-    for (const item of figure.querySelectorAll("li")) item.append(" ", document.createElement("output"));
+    if (figure.querySelector("b")) return;
+    for (const item of figure.querySelectorAll("li")) item.append(" ", document.createElement("b")); // <output> is read out each time it changes
     const [above, plot, below] = ["axis", "plot", "axis"].map((name) => {
       const part = document.createElement("div");
       part.className = name;

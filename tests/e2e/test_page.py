@@ -31,6 +31,18 @@ LEAST_CONTRAST = """(() => {
   }
   return least;
 })()"""
+# The cells whose text reaches beyond them, and how wide the page is, once every count is of some years.
+LARGE_COUNTS = """(() => {
+  document.querySelector("#pause").click();
+  for (const data of document.querySelectorAll("td data")) data.textContent = "31,536,000,000";
+  const beyond = [...document.querySelectorAll("td, th")].filter((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    const text = range.getBoundingClientRect(), box = cell.getBoundingClientRect();
+    return text.width > 0 && (text.right > box.right + 1 || text.left < box.left - 1);
+  });
+  return [beyond.map((cell) => cell.parentElement.textContent), document.documentElement.scrollWidth];
+})()"""
 DRAWN = "[...document.querySelectorAll('figure path')].filter((path) => /L/.test(path.getAttribute('d'))).length"
 
 
@@ -181,7 +193,7 @@ def test_page_draws_what_happens_and_fits(daemon, browser, size, dark, tmp_path)
         traffic(daemon)
         tab.wait_for(f"Number(document.querySelector('[data-key=\"requests/accepted\"]').value) >= {before + 3}")
         tab.wait_for(f"{DRAWN} >= 11")
-        tab.wait_for("[...document.querySelectorAll('figure output')].some((o) => Number(o.textContent) > 0)")
+        tab.wait_for("[...document.querySelectorAll('figure b')].some((o) => Number(o.textContent) > 0)")
         tab.wait_for("document.querySelectorAll('tr[data-row] path[d*=L]').length > 20")
         tab.screenshot(tmp_path / "page.png")
         assert tab.value("document.documentElement.scrollWidth") <= SIZES[size][0]
@@ -201,6 +213,26 @@ def test_each_plot_and_each_table_has_a_name(daemon, browser):
         assert len(set(labels)) == len(labels)
         assert tab.value("[...document.querySelectorAll('table')].every((table) => table.caption && table.tHead)")
         assert tab.value("[...document.querySelectorAll('section')].every((s) => document.getElementById(s.getAttribute('aria-labelledby')))")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_counts_of_years_stand_in_their_columns(daemon, browser, size):
+    with browser.open(admin_url(daemon), *SIZES[size]) as tab:
+        tab.wait_for(f"{DRAWN} > 0")
+        beyond, width = tab.value(LARGE_COUNTS)
+        assert beyond == [] and width <= SIZES[size][0]
+
+
+def test_nothing_but_the_state_is_read_out_by_itself(daemon, browser):
+    """What is renewed every two seconds and is a live region would never let a screen reader say anything else."""
+    with browser.open(admin_url(daemon)) as tab:
+        tab.wait_for(f"{DRAWN} > 0")
+        tab.call("Accessibility.enable")
+        nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
+        live = [node["backendDOMNodeId"] for node in nodes for each in node.get("properties", [])
+                if each["name"] == "live" and each["value"]["value"] != "off"]
+        described = [tab.call("DOM.describeNode", backendNodeId=node)["node"]["attributes"] for node in live]
+        assert [dict(zip(each[::2], each[1::2]))["id"] for each in described] == ["state"]
 
 
 def test_page_without_scripts_is_the_table(daemon, browser):
@@ -256,4 +288,4 @@ def test_page_of_a_daemon_that_has_gone_says_so_and_goes_on_when_it_is_back(inst
         daemon.restart()
         tab.wait_for("document.querySelector('#state').className === 'ready'")
         assert tab.value("Number(document.querySelector('[data-key=\"requests/accepted\"]').value)") == 0
-        assert "No answer" not in tab.text and "-" not in tab.value("document.querySelector('figure output').textContent")
+        assert "No answer" not in tab.text and "-" not in tab.value("document.querySelector('figure b').textContent")
