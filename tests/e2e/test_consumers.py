@@ -33,8 +33,9 @@ def example(introduction):
 class Example:
     """A program out of README, in a directory of its own."""
 
-    def __init__(self, directory, name, introduction, command):
+    def __init__(self, directory, name, introduction, command, run=""):
         self.directory = directory
+        self.run = run  # tells its output from that of others in the directory
         self.command = command
         self.process = None
         self._runs = 0
@@ -48,12 +49,13 @@ class Example:
         return self
 
     def _file(self, what):
-        return self.directory / f"{what}{self._runs}"
+        return self.directory / f"{what}{self.run}{self._runs}"
 
     @property
     def printed(self):
         """(ce_id, ce_type, body) of each event that this run printed, in their order."""
-        lines = [line.split(" ", 3) for line in self._file("out").read_text().splitlines()]
+        whole = self._file("out").read_text().rpartition("\n")[0]  # the last line may still be being written
+        lines = [line.split(" ", 3) for line in whole.splitlines()]
         assert all(line[0] == "/invoicing" for line in lines)
         return [(id, kind, body.encode()) for _, id, kind, body in lines]
 
@@ -103,9 +105,10 @@ def java(tmp_path):
 class Topic:
     """A topic of events, and the daemon that fills it."""
 
-    def __init__(self, installation):
-        installation.create_topics()
-        self.daemon = installation.start()
+    def __init__(self, installation, config=None):
+        config = config or installation.config()
+        installation.create_topics(config)
+        self.daemon = installation.start(config)
         self.kafka = installation.kafka
         self.name = f"{installation.prefix}.invoice.accepted"
 
@@ -210,6 +213,37 @@ def test_python_consumers_of_one_group_share_the_work(python, topic, tmp_path_fa
         other.stop()
     finally:
         other.clean_up()
+
+
+def test_python_consumers_that_are_killed_come_and_go_lose_nothing_and_do_nothing_twice(python, installation, tmp_path):
+    """Three members with one database, over every rebalance that this makes; the first dies with work in hand."""
+    config = installation.config()
+    config["source invoicing"]["key"] = "delivery-id"
+    topic = Topic(installation, config)
+    others = [Example(tmp_path, "consume.py", "In Python, with confluent-kafka", python.command, name) for name in ("b", "c")]
+    deliveries = []
+
+    def send(until, what):
+        waiting.until(lambda: deliveries.append(topic.accept()) or until(), 3 * SECONDS, what)
+    try:
+        python.start(*topic.arguments())
+        send(lambda: python.printed, "the first to work")
+        others[0].start(*topic.arguments())
+        send(lambda: topic.members() == 2 and others[0].printed, "the second to work")
+        python.clean_up()
+        others[1].start(*topic.arguments())
+        send(lambda: others[1].printed, "the third to work")
+        others[0].stop()
+        seen = len(others[1].printed)
+        send(lambda: len(others[1].printed) > seen, "the third to go on alone")
+        waiting.until(lambda: len(events_in(python)) >= len(deliveries), SECONDS, "all events")
+        others[1].stop()
+    finally:
+        for each in others:
+            each.clean_up()
+    expected = sorted(as_printed(each) for each in deliveries)
+    assert sorted((id, kind, body.encode()) for id, kind, body in events_in(python)) == expected
+    assert topic.is_processed()
 
 
 def test_python_consumer_can_be_tried_on_the_embedded_broker(python, installation):
