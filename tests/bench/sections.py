@@ -10,12 +10,13 @@ import confluent_kafka
 
 import installation
 import waiting
+from entrants import Entrants
 from measuring import Samples, load
-from subjects import Alternative, Bare, Gatepost
+from subjects import Bare, Gatepost
 
-ALTERNATIVES = [("go-fasthttp", {"linger_ms": 0}), ("go-fasthttp", {"linger_ms": 1}), ("go-nethttp", {"linger_ms": 0})]
 ROUTED_RECORDS = 300000
 END_TO_END_SECONDS = 5
+OF_GATEPOST_ALONE = ["routed", "end-to-end", "memory"]
 
 
 def processor_seconds(pid):
@@ -42,8 +43,9 @@ class Table:
 class Figures:
     """Samples by (what, subject's name)."""
 
-    def __init__(self):
-        self.samples = {}
+    def __init__(self, failed=None):
+        """failed says, by name, why a subject is not measured."""
+        self.samples, self.failed = {}, {} if failed is None else failed
 
     def add(self, what, name, value):
         self.samples.setdefault((what, name), Samples()).add(value)
@@ -57,6 +59,8 @@ class Figures:
             against = [(other, self.samples[what, other]) for other in baselines
                        if other != name and (what, other) in self.samples]
             table.line(name, self.samples[what, name], against)
+        for name, reason in self.failed.items():
+            print(f"  {name:28} failed: {reason}", flush=True)
 
 
 class Bench:
@@ -64,9 +68,13 @@ class Bench:
         self.arguments, self.build, self.directory, self.cluster = arguments, build, directory, cluster
         self.results = []
         self._n_installations = 0
-        self.alternatives = [(kind, settings) for kind, settings in ALTERNATIVES if kind not in arguments.without]
-        for kind in dict.fromkeys(kind for kind, _ in self.alternatives):
-            Alternative(self._installation(), kind, build).build()
+        self.entrants = Entrants(arguments, build, directory, self._topics)
+
+    def measure(self, section):
+        if section in OF_GATEPOST_ALONE and not self.entrants.gatepost_passes:
+            print(f"\n{section}: gatepost failed: {self.entrants.failed['gatepost']}", flush=True)
+            return
+        getattr(self, section.replace("-", "_"))()
 
     def _installation(self):
         self._n_installations += 1
@@ -85,28 +93,6 @@ class Bench:
             for done in place.kafka.admin.delete_topics(place.kafka.topics()).values():
                 done.result(30)
 
-    def _certificate(self):
-        key, certificate = self.directory / "key.pem", self.directory / "certificate.pem"
-        if not key.exists():
-            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                            "-subj", "/CN=127.0.0.1", "-days", "2", "-keyout", key, "-out", certificate],
-                           check=True, stderr=subprocess.DEVNULL)
-            key.chmod(0o600)
-        return certificate, key
-
-    def _receivers(self, with_bare=True):
-        """What makes each subject that receives, in an installation of its own."""
-        makers = [lambda _: Bare(self.build, self.directory)] if with_bare else []
-        for lanes in self.arguments.lanes:
-            name = "gatepost" if lanes == 1 else f"gatepost {lanes} lanes"
-            makers.append(lambda place, name=name, lanes=lanes: Gatepost(place, name=name, threads=lanes))
-            if self.arguments.tls:
-                makers.append(lambda place, name=name, lanes=lanes: Gatepost(
-                    place, name=name + " tls", tls=self._certificate(), threads=lanes))
-        makers += [lambda place, kind=kind, settings=settings: Alternative(place, kind, self.build, **settings)
-                   for kind, settings in self.alternatives]
-        return makers
-
     def _keep(self, section, name, run, **where):
         self.results.append({"section": section, "subject": name} | where | run.__dict__)
 
@@ -121,8 +107,8 @@ class Bench:
 
     def _receive(self, section, forge):
         points = [(connections, body) for body in self.arguments.bodies for connections in self.arguments.connections]
-        figures = {point: Figures() for point in points}
-        for subject in self._rounds(self._receivers()):
+        figures = {point: Figures(self.entrants.failed) for point in points}
+        for subject in self._rounds(self.entrants.receivers):
             for connections, body in points:
                 expect = "401" if forge and not isinstance(subject, Bare) else "200"
                 run = load(self.build, subject, connections, body, self.arguments.seconds, forge=forge, expect=expect)
@@ -145,18 +131,18 @@ class Bench:
         self._receive("forged", forge=True)
 
     def latency(self):
-        """At half of the rate that the slowest in the comparison reaches: the same for all."""
+        """At half of the rate that Gatepost reaches, for all that can follow."""
         connections, body = self.arguments.connections[-1], self.arguments.bodies[0]
-        makers = self._receivers(with_bare=False)
-        if not self.alternatives:
-            makers = makers[:1]
+        makers = self.entrants.receivers[1:]
         rates = {}
         for make in makers:
             with self._topics() as place, make(place) as subject:
                 rates[subject.name] = load(self.build, subject, connections, body, self.arguments.seconds).rate
         for name, rate in rates.items():
             print(f"\n{name} reaches {rate:.0f}/s")
-        figures, rate = Figures(), rates["gatepost"] / 2
+        if "gatepost" not in rates:
+            return
+        figures, rate = Figures(self.entrants.failed), rates["gatepost"] / 2
         makers = [make for make, name in zip(makers, rates) if rates[name] > 1.2 * rate]
         for subject in self._rounds(makers):
             run = load(self.build, subject, connections, body, self.arguments.seconds, rate=rate)

@@ -10,6 +10,7 @@ import subprocess
 import waiting
 
 SECRET = "a secret of the measurements"
+KIND = "invoice.accepted"  # of all deliveries
 HERE = pathlib.Path(__file__).resolve().parent
 START_SECONDS = 60
 STOP_SECONDS = 40
@@ -29,6 +30,7 @@ def accepts(port):
 class Subject:
     """A context in which the process runs."""
     tls = False
+    secret = SECRET.encode()
     name = ""
     process = None
     port = None
@@ -42,6 +44,21 @@ class Subject:
     def is_ready(self):
         return accepts(self.port)
 
+    def published(self, delivery):
+        """The topic and the key of the record that it makes of a delivery."""
+        raise NotImplementedError
+
+    def record_headers(self, delivery):
+        """Headers that this record has, among others."""
+        raise NotImplementedError
+
+    def whole(self):
+        """The same with all that a delivery passes on its way to consumers, if it is not whole yet."""
+        return self
+
+    def settle(self):
+        """Wait until it has done all that it does about deliveries that it has answered."""
+
     def log(self):
         return self.log_path.read_text(errors="replace")[-4000:]
 
@@ -51,9 +68,13 @@ class Subject:
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             env=os.environ | self.environment(), cwd=self.directory)
-        waiting.until(lambda: self.is_ready() or self.process.poll() is not None, START_SECONDS,
-                      lambda: f"{self.name} to be ready:\n{self.log()}")
-        assert self.process.poll() is None, f"{self.name} ended:\n{self.log()}"
+        try:
+            waiting.until(lambda: self.is_ready() or self.process.poll() is not None, START_SECONDS,
+                          lambda: f"{self.name} to be ready:\n{self.log()}")
+            assert self.process.poll() is None, f"{self.name} ended:\n{self.log()}"
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):
@@ -100,6 +121,20 @@ class Gatepost(Subject):
             config.tls(*self.tls_files)
         return [self.installation.build / "gatepostd", "-c", config.write()]
 
+    def whole(self):
+        self.roles = "receiver, router"
+        return self
+
+    def settle(self):
+        self.installation.kafka.wait_until_routed()
+
+    def published(self, delivery):
+        return f"{self.installation.prefix}.{KIND}", KIND.encode()
+
+    def record_headers(self, delivery):
+        return {"content-type": "application/json", "ce_specversion": "1.0", "ce_id": delivery.delivery_id,
+                "ce_type": KIND, "ce_source": "/invoicing", "ce_webhookid": delivery.webhook_id}
+
     def is_ready(self):
         return accepts(self.admin_port) and self.get("/readyz").startswith("HTTP/1.1 200")
 
@@ -124,16 +159,23 @@ class Alternative(Subject):
         self.bootstrap, self.topic = installation.bootstrap, installation.kafka.deliveries
         self.name = " ".join([kind, *(f"{name} {value}" for name, value in settings.items())])
 
-    @property
-    def home(self):
-        return HERE / "alternatives" / self.kind
+    @staticmethod
+    def make(kind, build):
+        """Build the program of this kind."""
+        directory = build / "alternatives" / kind
+        directory.mkdir(parents=True, exist_ok=True)
+        subprocess.run([HERE / "alternatives" / kind / "build", directory], check=True, stdin=subprocess.DEVNULL)
 
-    def build(self):
-        self.build_directory.mkdir(parents=True, exist_ok=True)
-        subprocess.run([self.home / "build", self.build_directory], check=True, stdin=subprocess.DEVNULL)
+    def published(self, delivery):
+        return self.topic, delivery.delivery_id.encode()
+
+    def record_headers(self, delivery):
+        values = {"source": "invoicing", "webhook-id": delivery.webhook_id, "timestamp": str(delivery.timestamp),
+                  "signature": delivery.signature, "instance": "bench"}
+        return {f"gatepost-{name}": value for name, value in values.items()}
 
     def command(self):
-        return [self.home / "run", self.build_directory]
+        return [HERE / "alternatives" / self.kind / "run", self.build_directory]
 
     def environment(self):
         return {"PORT": str(self.port), "BOOTSTRAP": self.bootstrap, "TOPIC": self.topic, "SECRET": SECRET,

@@ -1,0 +1,76 @@
+"""Who takes part: a bare evhttp, Gatepost as the arguments want it, and what others would write in its place. Each but the
+bare one must first show that it does what it is measured for; one that does not is told with the reason, and left out."""
+
+import functools
+import subprocess
+
+from genuine import Check, NotGenuine
+from subjects import Alternative, Bare, Gatepost
+
+ALTERNATIVES = [("go-fasthttp", {"linger_ms": 0}), ("go-fasthttp", {"linger_ms": 1}), ("go-nethttp", {"linger_ms": 0})]
+SLOW_ALTERNATIVES = [("node", {}), ("python", {})]  # to build, and to run
+
+
+class Entrants:
+    def __init__(self, arguments, build, directory, topics):
+        """topics() is a context in which an installation has topics of its own."""
+        self.arguments, self.build, self.directory, self.topics = arguments, build, directory, topics
+        self.failed = {}  # why, by name
+
+    @functools.cached_property
+    def receivers(self):
+        """What makes each that receives, in an installation of its own; the bare one is the first."""
+        return [self._bare, *(make for make in self._gateposts() + self._alternatives() if self._passes(make))]
+
+    @functools.cached_property
+    def gatepost_passes(self):
+        return self._passes(Gatepost)
+
+    def _bare(self, _):
+        return Bare(self.build, self.directory)
+
+    def _gateposts(self):
+        makers = []
+        for lanes in self.arguments.lanes:
+            name = "gatepost" if lanes == 1 else f"gatepost {lanes} lanes"
+            makers.append(functools.partial(Gatepost, name=name, threads=lanes))
+            if self.arguments.tls:
+                makers.append(functools.partial(Gatepost, name=f"{name} tls", tls=self._certificate, threads=lanes))
+        return makers
+
+    def _alternatives(self):
+        """Those that can be built."""
+        wanted = ALTERNATIVES + (SLOW_ALTERNATIVES if self.arguments.every_alternative else [])
+        wanted = [(kind, settings) for kind, settings in wanted if kind not in self.arguments.without]
+        for kind in dict.fromkeys(kind for kind, _ in wanted):
+            print(f"  building {kind}".ljust(60), end="\r", flush=True)
+            try:
+                Alternative.make(kind, self.build)
+            except (OSError, subprocess.CalledProcessError) as error:
+                self._fail(kind, f"it could not be built: {error}")
+        return [functools.partial(Alternative, kind=kind, build=self.build, **settings) for kind, settings in wanted
+                if kind not in self.failed]
+
+    @functools.cached_property
+    def _certificate(self):
+        key, certificate = self.directory / "key.pem", self.directory / "certificate.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-subj", "/CN=127.0.0.1", "-days", "2", "-keyout", key, "-out", certificate],
+                       check=True, stderr=subprocess.DEVNULL)
+        key.chmod(0o600)
+        return certificate, key
+
+    def _passes(self, make):
+        with self.topics() as place:
+            subject = make(place).whole()
+            print(f"  checking {subject.name}".ljust(60), end="\r", flush=True)
+            try:
+                with subject:
+                    Check(subject, place.kafka).run()
+            except (NotGenuine, AssertionError) as error:
+                self._fail(subject.name, str(error) + "\n" + subject.log())
+        return subject.name not in self.failed
+
+    def _fail(self, name, reason):
+        self.failed[name] = reason.splitlines()[0]
+        print(f"{name} is not measured: {reason}", flush=True)

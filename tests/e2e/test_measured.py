@@ -1,0 +1,130 @@
+"""What tests/bench/run measures must first pass a check; here it is shown that the check can fail."""
+
+import contextlib
+import http.server
+import json
+import pathlib
+import sys
+import threading
+import time
+
+import confluent_kafka
+import pytest
+
+import kafka_side
+from signing import hmac_sha256
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "bench"))
+
+from genuine import Check, NotGenuine
+from subjects import Alternative, Gatepost
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    """A small receiver of deliveries that is right in all but one thing, which its server names."""
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        status = self.verdict()
+        self.send_response(status)
+        self.send_header("content-length", "0")
+        self.send_header("connection", "close")
+        self.end_headers()
+
+    def lacks(self, what):
+        return self.server.fault == f"does not {what}"
+
+    def does(self, what):
+        return self.server.fault == f"does {what}"
+
+    def verdict(self):
+        get = lambda name: self.headers.get(f"x-invoicing-{name}", "")
+        body = self.rfile.read(int(self.headers["content-length"]))
+        if len(body) > 1 << 20 and not self.lacks("limit bodies"):
+            return 413
+        signature = "sha256=" + hmac_sha256(self.server.subject.secret, get("timestamp"), body)
+        if get("signature") != signature and not self.lacks("verify signatures"):
+            if self.does("publish what it refuses"):
+                self.publish(get, body)
+            return 401
+        if abs(int(get("timestamp")) - time.time()) > 300 and not self.lacks("look at timestamps"):
+            return 401
+        if get("delivery-id") in self.server.seen and not self.lacks("know duplicates"):
+            return 409 if self.does("refuse duplicates") else 200
+        self.server.seen.add(get("delivery-id"))
+        for _ in range(2 if self.does("publish twice") else 1):
+            self.publish(get, body)
+        return 202 if self.does("answer otherwise") else 200
+
+    def publish(self, get, body):
+        if self.lacks("publish"):
+            return
+        if self.does("write bodies anew"):
+            body = json.dumps(json.loads(body)).encode()
+        key = "invoice.accepted" if self.does("choose another key") else get("delivery-id")
+        headers = {name: get(name) for name in ("webhook-id", "timestamp", "signature")}
+        headers |= {"source": "invoicing", "instance": "other" if self.does("write other headers") else "bench"}
+        where = {"partition": 0} if self.does("choose the partition") else {}
+        producer = self.server.producer
+        producer.produce(self.server.subject.topic, body, key, headers=[
+            (f"gatepost-{name}", value) for name, value in headers.items()], **where)
+        producer.flush(30)
+
+    def log_message(self, *_):
+        pass
+
+
+class Served(Alternative):
+    """Such a service as a subject of measurements."""
+
+    @contextlib.contextmanager
+    def running(self, fault):
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
+            server.subject, server.fault, server.seen = self, fault, set()
+            server.producer = confluent_kafka.Producer({"bootstrap.servers": self.bootstrap, "partitioner": "murmur2",
+                                                        "message.max.bytes": 2 << 20, "log_level": 3})
+            self.port = server.server_port
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+            thread.start()
+            try:
+                yield self
+            finally:
+                server.shutdown()
+                thread.join()
+
+
+def check(installation, fault=None):
+    installation.create_topics()
+    with Served(installation, "service", installation.build).running(fault) as subject:
+        Check(subject, installation.kafka).run()
+
+
+def test_a_service_that_does_what_it_should_passes(installation):
+    check(installation)
+
+
+@pytest.mark.parametrize("fault, reason", [
+    ("does publish twice", "published 2 times"),
+    ("does publish what it refuses", "a forged delivery was refused, and published all the same"),
+    ("does refuse duplicates", "a duplicate was answered 409"),
+    ("does write bodies anew", "other bytes"),
+    ("does choose another key", "has not come to Kafka"),
+    ("does choose the partition", "partition 0"),
+    ("does write other headers", "header gatepost-instance is other"),
+    ("does answer otherwise", "a good delivery of .* was answered 202"),
+    ("does not limit bodies", "a body over the limit was answered 200"),
+    ("does not verify signatures", "a forged delivery was answered 200"),
+    ("does not look at timestamps", "a stale delivery was answered 200"),
+    ("does not know duplicates", "published 2 times"),
+    ("does not publish", "has not come to Kafka"),
+])
+def test_a_service_that_is_wrong_in_one_thing_fails_for_it(installation, monkeypatch, fault, reason):
+    monkeypatch.setattr(kafka_side, "TIMEOUT", 10)
+    with pytest.raises(NotGenuine, match=reason):
+        check(installation, fault)
+
+
+def test_gatepost_passes(installation):
+    installation.create_topics()
+    with Gatepost(installation).whole() as subject:
+        Check(subject, installation.kafka).run()
