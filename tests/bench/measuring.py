@@ -30,8 +30,8 @@ class LoadError(Exception):
     pass
 
 
-def load(build, subject, connections, body, seconds, rate=None, forge=False, expect="200", warm_up=1.0):
-    """Post to a subject for some seconds. What is not answered as expected is an error."""
+def load(build, subject, connections, body, seconds, rate=None, forge=False, expect="200", warm_up=1.0, kinds=None):
+    """Post to a subject for some seconds, with kinds deliveries of that many. What is not answered as expected is an error."""
     # Sign no more than could be sent, and wrap round where the answer does not depend on the delivery.
     command = [build / "load", "--port", str(subject.port), "--connections", str(connections), "--body", f"{body}B",
                "--time", f"{int(seconds * 1000)}ms", "--warm-up", f"{int(warm_up * 1000)}ms",
@@ -42,6 +42,8 @@ def load(build, subject, connections, body, seconds, rate=None, forge=False, exp
         most = rate or 150000
         command += ["--deliveries", str(int(min(most, 4e9 / (body + 4000)) * (seconds + warm_up) * 1.2) + 1000)]
     command += ["--forge"] * forge + ["--tls"] * subject.tls
+    if kinds:
+        command += ["--kinds", str(kinds)]
     if rate:
         command += ["--rate", str(int(rate))]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -7,16 +7,18 @@ import threading
 import time
 
 import confluent_kafka
+from confluent_kafka.admin import NewTopic
 
 import installation
 import waiting
 from entrants import Entrants
+from growth import Growth
 from measuring import Samples, load
-from subjects import Bare, Gatepost
+from subjects import Bare, Gatepost, with_kinds
 
 ROUTED_RECORDS = 300000
 END_TO_END_SECONDS = 5
-OF_GATEPOST_ALONE = ["routed", "end-to-end", "memory"]
+OF_GATEPOST_ALONE = ["routed", "end-to-end", "memory", "growth"]
 
 
 def processor_seconds(pid):
@@ -26,6 +28,13 @@ def processor_seconds(pid):
 
 def size(body):
     return f"{body / 1024:g} KiB"
+
+
+def create_all(admin, topics, partitions):
+    """Many topics at once: `gatepost topics create` asks for one after the other."""
+    new = [NewTopic(each, partitions, 1, config={"max.message.bytes": str(2 << 20)}) for each in topics]
+    for made in admin.create_topics(new, operation_timeout=30).values():
+        made.result(60)
 
 
 class Table:
@@ -68,7 +77,7 @@ class Bench:
         self.arguments, self.build, self.directory, self.cluster = arguments, build, directory, cluster
         self.results = []
         self._n_installations = 0
-        self.entrants = Entrants(arguments, build, directory, self._topics)
+        self.entrants = Entrants(arguments, build, directory, self.topics)
 
     def measure(self, section):
         if section in OF_GATEPOST_ALONE and not self.entrants.gatepost_passes:
@@ -83,24 +92,27 @@ class Bench:
         return installation.Installation(directory, self.cluster.bootstrap, self.build)
 
     @contextlib.contextmanager
-    def _topics(self):
+    def topics(self, partitions=6, kinds=0):
         """An installation with new topics, which are deleted afterwards: they grow by gigabytes."""
         place = self._installation()
-        place.create_topics(partitions=6)
+        config = with_kinds(place.config(), kinds)
+        if kinds > 0:
+            create_all(place.kafka.admin, config["events"].values(), partitions)
+        place.create_topics(config, partitions)
         try:
             yield place
         finally:
             for done in place.kafka.admin.delete_topics(place.kafka.topics()).values():
                 done.result(30)
 
-    def _keep(self, section, name, run, **where):
+    def keep(self, section, name, run, **where):
         self.results.append({"section": section, "subject": name} | where | run.__dict__)
 
     def _rounds(self, makers):
         """Each subject, running, in each round."""
         for number in range(1, self.arguments.rounds + 1):
             for make in makers:
-                with self._topics() as place, make(place) as subject:
+                with self.topics() as place, make(place) as subject:
                     print(f"  round {number}: {subject.name}".ljust(60), end="\r", flush=True)
                     yield subject
         print(" " * 60, end="\r")
@@ -112,7 +124,7 @@ class Bench:
             for connections, body in points:
                 expect = "401" if forge and not isinstance(subject, Bare) else "200"
                 run = load(self.build, subject, connections, body, self.arguments.seconds, forge=forge, expect=expect)
-                self._keep(section, subject.name, run, connections=connections, body=body)
+                self.keep(section, subject.name, run, connections=connections, body=body)
                 figures[connections, body].add("rate", subject.name, run.rate)
                 figures[connections, body].add("cpu", subject.name, run.cpu_us)
                 figures[connections, body].add("memory", subject.name, subject.resident_kib() / 1024)
@@ -136,7 +148,7 @@ class Bench:
         makers = self.entrants.receivers[1:]
         rates = {}
         for make in makers:
-            with self._topics() as place, make(place) as subject:
+            with self.topics() as place, make(place) as subject:
                 rates[subject.name] = load(self.build, subject, connections, body, self.arguments.seconds).rate
         for name, rate in rates.items():
             print(f"\n{name} reaches {rate:.0f}/s")
@@ -146,7 +158,7 @@ class Bench:
         makers = [make for make, name in zip(makers, rates) if rates[name] > 1.2 * rate]
         for subject in self._rounds(makers):
             run = load(self.build, subject, connections, body, self.arguments.seconds, rate=rate)
-            self._keep("latency", subject.name, run, connections=connections, body=body, rate=rate)
+            self.keep("latency", subject.name, run, connections=connections, body=body, rate=rate)
             for what in ("p50_ms", "p99_ms", "p999_ms"):
                 figures.add(what, subject.name, getattr(run, what))
         for what in ("p50_ms", "p99_ms", "p999_ms"):
@@ -166,7 +178,7 @@ class Bench:
         for body in self.arguments.bodies:
             figures = Figures()
             for _ in range(self.arguments.rounds):
-                with self._topics() as place:
+                with self.topics() as place:
                     self._fill(place, body)
                     ends = place.kafka.ends(place.kafka.deliveries)
                     n = sum(ends.values())
@@ -196,31 +208,25 @@ class Bench:
     def end_to_end(self):
         """Receiver and router in one process: from when a delivery was due to when a consumer sees the event."""
         body, connections = self.arguments.bodies[0], self.arguments.connections[-1]
-        with self._topics() as place, Gatepost(place, roles="receiver, router") as both:
+        with self.topics() as place, Gatepost(place, roles="receiver, router") as both:
             most = load(self.build, both, connections, body, 2 * self.arguments.seconds, warm_up=3)
         print(f"\nreceiver and router in one process take {most.rate:.0f}/s; {most.cpu_us:.1f} us of each, routed or not yet")
         for rate in (10, 1000, int(most.rate / 2)):
             figures = Figures()
             for _ in range(self.arguments.rounds):
-                with self._topics() as place, Gatepost(place, roles="receiver, router") as both:
+                with self.topics() as place, Gatepost(place, roles="receiver, router") as both:
                     self._end_to_end(both, place, rate, body, figures)
             for what in ("p50", "p99"):
                 figures.print(what, f"from POST to event, {rate}/s, {size(body)}: {what}", "ms", [])
             figures.print("cpu", f"from POST to event, {rate}/s, {size(body)}: processor time of each", "us", [])
 
     def _end_to_end(self, both, place, rate, body, figures):
-        seen, stop = {}, threading.Event()
-        ready = threading.Event()
+        seen, stop, ready = {}, threading.Event(), threading.Event()
         reader = threading.Thread(target=self._watch, args=(place, seen, ready, stop))
         reader.start()
         try:
             ready.wait(30)
-            seconds = max(END_TO_END_SECONDS, 50 / rate)
-            used, routed = processor_seconds(both.process.pid), both.metric("gatepost_events_total")
-            run = load(self.build, both, 64 if rate < 5000 else 256, body, seconds, rate=rate, warm_up=1)
-            waiting.until(lambda: both.metric("gatepost_router_lag_records") == 0, 60, "all to be routed")
-            used = processor_seconds(both.process.pid) - used
-            n = both.metric("gatepost_events_total") - routed
+            run, n, cpu = self.through(both, rate, body, max(END_TO_END_SECONDS, 50 / rate))
             waiting.until(lambda: len(seen) >= n, 60, "all to be seen")
         finally:
             stop.set()
@@ -228,7 +234,17 @@ class Bench:
         late = sorted(1e3 * (at - run.begun_s - number / rate) for number, at in seen.items() if number > rate)
         figures.add("p50", "gatepost", statistics.median(late))
         figures.add("p99", "gatepost", late[int(len(late) * 0.99)])
-        figures.add("cpu", "gatepost", used / n * 1e6)
+        figures.add("cpu", "gatepost", cpu)
+
+    def through(self, both, rate, body, seconds, kinds=None):
+        """Deliveries at a rate, until all are routed. Returns the run, how many were, and the processor's time of each."""
+        used, routed = processor_seconds(both.process.pid), both.metric("gatepost_events_total")
+        run = load(self.build, both, 64 if rate < 5000 else 256, body, seconds, rate=rate, kinds=kinds)
+        waiting.until(lambda: both.metric("gatepost_events_total") >= routed + run.answered
+                      and both.metric("gatepost_router_lag_records") == 0, 60, "all to be routed")
+        used = processor_seconds(both.process.pid) - used
+        n = both.metric("gatepost_events_total") - routed
+        return run, n, used / n * 1e6
 
     @staticmethod
     def _watch(place, seen, ready, stop):
@@ -250,10 +266,13 @@ class Bench:
         """At rest, and how long a start takes, with nothing to remember."""
         figures = Figures()
         for _ in range(self.arguments.rounds):
-            with self._topics() as place:
+            with self.topics() as place:
                 begun = time.monotonic()
                 with Gatepost(place, roles="receiver, router") as both:
                     figures.add("start", "gatepost", 1e3 * (time.monotonic() - begun))
                     figures.add("rest", "gatepost", both.resident_kib() / 1024)
         figures.print("start", "from start to ready", "ms", [])
         figures.print("rest", "resident at rest", "MiB", [])
+
+    def growth(self):
+        Growth(self, Figures).measure()

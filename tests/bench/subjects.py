@@ -27,6 +27,14 @@ def accepts(port):
         return attempt.connect_ex(("127.0.0.1", port)) == 0
 
 
+def with_kinds(config, n):
+    """The configuration with n kinds, as the load generator makes them up, each with a topic of its own; 0: the usual."""
+    prefix = config["topics"]["prefix"]
+    if n > 0:
+        config["events"].update({f"kind.{each:04}": f"{prefix}.kind.{each:04}" for each in range(n)})
+    return config
+
+
 class Subject:
     """A context in which the process runs."""
     tls = False
@@ -102,9 +110,10 @@ class Bare(Subject):
 
 
 class Gatepost(Subject):
-    def __init__(self, installation, roles="receiver", name="gatepost", tls=None, **receiver):
-        """tls is a certificate's and a key's file; other options are those of [receiver]."""
-        self.installation, self.roles, self.tls_files = installation, roles, tls
+    def __init__(self, installation, roles="receiver", name="gatepost", tls=None, kinds=0, **receiver):
+        """tls is a certificate's and a key's file, kinds says how many kinds there are instead of the usual ones; other
+        options are those of [receiver]."""
+        self.installation, self.roles, self.tls_files, self.kinds = installation, roles, tls, kinds
         self.name, self.receiver = name, receiver
         self.tls = tls is not None
         self.directory = installation.directory
@@ -115,6 +124,7 @@ class Gatepost(Subject):
         self.admin_port = free_port()
         config["receiver"]["listen"] = f"127.0.0.1:{self.port}"
         config["receiver"].update(self.receiver)
+        with_kinds(config, self.kinds)
         config["admin"]["listen"] = f"127.0.0.1:{self.admin_port}"
         config["source invoicing"]["secret_file"] = config.secret_file("bench", SECRET.encode())
         if self.tls:
@@ -136,7 +146,10 @@ class Gatepost(Subject):
                 "ce_type": KIND, "ce_source": "/invoicing", "ce_webhookid": delivery.webhook_id}
 
     def is_ready(self):
-        return accepts(self.admin_port) and self.get("/readyz").startswith("HTTP/1.1 200")
+        try:
+            return accepts(self.admin_port) and self.get("/readyz").startswith("HTTP/1.1 200")
+        except ConnectionError:
+            return False  # it may just have ended
 
     def get(self, path):
         """The whole answer of the admin endpoint."""

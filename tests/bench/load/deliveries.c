@@ -15,10 +15,12 @@
 
 #define SIGNATURE_SIZE 32
 #define NUMBER_LEN 12
+#define KIND_LEN 4 /* of a kind's number */
 #define ID_LEN 36
 
 struct deliveries {
         size_t n;
+        size_t n_kinds;
         uint8_t (*signatures)[SIGNATURE_SIZE];
         char *request; /* what all have in common */
         size_t len;
@@ -26,6 +28,7 @@ struct deliveries {
         size_t signature_at;
         size_t id_at;
         size_t number_at;
+        size_t kind_at; /* when there are several */
 };
 
 static void
@@ -45,13 +48,14 @@ memory(size_t n, size_t size)
         return result;
 }
 
-/* The number stands at the end, so that what comes before is digested once for all. */
+/* What differs stands at the end, so that what comes before is digested once for all. */
 static void
-write_body(char *body, size_t len)
+write_body(char *body, size_t len, size_t n_kinds)
 {
-        static const char head[] = "{\"event\":\"invoice.accepted\",\"data\":\"";
-        static const char tail[] = "\",\"invoiceId\":\"INV-000000000000\"}";
-        size_t head_len = sizeof(head) - 1, tail_len = sizeof(tail) - 1;
+        const char *head = n_kinds > 0 ? "{\"data\":\"" : "{\"event\":\"invoice.accepted\",\"data\":\"";
+        const char *tail = n_kinds > 0 ? "\",\"event\":\"kind.0000\",\"invoiceId\":\"INV-000000000000\"}"
+                                       : "\",\"invoiceId\":\"INV-000000000000\"}";
+        size_t head_len = strlen(head), tail_len = strlen(tail);
 
         for (size_t i = head_len; i < len - tail_len; i++)
                 body[i] = (char)('a' + random() % 26);
@@ -60,12 +64,21 @@ write_body(char *body, size_t len)
 }
 
 static void
-write_number(char *text, size_t number)
+write_number(char *text, size_t len, size_t number)
 {
-        for (size_t i = NUMBER_LEN; i > 0; i--) {
+        for (size_t i = len; i > 0; i--) {
                 text[i - 1] = (char)('0' + number % 10);
                 number /= 10;
         }
+}
+
+/* What makes a body the one of a number. */
+static void
+number_body(const struct deliveries *deliveries, size_t number, char *request)
+{
+        write_number(request + deliveries->number_at, NUMBER_LEN, number);
+        if (deliveries->n_kinds > 0)
+                write_number(request + deliveries->kind_at, KIND_LEN, number % deliveries->n_kinds);
 }
 
 static EVP_MAC_CTX *
@@ -84,21 +97,21 @@ begin_mac(const char *secret)
 }
 
 static void
-sign_all(struct deliveries *deliveries, const struct deliveries_spec *spec, const char *timestamp,
-         const char *body)
+sign_all(struct deliveries *deliveries, const struct deliveries_spec *spec, const char *timestamp)
 {
         EVP_MAC_CTX *head = begin_mac(spec->secret), *ctx;
-        size_t head_len = deliveries->number_at - (deliveries->len - spec->body_len), len;
-        char tail[NUMBER_LEN + 3];
+        char *body = deliveries->request + deliveries->len - spec->body_len;
+        char *varying =
+            deliveries->request + (spec->n_kinds > 0 ? deliveries->kind_at : deliveries->number_at);
+        size_t varying_len = deliveries->len - (size_t)(varying - deliveries->request), len;
 
-        memcpy(tail, body + head_len, spec->body_len - head_len);
         (void)EVP_MAC_update(head, (const unsigned char *)timestamp, strlen(timestamp));
         (void)EVP_MAC_update(head, (const unsigned char *)".", 1);
-        (void)EVP_MAC_update(head, (const unsigned char *)body, head_len);
+        (void)EVP_MAC_update(head, (const unsigned char *)body, (size_t)(varying - body));
         for (size_t i = 0; i < deliveries->n; i++) {
-                write_number(tail, i);
+                number_body(deliveries, i, deliveries->request);
                 ctx = EVP_MAC_CTX_dup(head);
-                if (EVP_MAC_update(ctx, (const unsigned char *)tail, spec->body_len - head_len) != 1 ||
+                if (EVP_MAC_update(ctx, (const unsigned char *)varying, varying_len) != 1 ||
                     EVP_MAC_final(ctx, deliveries->signatures[i], &len, SIGNATURE_SIZE) != 1)
                         fail("HMAC-SHA256 does not work");
                 if (spec->forged)
@@ -146,6 +159,7 @@ deliveries_new(const struct deliveries_spec *spec)
         head = format_head(spec, timestamp);
         head_len = strlen(head);
         deliveries->n = spec->n;
+        deliveries->n_kinds = spec->n_kinds;
         deliveries->len = head_len + spec->body_len;
         deliveries->request = memory(deliveries->len + 1, 1);
         deliveries->signatures = memory(spec->n, SIGNATURE_SIZE);
@@ -153,8 +167,10 @@ deliveries_new(const struct deliveries_spec *spec)
         deliveries->id_at = after(deliveries->request, "-delivery-id: ") + ID_LEN - NUMBER_LEN;
         deliveries->signature_at = after(deliveries->request, "-signature: sha256=");
         deliveries->number_at = deliveries->len - NUMBER_LEN - 2;
-        write_body(deliveries->request + head_len, spec->body_len);
-        sign_all(deliveries, spec, timestamp, deliveries->request + head_len);
+        write_body(deliveries->request + head_len, spec->body_len, spec->n_kinds);
+        if (spec->n_kinds > 0)
+                deliveries->kind_at = after(deliveries->request + head_len, "\"kind.") + head_len;
+        sign_all(deliveries, spec, timestamp);
         free(head);
         return deliveries;
 }
@@ -186,6 +202,6 @@ deliveries_number(const struct deliveries *deliveries, size_t number, char *requ
 
         hex_encode(deliveries->signatures[number], SIGNATURE_SIZE, signature);
         memcpy(request + deliveries->signature_at, signature, 2 * SIGNATURE_SIZE);
-        write_number(request + deliveries->id_at, number);
-        write_number(request + deliveries->number_at, number);
+        write_number(request + deliveries->id_at, NUMBER_LEN, number);
+        number_body(deliveries, number, request);
 }

@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /*
- * Deliveries that are all alike but for a number in the body, the delivery-id and the signature. The signatures are made
- * before the first is sent, and all for one timestamp: what sends them is not to be busy with that.
+ * Deliveries that are all alike but for a number in the body, the delivery-id and the signature, and for the kind, when
+ * there are several. The signatures are made before the first is sent, and all for one timestamp: what sends them is not
+ * to be busy with that.
  */
 struct deliveries_spec {
         const char *path;
@@ -15,10 +16,13 @@ struct deliveries_spec {
         const char *webhook_id;
         size_t n;
         size_t body_len; /* at least DELIVERIES_BODY_MIN */
-        int forged;      /* the signatures are wrong */
+        size_t
+            n_kinds; /* kind.0000 and so on, in turn, up to DELIVERIES_MAX_KINDS; 0: invoice.accepted alone */
+        int forged;  /* the signatures are wrong */
 };
 
 #define DELIVERIES_BODY_MIN 96
+#define DELIVERIES_MAX_KINDS 10000
 
 struct deliveries;
 

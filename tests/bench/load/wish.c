@@ -21,6 +21,8 @@ usage(FILE *out)
               "  --secret TEXT          what they are signed with\n"
               "  --connections N        default: 64\n"
               "  --body SIZE            default: 1KiB\n"
+              "  --kinds N              deliveries of kind.0000, kind.0001 and so on; default: "
+              "invoice.accepted\n"
               "  --time TIME            how long it is measured, default: 5s\n"
               "  --warm-up TIME         how long it runs before that, default: 1s\n"
               "  --rate N               a second; times count from when one was due, not from when it\n"
@@ -104,6 +106,9 @@ take_option(struct wish *wish, int option)
                         reject("body", &error);
                 wish->spec.body_len = body_len;
                 break;
+        case 'k':
+                wish->spec.n_kinds = number_of("kinds", DELIVERIES_MAX_KINDS);
+                break;
         case 't':
                 wish->time_ms = time_of("time");
                 break;
@@ -144,6 +149,7 @@ wish_read(int argc, char **argv, struct wish *wish)
                                          {"secret", required_argument, NULL, 's'},
                                          {"connections", required_argument, NULL, 'c'},
                                          {"body", required_argument, NULL, 'b'},
+                                         {"kinds", required_argument, NULL, 'k'},
                                          {"time", required_argument, NULL, 't'},
                                          {"warm-up", required_argument, NULL, 'w'},
                                          {"rate", required_argument, NULL, 'r'},
