@@ -248,10 +248,11 @@ class Bench:
 
     @staticmethod
     def _watch(place, seen, ready, stop):
-        """Note when each event is seen first, by the number at the end of its id."""
+        """Note when each event is seen first, by the number at the end of its id. It asks again every few ms: a broker
+        lets a fetch that waits for committed records wait to its end, though a transaction is committed meanwhile."""
         consumer = confluent_kafka.Consumer({"bootstrap.servers": place.bootstrap, "group.id": "watch",
                                              "isolation.level": "read_committed", "enable.auto.commit": False,
-                                             "fetch.wait.max.ms": 5000, "log_level": 3})
+                                             "fetch.wait.max.ms": 5, "log_level": 3})
         topic = f"{place.prefix}.invoice.accepted"
         consumer.assign([confluent_kafka.TopicPartition(topic, each, confluent_kafka.OFFSET_BEGINNING)
                          for each in range(place.kafka.partitions(topic))])
