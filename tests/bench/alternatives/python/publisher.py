@@ -1,18 +1,20 @@
 """Publishes records idempotently, from an event loop that must not wait."""
 
 import asyncio
-import threading
 
 from confluent_kafka import KafkaException, Producer
 
+POLL_S = 0.001
+
 
 class Publisher:
-    """Delivery reports come to a thread that polls for them; it wakes the loop once for all that have come together."""
+    """While records are under way the loop polls for delivery reports: a thread that waits for them would take the
+    interpreter's lock from the loop each time that it wakes, and wake the loop."""
 
     def __init__(self, bootstrap: str, topic: str):
         self._topic = topic
         self._loop = asyncio.get_running_loop()
-        self._reported: list = []
+        self._polls = False
         self._producer = Producer({
             "bootstrap.servers": bootstrap,
             "acks": "all",
@@ -26,27 +28,26 @@ class Publisher:
             "log_level": 3,
         })
         self._producer.list_topics(topic, timeout=30)
-        threading.Thread(target=self._poll, name="delivery reports", daemon=True).start()
 
     def publish(self, key: bytes, value: bytes, headers: list) -> asyncio.Future:
         """The future is done when all in-sync replicas have the record; its result is an error, or None."""
         done = self._loop.create_future()
+
+        def report(error, _):
+            if not done.done():
+                done.set_result(error)
+
         try:
-            self._producer.produce(self._topic, value, key, headers=headers,
-                                   on_delivery=lambda error, _: self._reported.append((done, error)))
+            self._producer.produce(self._topic, value, key, headers=headers, on_delivery=report)
         except (BufferError, KafkaException) as error:
             done.set_result(error)
+        if not self._polls:
+            self._polls = True
+            self._loop.call_later(POLL_S, self._poll)
         return done
 
     def _poll(self) -> None:
-        while True:
-            self._producer.poll(1)
-            if self._reported:
-                reported, self._reported = self._reported, []
-                self._loop.call_soon_threadsafe(self._resolve, reported)
-
-    @staticmethod
-    def _resolve(reported: list) -> None:
-        for done, error in reported:
-            if not done.done():
-                done.set_result(error)
+        self._producer.poll(0)
+        self._polls = len(self._producer) > 0
+        if self._polls:
+            self._loop.call_later(POLL_S, self._poll)
