@@ -99,7 +99,7 @@ partition_open(const struct partition *partition)
 int64_t
 partition_waiting_ms(struct partition *partition, int64_t lag, int64_t now_ms)
 {
-        int64_t since_ms = partition->last_ms;
+        int64_t since_ms = partition->routed_ms >= 0 ? partition->routed_ms : partition->last_ms;
 
         if (lag == 0)
                 partition->caught_up_ms = now_ms;

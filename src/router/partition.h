@@ -73,7 +73,7 @@ int64_t partition_open(const struct partition *partition);
 /**
  * partition_waiting_ms(partition, lag, now_ms):
  * How long the oldest of lag waiting records has waited at most, in milliseconds; 0 when none waits. It came after the
- * record before it, and after the partition was last seen without any, which is noted here. now_ms is since the epoch.
+ * last that was routed, and after the partition was last seen without any, which is noted here. now_ms is since the epoch.
  */
 int64_t partition_waiting_ms(struct partition *partition, int64_t lag, int64_t now_ms);
 

@@ -192,6 +192,14 @@ def test_answers_while_kafka_is_away_are_counted_as_what_they_were(offline):
     assert daemon.metric("gatepost_ack_seconds_count") == 0
 
 
+def test_requests_to_kafka_are_counted_once(daemon):
+    """What a client says is all that it ever sent; while nothing comes, a producer sends nothing."""
+    before, seen = daemon.metric("gatepost_kafka_requests_total", client="receiver"), set()
+    waiting.until(lambda: seen.add(daemon.metric("gatepost_kafka_requests_total", client="router")) or len(seen) >= 4, 60,
+                  "the router's client to tell four times")
+    assert before > 0 and daemon.metric("gatepost_kafka_requests_total", client="receiver") - before <= before / 2
+
+
 def test_connections_are_counted_by_how_they_ended(installation):
     config = installation.config()
     config["receiver"]["idle_timeout"] = "100ms"

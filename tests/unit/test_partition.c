@@ -105,15 +105,18 @@ END_TEST
 
 START_TEST(test_what_waits_came_after_what_was_routed_and_after_nothing_waited)
 {
-        struct partition partition = {.last_ms = 10000};
+        struct partition partition = {.routed_ms = 10000, .last_ms = 12000};
 
         ck_assert_int_eq(partition_waiting_ms(&partition, 3, 14000), 4000);
         ck_assert_int_eq(partition_waiting_ms(&partition, 0, 15000), 0);
         ck_assert_int_eq(partition_waiting_ms(&partition, 1, 15200), 200);
         ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 1000);
-        partition.last_ms = 15700;
+        partition.routed_ms = 15700;
         ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 300);
-        partition.last_ms = 99000; /* another clock's */
+        partition.routed_ms = -1; /* not known: it came with the last that was read, or before */
+        partition.last_ms = 15800;
+        ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 200);
+        partition.routed_ms = 99000; /* another clock's */
         ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 0);
 }
 END_TEST
