@@ -19,6 +19,8 @@ sys.path.append(str(pathlib.Path(__file__).parents[1] / "bench"))
 from genuine import Check, NotGenuine
 from subjects import Alternative, Gatepost
 
+LOST = "has not come to Kafka"
+
 
 class Service(http.server.BaseHTTPRequestHandler):
     """A small receiver of deliveries that is right in all but one thing, which its server names."""
@@ -108,7 +110,7 @@ def test_a_service_that_does_what_it_should_passes(installation):
     ("does publish what it refuses", "a forged delivery was refused, and published all the same"),
     ("does refuse duplicates", "a duplicate was answered 409"),
     ("does write bodies anew", "other bytes"),
-    ("does choose another key", "has not come to Kafka"),
+    ("does choose another key", LOST),
     ("does choose the partition", "partition 0"),
     ("does write other headers", "header gatepost-instance is other"),
     ("does answer otherwise", "a good delivery of .* was answered 202"),
@@ -116,10 +118,11 @@ def test_a_service_that_does_what_it_should_passes(installation):
     ("does not verify signatures", "a forged delivery was answered 200"),
     ("does not look at timestamps", "a stale delivery was answered 200"),
     ("does not know duplicates", "published 2 times"),
-    ("does not publish", "has not come to Kafka"),
+    ("does not publish", LOST),
 ])
 def test_a_service_that_is_wrong_in_one_thing_fails_for_it(installation, monkeypatch, fault, reason):
-    monkeypatch.setattr(kafka_side, "TIMEOUT", 10)
+    if reason == LOST:
+        monkeypatch.setattr(kafka_side, "TIMEOUT", 10)
     with pytest.raises(NotGenuine, match=reason):
         check(installation, fault)
 
