@@ -34,8 +34,7 @@ struct parts {
         uint64_t n_renewals; /* configurations that were taken over after the first */
         int64_t renewed_ms;  /* when the last was, the first included, since the epoch */
         int was_refused;     /* that of the last attempt */
-        int64_t
-            answered_ms; /* monotonic: since when the receiver has stopped, or there is none; 0: it has not been asked to */
+        int64_t answered_ms; /* monotonic: since when no receiver runs; 0: it has not been asked to stop */
 };
 
 /**
