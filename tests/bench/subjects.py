@@ -154,7 +154,7 @@ class Gatepost(Subject):
     def get(self, path):
         """The whole answer of the admin endpoint."""
         with socket.create_connection(("127.0.0.1", self.admin_port), timeout=10) as connection:
-            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
             return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
 
     def metric(self, name):

@@ -44,7 +44,7 @@ class Daemon:
     def start(self):
         """Start it and wait until it listens."""
         self.launch()
-        waiting.until(lambda: self._listens_everywhere() or not self.is_running(), START_SECONDS, "listeners")
+        waiting.until(lambda: self.listens_everywhere() or not self.is_running(), START_SECONDS, "listeners")
         if not self.is_running():
             raise AssertionError(f"{self.name} exited with {self.process.returncode}:\n{self.log}")
         return self
@@ -152,7 +152,7 @@ class Daemon:
     def _addresses(self, what):
         return re.findall(rf' listening .*for={what} .*address="?([^\s"]+)', self.log)
 
-    def _listens_everywhere(self):
+    def listens_everywhere(self):
         receivers = len(self.config.get("receiver", "listen")) if self._receives() else 0
         admins = len(self.config.get("admin", "listen"))
         return len(self._addresses("receiver")) >= receivers and len(self._addresses("admin")) >= admins

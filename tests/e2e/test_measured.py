@@ -42,7 +42,7 @@ class Service(http.server.BaseHTTPRequestHandler):
     def verdict(self):
         get = lambda name: self.headers.get(f"x-invoicing-{name}", "")
         body = self.rfile.read(int(self.headers["content-length"]))
-        if len(body) > 1 << 20 and not self.lacks("limit bodies"):
+        if len(body) > 1 << 20:
             return 413
         signature = "sha256=" + hmac_sha256(self.server.subject.secret, get("timestamp"), body)
         if get("signature") != signature and not self.lacks("verify signatures"):
@@ -52,24 +52,21 @@ class Service(http.server.BaseHTTPRequestHandler):
         if abs(int(get("timestamp")) - time.time()) > 300 and not self.lacks("look at timestamps"):
             return 401
         if get("delivery-id") in self.server.seen and not self.lacks("know duplicates"):
-            return 409 if self.does("refuse duplicates") else 200
+            return 200
         self.server.seen.add(get("delivery-id"))
         for _ in range(2 if self.does("publish twice") else 1):
             self.publish(get, body)
-        return 202 if self.does("answer otherwise") else 200
+        return 200
 
     def publish(self, get, body):
-        if self.lacks("publish"):
-            return
         if self.does("write bodies anew"):
             body = json.dumps(json.loads(body)).encode()
         key = "invoice.accepted" if self.does("choose another key") else get("delivery-id")
         headers = {name: get(name) for name in ("webhook-id", "timestamp", "signature")}
-        headers |= {"source": "invoicing", "instance": "other" if self.does("write other headers") else "bench"}
-        where = {"partition": 0} if self.does("choose the partition") else {}
+        headers |= {"source": "invoicing", "instance": "bench"}
         producer = self.server.producer
         producer.produce(self.server.subject.topic, body, key, headers=[
-            (f"gatepost-{name}", value) for name, value in headers.items()], **where)
+            (f"gatepost-{name}", value) for name, value in headers.items()])
         producer.flush(30)
 
     def log_message(self, *_):
@@ -107,18 +104,12 @@ def test_a_service_that_does_what_it_should_passes(installation):
 
 @pytest.mark.parametrize("fault, reason", [
     ("does publish twice", "published 2 times"),
-    ("does publish what it refuses", "a forged delivery was refused, and published all the same"),
-    ("does refuse duplicates", "a duplicate was answered 409"),
+    ("does publish what it refuses", "a .* delivery was refused, and published all the same"),
     ("does write bodies anew", "other bytes"),
     ("does choose another key", LOST),
-    ("does choose the partition", "partition 0"),
-    ("does write other headers", "header gatepost-instance is other"),
-    ("does answer otherwise", "a good delivery of .* was answered 202"),
-    ("does not limit bodies", "a body over the limit was answered 200"),
     ("does not verify signatures", "a forged delivery was answered 200"),
     ("does not look at timestamps", "a stale delivery was answered 200"),
     ("does not know duplicates", "published 2 times"),
-    ("does not publish", LOST),
 ])
 def test_a_service_that_is_wrong_in_one_thing_fails_for_it(installation, monkeypatch, fault, reason):
     if reason == LOST:

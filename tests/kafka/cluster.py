@@ -28,6 +28,7 @@ import tempfile
 import time
 import uuid
 
+import archive
 import jars
 import protocol
 
@@ -90,9 +91,9 @@ class Node:
             self.process.poll()  # reap it, so that a zombie does not count as running
         return self.pid is not None and self.started is not None and _start_time(self.pid) == self.started
 
-    def start(self, class_path):
+    def start(self, class_path, options):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([*JAVA, "-cp", class_path, "kafka.Kafka", self.properties],
+            self.process = subprocess.Popen([*JAVA, *options, "-cp", class_path, "kafka.Kafka", self.properties],
                                             cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=subprocess.STDOUT, start_new_session=True)
         self.pid = self.process.pid
@@ -191,11 +192,19 @@ class Cluster:
 
     def start(self):
         """Format new data directories, start every node, and return the cluster when all of them serve."""
+        archive.ensure(self._make_archive)
+        return self._start(archive.options())
+
+    @classmethod
+    def _make_archive(cls, path):
+        cls()._start(archive.making(path)).stop()
+
+    def _start(self, options):
         self._class_path = jars.class_path()
         try:
             self._format()
             for node in self.nodes.values():
-                node.start(self._class_path)
+                node.start(self._class_path, options)
             self._save()
             self._wait_until_ready(self.nodes.values())
         except BaseException:
@@ -208,7 +217,7 @@ class Cluster:
         node = self._node(number)
         if node.is_running():
             raise ClusterError(f"node {number} is running already")
-        node.start(jars.class_path())
+        node.start(jars.class_path(), archive.options())
         self._save()
         self._wait_until_ready([node])
 
@@ -267,8 +276,8 @@ class Cluster:
             node.directory.mkdir()
             node.properties.write_text(self._server_properties(node))
             tools.append(subprocess.Popen(
-                [*JAVA, "-cp", self._class_path, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}",
-                 "-c", node.properties],
+                [*JAVA, *archive.options(), "-cp", self._class_path, "kafka.tools.StorageTool", "format",
+                 f"--cluster-id={cluster_id}", "-c", node.properties],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         for tool in tools:
             output, _ = tool.communicate()

@@ -4,6 +4,7 @@ import os
 import subprocess
 import tempfile
 
+import archive
 import jars
 
 CLASSES = {
@@ -18,8 +19,8 @@ SECONDS = 120
 
 def command(name, *arguments):
     """What runs a tool: the words of a command."""
-    return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars.class_path(), CLASSES[name],
-            *arguments]
+    return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *archive.options(), "-cp",
+            jars.class_path(), CLASSES[name], *arguments]
 
 
 def run(name, *arguments):
