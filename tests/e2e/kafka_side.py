@@ -137,6 +137,18 @@ class Kafka:
         futures = self.admin.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT)
         return {each.partition: future.result().offset for each, future in futures.items()}
 
+    def is_settled(self):
+        """Whether no transaction is open in what a router writes, such as that of one which was killed: a read_committed
+        consumer sees nothing behind it until the broker aborts it, after half a minute."""
+        listed = self.admin.list_topics(timeout=TIMEOUT).topics
+        wanted = {TopicPartition(topic, partition): confluent_kafka.admin.OffsetSpec.latest()
+                  for topic in self.published_topics() for partition in listed[topic].partitions}
+
+        def ends(isolation):
+            futures = self.admin.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT)
+            return {(each.topic, each.partition): future.result().offset for each, future in futures.items()}
+        return ends(IsolationLevel.READ_COMMITTED) == ends(IsolationLevel.READ_UNCOMMITTED)
+
     def committed(self, group=None, topic=None):
         """A group's committed offset in each partition of a topic that has one; nothing while its broker is starting. By
         default those of the routers in deliveries."""
