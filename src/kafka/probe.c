@@ -194,7 +194,7 @@ pause_or_stop(struct probe *probe)
         until.tv_sec += atomic_load(&probe->verified) ? INTERVAL_S : 1;
         pthread_mutex_lock(&probe->mutex);
         if (!probe->stopping)
-                (void)pthread_cond_timedwait(&probe->wake, &probe->mutex, &until);
+                (void)pthread_cond_clockwait(&probe->wake, &probe->mutex, CLOCK_MONOTONIC, &until);
         stopping = probe->stopping;
         pthread_mutex_unlock(&probe->mutex);
         return stopping;
@@ -214,18 +214,6 @@ run(void *arg)
         return NULL;
 }
 
-/* A condition whose time-outs do not follow the clock when it is set. */
-static void
-init_wake(pthread_cond_t *wake)
-{
-        pthread_condattr_t attributes;
-
-        pthread_condattr_init(&attributes);
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        pthread_cond_init(wake, &attributes);
-        pthread_condattr_destroy(&attributes);
-}
-
 struct probe *
 probe_new(const struct config *config, const char *bootstrap, void (*changed)(void *arg), void *arg,
           struct error *error)
@@ -236,7 +224,7 @@ probe_new(const struct config *config, const char *bootstrap, void (*changed)(vo
         probe->changed = changed;
         probe->arg = arg;
         pthread_mutex_init(&probe->mutex, NULL);
-        init_wake(&probe->wake);
+        pthread_cond_init(&probe->wake, NULL);
         probe->client = open_client(config, bootstrap, probe, error);
         if (probe->client == NULL || pthread_create(&probe->thread, NULL, run, probe) != 0) {
                 if (probe->client != NULL)
