@@ -113,12 +113,22 @@ START_TEST(test_an_address_of_another_kind_is_told_and_not_used)
 }
 END_TEST
 
+/* A manager's socket, named in the environment. */
+static int
+announce_manager(void)
+{
+        const char *name = scratch_path("notify");
+        int fd = manager_socket(name);
+
+        (void)setenv("NOTIFY_SOCKET", name, 1);
+        return fd;
+}
+
 START_TEST(test_children_do_not_inherit_the_manager)
 {
-        int fd = manager_socket(scratch_path("notify"));
+        int fd = announce_manager();
         struct notify notify;
 
-        (void)setenv("NOTIFY_SOCKET", scratch_path("notify"), 1);
         (void)setenv("WATCHDOG_USEC", "30000000", 1);
         (void)setenv("WATCHDOG_PID", "1", 1);
         notify_open(&notify);
@@ -133,10 +143,9 @@ END_TEST
 static int64_t
 watchdog_us(const char *us, const char *pid)
 {
-        int fd = manager_socket(scratch_path("notify"));
+        int fd = announce_manager();
         struct notify notify;
 
-        (void)setenv("NOTIFY_SOCKET", scratch_path("notify"), 1);
         (void)setenv("WATCHDOG_USEC", us, 1);
         if (pid != NULL)
                 (void)setenv("WATCHDOG_PID", pid, 1);
@@ -162,11 +171,10 @@ END_TEST
 
 START_TEST(test_a_message_that_is_too_long_is_cut)
 {
-        int fd = manager_socket(scratch_path("notify"));
+        int fd = announce_manager();
         struct notify notify;
         char text[1200];
 
-        (void)setenv("NOTIFY_SOCKET", scratch_path("notify"), 1);
         notify_open(&notify);
         notify_send(&notify, "STATUS=%01500d", 1);
         ck_assert_int_eq(recv(fd, text, sizeof(text), MSG_DONTWAIT), 1023);
@@ -184,11 +192,10 @@ send_to_nobody(void *arg)
 
 START_TEST(test_a_manager_that_has_gone_is_told_once)
 {
-        int fd = manager_socket(scratch_path("notify"));
+        int fd = announce_manager();
         struct notify notify;
         char *log;
 
-        (void)setenv("NOTIFY_SOCKET", scratch_path("notify"), 1);
         notify_open(&notify);
         (void)close(fd);
         log = scratch_capture(send_to_nobody, &notify);
@@ -214,11 +221,10 @@ send_until_full(void *arg)
 
 START_TEST(test_a_manager_that_stands_still_is_not_waited_for_long)
 {
-        int fd = manager_socket(scratch_path("notify"));
+        int fd = announce_manager();
         struct notify notify;
         char *log;
 
-        (void)setenv("NOTIFY_SOCKET", scratch_path("notify"), 1);
         notify_open(&notify);
         log = scratch_capture(send_until_full, &notify);
         ck_assert_ptr_nonnull(strstr(log, "cannot be notified"));
