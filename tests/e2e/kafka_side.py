@@ -130,19 +130,19 @@ class Kafka:
         finally:
             reader.close()
 
-    def ends(self, topic, isolation=IsolationLevel.READ_UNCOMMITTED):
-        """The end offset of each partition; with READ_COMMITTED, up to the first open transaction."""
+    def ends(self, topic):
+        """The end offset of each partition."""
         wanted = {TopicPartition(topic, partition): confluent_kafka.admin.OffsetSpec.latest()
                   for partition in range(self.partitions(topic))}
-        futures = self.admin.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT)
+        futures = self.admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=TIMEOUT)
         return {each.partition: future.result().offset for each, future in futures.items()}
 
-    def is_settled(self):
-        """Whether no transaction is open in what a router writes, such as that of one which was killed: a read_committed
-        consumer sees nothing behind it until the broker aborts it, after half a minute."""
+    def is_settled(self, *topics):
+        """Whether no transaction is open in these topics, or in all that a router writes, such as that of one which was
+        killed: a read_committed consumer sees nothing behind it until the broker aborts it, after half a minute."""
         listed = self.admin.list_topics(timeout=TIMEOUT).topics
         wanted = {TopicPartition(topic, partition): confluent_kafka.admin.OffsetSpec.latest()
-                  for topic in self.published_topics() for partition in listed[topic].partitions}
+                  for topic in topics or self.published_topics() for partition in listed[topic].partitions}
 
         def ends(isolation):
             futures = self.admin.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT)

@@ -1,7 +1,7 @@
 """What a router does when the log, or its place in it, is not what it expects."""
 
 import confluent_kafka
-from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka import TopicPartition
 
 import waiting
 from signing import Delivery, event_body, now
@@ -25,8 +25,7 @@ def append_in_transactions(kafka, deliveries):
             ("gatepost-source", "invoicing"), ("gatepost-webhook-id", delivery.webhook_id),
             ("gatepost-timestamp", str(delivery.timestamp))])
         producer.commit_transaction(30)
-    waiting.until(lambda: kafka.ends(kafka.deliveries, IsolationLevel.READ_COMMITTED) == kafka.ends(kafka.deliveries), 30,
-                  "the last control record")
+    waiting.until(lambda: kafka.is_settled(kafka.deliveries), 30, "the last control record")
 
 
 def commit(kafka, offset, metadata=""):
