@@ -201,9 +201,10 @@ connection_refuse(struct connection *connection, int status, const char *reason)
 
 /*
  * Most replies fit into the socket's buffer. They need not wait until the event loop has found out that it may be written to,
- * which costs more than the writing. What is left waits for that; what fails does so once more, and is seen to then.
+ * which costs more than the writing. What is left waits for that; what fails does so once more, and is seen to then. Returns
+ * whether nothing is left: evhttp is told before the loop looks for events again.
  */
-static void
+static int
 write_at_once(struct connection *connection)
 {
         struct evbuffer *output = bufferevent_get_output(connection->bev);
@@ -212,20 +213,32 @@ write_at_once(struct connection *connection)
         (void)evbuffer_write(output, connection->fd);
         (void)evbuffer_freeze(output, 1);
         if (evbuffer_get_length(output) > 0)
-                return;
+                return 0;
         (void)bufferevent_disable(connection->bev, EV_WRITE);
         bufferevent_trigger(connection->bev, EV_WRITE, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+        return 1;
 }
 
-/* The body has gone, whenever the answer is taken. evhttp reads while it writes, which nothing would bound. */
+void
+connection_handling(struct connection *connection)
+{
+        (void)bufferevent_disable(connection->bev, EV_READ);
+}
+
+/*
+ * The body has gone, whenever the answer is taken. evhttp reads while it writes, which nothing would bound; where the answer
+ * is out and nothing came with the request, it may go on reading, which spares the kernel two changes of what is awaited.
+ */
 void
 connection_replying(struct connection *connection)
 {
+        int is_out;
+
         connection_enter(connection, STAGE_REPLYING);
         give_room_back(connection, connection->held - connection->held_ahead);
-        (void)bufferevent_disable(connection->bev, EV_READ);
-        if (connection->all->tls == NULL)
-                write_at_once(connection);
+        is_out = connection->all->tls == NULL && write_at_once(connection);
+        if (!is_out || connection->n_complete > 1 || connection->due.status != 0)
+                (void)bufferevent_disable(connection->bev, EV_READ);
 }
 
 /* Refuse what follows the last reply, once evhttp has got ready for it, but not a byte of it to evhttp. */

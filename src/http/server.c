@@ -44,14 +44,16 @@ static void
 on_evhttp_request(struct evhttp_request *evreq, void *arg)
 {
         struct http_server *server = arg;
+        struct evhttp_connection *evcon = evhttp_request_get_connection(evreq);
         struct http_request *request = incoming_new(evreq, server->connections, &server->stopping);
 
         if (request != NULL) {
                 server->callbacks.on_request(request, server->arg);
+                connections_handling(server->connections, evcon);
                 return;
         }
         evhttp_send_error(evreq, HTTP_SERVUNAVAIL, NULL);
-        connections_replying(server->connections, evhttp_request_get_connection(evreq));
+        connections_replying(server->connections, evcon);
 }
 
 /* All servers of the process, for on_accept_error() to find its own. */

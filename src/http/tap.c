@@ -88,7 +88,8 @@ judge(struct connection *connection, char *data, size_t len)
                         connection->slack = 0;
                         if (connection->n_complete++ == 0)
                                 connection_enter(connection, STAGE_HANDLING);
-                        (void)bufferevent_disable(connection->bev, EV_READ); /* until evhttp wants the next */
+                        if (connection->all->tls != NULL) /* whose bufferevent reads on before evhttp does */
+                                (void)bufferevent_disable(connection->bev, EV_READ);
                         break;
                 case FRAMING_REFUSED:
                         refuse_by_framing(connection);
