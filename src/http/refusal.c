@@ -8,6 +8,7 @@
 #include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
 
+#include "http/date.h"
 #include "http/envelope.h"
 #include "http/phrase.h"
 #include "http/tls.h"
@@ -141,8 +142,8 @@ refusal_answer(int status, const char *reason, const char *request_id, size_t *l
                 return NULL;
         n = asprintf(&answer,
                      "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
-                     "%sConnection: close\r\nx-request-id: %s\r\n\r\n%s",
-                     status, phrase_for(status), *len, header_for(status), request_id, body);
+                     "%sConnection: close\r\nDate: %s\r\nx-request-id: %s\r\n\r\n%s",
+                     status, phrase_for(status), *len, header_for(status), date_now(), request_id, body);
         free(body);
         if (n < 0)
                 return NULL;

@@ -11,6 +11,7 @@
 #include <event2/keyvalq_struct.h>
 
 #include "base/pool.h"
+#include "http/date.h"
 #include "http/incoming.h"
 #include "http/phrase.h"
 #include "http/target.h"
@@ -200,6 +201,7 @@ add_headers(const struct http_request *request, const struct http_header *header
                         (void)evhttp_add_header(out, headers[i].name, headers[i].value);
         }
         (void)evhttp_add_header(out, "Content-Type", type);
+        (void)evhttp_add_header(out, "Date", date_now());
         (void)evhttp_add_header(out, "x-request-id", request->id);
         if (*request->closing || asks_to_close(request))
                 (void)evhttp_add_header(out, "Connection", "close");

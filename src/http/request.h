@@ -36,7 +36,7 @@ const char *http_request_id(const struct http_request *request);
 /**
  * http_reply(request, status, headers, n_headers, body, len):
  * Answer and release the request; it is harmless when the client has gone. Content-Type is application/json unless the
- * headers say otherwise; x-request-id and Content-Length are added. body is copied; to HEAD only its length is told.
+ * headers say otherwise; x-request-id, Date and Content-Length are added. body is copied; to HEAD only its length is told.
  */
 void http_reply(struct http_request *request, int status, const struct http_header *headers, size_t n_headers,
                 const char *body, size_t len);

@@ -1,5 +1,6 @@
 """The receiver, check by check, as a client of HTTP sees it."""
 
+import email.utils
 import re
 import socket
 import time
@@ -62,6 +63,20 @@ def test_genuine_delivery_is_answered_with_its_id(daemon):
     assert reply.json == {"ok": True, "deliveryId": delivery.delivery_id}
     assert reply.headers["content-type"].startswith("application/json")
     assert reply.request_id and not reply.closed
+
+
+def test_every_answer_tells_the_time_it_is_from(daemon):
+    """Whoever gives it: RFC 9110 section 6.6.1."""
+    asks = [lambda: daemon.post(Delivery()), lambda: send(daemon, {}, path="/"), lambda: send(daemon, {}, method="HEAD"),
+            lambda: send(daemon, {}, method="BREW"), lambda: http_client.raw(daemon.address, b"no HTTP\r\n\r\n")]
+    for ask in asks:
+        before = int(time.time())
+        date, = ask().headers.get_all("date")
+        told = email.utils.parsedate_to_datetime(date).timestamp()
+        assert date == email.utils.formatdate(told, usegmt=True)
+        assert before <= told <= time.time()
+    last = date
+    waiting.until(lambda: send(daemon, {}, path="/").headers["date"] != last, 5, "another second")
 
 
 def test_accepted_delivery_stands_in_deliveries_when_the_answer_comes(shared, daemon):
