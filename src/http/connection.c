@@ -12,16 +12,28 @@
 #include "http/tap.h"
 #include "http/tls_log.h"
 
-/* In milliseconds from a monotonic time; it may have passed. */
 static void
-set_deadline(struct connection *connection, uint64_t ms, int64_t from_ms)
+arm(struct connection *connection, int64_t now_ms)
 {
-        int64_t left = from_ms + (int64_t)ms - clock_monotonic_ms();
+        int64_t left = connection->deadline_ms - now_ms;
         struct timeval in;
 
         left = left < 0 ? 0 : left;
         in = (struct timeval){left / 1000, left % 1000 * 1000};
         (void)evtimer_add(connection->timer, &in);
+        connection->armed_ms = connection->deadline_ms;
+}
+
+/*
+ * Nearly all deadlines are met, a request has several, and each setting of a timer costs. So one that fires too early for
+ * a later deadline is left as it is: when it fires, it is set anew.
+ */
+static void
+set_deadline(struct connection *connection, int64_t deadline_ms, int64_t now_ms)
+{
+        connection->deadline_ms = deadline_ms;
+        if (deadline_ms != 0 && (connection->armed_ms == 0 || deadline_ms < connection->armed_ms))
+                arm(connection, now_ms);
 }
 
 /* The list of those that are in the same stage; NULL for those that are handled. */
@@ -82,18 +94,16 @@ void
 connection_enter(struct connection *connection, enum stage stage)
 {
         struct connection_list *list = list_of(connection->all, stage);
-        uint64_t deadline_ms = deadline_of(&connection->all->limits, stage);
+        int64_t left_ms = (int64_t)deadline_of(&connection->all->limits, stage),
+                now_ms = clock_monotonic_ms();
 
         leave_list(connection);
         if (connection->stage != STAGE_HEAD || stage != STAGE_BODY) /* which go on with the same request */
-                connection->since_ms = clock_monotonic_ms();
+                connection->since_ms = now_ms;
         connection->stage = stage;
         if (list != NULL)
                 TAILQ_INSERT_TAIL(list, connection, entry);
-        if (deadline_ms > 0)
-                set_deadline(connection, deadline_ms, connection->since_ms);
-        else
-                (void)evtimer_del(connection->timer);
+        set_deadline(connection, left_ms == 0 ? 0 : connection->since_ms + left_ms, now_ms);
 }
 
 static void
@@ -271,21 +281,21 @@ connection_replied(struct connection *connection)
                 connection_enter(connection, framing->state == FRAMING_HEAD ? STAGE_HEAD : STAGE_BODY);
 }
 
+/* After a reply, once evhttp has got ready for what comes. */
 static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+go_on(struct connection *connection)
 {
-        struct connection *connection = arg;
+        if (connection->n_complete > 0)
+                (void)bufferevent_disable(connection->bev, EV_READ);
+        else if (connection->due.status != 0 && !connection->refused)
+                connection_refuse(connection, connection->due.status, connection->due.reason);
+}
 
-        (void)fd;
-        if (what & EV_READ) {
-                if (connection->n_complete > 0)
-                        (void)bufferevent_disable(connection->bev, EV_READ);
-                else if (connection->due.status != 0 && !connection->refused)
-                        connection_refuse(connection, connection->due.status, connection->due.reason);
-        } else if (connection->evcon == NULL) {
-                connection_enter(connection, connection->stage);
-                entrance_attach(connection);
-        } else if (connection->stage == STAGE_HANDSHAKE) {
+/* The deadline of the stage has passed. */
+static void
+expire(struct connection *connection)
+{
+        if (connection->stage == STAGE_HANDSHAKE) {
                 tls_log_timeout(&connection->client);
                 connection_break_off(connection, HTTP_END_HANDSHAKE_TIMEOUT);
         } else if (connection->stage == STAGE_ARRIVING || connection->stage == STAGE_IDLE ||
@@ -295,6 +305,29 @@ on_timer(evutil_socket_t fd, short what, void *arg)
         } else if (connection->stage == STAGE_HEAD || connection->stage == STAGE_BODY) {
                 connection_refuse(connection, 408, "the request came too slowly");
         }
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+        struct connection *connection = arg;
+        int64_t now_ms = clock_monotonic_ms();
+
+        (void)fd;
+        connection->armed_ms = 0;
+        if (connection->evcon == NULL) {
+                connection_enter(connection, connection->stage);
+                entrance_attach(connection);
+                return;
+        }
+        if (!(what & EV_READ) && connection->deadline_ms != 0 && connection->deadline_ms <= now_ms) {
+                expire(connection); /* which may free it */
+                return;
+        }
+        if (what & EV_READ)
+                go_on(connection);
+        if (connection->deadline_ms != 0 && connection->armed_ms == 0)
+                arm(connection, now_ms);
 }
 
 void

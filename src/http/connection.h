@@ -60,6 +60,8 @@ struct connection {
         struct arrival *arrival; /* while it reads, the bufferevent has no descriptor; else NULL */
         struct refusal *refusal; /* answers it in evhttp's place; NULL also when memory failed for that */
         enum stage stage;
+        int64_t deadline_ms; /* monotonic, of the stage; 0: none */
+        int64_t armed_ms;    /* when the timer fires, the deadline's or an earlier one's; 0: it is not set */
         int64_t since_ms;    /* monotonic: when it entered its stage, or, in STAGE_BODY, the request began */
         size_t n_complete;   /* requests that have come completely and are not answered */
         uint64_t held;       /* bytes of bodies that take room */
