@@ -19,15 +19,16 @@ class Entrants:
 
     @functools.cached_property
     def receivers(self):
-        """What makes each that receives, in an installation of its own; the bare one is the first."""
-        return [self._bare, *(make for make in self._gateposts() + self._alternatives() if self._passes(make))]
+        """What makes each that receives, in an installation of its own; the bare ones are the first two."""
+        return [self._bare, functools.partial(self._bare, at_once=True),
+                *(make for make in self._gateposts() + self._alternatives() if self._passes(make))]
 
     @functools.cached_property
     def gatepost_passes(self):
         return self._passes(Gatepost)
 
-    def _bare(self, _):
-        return Bare(self.build, self.directory)
+    def _bare(self, _, at_once=False):
+        return Bare(self.build, self.directory, at_once)
 
     def _gateposts(self):
         makers = []

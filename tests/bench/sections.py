@@ -145,7 +145,7 @@ class Bench:
     def latency(self):
         """At half of the rate that Gatepost reaches, for all that can follow."""
         connections, body = self.arguments.connections[-1], self.arguments.bodies[0]
-        makers = self.entrants.receivers[1:]
+        makers = self.entrants.receivers[2:]
         rates = {}
         for make in makers:
             with self.topics() as place, make(place) as subject:

@@ -100,13 +100,14 @@ class Subject:
 
 class Bare(Subject):
     """evhttp that reads the body and answers 200: what a receiver on evhttp cannot be better than by its own work."""
-    name = "bare evhttp"
 
-    def __init__(self, build, directory):
-        self.build, self.directory = build, directory
+    def __init__(self, build, directory, at_once=False):
+        """at_once: with what spares evhttp system calls, which is the least that a server on it can cost."""
+        self.build, self.directory, self.at_once = build, directory, at_once
+        self.name = "bare evhttp at once" if at_once else "bare evhttp"
 
     def command(self):
-        return [self.build / "bare", str(self.port)]
+        return [self.build / "bare", str(self.port)] + (["--at-once"] if self.at_once else [])
 
 
 class Gatepost(Subject):
