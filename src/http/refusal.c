@@ -43,12 +43,18 @@ finish(struct refusal *refusal)
         event_cb(bev, BEV_EVENT_READING | BEV_EVENT_ERROR, arg);
 }
 
+/*
+ * What arg is cannot be relied on: evhttp may have put off reading on before the connection was refused, and then calls
+ * whatever read callback there is with an argument of its own.
+ */
 static void
 on_read(struct bufferevent *bev, void *arg)
 {
-        struct refusal *refusal = arg;
         struct evbuffer *input = bufferevent_get_input(bev);
+        struct refusal *refusal;
 
+        bufferevent_getcb(bev, NULL, NULL, NULL, &arg);
+        refusal = arg;
         refusal->drained += evbuffer_get_length(input);
         (void)evbuffer_drain(input, evbuffer_get_length(input));
         if (refusal->drained > LINGER_BYTES)

@@ -48,6 +48,7 @@ Suite *suite_pool(void);
 Suite *suite_prometheus(void);
 Suite *suite_published(void);
 Suite *suite_record(void);
+Suite *suite_refusal(void);
 Suite *suite_release(void);
 Suite *suite_replay(void);
 Suite *suite_restart(void);
