@@ -20,8 +20,8 @@ arm(struct connection *connection, int64_t now_ms)
 
         left = left < 0 ? 0 : left;
         in = (struct timeval){left / 1000, left % 1000 * 1000};
-        (void)evtimer_add(connection->timer, &in);
-        connection->armed_ms = connection->deadline_ms;
+        if (evtimer_add(connection->timer, &in) == 0)
+                connection->armed_ms = connection->deadline_ms;
 }
 
 /*
@@ -229,15 +229,10 @@ write_at_once(struct connection *connection)
         return 1;
 }
 
-void
-connection_handling(struct connection *connection)
-{
-        (void)bufferevent_disable(connection->bev, EV_READ);
-}
-
 /*
- * The body has gone, whenever the answer is taken. evhttp reads while it writes, which nothing would bound; where the answer
- * is out and nothing came with the request, it may go on reading, which spares the kernel two changes of what is awaited.
+ * The body has gone, whenever the answer is taken. evhttp, which read nothing while the request was handled, reads while it
+ * writes, which nothing would bound. Where the answer is out and nothing came with the request it may: that spares
+ * telling the kernel twice what is awaited.
  */
 void
 connection_replying(struct connection *connection)

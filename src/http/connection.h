@@ -105,9 +105,6 @@ void connection_discard(struct connection *connection);
 /* Go on to a stage, with the deadline that belongs to it. */
 void connection_enter(struct connection *connection, enum stage stage);
 
-/* A request is handled, and was not answered at once: nothing is read until it is. */
-void connection_handling(struct connection *connection);
-
 /* evhttp has been given a reply to send, and the body of the request has been released. */
 void connection_replying(struct connection *connection);
 

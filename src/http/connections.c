@@ -198,15 +198,6 @@ connections_trust(const struct connections *connections)
 }
 
 void
-connections_handling(struct connections *connections, struct evhttp_connection *evcon)
-{
-        struct connection *connection = find(connections, evcon);
-
-        if (connection != NULL && connection->stage == STAGE_HANDLING)
-                connection_handling(connection);
-}
-
-void
 connections_replying(struct connections *connections, struct evhttp_connection *evcon)
 {
         struct connection *connection = find(connections, evcon);

@@ -42,9 +42,6 @@ int connections_are_full(const struct connections *connections);
 /* The bufferevent for a connection that is being accepted, for evhttp_set_bevcb(); what was prepared is used up. */
 struct bufferevent *connections_open(struct connections *connections);
 
-/* evhttp has handed over a request, which has perhaps been answered since. */
-void connections_handling(struct connections *connections, struct evhttp_connection *evcon);
-
 /* evhttp has been given a reply to send on the connection. */
 void connections_replying(struct connections *connections, struct evhttp_connection *evcon);
 

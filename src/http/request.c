@@ -231,8 +231,8 @@ http_reply(struct http_request *request, int status, const struct http_header *h
                 len = announce_length(request, len);
         failed = buffer == NULL || evbuffer_add(buffer, body, len) != 0;
         (void)evbuffer_drain(body_in, evbuffer_get_length(body_in)); /* which gives its room back */
-        if (failed)
-                evhttp_send_error(request->evreq, HTTP_INTERNAL, NULL);
+        if (failed) /* evhttp_send_error() frees the connection when memory fails there too */
+                evhttp_send_reply(request->evreq, HTTP_INTERNAL, phrase_for(HTTP_INTERNAL), NULL);
         else
                 evhttp_send_reply(request->evreq, status, phrase_for(status), buffer);
         connections_replying(request->connections, evcon);

@@ -13,6 +13,7 @@
 #include "base/log_flood.h"
 #include "http/connections.h"
 #include "http/incoming.h"
+#include "http/phrase.h"
 #include "http/refusal.h"
 #include "http/spare.h"
 
@@ -49,10 +50,9 @@ on_evhttp_request(struct evhttp_request *evreq, void *arg)
 
         if (request != NULL) {
                 server->callbacks.on_request(request, server->arg);
-                connections_handling(server->connections, evcon);
                 return;
         }
-        evhttp_send_error(evreq, HTTP_SERVUNAVAIL, NULL);
+        evhttp_send_reply(evreq, HTTP_SERVUNAVAIL, phrase_for(HTTP_SERVUNAVAIL), NULL);
         connections_replying(server->connections, evcon);
 }
 
