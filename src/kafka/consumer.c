@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "kafka/client.h"
+#include "kafka/ending.h"
 
 #define READY_MAX 256
 
@@ -160,7 +161,7 @@ consumer_free(struct consumer *consumer)
         rd_kafka_queue_destroy(consumer->queue);
         consumer->closing = 1;
         (void)rd_kafka_consumer_close(consumer->client);
-        rd_kafka_destroy(consumer->client);
+        ending_destroy(consumer->client);
         free(consumer);
 }
 
