@@ -36,65 +36,71 @@ read_on(struct bufferevent *bev, struct owner *owner)
                 read_cb(bev, owner);
 }
 
-START_TEST(test_owner_that_reads_on_after_a_refusal_is_not_taken_for_it)
-{
-        struct event_base *base = event_base_new();
-        struct owner owner = {.n_ended = 0}, before = owner;
+/* A connection that was the owner's, with its refusal. */
+struct refused {
+        struct event_base *base;
         struct bufferevent *bev;
+        struct evbuffer *input; /* of bev; bytes may be added */
         struct refusal *refusal;
-        struct evbuffer *input;
+        int client;
+};
+
+static struct refused
+refuse(struct owner *owner)
+{
+        struct refused refused = {.base = event_base_new()};
         int pair[2];
 
         ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
-        bev = bufferevent_socket_new(base, pair[0], BEV_OPT_CLOSE_ON_FREE);
-        bufferevent_setcb(bev, NULL, NULL, on_event, &owner);
-        input = bufferevent_get_input(bev);
-        ck_assert_int_eq(evbuffer_unfreeze(input, 0), 0);
-        ck_assert_int_eq(evbuffer_add(input, "what came with it", 17), 0);
-        refusal = refusal_new(bev, 400, "a bare CR or LF", "0123456789abcdef");
-        ck_assert_ptr_nonnull(refusal);
+        refused.client = pair[1];
+        refused.bev = bufferevent_socket_new(refused.base, pair[0], BEV_OPT_CLOSE_ON_FREE);
+        bufferevent_setcb(refused.bev, NULL, NULL, on_event, owner);
+        refused.input = bufferevent_get_input(refused.bev);
+        ck_assert_int_eq(evbuffer_unfreeze(refused.input, 0), 0);
+        refused.refusal = refusal_new(refused.bev, 400, "a bare CR or LF", "0123456789abcdef");
+        ck_assert_ptr_nonnull(refused.refusal);
+        return refused;
+}
 
-        read_on(bev, &owner);
+static void
+clear(struct refused *refused)
+{
+        refusal_free(refused->refusal);
+        bufferevent_free(refused->bev);
+        (void)close(refused->client);
+        event_base_free(refused->base);
+}
+
+START_TEST(test_owner_that_reads_on_after_a_refusal_is_not_taken_for_it)
+{
+        struct owner owner = {.n_ended = 0}, before = owner;
+        struct refused refused = refuse(&owner);
+
+        ck_assert_int_eq(evbuffer_add(refused.input, "what came with it", 17), 0);
+        read_on(refused.bev, &owner);
         ck_assert_mem_eq(&owner, &before, sizeof(owner));
-        ck_assert_uint_eq(evbuffer_get_length(input), 0);
+        ck_assert_uint_eq(evbuffer_get_length(refused.input), 0);
 
-        refusal_free(refusal);
-        bufferevent_free(bev);
-        (void)close(pair[1]);
-        event_base_free(base);
+        clear(&refused);
 }
 END_TEST
 
 START_TEST(test_client_that_sends_on_after_a_refusal_is_cut_off_in_the_end)
 {
         static char much[1 << 20];
-        struct event_base *base = event_base_new();
         struct owner owner = {.n_ended = 0};
-        struct bufferevent *bev;
-        struct refusal *refusal;
-        struct evbuffer *input;
-        int pair[2];
+        struct refused refused = refuse(&owner);
 
-        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
-        bev = bufferevent_socket_new(base, pair[0], BEV_OPT_CLOSE_ON_FREE);
-        bufferevent_setcb(bev, NULL, NULL, on_event, &owner);
-        input = bufferevent_get_input(bev);
-        ck_assert_int_eq(evbuffer_unfreeze(input, 0), 0);
-        refusal = refusal_new(bev, 400, "a bare CR or LF", "0123456789abcdef");
-        ck_assert_ptr_nonnull(refusal);
         for (int i = 0; i < 8; i++) {
-                ck_assert_int_eq(evbuffer_add(input, much, sizeof(much)), 0);
-                read_on(bev, &owner);
+                ck_assert_int_eq(evbuffer_add(refused.input, much, sizeof(much)), 0);
+                read_on(refused.bev, &owner);
         }
         ck_assert_int_eq(owner.n_ended, 0);
-        ck_assert_int_eq(evbuffer_add(input, much, 1), 0);
-        read_on(bev, &owner);
+        ck_assert_int_eq(evbuffer_add(refused.input, much, 1), 0);
+        read_on(refused.bev, &owner);
         ck_assert_int_eq(owner.n_ended, 1);
 
-        refusal_free(refusal);
-        bufferevent_free(bev);
-        (void)close(pair[1]);
-        event_base_free(base);
+        clear(&refused);
 }
 END_TEST
 
