@@ -51,16 +51,22 @@ def test_numbers_of_connections_change(daemon):
     waiting.until(lambda: sum(_is_closed(each) for each in waiting_ones) >= 4, 30, "those too many to be closed")
     for each in waiting_ones:
         each.close()
+    wait_for_connections(daemon, 0)
     daemon.config["receiver"].update({"max_connections": 100, "max_connections_per_address": 1})
     reload(daemon)
     with http_client.connect(daemon.address) as first:
         first.sendall(b"POST / HTTP/1.1\r\n")
+        wait_for_connections(daemon, 1)  # else the other lane may take the second before
         with http_client.connect(daemon.address) as second:
             assert ends(second)
     del daemon.config["receiver"]["max_connections_per_address"]
     reload(daemon)
     with http_client.connect(daemon.address):
         daemon.accept()
+
+
+def wait_for_connections(daemon, number):
+    waiting.until(lambda: daemon.metric("gatepost_connections_open") == number, 20, f"{number} connections")
 
 
 def _is_closed(connection):
