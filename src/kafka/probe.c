@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -23,8 +24,9 @@ struct probe {
         void *arg;
         _Atomic enum probe_state state;
         atomic_int verified;
-        int n_refusals; /* looks that found a topic wrong */
-        int n_missed;   /* answers in a row that knew nothing of `deliveries` */
+        atomic_int_fast64_t answered_ms; /* monotonic; 0: never */
+        int n_refusals;                  /* looks that found a topic wrong */
+        int n_missed;                    /* answers in a row that knew nothing of `deliveries` */
         pthread_t thread;
         struct brokers brokers;
         pthread_mutex_t mutex; /* over brokers and stopping */
@@ -127,6 +129,7 @@ look(struct probe *probe)
                 state = verify(probe, &error);
         (void)rd_kafka_poll(probe->client, 0);
         if (state == PROBE_REACHABLE) {
+                atomic_store(&probe->answered_ms, clock_monotonic_ms());
                 client_reached();
                 atomic_store(&probe->verified, 1);
         } else if (state != PROBE_REFUSED && error.text[0] != '\0') {
@@ -253,6 +256,12 @@ enum probe_state
 probe_state(const struct probe *probe)
 {
         return atomic_load(&probe->state);
+}
+
+int64_t
+probe_answered_ms(const struct probe *probe)
+{
+        return atomic_load(&probe->answered_ms);
 }
 
 const char *

@@ -1,6 +1,8 @@
 #ifndef KAFKA_PROBE_H
 #define KAFKA_PROBE_H
 
+#include <stdint.h>
+
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/config.h"
@@ -31,6 +33,9 @@ void probe_free(struct probe *probe);
 
 /* From any thread. */
 enum probe_state probe_state(const struct probe *probe);
+
+/* Monotonic time of the last answer, ms; 0: there was none. From any thread. */
+int64_t probe_answered_ms(const struct probe *probe);
 
 /* Why the state is not PROBE_REACHABLE, for readiness; NULL when it is. From any thread. */
 const char *probe_reason(const struct probe *probe);

@@ -62,21 +62,22 @@ on_statistics(const struct statistics_totals *totals, void *arg)
         metrics_note_client(intake->shared->metrics, CLIENT_RECEIVER, &intake->statistics, totals);
 }
 
-/* Whether the producer has come to nothing for too long, although Kafka answers others. */
+/*
+ * Whether the producer has come to nothing for too long although Kafka answers others. The time without Kafka is none of its:
+ * what counts is that another was answered when this one had been failing for as long.
+ */
 static int
-is_stuck(const struct intake *intake, int64_t now)
+is_stuck(const struct intake *intake)
 {
         int64_t since = atomic_load(&intake->shared->reachable_since_ms);
 
-        if (since == 0)
+        if (since == 0 || (intake->failing_since_ms == 0 && producer_has_id(intake->producer)))
                 return 0;
-        if (intake->failing_since_ms != 0)
+        if (since < intake->failing_since_ms)
                 since = intake->failing_since_ms;
-        else if (producer_has_id(intake->producer))
-                return 0;
         if (since < intake->producer_tried_ms)
                 since = intake->producer_tried_ms;
-        return now - since >= intake->patience_ms;
+        return probe_answered_ms(intake->shared->probe) - since >= intake->patience_ms;
 }
 
 /*
@@ -88,7 +89,7 @@ needs_producer(struct intake *intake, int64_t now, struct error *why)
 {
         if (intake->producer == NULL || producer_is_broken(intake->producer, why))
                 return now - intake->producer_tried_ms >= RETRY_PRODUCER_MS;
-        if (!is_stuck(intake, now))
+        if (!is_stuck(intake))
                 return 0;
         (void)error_set(why, "it came to nothing although Kafka can be reached");
         intake->patience_ms *= 2;

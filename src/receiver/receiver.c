@@ -23,7 +23,6 @@
 
 struct receiver {
         const struct config *config;
-        const struct probe *probe;
         const struct activation *activation;
         struct receiver_shared *shared;
         int *listeners;
@@ -102,9 +101,8 @@ receiver_new(struct current *current, const char *bootstrap, struct metrics *met
         struct receiver *receiver = mem_alloc(sizeof(*receiver));
 
         receiver->config = current_first(current);
-        receiver->probe = probe;
         receiver->activation = activation;
-        receiver->shared = receiver_shared_new(current, bootstrap, metrics);
+        receiver->shared = receiver_shared_new(current, bootstrap, metrics, probe);
         if (open_tls(receiver, error) != 0 || open_listeners(receiver, error) != 0 ||
             start_lanes(receiver, error) != 0) {
                 receiver_free(receiver);
@@ -147,9 +145,9 @@ connect_lanes(struct receiver *receiver)
 void
 receiver_probe_changed(struct receiver *receiver)
 {
-        int is_reachable = probe_state(receiver->probe) == PROBE_REACHABLE;
+        int is_reachable = probe_state(receiver->shared->probe) == PROBE_REACHABLE;
 
-        atomic_store(&receiver->shared->may_append, probe_has_verified(receiver->probe));
+        atomic_store(&receiver->shared->may_append, probe_has_verified(receiver->shared->probe));
         if (!is_reachable)
                 atomic_store(&receiver->shared->reachable_since_ms, 0);
         else if (atomic_load(&receiver->shared->reachable_since_ms) == 0)
@@ -164,7 +162,7 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
 {
         struct receiver *receiver = arg;
         int64_t failed_ms = atomic_load(&receiver->shared->failed_ms);
-        const char *why = probe_reason(receiver->probe);
+        const char *why = probe_reason(receiver->shared->probe);
         struct error error;
 
         if (receiver->is_stopping) {

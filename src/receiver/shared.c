@@ -21,7 +21,8 @@ new_account(struct receiver_shared *shared, const char *name)
 }
 
 struct receiver_shared *
-receiver_shared_new(struct current *current, const char *bootstrap, struct metrics *metrics)
+receiver_shared_new(struct current *current, const char *bootstrap, struct metrics *metrics,
+                    const struct probe *probe)
 {
         struct receiver_shared *shared = mem_alloc(sizeof(*shared));
 
@@ -29,6 +30,7 @@ receiver_shared_new(struct current *current, const char *bootstrap, struct metri
         shared->config = current_first(current);
         shared->bootstrap = bootstrap;
         shared->metrics = metrics;
+        shared->probe = probe;
         metrics_watch_room(metrics, &shared->room);
         shared->clients = clients_new(0, 0);
         pthread_mutex_init(&shared->replay_mutex, NULL);

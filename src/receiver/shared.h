@@ -12,6 +12,7 @@
 #include "http/forwarded.h"
 #include "http/room.h"
 #include "http/tls.h"
+#include "kafka/probe.h"
 #include "model/replay.h"
 #include "ops/metrics.h"
 
@@ -32,6 +33,7 @@ struct receiver_shared {
         const struct config *config; /* the first: what takes a restart is in it */
         const char *bootstrap;       /* NULL: the configured one */
         struct metrics *metrics;
+        const struct probe *probe;
         struct tls *tls; /* NULL: without */
 
         atomic_int may_append;                  /* the topic has been found right */
@@ -51,9 +53,9 @@ struct receiver_shared {
         struct log_flood append_failed;
 };
 
-/* current and metrics outlive it. */
+/* current, metrics and probe outlive it. */
 struct receiver_shared *receiver_shared_new(struct current *current, const char *bootstrap,
-                                            struct metrics *metrics);
+                                            struct metrics *metrics, const struct probe *probe);
 void receiver_shared_free(struct receiver_shared *shared);
 
 /* Be ready for the sources and limits of a configuration, before the lanes see it. From the thread that made shared. */

@@ -14,7 +14,7 @@ from signing import Delivery, event_body
 from tally import assert_exactly_once
 
 ACK_TIMEOUT = 2  # seconds
-SLACK = 1.5
+SLACK = 5  # more than the default ack_timeout, were the option not heeded
 NOT_READY_SECONDS = 15
 BACK_SECONDS = 60
 MANY_LANES_SECONDS = 30  # half of what two seconds for each would take
@@ -41,6 +41,13 @@ def start(installation, **receiver):
     return installation.start(config)
 
 
+def accept(daemon, delivery=None):
+    """A delivery that is accepted, by a broker that may be slow at its beginning."""
+    delivery = delivery or Delivery()
+    waiting.until(lambda: daemon.post(delivery).status == 200, BACK_SECONDS, "the answer 200")
+    return delivery
+
+
 def wait_for_more(load, n):
     """Wait until this many more deliveries were accepted."""
     wanted = len(load.accepted) + n
@@ -54,7 +61,7 @@ def assert_unavailable(reply):
 
 def test_hanging_kafka_means_503_within_the_ack_timeout(installation, own_broker, paused):
     daemon = start(installation)
-    before = daemon.accept()
+    before = accept(daemon)
     paused()
     begun = time.monotonic()
     delivery = Delivery()
@@ -63,9 +70,11 @@ def test_hanging_kafka_means_503_within_the_ack_timeout(installation, own_broker
     daemon.wait_until_not_ready(NOT_READY_SECONDS)
     assert daemon.admin("/healthz").status == 200
     assert daemon.admin("/readyz").status == 503
+    waiting.until(lambda: daemon.metric("gatepost_kafka_reachable") == 0, 30, "the probe to have seen it")
     own_broker.resume(1)
     daemon.wait_until_ready(BACK_SECONDS)
-    daemon.accept(delivery)  # its earlier attempt may have been appended too
+    accept(daemon, delivery)  # its earlier attempt may have been appended too
+    assert "was replaced" not in daemon.log  # the time without Kafka was not the producer's fault
     installation.kafka.wait_until_routed()
     assert_exactly_once(installation.kafka, {each.delivery_id: each for each in (before, delivery)})
 
@@ -105,26 +114,25 @@ def test_nothing_answered_200_is_missing_after_kafka_died_under_load(installatio
 
 def test_daemon_that_starts_before_kafka_waits_for_it(installation, own_broker):
     config = installation.config()
-    config["receiver"]["ack_timeout"] = f"{ACK_TIMEOUT}s"
     installation.create_topics(config)
     own_broker.kill(1)
     try:
         daemon = installation.daemon(config).start()
         begun = time.monotonic()
         assert_unavailable(daemon.post())
-        assert time.monotonic() - begun < ACK_TIMEOUT + SLACK
+        assert time.monotonic() - begun < SLACK  # it does not wait for Kafka
         assert not daemon.ready()
     finally:
         own_broker.start_node(1)
     daemon.wait_until_ready(BACK_SECONDS)
-    delivery = daemon.accept()
+    delivery = accept(daemon)
     installation.kafka.wait_until_routed()
     assert delivery.delivery_id in {record.delivery_id for record in installation.kafka.read()}
 
 
 def test_daemon_ends_on_sigterm_while_kafka_hangs(installation, paused):
     daemon = start(installation)
-    daemon.accept()
+    accept(daemon)
     installation.kafka.wait_until_routed()
     paused()
     assert daemon.post().status == 503
@@ -148,7 +156,7 @@ def test_bodies_beyond_max_in_flight_are_refused_at_once(installation, own_broke
         each.join()
     for reply, _ in answers:
         assert_unavailable(reply)
-    at_once = [seconds for _, seconds in answers if seconds < 4]
+    at_once = [seconds for _, seconds in answers if seconds < 7]
     assert len(at_once) >= 8, sorted(seconds for _, seconds in answers)
     own_broker.resume(1)
     daemon.wait_until_ready(BACK_SECONDS)
