@@ -7,23 +7,36 @@
 
 #include "base/log.h"
 
-/* Whether the log has said that Kafka is away. The one thing that all clients share, as they share the log. */
-static atomic_int away;
+/* What the log has said of Kafka's being away. The one thing that all clients share, as they share the log. */
+enum told { TOLD_NOTHING, TOLD_SYMPTOM, TOLD_CAUSE };
+
+static atomic_int told;
 
 void
 client_reached(void)
 {
-        if (atomic_load_explicit(&away, memory_order_relaxed) && atomic_exchange(&away, 0))
+        if (atomic_load_explicit(&told, memory_order_relaxed) != TOLD_NOTHING &&
+            atomic_exchange(&told, TOLD_NOTHING) != TOLD_NOTHING)
                 log_notice("kafka is back");
+}
+
+/* Once each time it goes away, and once more when only then is known why: a login may take longer than a question waits. */
+static void
+tell_away(enum told what, const char *reason)
+{
+        char quoted[LOG_QUOTED_SIZE];
+        int before = atomic_load(&told);
+
+        while (before < (int)what && !atomic_compare_exchange_weak(&told, &before, (int)what))
+                ;
+        if (before < (int)what)
+                log_warning("kafka is away, waiting for it reason=%s", log_quote(reason, quoted));
 }
 
 void
 client_not_reached(const char *reason)
 {
-        char quoted[LOG_QUOTED_SIZE];
-
-        if (!atomic_exchange(&away, 1))
-                log_warning("kafka is away, waiting for it reason=%s", log_quote(reason, quoted));
+        tell_away(TOLD_SYMPTOM, reason);
 }
 
 static void
@@ -65,6 +78,7 @@ void
 client_tell_error(const rd_kafka_t *client, int code, const char *reason)
 {
         static _Thread_local char cause[400];
+        enum told what = TOLD_CAUSE;
         char text[512];
 
         switch (code) {
@@ -74,6 +88,7 @@ client_tell_error(const rd_kafka_t *client, int code, const char *reason)
         case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
                 (void)snprintf(text, sizeof(text), "%s%s%s", reason,
                                cause[0] == '\0' ? "" : ", the last: ", cause);
+                what = cause[0] == '\0' ? TOLD_SYMPTOM : TOLD_CAUSE;
                 break;
         case RD_KAFKA_RESP_ERR__AUTHENTICATION:
                 (void)snprintf(text, sizeof(text), "%s%s", login_remedy(client), reason);
@@ -85,7 +100,7 @@ client_tell_error(const rd_kafka_t *client, int code, const char *reason)
         default:
                 return;
         }
-        client_not_reached(text);
+        tell_away(what, text);
 }
 
 static void

@@ -53,7 +53,10 @@ rd_kafka_resp_err_t client_ask_topic(rd_kafka_t *client, const char *topic, int 
 /* Whether this account is not permitted to know of a topic: Kafka then does not tell whether it is there. */
 int client_is_hidden(rd_kafka_t *client, const char *topic, int timeout_ms);
 
-/* Something that only a reachable Kafka can do has succeeded, or failed: says in the log when that is news. */
+/*
+ * Something that only a reachable Kafka can do has succeeded, or failed: says in the log when that is news. Why it failed is
+ * news too, when client_tell_error() comes to know it after that.
+ */
 void client_reached(void);
 void client_not_reached(const char *reason);
 

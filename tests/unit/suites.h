@@ -8,6 +8,7 @@ Suite *suite_activation(void);
 Suite *suite_address(void);
 Suite *suite_base(void);
 Suite *suite_statistics(void);
+Suite *suite_client(void);
 Suite *suite_clients(void);
 Suite *suite_certificate(void);
 Suite *suite_cloudevents(void);

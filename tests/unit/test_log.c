@@ -11,47 +11,10 @@
 #include "base/log_flood.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "logged.h"
 #include "suites.h"
 
 #define TIME "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z "
-
-/* What is logged comes out of a pipe: logged[0]. */
-static int logged[2], saved;
-
-static void
-setup(void)
-{
-        ck_assert_int_eq(pipe2(logged, O_NONBLOCK), 0);
-        saved = dup(STDERR_FILENO);
-        ck_assert_int_ge(dup2(logged[1], STDERR_FILENO), 0);
-        (void)unsetenv("JOURNAL_STREAM");
-        log_init();
-        log_set_level(LOG_LEVEL_INFO);
-}
-
-static void
-teardown(void)
-{
-        (void)dup2(saved, STDERR_FILENO);
-        (void)close(saved);
-        (void)close(logged[0]);
-        (void)close(logged[1]);
-        log_init();
-}
-
-/* What was logged since the last call. */
-static const char *
-read_log(void)
-{
-        static char text[1 << 17];
-        size_t len = 0;
-        ssize_t n;
-
-        while ((n = read(logged[0], text + len, sizeof(text) - 1 - len)) > 0)
-                len += (size_t)n;
-        text[len] = '\0';
-        return text;
-}
 
 static void
 expect(const char *text, const char *pattern)
@@ -76,9 +39,9 @@ count_lines(const char *text)
 START_TEST(test_a_line_begins_with_time_and_level)
 {
         log_notice("something happened n=%d", 7);
-        expect(read_log(), TIME "notice something happened n=7\n$");
+        expect(logged_read(), TIME "notice something happened n=7\n$");
         log_error("worse");
-        expect(read_log(), TIME "error worse\n$");
+        expect(logged_read(), TIME "error worse\n$");
 }
 END_TEST
 
@@ -106,7 +69,7 @@ START_TEST(test_the_journal_is_given_priorities_instead)
         log_notice("c");
         log_info("d");
         log_debug("e");
-        ck_assert_str_eq(read_log(), "<3>a\n<4>b\n<5>c\n<6>d\n<7>e\n");
+        ck_assert_str_eq(logged_read(), "<3>a\n<4>b\n<5>c\n<6>d\n<7>e\n");
 }
 END_TEST
 
@@ -114,17 +77,17 @@ START_TEST(test_another_stream_than_stderr_is_not_the_journal)
 {
         name_journal(1);
         log_error("a");
-        expect(read_log(), TIME "error a\n$");
+        expect(logged_read(), TIME "error a\n$");
 }
 END_TEST
 
 START_TEST(test_the_level_is_the_least_that_is_written)
 {
         log_debug("not this");
-        ck_assert_str_eq(read_log(), "");
+        ck_assert_str_eq(logged_read(), "");
         log_set_level(LOG_LEVEL_ERROR);
         log_warning("nor this");
-        ck_assert_str_eq(read_log(), "");
+        ck_assert_str_eq(logged_read(), "");
         ck_assert(!log_is_on(LOG_LEVEL_WARNING) && log_is_on(LOG_LEVEL_ERROR));
 }
 END_TEST
@@ -147,11 +110,11 @@ START_TEST(test_a_line_is_one_line_whatever_is_in_it)
         char long_text[5000];
 
         log_info("two\nlines");
-        expect(read_log(), "info two\\?lines\n$");
+        expect(logged_read(), "info two\\?lines\n$");
         memset(long_text, 'x', sizeof(long_text) - 1);
         long_text[sizeof(long_text) - 1] = '\0';
         log_info("%s", long_text);
-        ck_assert_uint_eq(strlen(read_log()), 2047);
+        ck_assert_uint_eq(strlen(logged_read()), 2047);
 }
 END_TEST
 
@@ -207,13 +170,13 @@ START_TEST(test_lines_that_a_full_pipe_does_not_take_are_counted)
 
         for (int i = 0; i < 5000; i++)
                 log_info("line i=%d", i);
-        n = count_lines(read_log());
+        n = count_lines(logged_read());
         ck_assert_uint_gt(n, 100);
         ck_assert_uint_lt(n, 5000);
         log_tell_lost();
-        expect(read_log(), TIME "warning log lines were lost: they could not be written n=[0-9]+\n$");
+        expect(logged_read(), TIME "warning log lines were lost: they could not be written n=[0-9]+\n$");
         log_info("the next");
-        expect(read_log(), TIME "info the next\n$");
+        expect(logged_read(), TIME "info the next\n$");
 }
 END_TEST
 
@@ -222,9 +185,9 @@ START_TEST(test_a_pipe_that_blocks_is_not_waited_for)
         ck_assert_int_eq(fcntl(logged[1], F_SETFL, 0), 0);
         for (int i = 0; i < 5000; i++)
                 log_info("line i=%d", i);
-        (void)read_log();
+        (void)logged_read();
         log_info("the next");
-        expect(read_log(), "warning log lines were lost.* n=[0-9]+\n.*info the next\n$");
+        expect(logged_read(), "warning log lines were lost.* n=[0-9]+\n.*info the next\n$");
 }
 END_TEST
 
@@ -239,7 +202,7 @@ START_TEST(test_a_closed_pipe_ends_nothing_and_all_is_counted)
         ck_assert_int_ge(dup2(other[1], STDERR_FILENO), 0);
         logged[0] = other[0];
         log_info("somebody reads this");
-        expect(read_log(), "log lines were lost.* n=5\n.*info somebody reads this\n$");
+        expect(logged_read(), "log lines were lost.* n=5\n.*info somebody reads this\n$");
         (void)close(other[1]);
 }
 END_TEST
@@ -250,10 +213,10 @@ START_TEST(test_a_flood_is_one_line_a_second)
 
         for (int i = 0; i < 100; i++)
                 log_flood(&flood, LOG_LEVEL_INFO, "event i=%d", i);
-        expect(read_log(), "info event i=0 n=1\n$");
+        expect(logged_read(), "info event i=0 n=1\n$");
         flood.last_ms -= 1000; /* a second later */
         log_flood(&flood, LOG_LEVEL_INFO, "event i=%d", 100);
-        expect(read_log(), "info event i=100 n=100\n$");
+        expect(logged_read(), "info event i=100 n=100\n$");
 }
 END_TEST
 
@@ -264,16 +227,16 @@ START_TEST(test_what_a_flood_held_back_at_its_end_is_told)
         for (int i = 0; i < 100; i++)
                 log_flood(&flood, LOG_LEVEL_INFO, "event i=%d", i);
         log_flood(&calm, LOG_LEVEL_INFO, "alone");
-        (void)read_log();
+        (void)logged_read();
         log_flood_tell();
-        ck_assert_str_eq(read_log(), ""); /* the second is not over */
+        ck_assert_str_eq(logged_read(), ""); /* the second is not over */
         flood.last_ms -= 1000;
         calm.last_ms -= 1000;
         log_flood_tell();
-        expect(read_log(), TIME "info event i=99 n=99\n$");
+        expect(logged_read(), TIME "info event i=99 n=99\n$");
         flood.last_ms -= 1000;
         log_flood_tell();
-        ck_assert_str_eq(read_log(), "");
+        ck_assert_str_eq(logged_read(), "");
 }
 END_TEST
 
@@ -285,12 +248,12 @@ START_TEST(test_a_flood_that_goes_tells_what_it_holds_back)
                 log_flood(&one, LOG_LEVEL_INFO, "one");
                 log_flood(&other, LOG_LEVEL_WARNING, "other");
         }
-        (void)read_log();
+        (void)logged_read();
         log_flood_end(&one);
-        expect(read_log(), "info one n=2\n$");
+        expect(logged_read(), "info one n=2\n$");
         log_flood_end(&one);
         log_flood_end_all();
-        expect(read_log(), TIME "warning other n=2\n$");
+        expect(logged_read(), TIME "warning other n=2\n$");
 }
 END_TEST
 
@@ -300,7 +263,7 @@ suite_log(void)
         Suite *suite = suite_create("log");
         TCase *all = tcase_create("all");
 
-        tcase_add_checked_fixture(all, setup, teardown);
+        tcase_add_checked_fixture(all, logged_setup, logged_teardown);
         tcase_add_test(all, test_a_line_begins_with_time_and_level);
         tcase_add_test(all, test_the_journal_is_given_priorities_instead);
         tcase_add_test(all, test_another_stream_than_stderr_is_not_the_journal);
