@@ -168,9 +168,11 @@ class Kafka:
         return all(committed.get(partition, 0) >= end for partition, end in self.ends(self.deliveries).items())
 
     def wait_until_routed(self, seconds=60):
-        """Wait until the router has committed everything that stands in deliveries."""
+        """Wait until the router has committed everything that stands in deliveries, and a read_committed consumer can read what
+        came of it: a broker shows the offsets of a transaction a moment before its records."""
         waiting.until(self.is_routed, seconds,
                       lambda: f"committed {self.committed()}, ends {self.ends(self.deliveries)}")
+        waiting.until(self.is_settled, seconds, "the end of the routers' transactions")
 
     def members(self):
         """How many partitions each member of the router's group has."""

@@ -146,7 +146,8 @@ def test_quarantine_is_summed_by_reason_and_source(installation, daemon):
 def test_status_is_told(installation, daemon):
     daemon.accept()
     installation.kafka.wait_until_routed()
-    waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up"), 20, "the broker to be known")
+    waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up") and daemon.metric("gatepost_kafka_broker_up") == 1, 20,
+                  "the broker to be up")
     with http_client.connect(daemon.address):
         waiting.until(lambda: _status(daemon, "lane").get("connections") == "1", 20, "the connection in the status")
     waiting.until(lambda: int(_status(daemon, "process")["descriptors"]) == len(os.listdir(f"/proc/{daemon.process.pid}/fd")),
@@ -241,6 +242,7 @@ def test_nobody_who_reads_the_log_can_hold_up_deliveries(installation, how):
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGUSR1)
     accept(config)
+    installation.kafka.wait_until_routed()
     if how == "asleep":
         text = os.read(reader, 1 << 20)
         lost = waiting.until(lambda: b"log lines were lost" in (more := os.read(reader, 1 << 20)) and more, 30,

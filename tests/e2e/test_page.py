@@ -140,11 +140,17 @@ def test_page_is_well_formed_and_takes_nothing_from_elsewhere(daemon):
     assert page.texts["h1"][0] == "Gatepost" and page.texts["h2"][1:] == ["Receiver", "Router", "Kafka and this process"]
 
 
+def decided(daemon):
+    return sum(daemon.metric(f"gatepost_{each}_total") for each in ("events", "duplicates", "quarantined"))
+
+
 def test_numbers_are_those_of_the_metrics(daemon):
+    before = decided(daemon)
     traffic(daemon)
-    waiting.until(lambda: daemon.metric("gatepost_quarantined_total") > 0, 30, "what was routed")
+    waiting.until(lambda: decided(daemon) == before + 3, 30, "what was routed")
     waiting.until(lambda: page_of(daemon).counts["lag"] == daemon.metric("gatepost_router_lag_records") == 0, 30, "no lag")
-    waiting.until(lambda: page_of(daemon).counts["remembered"] == daemon.metric("gatepost_remembered_ids") > 0, 30, "ids")
+    new = daemon.metric("gatepost_events_total") + daemon.metric("gatepost_quarantined_total")
+    waiting.until(lambda: page_of(daemon).counts["remembered"] == daemon.metric("gatepost_remembered_ids") == new, 30, "ids")
     counts = page_of(daemon).counts
 
     def metric(name, **labels):
@@ -192,8 +198,8 @@ def test_page_draws_what_happens_and_fits(daemon, browser, size, dark, tmp_path)
         assert drawn == 11  # lines of five plots
         traffic(daemon)
         tab.wait_for(f"Number(document.querySelector('[data-key=\"requests/accepted\"]').value) >= {before + 3}")
-        tab.wait_for(f"{DRAWN} >= 11")
         tab.wait_for("[...document.querySelectorAll('figure b')].some((o) => Number(o.textContent) > 0)")
+        tab.wait_for(f"{DRAWN} >= 11")
         tab.wait_for("document.querySelectorAll('tr[data-row] path[d*=L]').length > 20")
         tab.screenshot(tmp_path / "page.png")
         assert tab.value("document.documentElement.scrollWidth") <= SIZES[size][0]

@@ -20,7 +20,7 @@ def test_sigterm_under_load_loses_nothing_and_exits_0(installation):
     load = Load(lambda: [daemon.address], threads=12, once=True).start()
     for _ in range(3):
         wanted = len(load.accepted) + 500
-        waiting.until(lambda: len(load.accepted) >= wanted, 30, lambda: f"{wanted} accepted: {load.answers}")
+        waiting.until(lambda: len(load.accepted) >= wanted, 120, lambda: f"{wanted} accepted: {load.answers}")
         daemon.stop(expect=0)
         daemon.restart()
     load.stop()
