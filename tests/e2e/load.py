@@ -1,6 +1,7 @@
 """Many clients at once, over connections that they keep or over one for each delivery."""
 
 import collections
+import contextlib
 import http.client
 import itertools
 import random
@@ -29,6 +30,7 @@ class Load:
         self._tls = tls
         self._keep = keep
         self._n_taken = 0
+        self._under_way = collections.Counter()  # by address
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(threads)]
@@ -75,16 +77,33 @@ class Load:
         for client in clients.values():
             client.close()
 
+    @contextlib.contextmanager
+    def _sending(self):
+        """Choose an address, and count it as long as it is in use."""
+        with self._lock:
+            address = random.choice(self.addresses())
+            self._under_way[address] += 1
+        try:
+            yield address
+        finally:
+            with self._lock:
+                self._under_way[address] -= 1
+
+    def is_sending_to(self, address):
+        """Whether a request to it is under way. Once it is none of addresses() any more, none will be after False."""
+        with self._lock:
+            return self._under_way[address] > 0
+
     def _attempt(self, clients, delivery):
         """Send once. Returns whether the answer was 200."""
         begun = time.monotonic()
         self.sent[delivery.delivery_id] = delivery
         try:
-            address = random.choice(self.addresses())
-            client = clients.get(address) or clients.setdefault(address, Client(address, ATTEMPT_SECONDS, self._tls))
-            answer = client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status
-            if not self._keep:
-                client.close()
+            with self._sending() as address:
+                client = clients.get(address) or clients.setdefault(address, Client(address, ATTEMPT_SECONDS, self._tls))
+                answer = client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status
+                if not self._keep:
+                    client.close()
         except (OSError, http.client.HTTPException, IndexError) as error:
             answer = type(error).__name__
             for client in clients.values():

@@ -11,6 +11,7 @@ import time
 import waiting
 
 SECONDS = 60
+SO_TIMESTAMPNS = SCM_TIMESTAMPNS = 35  # which Python has no name for
 # As systemd starts a service: the sockets are descriptors 3 and on, and the environment names the process they are for.
 PASS_ON = """
 import os, sys
@@ -28,7 +29,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 @dataclasses.dataclass(frozen=True)
 class Message:
-    time: float
+    time: float  # monotonic, when it was sent
     pid: int  # who sent it
     text: str
 
@@ -48,6 +49,7 @@ class Manager:
         self.messages = []
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self._socket.bind(self.address.replace("@", "\0", 1))
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -59,8 +61,11 @@ class Manager:
                 return
             if not ancillary:
                 return  # closed
-            pid = struct.unpack("iII", ancillary[0][2])[0]
-            self.messages.append(Message(time.monotonic(), pid, data.decode()))
+            told = {kind: value for _, kind, value in ancillary}
+            pid = struct.unpack("iII", told[socket.SCM_CREDENTIALS])[0]
+            seconds, nanoseconds = struct.unpack("qq", told[SCM_TIMESTAMPNS])
+            age = time.time() - seconds - nanoseconds / 1e9
+            self.messages.append(Message(time.monotonic() - age, pid, data.decode()))
 
     def close(self):
         self._socket.shutdown(socket.SHUT_RDWR)

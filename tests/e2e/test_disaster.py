@@ -106,7 +106,7 @@ def test_deliveries_that_are_deleted_while_it_runs_turn_readiness_off(installati
     for daemon in daemons:
         waiting.until(lambda: b"the topic of deliveries has been deleted" in daemon.admin("/readyz").body, SECONDS,
                       lambda: daemon.admin("/readyz").body)
-        assert daemon.metric("gatepost_kafka_reachable") == 0
+        waiting.until(lambda: daemon.metric("gatepost_kafka_reachable") == 0, 20, "the metric")
     router.stop()
     installation.create_topics(partitions=2)
     receiver.wait_until_ready()

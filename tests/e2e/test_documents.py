@@ -11,7 +11,7 @@ from sandbox import Sandbox
 from signing import Delivery, event_body
 
 ROOT = pathlib.Path(__file__).parents[2]
-QUICKSTART_SECONDS = 300
+QUICKSTART_SECONDS = 900
 
 
 def commands_in(text, indent):

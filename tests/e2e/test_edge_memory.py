@@ -2,7 +2,6 @@
 
 import contextlib
 import select
-import socket
 import ssl
 import time
 
@@ -38,6 +37,7 @@ def send_until_refused(connection, data, limit):
             sent += connection.send(data)
         except OSError:  # timed out, or closed, which TLS tells in its own way
             break
+    connection.settimeout(http_client.TIMEOUT)
     return sent
 
 
@@ -189,6 +189,7 @@ def fill(daemon, request, outcome):
     with contextlib.suppress(TimeoutError):
         while True:
             connection.sendall(request)
+    waiting.until(lambda: answered(daemon, outcome) > before, 30, "answers")
     while (now := answered(daemon, outcome)) > last:
         last = now
         time.sleep(0.5)

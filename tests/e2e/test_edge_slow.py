@@ -1,6 +1,5 @@
 """Clients that take their time, beside a genuine one."""
 
-import resource
 import time
 
 import pytest
@@ -28,18 +27,9 @@ def start(installation, plain_build):
         config = installation.config()
         config["receiver"].update(options)
         daemon = installation.daemon(config)
-        if descriptors is None:
-            daemon.start()
-        else:
-            before = resource.getrlimit(resource.RLIMIT_NOFILE)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, before[1]))
-            try:
-                daemon.launch()
-                resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (descriptors, descriptors))
-            finally:
-                resource.setrlimit(resource.RLIMIT_NOFILE, before)
-            waiting.until(lambda: "listening for=admin" in daemon.log, 30, "the daemon to listen")
-        return daemon.wait_until_ready()
+        if descriptors is not None:
+            daemon.wrapper = ["sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "sh"]
+        return daemon.start().wait_until_ready()
     return start
 
 
@@ -106,8 +96,7 @@ def test_request_has_its_time_from_its_first_byte(offline, head_and_body):
     daemon = offline.daemon(config).start()
     begun = time.monotonic()
     with http_client.connect(daemon.address) as connection:
-        connection.sendall(HEAD)
-        connection.sendall(b"Content-Length: 5\r\n\r\n")
+        connection.sendall(HEAD + b"Content-Length: 5\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 408 ")
         assert time.monotonic() - begun >= 1.9
 

@@ -180,7 +180,6 @@ def test_producer_that_gets_no_producer_id_is_replaced(installation, proxied, pr
     installation.create_topics()
     rule = proxies.lose_response("InitProducerId", connection=KEEP)
     daemon = proxied("receiver")
-    daemon.config["receiver"]["ack_timeout"] = "2s"
     daemon.start()
     assert rule.wait(RULE_SECONDS), "nobody asked for a producer id"
     assert not daemon.ready()

@@ -124,7 +124,9 @@ def test_clients_of_kafka_are_told_of(daemon):
     waiting.until(lambda: all(daemon.metric("gatepost_kafka_requests_total", client=role) > 0
                               for role in ("receiver", "router")), 30, "requests of both roles")
     assert 0 < daemon.metric("gatepost_kafka_broker_rtt_seconds") < 10
-    for name in ("request_timeouts_total", "request_retries_total", "queue_records", "queue_bytes"):
+    for name in ("queue_records", "queue_bytes"):
+        waiting.until(lambda: daemon.metric(f"gatepost_kafka_{name}") == 0, 30, name)
+    for name in ("request_timeouts_total", "request_retries_total"):
         assert daemon.metric(f"gatepost_kafka_{name}") == 0, name
 
 
@@ -202,12 +204,12 @@ def test_requests_to_kafka_are_counted_once(daemon):
 
 def test_connections_are_counted_by_how_they_ended(installation):
     config = installation.config()
-    config["receiver"]["idle_timeout"] = "100ms"
+    config["receiver"]["idle_timeout"] = "2s"
     installation.create_topics(config)
     daemon = installation.start(config)
     daemon.accept()
     with http_client.connect(daemon.address) as connection:
-        waiting.until(lambda: daemon.metric("gatepost_connections_closed_total", reason="idle") == 1, 30, "an idle end")
+        waiting.until(lambda: daemon.metric("gatepost_connections_closed_total", reason="idle") >= 1, 30, "an idle end")
         assert connection.recv(1) == b""
     assert http_client.raw(daemon.address, b"GET / HTTP/1.1\r\n\r\n").status == 400
     waiting.until(lambda: daemon.metric("gatepost_connections_closed_total", reason="refused") == 1, 30, "a refusal")

@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 
 import waiting
+from accounts import Accounts
 from cluster import Cluster
 from daemon import ENVIRONMENT, SANITIZER_EXIT, assert_no_sanitizer_report
 from installation import BUILD, Installation
@@ -525,6 +526,7 @@ def deny(kafka, topic, operation):
              for each, permission in ((AclOperation.ALL, AclPermissionType.ALLOW), (operation, AclPermissionType.DENY))]
     for future in kafka.admin.create_acls(rules).values():
         future.result(30)
+    waiting.until(lambda: set(rules) <= set(kafka.admin.describe_acls(Accounts.everything()).result(30)), 30, "the rules")
 
 
 def test_what_is_not_permitted_exits_77(guarded_broker, tmp_path):

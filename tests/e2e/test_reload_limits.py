@@ -29,7 +29,7 @@ def ends(connection, seconds=20):
 # The receiver
 
 def test_deadlines_hold_for_what_comes_from_then_on(daemon):
-    daemon.config["receiver"].update({"idle_timeout": "300ms", "header_timeout": "300ms"})
+    daemon.config["receiver"].update({"idle_timeout": "1s", "header_timeout": "1s"})
     reload(daemon)
     with http_client.connect(daemon.address) as idle, http_client.connect(daemon.address) as slow:
         slow.sendall(b"POST / HTTP/1.1\r\n")
@@ -167,6 +167,7 @@ def test_topic_table_changes(installation, daemon):
     assert published(installation, daemon.accept(Delivery(event_body("invoice.accepted")))) == "all"
     assert published(installation, daemon.accept(Delivery(event_body("reporting_batch.sent")))) == "quarantine"
     waiting.until(lambda: daemon.metric("gatepost_events_total", kind="invoice.*") == 1, 20, "the event to be counted")
+    waiting.until(lambda: daemon.metric("gatepost_events_total", kind="invoice.accepted") >= 1, 20, "the first event")
     assert daemon.metric("gatepost_events_total", kind="invoice.accepted") == 1
     del daemon.config.sections["events"]
     reload(daemon)
@@ -210,8 +211,9 @@ def test_each_record_is_decided_by_one_table(installation, daemon):
     records = kafka.read()
     assert sorted(each.delivery_id for each in records) == sorted(load.accepted)
     assert {each.topic for each in records} == {f"{prefix}.all", f"{prefix}.invoice.accepted"}
-    counted = [daemon.metric("gatepost_events_total", kind=kind) for kind in ("invoice.*", "invoice.accepted")]
-    assert sum(counted) == len(records) and all(counted)
+    counted = lambda: [daemon.metric("gatepost_events_total", kind=kind) for kind in ("invoice.*", "invoice.accepted")]
+    waiting.until(lambda: sum(counted()) >= len(records), 20, "all to be counted")
+    assert sum(counted()) == len(records) and all(counted())
 
 
 def test_embedded_broker_gets_the_topics_that_are_new(offline):

@@ -55,7 +55,7 @@ def test_gaps_in_the_log_hold_nothing_up(installation):
 
 def refusal(installation):
     """Start a router that must refuse to route. Returns what it says."""
-    router = installation.daemon(installation.config("router")).start()
+    router = installation.daemon(installation.config("router")).launch()
     line = router.wait_for_log("cannot route")
     router.wait_for_exit(EX_CONFIG)
     return line

@@ -208,7 +208,7 @@ def test_slow_endpoint_does_not_hold_up_another(start):
         sandbox.subscribe(endpoint.url)
         for _ in range(50):
             fire(sandbox)
-        endpoint.wait_for(50)
+        waiting.until(lambda: sandbox.log.count('outcome="HTTP status 200"') == 50, 30, "the answers to be taken")
         sandbox.stop()  # with attempts under way
     assert "deliveries are dropped n=50" in sandbox.log
 

@@ -137,7 +137,7 @@ def test_signal_ends_it_and_the_figures_add_up(secret_file, signals, status):
     answering = threading.Event()
 
     def answer(received):
-        if len(endpoint.requests) > 20:
+        if not any(each is received for each in endpoint.requests[:20]):
             answering.wait(60)
         return 200 if is_genuine(received) else 401
     with Endpoint(answer) as endpoint:

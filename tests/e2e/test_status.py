@@ -111,7 +111,11 @@ def test_what_happened_is_counted(shared, daemon, status):
 
 def test_text_has_it_too(shared, daemon):
     daemon.accept()
-    done = shared.gatepost("status", config=daemon.config)
+
+    def nothing_waits():
+        done = shared.gatepost("status", config=daemon.config)
+        return done if "lag: 0 records" in done.stdout else None
+    done = waiting.until(nothing_waits, 30, "no lag")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert re.fullmatch(r"ready, up \d+ s|ready, up \d+ min \d+ s", lines[0])
@@ -119,7 +123,7 @@ def test_text_has_it_too(shared, daemon):
     assert any(re.match(r"  invoicing +accepted \d+", line) for line in lines)
     assert any(re.fullmatch(r"  invoicing +3 d 0 h  /.*", line) for line in lines)
     assert "brokers: 1 known, 1 reachable" in waiting.until(lambda: broker_lines(shared, daemon), 30, "the broker")
-    assert {"  other                    none", "lag: 0 records"} <= set(lines)
+    assert "  other                    none" in lines
     for title in ("from request to answer", "from signing to event", "commits"):
         waiting.until(lambda: time_line(shared, daemon, title), 30, title)
     assert any(re.match(r"transactions: \d+ committed, \d+ aborted", line) for line in lines)
@@ -164,16 +168,16 @@ def test_metrics_are_there_from_the_start(daemon):
 
 def test_watch_shows_rates_over_its_interval(daemon):
     config = daemon.config.write("watch.conf")
+    begin, seconds = time.monotonic(), 0
     watching = subprocess.Popen([BUILD / "gatepost", "-c", config, "status", "--json", "--watch", "200ms"],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
     try:
         assert json.loads(watching.stdout.readline())["rates"]["sinceStart"]
-        begin, seconds = time.monotonic(), 0
         daemon.accept()
         for line in watching.stdout:
             rates = json.loads(line)["rates"]
             seconds += rates["seconds"]
-            assert not rates["sinceStart"] and seconds < time.monotonic() - begin + 0.5
+            assert not rates["sinceStart"] and seconds < time.monotonic() - begin
             if rates["accepted"] > 0:
                 break
         for line in watching.stdout:
@@ -193,7 +197,7 @@ def test_json_is_read_by_jq(shared, daemon):
 
 def test_daemon_that_is_not_ready_exits_75_and_says_why(offline):
     config = offline.config()
-    config["admin"]["listen"] = f"127.0.0.1:{free_port()}"
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
     offline.daemon(config).start()
     done = offline.gatepost("status", config=config)
     assert (done.returncode, done.stderr) == (EX_TEMPFAIL, "")

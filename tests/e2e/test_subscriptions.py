@@ -388,12 +388,13 @@ def test_old_one_that_cannot_be_removed_is_removed_the_next_time(fake, service):
 def test_registering_that_is_done_twice_by_a_slow_service_leaves_one(fake, service):
     """The first comes to be known only after the second: what it was told to do late."""
     def late(handler):
-        fails(handler)
         pending.append(handler.payload)
+        fails(handler)
 
     def usual_and_late(handler):
-        service.usual(handler)
+        webhook = service.add(handler.payload)
         service.add(pending.pop())
+        handler.reply(201, {"ok": True, **webhook})
     pending = []
     service.faults = [None, late, None, usual_and_late]
     fake.ensure()

@@ -96,7 +96,7 @@ def test_status_is_told_when_it_changed_and_not_too_often(embedded, manager):
     manager.wait_for_status(f"receiving and routing; {len(load.accepted)} accepted, lag 0")
     told = manager.having("STATUS")
     for earlier, later in zip(told, told[1:]):
-        assert later["STATUS"] != earlier["STATUS"]
+        assert later["STATUS"] != earlier["STATUS"] or "READY" in later.assignments
         assert later.time - earlier.time > STATUS_SECONDS - SLACK or "READY" in later.assignments
 
 
@@ -160,7 +160,7 @@ def test_more_time_is_asked_for_while_answers_are_awaited(away, own_broker, mana
     manager.wait_for("READY")
     own_broker.pause(1)
     load = Load(lambda: [daemon.address], deliveries=[Delivery()], threads=1, once=True).start()
-    manager.wait_for_status("not ready")  # the delivery waits since before that
+    waiting.until(lambda: daemon.metric("gatepost_in_flight_bytes") > 0, 30, "the delivery to wait")
     asked = len(manager.having("EXTEND_TIMEOUT_USEC"))
     daemon.process.send_signal(signal.SIGTERM)
     manager.wait_for("STOPPING")
@@ -239,7 +239,8 @@ def test_watchdog_is_answered_until_a_part_stands_still(embedded, manager, threa
     daemon.wait_for_log("goes on again")
     daemon.accept()
     told = [message.time for message in manager.having("WATCHDOG")[:4]]
-    assert max(later - earlier for earlier, later in zip(told, told[1:])) < WATCHDOG_SECONDS / 2
+    gaps = [later - earlier for earlier, later in zip(told, told[1:])]
+    assert min(gaps) < WATCHDOG_SECONDS / 2 and max(gaps) < WATCHDOG_SECONDS, gaps
 
 
 def test_router_that_waits_for_kafka_is_alive(away, own_broker, manager):

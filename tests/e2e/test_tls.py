@@ -339,15 +339,17 @@ def test_request_before_a_refused_one_is_answered(daemon, tls):
 ], ids=["400", "413", "408 in the body", "408 in the head"])
 def test_refusal_can_be_read_to_its_end(daemon, authority, version, status, request_bytes):
     with http_client.connect(daemon.address, tls=authority.client(version=version)) as connection:
-        connection.sendall(request_bytes)
+        with contextlib.suppress(OSError):  # it reads on for a second only
+            connection.sendall(request_bytes)
         answer = read_to_the_end(connection)
     assert answer.startswith(f"HTTP/1.1 {status} ".encode()) and answer.endswith(b"}}")
 
 
 def test_413_can_be_read_by_a_client_that_goes_on_sending(daemon, tls):
     with http_client.connect(daemon.address, tls=tls) as connection:
-        connection.sendall(head(Delivery(), "content-length: 4000000") + bytes(2_000_000))
-        connection.sendall(bytes(2_000_000))
+        with contextlib.suppress(OSError):
+            connection.sendall(head(Delivery(), "content-length: 4000000") + bytes(2_000_000))
+            connection.sendall(bytes(2_000_000))
         assert read_to_the_end(connection).startswith(b"HTTP/1.1 413 ")
 
 
@@ -377,13 +379,16 @@ def test_idle_connection_ends_with_close_notify(shared, authority, tls):
         assert read_to_the_end(connection) == b""
 
 
-def test_many_clients_at_once(daemon, tls):
+def test_many_clients_at_once(shared, authority, tls):
+    config = shared.config("receiver").tls(*authority.issue("many"))
+    config["receiver"]["threads"] = 2
+    busy = shared.start(config)
     failed = []
 
     def run():
         try:
             for _ in range(10):
-                daemon.accept(tls=tls)
+                busy.accept(tls=tls)
         except Exception as error:
             failed.append(error)
     threads = [threading.Thread(target=run) for _ in range(16)]
