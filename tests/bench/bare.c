@@ -1,17 +1,27 @@
 /*
- * What evhttp reaches by itself: a server that reads a request's body and answers 200; and, with --at-once, what it reaches
- * at best, when an answer is written as soon as it is given and epoll learns of changes once a pass of the loop.
+ * What evhttp reaches by itself: a server that reads a request's body and answers 200; with --at-once, what it reaches at
+ * best, when an answer is written as soon as it is given and epoll learns of changes once a pass of the loop; and with a
+ * topic, what that takes together with librdkafka, when the body is appended before it is answered. It verifies nothing.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <librdkafka/rdkafka.h>
+
+struct bare {
+        int at_once;
+        rd_kafka_t *producer; /* NULL: answer without */
+        rd_kafka_topic_t *topic;
+};
 
 static void
 write_at_once(struct bufferevent *bev)
@@ -28,9 +38,8 @@ write_at_once(struct bufferevent *bev)
 }
 
 static void
-on_request(struct evhttp_request *request, void *arg)
+reply(const struct bare *bare, struct evhttp_request *request)
 {
-        const int *at_once = arg;
         struct evbuffer *body = evbuffer_new();
         struct evhttp_connection *connection = evhttp_request_get_connection(request);
 
@@ -39,8 +48,80 @@ on_request(struct evhttp_request *request, void *arg)
                                 "application/json");
         evhttp_send_reply(request, 200, "OK", body);
         evbuffer_free(body);
-        if (*at_once)
+        if (bare->at_once && connection != NULL)
                 write_at_once(evhttp_connection_get_bufferevent(connection));
+}
+
+static void
+on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
+{
+        (void)client;
+        if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+                fprintf(stderr, "bare: %s\n", rd_kafka_err2str(message->err));
+                exit(EX_UNAVAILABLE);
+        }
+        reply(opaque, message->_private);
+}
+
+static void
+on_request(struct evhttp_request *request, void *arg)
+{
+        const struct bare *bare = arg;
+        struct evbuffer *body = evhttp_request_get_input_buffer(request);
+        const char *key =
+            evhttp_find_header(evhttp_request_get_input_headers(request), "x-invoicing-delivery-id");
+
+        if (bare->producer == NULL) {
+                reply(bare, request);
+                return;
+        }
+        key = key == NULL ? "" : key;
+        if (rd_kafka_produce(bare->topic, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY,
+                             evbuffer_pullup(body, -1), evbuffer_get_length(body), key, strlen(key),
+                             request) != 0)
+                evhttp_send_error(request, HTTP_SERVUNAVAIL, NULL);
+}
+
+static void
+on_reports(evutil_socket_t fd, short what, void *arg)
+{
+        const struct bare *bare = arg;
+        char wakes[64];
+        ssize_t n = read(fd, wakes, sizeof(wakes));
+
+        (void)n, (void)what;
+        while (rd_kafka_poll(bare->producer, 0) > 0)
+                ;
+}
+
+/* Set up as Gatepost's, and wake the loop when there are reports. */
+static void
+open_producer(struct bare *bare, struct event_base *base, const char *bootstrap, const char *topic)
+{
+        const char *const properties[] = {"bootstrap.servers",  bootstrap,
+                                          "enable.idempotence", "true",
+                                          "partitioner",        "murmur2_random",
+                                          "message.max.bytes",  "2000000",
+                                          "linger.ms",          "0"};
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_queue_t *queue;
+        char reason[256];
+        int wake[2];
+
+        for (size_t i = 0; i < sizeof(properties) / sizeof(properties[0]); i += 2)
+                (void)rd_kafka_conf_set(conf, properties[i], properties[i + 1], reason, sizeof(reason));
+        rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+        rd_kafka_conf_set_opaque(conf, bare);
+        bare->producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof(reason));
+        if (bare->producer == NULL || pipe2(wake, O_NONBLOCK | O_CLOEXEC) != 0) {
+                fprintf(stderr, "bare: no producer\n");
+                exit(EX_UNAVAILABLE);
+        }
+        bare->topic = rd_kafka_topic_new(bare->producer, topic, NULL);
+        queue = rd_kafka_queue_get_main(bare->producer);
+        rd_kafka_queue_io_event_enable(queue, wake[1], "r", 1);
+        rd_kafka_queue_destroy(queue);
+        (void)event_add(event_new(base, wake[0], EV_READ | EV_PERSIST, on_reports, bare), NULL);
 }
 
 static struct event_base *
@@ -59,16 +140,20 @@ new_base(int at_once)
 int
 main(int argc, char **argv)
 {
-        int at_once = argc == 3 && strcmp(argv[2], "--at-once") == 0;
-        struct event_base *base = new_base(at_once);
+        struct bare bare = {argc > 2 && strcmp(argv[2], "--at-once") == 0, NULL, NULL};
+        struct event_base *base = new_base(bare.at_once);
         struct evhttp *http = evhttp_new(base);
 
-        if (argc != 2 + at_once || strcmp(argv[1], "--help") == 0) {
-                printf("usage: bare PORT [--at-once]\n\n"
-                       "Answers every request on 127.0.0.1 with 200, until it is killed.\n");
+        if (!(argc == 2 || (bare.at_once && (argc == 3 || argc == 5))) || strcmp(argv[1], "--help") == 0) {
+                printf("usage: bare PORT [--at-once [BOOTSTRAP TOPIC]]\n\n"
+                       "Answers every request on 127.0.0.1 with 200, until it is killed; with a topic, after "
+                       "the body "
+                       "was appended to it.\n");
                 return argc == 2 ? 0 : EX_USAGE;
         }
-        evhttp_set_gencb(http, on_request, &at_once);
+        if (argc == 5)
+                open_producer(&bare, base, argv[3], argv[4]);
+        evhttp_set_gencb(http, on_request, &bare);
         (void)signal(SIGPIPE, SIG_IGN);
         if (evhttp_bind_socket(http, "127.0.0.1", (uint16_t)strtoul(argv[1], NULL, 10)) != 0) {
                 fprintf(stderr, "bare: cannot listen on 127.0.0.1:%s\n", argv[1]);

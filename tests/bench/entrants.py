@@ -19,9 +19,17 @@ class Entrants:
 
     @functools.cached_property
     def receivers(self):
-        """What makes each that receives, in an installation of its own; the bare ones are the first two."""
-        return [self._bare, functools.partial(self._bare, at_once=True),
-                *(make for make in self._gateposts() + self._alternatives() if self._passes(make))]
+        """What makes each that answers, in an installation of its own."""
+        return [self._bare, functools.partial(self._bare, at_once=True), *self.genuine]
+
+    def appending(self, place):
+        """What verifies nothing, but appends: less can nobody do who answers an accepted delivery by evhttp and librdkafka."""
+        return Bare(self.build, self.directory, at_once=True, appends_to=place)
+
+    @functools.cached_property
+    def genuine(self):
+        """What makes each that does all that a receiver is there for."""
+        return [make for make in self._gateposts() + self._alternatives() if self._passes(make)]
 
     @functools.cached_property
     def gatepost_passes(self):

@@ -13,8 +13,8 @@ import installation
 import waiting
 from entrants import Entrants
 from growth import Growth
-from measuring import Samples, load
-from subjects import Bare, Gatepost, with_kinds
+from measuring import LoadError, Samples, load
+from subjects import Bare, Gatepost, Relay, with_kinds
 
 ROUTED_RECORDS = 300000
 END_TO_END_SECONDS = 5
@@ -54,19 +54,20 @@ class Figures:
 
     def __init__(self, failed=None):
         """failed says, by name, why a subject is not measured."""
-        self.samples, self.failed = {}, {} if failed is None else failed
+        self.samples, self.failed = {}, dict(failed or {})
 
     def add(self, what, name, value):
         self.samples.setdefault((what, name), Samples()).add(value)
 
-    def names(self):
-        return list(dict.fromkeys(name for _, name in self.samples))
+    def names(self, what):
+        """Who has such samples, but for those that failed in the midst of it."""
+        return list(dict.fromkeys(name for each, name in self.samples if each == what and name not in self.failed))
 
     def print(self, what, title, unit, baselines):
         table = Table(title, unit)
-        for name in self.names():
-            against = [(other, self.samples[what, other]) for other in baselines
-                       if other != name and (what, other) in self.samples]
+        names = self.names(what)
+        for name in names:
+            against = [(other, self.samples[what, other]) for other in baselines if other != name and other in names]
             table.line(name, self.samples[what, name], against)
         for name, reason in self.failed.items():
             print(f"  {name:28} failed: {reason}", flush=True)
@@ -119,16 +120,24 @@ class Bench:
 
     def _receive(self, section, forge):
         points = [(connections, body) for body in self.arguments.bodies for connections in self.arguments.connections]
+        makers = self.entrants.receivers + ([] if forge else [self.entrants.appending])
         figures = {point: Figures(self.entrants.failed) for point in points}
-        for subject in self._rounds(self.entrants.receivers):
+        for subject in self._rounds(makers):
             for connections, body in points:
+                each = figures[connections, body]
+                if subject.name in each.failed:
+                    continue
                 expect = "401" if forge and not isinstance(subject, Bare) else "200"
-                run = load(self.build, subject, connections, body, self.arguments.seconds, forge=forge, expect=expect)
+                try:
+                    run = load(self.build, subject, connections, body, self.arguments.seconds, forge=forge, expect=expect)
+                except LoadError as error:
+                    each.failed[subject.name] = str(error).splitlines()[0]
+                    continue
                 self.keep(section, subject.name, run, connections=connections, body=body)
-                figures[connections, body].add("rate", subject.name, run.rate)
-                figures[connections, body].add("cpu", subject.name, run.cpu_us)
-                figures[connections, body].add("memory", subject.name, subject.resident_kib() / 1024)
-                figures[connections, body].add("load generator", subject.name, run.own_cpu_us)
+                each.add("rate", subject.name, run.rate)
+                each.add("cpu", subject.name, run.cpu_us)
+                each.add("memory", subject.name, subject.resident_kib() / 1024)
+                each.add("load generator", subject.name, run.own_cpu_us)
         baselines = ["bare evhttp", "go-fasthttp linger_ms 0", "go-fasthttp linger_ms 1", "go-nethttp linger_ms 0"]
         for (connections, body), each in figures.items():
             where = f"{section}, {connections} connections, {size(body)}"
@@ -145,7 +154,7 @@ class Bench:
     def latency(self):
         """At half of the rate that Gatepost reaches, for all that can follow."""
         connections, body = self.arguments.connections[-1], self.arguments.bodies[0]
-        makers = self.entrants.receivers[2:]
+        makers = self.entrants.genuine
         rates = {}
         for make in makers:
             with self.topics() as place, make(place) as subject:
@@ -186,22 +195,21 @@ class Bench:
                         [self.build / "consume", place.bootstrap, place.kafka.deliveries, str(n)], check=True,
                         stdout=subprocess.PIPE, text=True).stdout)
                     figures.add("rate", "a consumer that does nothing", n / took)
-                    rate, cpu = self._route(place, n)
-                    figures.add("rate", "gatepost", rate)
-                    figures.add("cpu", "gatepost", cpu)
-            figures.print("rate", f"routed, {size(body)}: records a second", "/s", ["a consumer that does nothing"])
-            table = Table(f"routed, {size(body)}: processor time of each", "us")
-            table.line("gatepost", figures.samples["cpu", "gatepost"])
+                    for router in (Gatepost(place, roles="router"), Relay(place)):
+                        rate, cpu = self._route(router, n)
+                        figures.add("rate", router.name, rate)
+                        figures.add("cpu", router.name, cpu)
+            figures.print("rate", f"routed, {size(body)}: records a second", "/s", ["a consumer that does nothing", "relay"])
+            figures.print("cpu", f"routed, {size(body)}: processor time of each", "us", ["relay"])
 
     @staticmethod
-    def _route(place, n):
+    def _route(subject, n):
         """Have a router publish all. The rate between a tenth and nine tenths of it, and the processor's time of each."""
-        with Gatepost(place, roles="router") as router:
+        with subject as router:
             marks = []
             for share in (0.1, 0.9):
-                waiting.until(lambda share=share: router.metric("gatepost_events_total") >= share * n, 300, "records")
-                marks.append((time.monotonic(), processor_seconds(router.process.pid),
-                              router.metric("gatepost_events_total")))
+                waiting.until(lambda share=share: router.n_routed() >= share * n, 300, "records")
+                marks.append((time.monotonic(), processor_seconds(router.process.pid), router.n_routed()))
         (begun, used, first), (ended, used_then, last) = marks
         return (last - first) / (ended - begun), (used_then - used) / (last - first) * 1e6
 
@@ -215,35 +223,46 @@ class Bench:
             figures = Figures()
             for _ in range(self.arguments.rounds):
                 with self.topics() as place, Gatepost(place, roles="receiver, router") as both:
-                    self._end_to_end(both, place, rate, body, figures)
+                    self._end_to_end(both, both, place, rate, body, figures)
+                with self.topics() as place, Gatepost(place) as receiver, Relay(place) as relay:
+                    self._end_to_end(receiver, relay, place, rate, body, figures)
             for what in ("p50", "p99"):
-                figures.print(what, f"from POST to event, {rate}/s, {size(body)}: {what}", "ms", [])
+                figures.print(what, f"from POST to event, {rate}/s, {size(body)}: {what}", "ms", ["relay"])
             figures.print("cpu", f"from POST to event, {rate}/s, {size(body)}: processor time of each", "us", [])
 
-    def _end_to_end(self, both, place, rate, body, figures):
+    def _end_to_end(self, receiver, router, place, rate, body, figures):
         seen, stop, ready = {}, threading.Event(), threading.Event()
         reader = threading.Thread(target=self._watch, args=(place, seen, ready, stop))
         reader.start()
         try:
             ready.wait(30)
-            run, n, cpu = self.through(both, rate, body, max(END_TO_END_SECONDS, 50 / rate))
+            seconds = max(END_TO_END_SECONDS, 50 / rate)
+            if receiver is router:
+                run, n, cpu = self.through(receiver, rate, body, seconds)
+                figures.add("cpu", router.name, cpu)
+            else:
+                run = self._send(receiver, rate, body, seconds)
+                n = run.answered
             waiting.until(lambda: len(seen) >= n, 60, "all to be seen")
         finally:
             stop.set()
             reader.join()
         late = sorted(1e3 * (at - run.begun_s - number / rate) for number, at in seen.items() if number > rate)
-        figures.add("p50", "gatepost", statistics.median(late))
-        figures.add("p99", "gatepost", late[int(len(late) * 0.99)])
-        figures.add("cpu", "gatepost", cpu)
+        figures.add("p50", router.name, statistics.median(late))
+        figures.add("p99", router.name, late[int(len(late) * 0.99)])
+
+    def _send(self, receiver, rate, body, seconds, kinds=None):
+        """At a rate, by more connections than wait for their answers."""
+        return load(self.build, receiver, 64 if rate < 2000 else 256, body, seconds, rate=rate, kinds=kinds)
 
     def through(self, both, rate, body, seconds, kinds=None):
         """Deliveries at a rate, until all are routed. Returns the run, how many were, and the processor's time of each."""
-        used, routed = processor_seconds(both.process.pid), both.metric("gatepost_events_total")
-        run = load(self.build, both, 64 if rate < 5000 else 256, body, seconds, rate=rate, kinds=kinds)
-        waiting.until(lambda: both.metric("gatepost_events_total") >= routed + run.answered
-                      and both.metric("gatepost_router_lag_records") == 0, 60, "all to be routed")
+        used, routed = processor_seconds(both.process.pid), both.n_routed()
+        run = self._send(both, rate, body, seconds, kinds)
+        waiting.until(lambda: both.n_routed() >= routed + run.answered and both.metric("gatepost_router_lag_records") == 0, 60,
+                      "all to be routed")
         used = processor_seconds(both.process.pid) - used
-        n = both.metric("gatepost_events_total") - routed
+        n = both.n_routed() - routed
         return run, n, used / n * 1e6
 
     @staticmethod

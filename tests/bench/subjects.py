@@ -101,13 +101,17 @@ class Subject:
 class Bare(Subject):
     """evhttp that reads the body and answers 200: what a receiver on evhttp cannot be better than by its own work."""
 
-    def __init__(self, build, directory, at_once=False):
-        """at_once: with what spares evhttp system calls, which is the least that a server on it can cost."""
-        self.build, self.directory, self.at_once = build, directory, at_once
+    def __init__(self, build, directory, at_once=False, appends_to=None):
+        """at_once: with what spares evhttp system calls, which is the least that a server on it can cost. With an
+        installation whose topic it appends to, it is the least that one can cost which appends with librdkafka."""
+        self.build, self.directory, self.at_once, self.appends_to = build, directory, at_once, appends_to
         self.name = "bare evhttp at once" if at_once else "bare evhttp"
+        if appends_to:
+            self.name += ", appending"
 
     def command(self):
-        return [self.build / "bare", str(self.port)] + (["--at-once"] if self.at_once else [])
+        where = [self.appends_to.bootstrap, self.appends_to.kafka.deliveries] if self.appends_to else []
+        return [self.build / "bare", str(self.port)] + (["--at-once", *where] if self.at_once else [])
 
 
 class Gatepost(Subject):
@@ -158,10 +162,35 @@ class Gatepost(Subject):
             connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
             return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
 
+    def n_routed(self):
+        return self.metric("gatepost_events_total")
+
     def metric(self, name):
         """The sum of a metric's samples."""
         return sum(float(line.rpartition(" ")[2]) for line in self.get("/metrics").splitlines()
                    if line.startswith((name + " ", name + "{")))
+
+
+class Relay(Subject):
+    """In the router's place, what publishes each record and decides nothing: what Kafka's transactions take by themselves."""
+    name = "relay"
+
+    def __init__(self, installation):
+        self.installation, self.directory = installation, installation.directory
+
+    def command(self):
+        kafka = self.installation.kafka
+        return [self.installation.build / "relay", self.installation.bootstrap, kafka.deliveries,
+                f"{self.installation.prefix}.{KIND}", self._group()]
+
+    def _group(self):
+        return f"{self.installation.prefix}.relay"
+
+    def is_ready(self):
+        return "ready" in self.log()
+
+    def n_routed(self):
+        return sum(self.installation.kafka.committed(self._group()).values())
 
 
 class Alternative(Subject):

@@ -4,6 +4,7 @@ import contextlib
 import http.server
 import json
 import pathlib
+import re
 import sys
 import threading
 import time
@@ -17,6 +18,7 @@ from signing import hmac_sha256
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "bench"))
 
 from genuine import Check, NotGenuine
+from sections import Figures
 from subjects import Alternative, Gatepost
 
 LOST = "has not come to Kafka"
@@ -116,6 +118,18 @@ def test_a_service_that_is_wrong_in_one_thing_fails_for_it(installation, monkeyp
         monkeypatch.setattr(kafka_side, "TIMEOUT", 10)
     with pytest.raises(NotGenuine, match=reason):
         check(installation, fault)
+
+
+def test_one_that_breaks_off_is_no_figure_and_nobodys_measure(capsys):
+    figures = Figures({"unfit": "does not verify"})
+    for name, rate in (("first", 100), ("broken", 50), ("second", 100), ("first", 300), ("second", 100)):
+        figures.add("rate", name, rate)
+    figures.failed["broken"] = "answered 3 times 200"
+    figures.print("rate", "title", "/s", ["broken", "second"])
+    title, first, second, *failed = capsys.readouterr().out.strip().splitlines()
+    assert title == "title" and re.match(r"  first +200 /s .* of second$", first) and re.match("  second +100 /s", second)
+    assert sorted(line.split() for line in failed) == [["broken", "failed:", "answered", "3", "times", "200"],
+                                                       ["unfit", "failed:", "does", "not", "verify"]]
 
 
 def test_gatepost_passes(installation):

@@ -1,0 +1,229 @@
+/*
+ * What Kafka's transactions take, whoever uses them: reads a topic and publishes each record to another, exactly once, as a
+ * router does, but looks at none and remembers nothing.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include <librdkafka/rdkafka.h>
+
+#define MAX_BATCH 10000
+#define POLL_MS 100
+#define START_MS 30000
+
+struct relay {
+        rd_kafka_t *consumer, *producer;
+        const char *to;
+        rd_kafka_topic_partition_list_t *offsets; /* to go on from, of the open transaction */
+        int n_taken;                              /* in it; 0: none is open */
+        int is_ready;
+};
+
+static volatile sig_atomic_t stopping;
+
+static void
+on_signal(int number)
+{
+        (void)number;
+        stopping = 1;
+}
+
+static void
+fail(const char *what, const char *reason)
+{
+        fprintf(stderr, "relay: %s: %s\n", what, reason);
+        exit(EX_UNAVAILABLE);
+}
+
+static void
+must(const char *what, rd_kafka_error_t *error)
+{
+        if (error != NULL)
+                fail(what, rd_kafka_error_string(error));
+}
+
+/* Without it librdkafka looks every 10 ms only whether all has arrived. */
+static void
+on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
+{
+        (void)client, (void)message, (void)opaque;
+}
+
+/* A client with these properties, NULL after the last value. */
+static rd_kafka_t *
+open_client(rd_kafka_type_t type, const char *const *properties)
+{
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        char reason[256];
+        rd_kafka_t *client;
+
+        for (; *properties != NULL; properties += 2) {
+                if (rd_kafka_conf_set(conf, properties[0], properties[1], reason, sizeof(reason)) !=
+                    RD_KAFKA_CONF_OK)
+                        fail(properties[0], reason);
+        }
+        if (type == RD_KAFKA_PRODUCER)
+                rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+        client = rd_kafka_new(type, conf, reason, sizeof(reason));
+        if (client == NULL)
+                fail("client", reason);
+        return client;
+}
+
+static void
+start(struct relay *relay, const char *bootstrap, const char *from, const char *id)
+{
+        const char *const reads[] = {"bootstrap.servers",
+                                     bootstrap,
+                                     "group.id",
+                                     id,
+                                     "enable.auto.commit",
+                                     "false",
+                                     "enable.auto.offset.store",
+                                     "false",
+                                     "auto.offset.reset",
+                                     "earliest",
+                                     "queued.min.messages",
+                                     "1000000",
+                                     NULL};
+        const char *const writes[] = {"bootstrap.servers",
+                                      bootstrap,
+                                      "transactional.id",
+                                      id,
+                                      "partitioner",
+                                      "murmur2_random",
+                                      "message.max.bytes",
+                                      "2000000",
+                                      "queue.buffering.max.messages",
+                                      "10000000",
+                                      "queue.buffering.max.kbytes",
+                                      "2147483647",
+                                      "retry.backoff.ms",
+                                      "5",
+                                      NULL};
+        rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+
+        relay->producer = open_client(RD_KAFKA_PRODUCER, writes);
+        must("init_transactions", rd_kafka_init_transactions(relay->producer, START_MS));
+        relay->consumer = open_client(RD_KAFKA_CONSUMER, reads);
+        (void)rd_kafka_poll_set_consumer(relay->consumer);
+        rd_kafka_topic_partition_list_add(topics, from, RD_KAFKA_PARTITION_UA);
+        if (rd_kafka_subscribe(relay->consumer, topics) != RD_KAFKA_RESP_ERR_NO_ERROR)
+                fail("subscribe", from);
+        rd_kafka_topic_partition_list_destroy(topics);
+        relay->offsets = rd_kafka_topic_partition_list_new(8);
+}
+
+/* The headers of an event, with nothing to find out but the id. */
+static rd_kafka_headers_t *
+headers_for(const rd_kafka_message_t *message)
+{
+        rd_kafka_headers_t *headers = rd_kafka_headers_new(7);
+
+        (void)rd_kafka_header_add(headers, "content-type", -1, "application/json", -1);
+        (void)rd_kafka_header_add(headers, "ce_specversion", -1, "1.0", -1);
+        (void)rd_kafka_header_add(headers, "ce_id", -1, message->key, (ssize_t)message->key_len);
+        (void)rd_kafka_header_add(headers, "ce_type", -1, "invoice.accepted", -1);
+        (void)rd_kafka_header_add(headers, "ce_source", -1, "/invoicing", -1);
+        (void)rd_kafka_header_add(headers, "ce_time", -1, "2026-01-01T00:00:00Z", -1);
+        (void)rd_kafka_header_add(headers, "ce_webhookid", -1, "bench", -1);
+        return headers;
+}
+
+static void
+take(struct relay *relay, const rd_kafka_message_t *message)
+{
+        const char *topic = rd_kafka_topic_name(message->rkt);
+        rd_kafka_topic_partition_t *offset =
+            rd_kafka_topic_partition_list_find(relay->offsets, topic, message->partition);
+
+        if (relay->n_taken++ == 0)
+                must("begin_transaction", rd_kafka_begin_transaction(relay->producer));
+        if (offset == NULL)
+                offset = rd_kafka_topic_partition_list_add(relay->offsets, topic, message->partition);
+        offset->offset = message->offset + 1;
+        if (rd_kafka_producev(relay->producer, RD_KAFKA_V_TOPIC(relay->to),
+                              RD_KAFKA_V_KEY("invoice.accepted", sizeof("invoice.accepted") - 1),
+                              RD_KAFKA_V_VALUE(message->payload, message->len),
+                              RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                              RD_KAFKA_V_HEADERS(headers_for(message)),
+                              RD_KAFKA_V_END) != RD_KAFKA_RESP_ERR_NO_ERROR)
+                fail("produce", relay->to);
+}
+
+static void
+commit(struct relay *relay)
+{
+        rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(relay->consumer);
+
+        must("send_offsets",
+             rd_kafka_send_offsets_to_transaction(relay->producer, relay->offsets, group, -1));
+        must("commit", rd_kafka_commit_transaction(relay->producer, -1));
+        (void)rd_kafka_poll(relay->producer, 0);
+        rd_kafka_consumer_group_metadata_destroy(group);
+        rd_kafka_topic_partition_list_destroy(relay->offsets);
+        relay->offsets = rd_kafka_topic_partition_list_new(8);
+        relay->n_taken = 0;
+}
+
+/* Say so once it was given partitions. */
+static void
+tell_ready(struct relay *relay)
+{
+        rd_kafka_topic_partition_list_t *assigned;
+
+        if (relay->is_ready || rd_kafka_assignment(relay->consumer, &assigned) != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return;
+        relay->is_ready = assigned->cnt > 0;
+        rd_kafka_topic_partition_list_destroy(assigned);
+        if (relay->is_ready) {
+                printf("ready\n");
+                (void)fflush(stdout);
+        }
+}
+
+static void
+step(struct relay *relay)
+{
+        rd_kafka_message_t *message =
+            rd_kafka_consumer_poll(relay->consumer, relay->n_taken > 0 ? 0 : POLL_MS);
+
+        tell_ready(relay);
+        if (message != NULL) {
+                if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+                        take(relay, message);
+                rd_kafka_message_destroy(message);
+        }
+        if (relay->n_taken >= MAX_BATCH || (message == NULL && relay->n_taken > 0))
+                commit(relay);
+}
+
+int
+main(int argc, char **argv)
+{
+        struct relay relay = {NULL, NULL, NULL, NULL, 0, 0};
+
+        if (argc != 5) {
+                printf(
+                    "usage: relay BOOTSTRAP FROM TO ID\n\nReads the topic FROM from its beginning as the "
+                    "consumer "
+                    "group ID, and publishes each record to the topic TO,\nin transactions, until SIGTERM. "
+                    "Prints `ready` when it has partitions.\n");
+                return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : EX_USAGE;
+        }
+        (void)signal(SIGTERM, on_signal);
+        relay.to = argv[3];
+        start(&relay, argv[1], argv[2], argv[4]);
+        while (!stopping)
+                step(&relay);
+        if (relay.n_taken > 0)
+                commit(&relay);
+        rd_kafka_topic_partition_list_destroy(relay.offsets);
+        (void)rd_kafka_consumer_close(relay.consumer);
+        rd_kafka_destroy(relay.consumer);
+        rd_kafka_destroy(relay.producer);
+        return 0;
+}
