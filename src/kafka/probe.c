@@ -24,9 +24,9 @@ struct probe {
         void *arg;
         _Atomic enum probe_state state;
         atomic_int verified;
-        atomic_int_fast64_t answered_ms; /* monotonic; 0: never */
-        int n_refusals;                  /* looks that found a topic wrong */
-        int n_missed;                    /* answers in a row that knew nothing of `deliveries` */
+        atomic_int_fast64_t asked_ms; /* monotonic: what was answered last; 0: nothing */
+        int n_refusals;               /* looks that found a topic wrong */
+        int n_missed;                 /* answers in a row that knew nothing of `deliveries` */
         pthread_t thread;
         struct brokers brokers;
         pthread_mutex_t mutex; /* over brokers and stopping */
@@ -119,6 +119,7 @@ ask(struct probe *probe, struct error *error)
 static enum probe_state
 look(struct probe *probe)
 {
+        int64_t begun_ms = clock_monotonic_ms();
         struct error error;
         enum probe_state state;
 
@@ -129,7 +130,7 @@ look(struct probe *probe)
                 state = verify(probe, &error);
         (void)rd_kafka_poll(probe->client, 0);
         if (state == PROBE_REACHABLE) {
-                atomic_store(&probe->answered_ms, clock_monotonic_ms());
+                atomic_store(&probe->asked_ms, begun_ms);
                 client_reached();
                 atomic_store(&probe->verified, 1);
         } else if (state != PROBE_REFUSED && error.text[0] != '\0') {
@@ -259,9 +260,9 @@ probe_state(const struct probe *probe)
 }
 
 int64_t
-probe_answered_ms(const struct probe *probe)
+probe_asked_ms(const struct probe *probe)
 {
-        return atomic_load(&probe->answered_ms);
+        return atomic_load(&probe->asked_ms);
 }
 
 const char *

@@ -34,8 +34,8 @@ void probe_free(struct probe *probe);
 /* From any thread. */
 enum probe_state probe_state(const struct probe *probe);
 
-/* Monotonic time of the last answer, ms; 0: there was none. From any thread. */
-int64_t probe_answered_ms(const struct probe *probe);
+/* Monotonic time, ms, at which the last question that was answered was asked; 0: none was. From any thread. */
+int64_t probe_asked_ms(const struct probe *probe);
 
 /* Why the state is not PROBE_REACHABLE, for readiness; NULL when it is. From any thread. */
 const char *probe_reason(const struct probe *probe);

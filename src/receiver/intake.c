@@ -16,7 +16,8 @@
 
 #define RETRY_PRODUCER_MS 1000
 #define CONNECT_TIMEOUT_MS 2000
-#define PATIENCE_MS 5000 /* with a producer that only fails, while Kafka answers others */
+#define PATIENCE_MS \
+        5000 /* with a producer that only fails, while Kafka answers the probe, which asks every 5 s */
 #define PATIENCE_MAX_MS 300000
 
 struct intake {
@@ -64,7 +65,7 @@ on_statistics(const struct statistics_totals *totals, void *arg)
 
 /*
  * Whether the producer has come to nothing for too long although Kafka answers others. The time without Kafka is none of its:
- * what counts is that another was answered when this one had been failing for as long.
+ * what counts is that something was asked, and answered, when this one had been failing for as long.
  */
 static int
 is_stuck(const struct intake *intake)
@@ -77,7 +78,7 @@ is_stuck(const struct intake *intake)
                 since = intake->failing_since_ms;
         if (since < intake->producer_tried_ms)
                 since = intake->producer_tried_ms;
-        return probe_answered_ms(intake->shared->probe) - since >= intake->patience_ms;
+        return probe_asked_ms(intake->shared->probe) - since >= intake->patience_ms;
 }
 
 /*

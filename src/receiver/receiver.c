@@ -151,7 +151,7 @@ receiver_probe_changed(struct receiver *receiver)
         if (!is_reachable)
                 atomic_store(&receiver->shared->reachable_since_ms, 0);
         else if (atomic_load(&receiver->shared->reachable_since_ms) == 0)
-                atomic_store(&receiver->shared->reachable_since_ms, clock_monotonic_ms());
+                atomic_store(&receiver->shared->reachable_since_ms, probe_asked_ms(receiver->shared->probe));
         if (is_reachable)
                 connect_lanes(receiver);
         receiver->is_connected = is_reachable;

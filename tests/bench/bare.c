@@ -94,7 +94,7 @@ on_reports(evutil_socket_t fd, short what, void *arg)
                 ;
 }
 
-/* Set up as Gatepost's, and wake the loop when there are reports. */
+/* One that appends as Gatepost's does, and wakes the loop when there are reports. */
 static void
 open_producer(struct bare *bare, struct event_base *base, const char *bootstrap, const char *topic)
 {

@@ -1,7 +1,8 @@
 /*
  * What Kafka's transactions take, whoever uses them: reads a topic and publishes each record to another, exactly once, as a
- * router does, but looks at none and remembers nothing.
+ * router does and with its properties, but looks at none and remembers nothing.
  */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ struct relay {
         rd_kafka_topic_partition_list_t *offsets; /* to go on from, of the open transaction */
         int n_taken;                              /* in it; 0: none is open */
         int is_ready;
+        uint64_t n_routed;
 };
 
 static volatile sig_atomic_t stopping;
@@ -52,18 +54,22 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
         (void)client, (void)message, (void)opaque;
 }
 
-/* A client with these properties, NULL after the last value. */
+struct property {
+        const char *name, *value;
+};
+
+/* A client with these properties; the last has no name. */
 static rd_kafka_t *
-open_client(rd_kafka_type_t type, const char *const *properties)
+open_client(rd_kafka_type_t type, const struct property *properties)
 {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         char reason[256];
         rd_kafka_t *client;
 
-        for (; *properties != NULL; properties += 2) {
-                if (rd_kafka_conf_set(conf, properties[0], properties[1], reason, sizeof(reason)) !=
+        for (; properties->name != NULL; properties++) {
+                if (rd_kafka_conf_set(conf, properties->name, properties->value, reason, sizeof(reason)) !=
                     RD_KAFKA_CONF_OK)
-                        fail(properties[0], reason);
+                        fail(properties->name, reason);
         }
         if (type == RD_KAFKA_PRODUCER)
                 rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
@@ -76,34 +82,28 @@ open_client(rd_kafka_type_t type, const char *const *properties)
 static void
 start(struct relay *relay, const char *bootstrap, const char *from, const char *id)
 {
-        const char *const reads[] = {"bootstrap.servers",
-                                     bootstrap,
-                                     "group.id",
-                                     id,
-                                     "enable.auto.commit",
-                                     "false",
-                                     "enable.auto.offset.store",
-                                     "false",
-                                     "auto.offset.reset",
-                                     "earliest",
-                                     "queued.min.messages",
-                                     "1000000",
-                                     NULL};
-        const char *const writes[] = {"bootstrap.servers",
-                                      bootstrap,
-                                      "transactional.id",
-                                      id,
-                                      "partitioner",
-                                      "murmur2_random",
-                                      "message.max.bytes",
-                                      "2000000",
-                                      "queue.buffering.max.messages",
-                                      "10000000",
-                                      "queue.buffering.max.kbytes",
-                                      "2147483647",
-                                      "retry.backoff.ms",
-                                      "5",
-                                      NULL};
+        int is_old = rd_kafka_version() < 0x02020000; /* as src/kafka/consumer.c has it */
+        const struct property reads[] = {
+            {"bootstrap.servers", bootstrap},
+            {"group.id", id},
+            {"enable.auto.commit", "false"},
+            {"enable.auto.offset.store", "false"},
+            {"auto.offset.reset", "earliest"},
+            {"queued.min.messages", "1000000"},
+            {is_old ? "queued.max.messages.kbytes" : "fetch.queue.backoff.ms", is_old ? "262144" : "10"},
+            {"fetch.error.backoff.ms", "50"},
+            {NULL, NULL},
+        };
+        const struct property writes[] = {
+            {"bootstrap.servers", bootstrap},
+            {"transactional.id", id},
+            {"partitioner", "murmur2_random"},
+            {"message.max.bytes", "2000000"},
+            {"queue.buffering.max.messages", "10000000"},
+            {"queue.buffering.max.kbytes", "2147483647"},
+            {"retry.backoff.ms", "5"},
+            {NULL, NULL},
+        };
         rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
 
         relay->producer = open_client(RD_KAFKA_PRODUCER, writes);
@@ -166,7 +166,10 @@ commit(struct relay *relay)
         rd_kafka_consumer_group_metadata_destroy(group);
         rd_kafka_topic_partition_list_destroy(relay->offsets);
         relay->offsets = rd_kafka_topic_partition_list_new(8);
+        relay->n_routed += (uint64_t)relay->n_taken;
         relay->n_taken = 0;
+        printf("routed %" PRIu64 "\n", relay->n_routed);
+        (void)fflush(stdout);
 }
 
 /* Say so once it was given partitions. */
@@ -204,14 +207,15 @@ step(struct relay *relay)
 int
 main(int argc, char **argv)
 {
-        struct relay relay = {NULL, NULL, NULL, NULL, 0, 0};
+        struct relay relay = {NULL, NULL, NULL, NULL, 0, 0, 0};
 
         if (argc != 5) {
                 printf(
                     "usage: relay BOOTSTRAP FROM TO ID\n\nReads the topic FROM from its beginning as the "
                     "consumer "
                     "group ID, and publishes each record to the topic TO,\nin transactions, until SIGTERM. "
-                    "Prints `ready` when it has partitions.\n");
+                    "Prints `ready` when it has partitions, and after each transaction `routed` and how many "
+                    "all were.\n");
                 return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : EX_USAGE;
         }
         (void)signal(SIGTERM, on_signal);

@@ -3,6 +3,7 @@ deliveries on a port of 127.0.0.1."""
 
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -181,16 +182,13 @@ class Relay(Subject):
     def command(self):
         kafka = self.installation.kafka
         return [self.installation.build / "relay", self.installation.bootstrap, kafka.deliveries,
-                f"{self.installation.prefix}.{KIND}", self._group()]
-
-    def _group(self):
-        return f"{self.installation.prefix}.relay"
+                f"{self.installation.prefix}.{KIND}", f"{self.installation.prefix}.relay"]
 
     def is_ready(self):
-        return "ready" in self.log()
+        return "ready" in self.log().splitlines()
 
     def n_routed(self):
-        return sum(self.installation.kafka.committed(self._group()).values())
+        return max((int(line.split()[1]) for line in self.log().splitlines() if re.fullmatch(r"routed \d+", line)), default=0)
 
 
 class Alternative(Subject):

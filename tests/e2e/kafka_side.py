@@ -169,7 +169,7 @@ class Kafka:
 
     def wait_until_routed(self, seconds=60):
         """Wait until the router has committed everything that stands in deliveries, and a read_committed consumer can read what
-        came of it: a broker shows the offsets of a transaction a moment before its records."""
+        came of it: a broker shows the offsets of a transaction a moment before its records. Each may take so long."""
         waiting.until(self.is_routed, seconds,
                       lambda: f"committed {self.committed()}, ends {self.ends(self.deliveries)}")
         waiting.until(self.is_settled, seconds, "the end of the routers' transactions")
