@@ -10,7 +10,7 @@
 /* What the log has said of Kafka's being away. The one thing that all clients share, as they share the log. */
 enum told { TOLD_NOTHING, TOLD_SYMPTOM, TOLD_CAUSE };
 
-static atomic_int told;
+static _Atomic enum told told;
 
 void
 client_reached(void)
@@ -25,11 +25,11 @@ static void
 tell_away(enum told what, const char *reason)
 {
         char quoted[LOG_QUOTED_SIZE];
-        int before = atomic_load(&told);
+        enum told before = atomic_load(&told);
 
-        while (before < (int)what && !atomic_compare_exchange_weak(&told, &before, (int)what))
+        while (before < what && !atomic_compare_exchange_weak(&told, &before, what))
                 ;
-        if (before < (int)what)
+        if (before < what)
                 log_warning("kafka is away, waiting for it reason=%s", log_quote(reason, quoted));
 }
 

@@ -24,7 +24,7 @@ struct probe {
         void *arg;
         _Atomic enum probe_state state;
         atomic_int verified;
-        atomic_int_fast64_t asked_ms; /* monotonic: what was answered last; 0: nothing */
+        atomic_int_fast64_t asked_ms; /* monotonic, of what was answered last; 0: nothing was */
         int n_refusals;               /* looks that found a topic wrong */
         int n_missed;                 /* answers in a row that knew nothing of `deliveries` */
         pthread_t thread;
@@ -119,7 +119,7 @@ ask(struct probe *probe, struct error *error)
 static enum probe_state
 look(struct probe *probe)
 {
-        int64_t begun_ms = clock_monotonic_ms();
+        int64_t asked_ms = clock_monotonic_ms();
         struct error error;
         enum probe_state state;
 
@@ -130,7 +130,7 @@ look(struct probe *probe)
                 state = verify(probe, &error);
         (void)rd_kafka_poll(probe->client, 0);
         if (state == PROBE_REACHABLE) {
-                atomic_store(&probe->asked_ms, begun_ms);
+                atomic_store(&probe->asked_ms, asked_ms);
                 client_reached();
                 atomic_store(&probe->verified, 1);
         } else if (state != PROBE_REFUSED && error.text[0] != '\0') {

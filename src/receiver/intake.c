@@ -16,8 +16,7 @@
 
 #define RETRY_PRODUCER_MS 1000
 #define CONNECT_TIMEOUT_MS 2000
-#define PATIENCE_MS \
-        5000 /* with a producer that only fails, while Kafka answers the probe, which asks every 5 s */
+#define PATIENCE_MS 5000 /* with a producer that only fails, while Kafka answers the probe */
 #define PATIENCE_MAX_MS 300000
 
 struct intake {
