@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 import waiting
 
 TIMEOUT = 30
+SETTLED_SECONDS = 90  # a transaction that a killed router left open lasts for half a minute
 STARTING = (confluent_kafka.KafkaError.COORDINATOR_LOAD_IN_PROGRESS, confluent_kafka.KafkaError.COORDINATOR_NOT_AVAILABLE,
             confluent_kafka.KafkaError.NOT_COORDINATOR)
 
@@ -169,10 +170,10 @@ class Kafka:
 
     def wait_until_routed(self, seconds=60):
         """Wait until the router has committed everything that stands in deliveries, and a read_committed consumer can read what
-        came of it: a broker shows the offsets of a transaction a moment before its records. Each may take so long."""
+        came of it: a broker shows the offsets of a transaction a moment before its records."""
         waiting.until(self.is_routed, seconds,
                       lambda: f"committed {self.committed()}, ends {self.ends(self.deliveries)}")
-        waiting.until(self.is_settled, seconds, "the end of the routers' transactions")
+        waiting.until(self.is_settled, SETTLED_SECONDS, "the end of the routers' transactions")
 
     def members(self):
         """How many partitions each member of the router's group has."""

@@ -4,10 +4,7 @@ import collections
 import dataclasses
 import json
 
-import waiting
 from signing import event_topic
-
-SETTLED_SECONDS = 90
 
 
 @dataclasses.dataclass
@@ -47,6 +44,6 @@ def _topic(kafka, delivery):
 
 
 def assert_exactly_once(kafka, must, may=()):
-    waiting.until(kafka.is_settled, SETTLED_SECONDS, "the end of all transactions")
+    """Once all is routed, as kafka.wait_until_routed() has it."""
     result = tally(kafka, must, may)
     assert not result.lost and not result.duplicated and not result.unexpected, str(result)

@@ -14,7 +14,8 @@ from signing import Delivery, event_body
 from tally import assert_exactly_once
 
 ACK_TIMEOUT = 2  # seconds
-SLACK = 5  # with ACK_TIMEOUT less than the default of ack_timeout, 8 s
+SLACK = 1.5
+LOAD_SLACK = 5  # of many requests at once, one of which may stand still; less than the default of ack_timeout
 NOT_READY_SECONDS = 15
 BACK_SECONDS = 60
 MANY_LANES_SECONDS = 30  # half of what two seconds for each would take
@@ -91,7 +92,7 @@ def test_nothing_answered_200_is_missing_after_kafka_hung_under_load(installatio
     wait_for_more(load, 300)
     load.stop()
     assert load.answers[503] > 0 and set(load.answers) == {200, 503}, load.answers
-    assert load.slowest < ACK_TIMEOUT + SLACK
+    assert load.slowest < ACK_TIMEOUT + LOAD_SLACK
     installation.kafka.wait_until_routed()
     assert_exactly_once(installation.kafka, load.accepted, load.sent)
 
@@ -121,7 +122,7 @@ def test_daemon_that_starts_before_kafka_waits_for_it(installation, own_broker):
         daemon = installation.daemon(config).start()
         begun = time.monotonic()
         assert_unavailable(daemon.post())
-        assert time.monotonic() - begun < SLACK  # it does not wait for Kafka
+        assert time.monotonic() - begun < ACK_TIMEOUT + SLACK  # it does not wait for Kafka
         assert not daemon.ready()
     finally:
         own_broker.start_node(1)
@@ -157,7 +158,7 @@ def test_bodies_beyond_max_in_flight_are_refused_at_once(installation, own_broke
         each.join()
     for reply, _ in answers:
         assert_unavailable(reply)
-    at_once = [seconds for _, seconds in answers if seconds < 7]
+    at_once = [seconds for _, seconds in answers if seconds < 4]
     assert len(at_once) >= 8, sorted(seconds for _, seconds in answers)
     own_broker.resume(1)
     daemon.wait_until_ready(BACK_SECONDS)

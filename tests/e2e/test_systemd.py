@@ -96,7 +96,7 @@ def test_status_is_told_when_it_changed_and_not_too_often(embedded, manager):
     manager.wait_for_status(f"receiving and routing; {len(load.accepted)} accepted, lag 0")
     told = manager.having("STATUS")
     for earlier, later in zip(told, told[1:]):
-        assert later["STATUS"] != earlier["STATUS"] or "READY" in later.assignments
+        assert later["STATUS"] != earlier["STATUS"]
         assert later.time - earlier.time > STATUS_SECONDS - SLACK or "READY" in later.assignments
 
 
@@ -239,8 +239,8 @@ def test_watchdog_is_answered_until_a_part_stands_still(embedded, manager, threa
     daemon.wait_for_log("goes on again")
     daemon.accept()
     told = [message.time for message in manager.having("WATCHDOG")[:4]]
-    gaps = [later - earlier for earlier, later in zip(told, told[1:])]
-    assert min(gaps) < WATCHDOG_SECONDS / 2 and max(gaps) < WATCHDOG_SECONDS, gaps
+    gaps = sorted(later - earlier for earlier, later in zip(told, told[1:]))
+    assert gaps[1] < WATCHDOG_SECONDS / 2 and gaps[2] < WATCHDOG_SECONDS, gaps  # one may meet the start, or a slow machine
 
 
 def test_router_that_waits_for_kafka_is_alive(away, own_broker, manager):

@@ -28,7 +28,7 @@ from signing import Delivery
 SHORT_PASSAGES = (GENUINE, FORGED, AMBIGUOUS)
 ALL_CALLS = range(1, 600)
 SATURATED_SECONDS = 2
-MOST_CPU = 0.3  # of one processor, while saturated
+MOST_CPU = 0.15  # of one processor, while saturated
 DESCRIPTORS_TO_SPARE = 8
 MOST_ANSWER_SECONDS = 5  # on a busy machine
 DISK_BYTES = 200 << 20
