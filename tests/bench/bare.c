@@ -3,6 +3,7 @@
  * best, when an answer is written as soon as it is given and epoll learns of changes once a pass of the loop; and with a
  * topic, what that takes together with librdkafka, when the body is appended before it is answered. It verifies nothing.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
-#include <librdkafka/rdkafka.h>
+
+#include "client.h"
 
 struct bare {
         int at_once;
@@ -56,10 +58,8 @@ static void
 on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 {
         (void)client;
-        if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-                fprintf(stderr, "bare: %s\n", rd_kafka_err2str(message->err));
-                exit(EX_UNAVAILABLE);
-        }
+        if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                fail("append", rd_kafka_err2str(message->err));
         reply(opaque, message->_private);
 }
 
@@ -98,25 +98,23 @@ on_reports(evutil_socket_t fd, short what, void *arg)
 static void
 open_producer(struct bare *bare, struct event_base *base, const char *bootstrap, const char *topic)
 {
-        const char *const properties[] = {"bootstrap.servers",  bootstrap,
-                                          "enable.idempotence", "true",
-                                          "partitioner",        "murmur2_random",
-                                          "message.max.bytes",  "2000000",
-                                          "linger.ms",          "0"};
-        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        const struct property properties[] = {
+            {"bootstrap.servers", bootstrap},
+            {"enable.idempotence", "true"},
+            {"partitioner", "murmur2_random"},
+            {"message.max.bytes", "2000000"},
+            {"linger.ms", "0"},
+            {NULL, NULL},
+        };
+        rd_kafka_conf_t *conf = new_conf(properties);
         rd_kafka_queue_t *queue;
-        char reason[256];
         int wake[2];
 
-        for (size_t i = 0; i < sizeof(properties) / sizeof(properties[0]); i += 2)
-                (void)rd_kafka_conf_set(conf, properties[i], properties[i + 1], reason, sizeof(reason));
         rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
         rd_kafka_conf_set_opaque(conf, bare);
-        bare->producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof(reason));
-        if (bare->producer == NULL || pipe2(wake, O_NONBLOCK | O_CLOEXEC) != 0) {
-                fprintf(stderr, "bare: no producer\n");
-                exit(EX_UNAVAILABLE);
-        }
+        bare->producer = open_client(RD_KAFKA_PRODUCER, conf);
+        if (pipe2(wake, O_NONBLOCK | O_CLOEXEC) != 0)
+                fail("pipe", strerror(errno));
         bare->topic = rd_kafka_topic_new(bare->producer, topic, NULL);
         queue = rd_kafka_queue_get_main(bare->producer);
         rd_kafka_queue_io_event_enable(queue, wake[1], "r", 1);
@@ -147,8 +145,8 @@ main(int argc, char **argv)
         if (!(argc == 2 || (bare.at_once && (argc == 3 || argc == 5))) || strcmp(argv[1], "--help") == 0) {
                 printf("usage: bare PORT [--at-once [BOOTSTRAP TOPIC]]\n\n"
                        "Answers every request on 127.0.0.1 with 200, until it is killed; with a topic, after "
-                       "the body "
-                       "was appended to it.\n");
+                       "the\n"
+                       "body was appended to it.\n");
                 return argc == 2 ? 0 : EX_USAGE;
         }
         if (argc == 5)

@@ -6,7 +6,7 @@
 #include <sysexits.h>
 #include <time.h>
 
-#include <librdkafka/rdkafka.h>
+#include "client.h"
 
 static double
 now_s(void)
@@ -17,42 +17,27 @@ now_s(void)
         return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void
-fail(const char *what, const char *reason)
-{
-        fprintf(stderr, "consume: %s: %s\n", what, reason);
-        exit(EX_UNAVAILABLE);
-}
-
-/* A client with librdkafka's defaults but for NAME=VALUE arguments. */
+/* A consumer with librdkafka's defaults but for NAME=VALUE arguments. */
 static rd_kafka_t *
-open_client(const char *bootstrap, char **properties)
+open_consumer(const char *bootstrap, char **properties)
 {
-        rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        char reason[256];
-        rd_kafka_t *client;
+        const struct property fixed[] = {
+            {"bootstrap.servers", bootstrap},
+            {"group.id", "gatepost-bench"},
+            {"enable.auto.commit", "false"},
+            {NULL, NULL},
+        };
+        rd_kafka_conf_t *conf = new_conf(fixed);
 
-        if (rd_kafka_conf_set(conf, "bootstrap.servers", bootstrap, reason, sizeof(reason)) !=
-                RD_KAFKA_CONF_OK ||
-            rd_kafka_conf_set(conf, "group.id", "gatepost-bench", reason, sizeof(reason)) !=
-                RD_KAFKA_CONF_OK ||
-            rd_kafka_conf_set(conf, "enable.auto.commit", "false", reason, sizeof(reason)) !=
-                RD_KAFKA_CONF_OK)
-                fail("configuration", reason);
         for (; *properties != NULL; properties++) {
                 char *value = strchr(*properties, '=');
 
                 if (value == NULL)
                         fail(*properties, "not NAME=VALUE");
                 *value++ = '\0';
-                if (rd_kafka_conf_set(conf, *properties, value, reason, sizeof(reason)) != RD_KAFKA_CONF_OK)
-                        fail(*properties, reason);
+                set_property(conf, *properties, value);
         }
-        client = rd_kafka_new(RD_KAFKA_CONSUMER, conf, reason, sizeof(reason));
-        if (client == NULL)
-                fail("client", reason);
-        (void)rd_kafka_poll_set_consumer(client);
-        return client;
+        return open_client(RD_KAFKA_CONSUMER, conf);
 }
 
 static void
@@ -91,7 +76,7 @@ main(int argc, char **argv)
                 return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : EX_USAGE;
         }
         wanted = strtoull(argv[3], NULL, 10);
-        client = open_client(argv[1], argv + 4);
+        client = open_consumer(argv[1], argv + 4);
         begun = now_s();
         assign_all(client, argv[2]);
         while (n < wanted) {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include <librdkafka/rdkafka.h>
+#include "client.h"
 
 #define MAX_BATCH 10000
 #define POLL_MS 100
@@ -34,13 +34,6 @@ on_signal(int number)
 }
 
 static void
-fail(const char *what, const char *reason)
-{
-        fprintf(stderr, "relay: %s: %s\n", what, reason);
-        exit(EX_UNAVAILABLE);
-}
-
-static void
 must(const char *what, rd_kafka_error_t *error)
 {
         if (error != NULL)
@@ -52,31 +45,6 @@ static void
 on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 {
         (void)client, (void)message, (void)opaque;
-}
-
-struct property {
-        const char *name, *value;
-};
-
-/* A client with these properties; the last has no name. */
-static rd_kafka_t *
-open_client(rd_kafka_type_t type, const struct property *properties)
-{
-        rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        char reason[256];
-        rd_kafka_t *client;
-
-        for (; properties->name != NULL; properties++) {
-                if (rd_kafka_conf_set(conf, properties->name, properties->value, reason, sizeof(reason)) !=
-                    RD_KAFKA_CONF_OK)
-                        fail(properties->name, reason);
-        }
-        if (type == RD_KAFKA_PRODUCER)
-                rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
-        client = rd_kafka_new(type, conf, reason, sizeof(reason));
-        if (client == NULL)
-                fail("client", reason);
-        return client;
 }
 
 static void
@@ -105,11 +73,13 @@ start(struct relay *relay, const char *bootstrap, const char *from, const char *
             {NULL, NULL},
         };
         rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_conf_t *conf;
 
-        relay->producer = open_client(RD_KAFKA_PRODUCER, writes);
+        conf = new_conf(writes);
+        rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+        relay->producer = open_client(RD_KAFKA_PRODUCER, conf);
         must("init_transactions", rd_kafka_init_transactions(relay->producer, START_MS));
-        relay->consumer = open_client(RD_KAFKA_CONSUMER, reads);
-        (void)rd_kafka_poll_set_consumer(relay->consumer);
+        relay->consumer = open_client(RD_KAFKA_CONSUMER, new_conf(reads));
         rd_kafka_topic_partition_list_add(topics, from, RD_KAFKA_PARTITION_UA);
         if (rd_kafka_subscribe(relay->consumer, topics) != RD_KAFKA_RESP_ERR_NO_ERROR)
                 fail("subscribe", from);
@@ -211,11 +181,10 @@ main(int argc, char **argv)
 
         if (argc != 5) {
                 printf(
-                    "usage: relay BOOTSTRAP FROM TO ID\n\nReads the topic FROM from its beginning as the "
-                    "consumer "
-                    "group ID, and publishes each record to the topic TO,\nin transactions, until SIGTERM. "
-                    "Prints `ready` when it has partitions, and after each transaction `routed` and how many "
-                    "all were.\n");
+                    "usage: relay BOOTSTRAP FROM TO ID\n\n"
+                    "Reads the topic FROM from its beginning as the consumer group ID, and publishes each\n"
+                    "record to the topic TO, in transactions, until SIGTERM. Prints `ready` when it has\n"
+                    "partitions, and after each transaction `routed` and how many all were.\n");
                 return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : EX_USAGE;
         }
         (void)signal(SIGTERM, on_signal);
