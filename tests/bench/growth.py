@@ -68,6 +68,6 @@ class Growth:
     def _through(self, partitions, kinds):
         with self.bench.topics(partitions, kinds) as place, \
                 Gatepost(place, roles="receiver, router", kinds=kinds) as both:
-            run, _, cpu_us = self.bench.through(both, RATE, self.body, self.arguments.seconds, kinds)
+            run, _, cpu_us = self.bench.through(both, both, RATE, self.body, self.arguments.seconds, kinds)
             self.bench.keep("growth", "gatepost", run, partitions=partitions, kinds=kinds, both_cpu_us=cpu_us)
             return cpu_us, both.resident_kib() / 1024, "MiB"
