@@ -44,6 +44,15 @@ clock_monotonic_ns(void)
         return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+void
+clock_sleep_ms(int64_t ms)
+{
+        const struct timespec duration = {ms / 1000, ms % 1000 * 1000000L};
+
+        if (ms > 0)
+                (void)nanosleep(&duration, NULL);
+}
+
 int64_t
 clock_take_step(struct clock_watch *watch)
 {

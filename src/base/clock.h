@@ -18,6 +18,9 @@ int64_t clock_monotonic_ms(void);
 int64_t clock_monotonic_us(void);
 int64_t clock_monotonic_ns(void);
 
+/* Block the calling thread so long, or until a signal is handled in it; 0 or less: not at all. */
+void clock_sleep_ms(int64_t ms);
+
 /* What clock_take_step() compares with. Begin with zeros. */
 struct clock_watch {
         int64_t ahead_ms; /* of the clock that steps, before the one that does not */

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <curl/curl.h>
 #include <openssl/crypto.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "config/secrets.h"
 
@@ -246,10 +246,7 @@ service_may_recover(const struct service_answer *answer)
 void
 service_pause(size_t n_calls)
 {
-        uint64_t ms = (uint64_t)FIRST_PAUSE_MS << (n_calls - 1);
-        const struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000 * 1000000)};
-
-        (void)nanosleep(&pause, NULL);
+        clock_sleep_ms((int64_t)FIRST_PAUSE_MS << (n_calls - 1));
 }
 
 void

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "cli/kafka_access.h"
@@ -14,14 +14,13 @@
 static int
 wait_for_all(rd_kafka_t *client, const struct topic_need *needs, size_t n)
 {
-        const struct timespec pause = {0, 100 * 1000000L};
         struct topic_state *states = mem_alloc(n * sizeof(*states));
         struct error error;
         size_t n_there = 0;
 
         for (int tries = 0; n_there < n && tries < 50; tries++) {
                 if (tries > 0)
-                        (void)nanosleep(&pause, NULL);
+                        clock_sleep_ms(100);
                 n_there = 0;
                 if (topics_describe(client, needs, n, states, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
                         break;

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "kafka/topics_check.h"
@@ -76,14 +76,13 @@ int
 topics_check_new(rd_kafka_t *client, const struct config *before, const struct config *next,
                  struct error *error)
 {
-        const struct timespec pause = {0, PAUSE_MS * 1000000L};
         size_t n;
         struct topic_need *needs = find_new(before, next, &n);
         int result = n == 0;
 
         for (int looks = 0; looks < LOOKS && result == 0; looks++) {
                 if (looks > 0)
-                        (void)nanosleep(&pause, NULL);
+                        clock_sleep_ms(PAUSE_MS);
                 result = look(client, next, needs, n, error);
         }
         if (result < 0)

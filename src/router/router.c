@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -31,13 +31,11 @@ struct router {
 static int
 wait_for_topics(struct router *router)
 {
-        const struct timespec pause = {0, 20 * 1000000L};
-
         while (!probe_has_verified(router->probe)) {
                 pulse_beat(&router->status.pulse);
                 if (atomic_load(&router->status.stopping))
                         return 0;
-                (void)nanosleep(&pause, NULL);
+                clock_sleep_ms(20);
         }
         return 1;
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/crash.h"
@@ -43,14 +42,6 @@ struct worker {
         int64_t reported_ms;
         char waiting_for[REASON_SIZE]; /* what it was last logged to wait for; empty: nothing */
 };
-
-static void
-pause_ms(int ms)
-{
-        const struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
-
-        (void)nanosleep(&pause, NULL);
-}
 
 static void
 set_trouble(struct worker *worker, const char *reason)
@@ -127,7 +118,7 @@ prepare_work(struct worker *worker)
         worker->positioned = 0; /* what is polled meanwhile is passed over, and read again */
         if (result < 0) {
                 recover(worker, NULL);
-                pause_ms(PAUSE_MS);
+                clock_sleep_ms(PAUSE_MS);
         }
         return -1;
 }
@@ -176,7 +167,7 @@ prepare_position(struct worker *worker)
                 note_refused(worker, error.text);
         else
                 worker->refused_since_ms = 0;
-        pause_ms(PAUSE_MS);
+        clock_sleep_ms(PAUSE_MS);
         return -1;
 }
 
@@ -189,7 +180,7 @@ prepare_member(struct worker *worker)
         if (member_prepare(&worker->member, &error) == 0)
                 return 0;
         wait_for(worker, error.text);
-        pause_ms(REPLACE_PAUSE_MS);
+        clock_sleep_ms(REPLACE_PAUSE_MS);
         return -1;
 }
 
@@ -206,7 +197,7 @@ commit(struct worker *worker)
                 return;
         }
         recover(worker, error.text);
-        pause_ms(PAUSE_MS);
+        clock_sleep_ms(PAUSE_MS);
 }
 
 static void
@@ -227,7 +218,7 @@ take_message(struct worker *worker, const rd_kafka_message_t *message)
                 return;
         case WORK_FAILED:
                 recover(worker, error.text);
-                pause_ms(PAUSE_MS);
+                clock_sleep_ms(PAUSE_MS);
                 return;
         case WORK_REFUSED:
                 refuse(worker, error.text);
@@ -247,7 +238,7 @@ replace_consumer(struct worker *worker, const char *reason)
         pulse_wait(&worker->status->pulse);
         member_leave(&worker->member);
         set_state(worker, WORKER_STARTING);
-        pause_ms(REPLACE_PAUSE_MS);
+        clock_sleep_ms(REPLACE_PAUSE_MS);
 }
 
 /* Take what the poll gave. Returns whether the batch is to be committed now. */
@@ -266,7 +257,7 @@ take(struct worker *worker, enum consumer_result result, rd_kafka_message_t *mes
                 return worker->work.is_open;
         case CONSUMER_LOST:
                 recover(worker, error->text);
-                pause_ms(PAUSE_MS);
+                clock_sleep_ms(PAUSE_MS);
                 return 0;
         case CONSUMER_FENCED:
                 if (member_note_fenced(&worker->member))
