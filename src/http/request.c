@@ -151,6 +151,29 @@ http_request_client(const struct http_request *request)
         return forwarded_client(trust, &request->peer, list.text + 1, list.len - 1);
 }
 
+/* evhttp finds out from these whether the connection stays. */
+static int
+is_of_connection(const char *name)
+{
+        return strcasecmp(name, "Connection") == 0 || strcasecmp(name, "Proxy-Connection") == 0;
+}
+
+void
+http_request_forget(struct http_request *request)
+{
+        struct evkeyvalq *headers = evhttp_request_get_input_headers(request->evreq);
+        struct evbuffer *body = evhttp_request_get_input_buffer(request->evreq);
+        const struct evkeyval *field, *next;
+
+        request->peer = http_request_client(request);
+        (void)evbuffer_drain(body, evbuffer_get_length(body));
+        for (field = TAILQ_FIRST(headers); field != NULL; field = next) {
+                next = TAILQ_NEXT(field, next);
+                if (!is_of_connection(field->key))
+                        (void)evhttp_remove_header(headers, field->key);
+        }
+}
+
 const char *
 http_request_id(const struct http_request *request)
 {

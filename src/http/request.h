@@ -30,6 +30,13 @@ const void *http_request_body(struct http_request *request, size_t *len);
 /* Who sent it: the connection's peer, or what trusted proxies say by the PROXY protocol or X-Forwarded-For. */
 struct address http_request_client(const struct http_request *request);
 
+/**
+ * http_request_forget(request):
+ * Give back what its body and its headers take, when nothing but its answer is to come. http_request_client() still knows
+ * who sent it.
+ */
+void http_request_forget(struct http_request *request);
+
 /* What x-request-id of the answer will say: 16 hexadecimal digits. */
 const char *http_request_id(const struct http_request *request);
 

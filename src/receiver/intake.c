@@ -197,8 +197,11 @@ append(struct intake *intake, struct http_request *request, const struct screene
         if (producer_append(intake->producer, key, body, headers, pending, &error) != 0) {
                 pending_cancel(&intake->pending, pending);
                 refuse_for_now(intake, request, screened->source, "no room for the delivery; send it again");
+                return;
         }
         crash_point("after-append");
+        http_request_forget(
+            request); /* which the next one then takes, while it is in the processor's cache */
 }
 
 /* Whether so much of the client has been refused of late that nothing of it is looked at. */

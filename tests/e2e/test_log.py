@@ -116,6 +116,20 @@ def test_a_request_id_leads_from_the_answer_to_the_record(installation, daemon):
     assert values(daemon.wait_for_log("outcome=forged"))["last_request_id"] == refusal.headers["x-request-id"]
 
 
+def test_an_accepted_deliverys_client_is_who_the_proxy_says(installation):
+    """Though the headers of the request are forgotten as soon as it is handed to Kafka."""
+    config = installation.config("receiver")
+    config["gatepost"]["log_level"] = "debug"
+    config["receiver"]["trusted_proxy"] = "127.0.0.1"
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    delivery = Delivery()
+    headers = delivery.headers() | {"x-forwarded-for": "198.51.100.7"}
+    assert http_client.request(daemon.address, "POST", "/webhooks/invoicing", headers, delivery.body).status == 200
+    accepted = values(daemon.wait_for_log(f"accepted source=invoicing delivery_id={delivery.delivery_id}"))
+    assert accepted["client"] == "198.51.100.7"
+
+
 def test_records_without_a_request_id_are_read_as_ever(installation, daemon):
     installation.kafka.append([Delivery()])
     installation.kafka.wait_until_routed()

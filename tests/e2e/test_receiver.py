@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+import framing
 import http_client
 import waiting
 from signing import SECRET, Delivery, event_body, hmac_sha256, now
@@ -119,6 +120,22 @@ def test_chunked_body_is_signed_and_appended_as_one(daemon, reader):
     delivery = Delivery(event_body(text="x" * 50000))
     assert daemon.post(delivery, chunked=True).status == 200
     assert {record.value for record in reader.wait_for(delivery.delivery_id, 2)} == {delivery.body}
+
+
+@pytest.mark.parametrize("target, version, connection, n_answered", [
+    (PATH, "1.1", None, 2), (PATH, "1.1", "close", 1), ("http://a" + PATH, "1.1", "close", 1),
+    (PATH, "1.0", None, 1), (PATH, "1.0", "keep-alive", 2)])
+def test_connection_stays_or_goes_after_a_delivery_as_its_client_asked(daemon, target, version, connection, n_answered):
+    """Though its headers are forgotten as soon as it is handed to Kafka."""
+    data = b""
+    for delivery in (Delivery(), Delivery()):
+        headers = delivery.headers() | {"host": "a", "content-length": len(delivery.body)}
+        if connection:
+            headers["connection"] = connection
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        data += f"POST {target} HTTP/{version}\r\n{head}\r\n".encode() + delivery.body
+    answers = framing.talk(daemon.address, data, [b"POST"] * 2)
+    assert [answer.status for answer in answers] == [200] * n_answered
 
 
 def test_connection_is_kept_over_deliveries_and_refusals(daemon):
