@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/crash.h"
 #include "base/mem.h"
 #include "kafka/client.h"
@@ -14,6 +15,7 @@
 #define ABORT_TIMEOUT_MS 5000
 #define LEAVE_TIMEOUT_MS 1000
 #define METADATA_TIMEOUT_MS 2000
+#define MARKERS_MS 8
 
 /* Kafka's numbers of the requests that change a transaction. Produce is not among them: its sequence numbers tell. */
 #define API_ADD_PARTITIONS_TO_TXN 24
@@ -28,6 +30,7 @@ struct transaction {
         rd_kafka_topic_t **topics; /* held so that their metadata stay known */
         size_t n_topics;
         int is_open;
+        int64_t committed_ms; /* monotonic; 0: nothing was */
         /* Set by librdkafka's threads. */
         atomic_int is_tainted;
         atomic_int is_answered; /* a request of the open transaction was */
@@ -210,11 +213,23 @@ transaction_init(struct transaction *transaction, int timeout_ms, struct error *
         return retriable ? 1 : -1;
 }
 
+/*
+ * Kafka answers a commit before it has written the markers that end the transaction in each partition, some milliseconds
+ * later. What is asked of the next transaction until then it turns away (CONCURRENT_TRANSACTIONS), and librdkafka asks again
+ * after 20 ms, whatever `retry.backoff.ms` says: to wait is faster.
+ */
+static void
+wait_for_markers(const struct transaction *transaction)
+{
+        clock_sleep_ms(transaction->committed_ms + MARKERS_MS - clock_monotonic_ms());
+}
+
 int
 transaction_begin(struct transaction *transaction, struct error *error)
 {
         rd_kafka_error_t *failure;
 
+        wait_for_markers(transaction);
         atomic_store(&transaction->is_answered, 0);
         failure = rd_kafka_begin_transaction(transaction->client);
         if (failure != NULL)
@@ -289,6 +304,7 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
         (void)rd_kafka_poll(transaction->client, 0);
         if (result == 0) {
                 transaction->is_open = 0;
+                transaction->committed_ms = clock_monotonic_ms();
                 client_reached();
         }
         return result;

@@ -8,18 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <time.h>
 
 #include "client.h"
 
 #define MAX_BATCH 10000
 #define POLL_MS 100
 #define START_MS 30000
+#define MARKERS_MS 8 /* as src/kafka/transaction.c has it */
 
 struct relay {
         rd_kafka_t *consumer, *producer;
         const char *to;
         rd_kafka_topic_partition_list_t *offsets; /* to go on from, of the open transaction */
         int n_taken;                              /* in it; 0: none is open */
+        int64_t committed_ms;                     /* monotonic */
         int is_ready;
         uint64_t n_routed;
 };
@@ -87,6 +90,25 @@ start(struct relay *relay, const char *bootstrap, const char *from, const char *
         relay->offsets = rd_kafka_topic_partition_list_new(8);
 }
 
+static int64_t
+now_ms(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void
+begin(struct relay *relay)
+{
+        int64_t ms = relay->committed_ms + MARKERS_MS - now_ms();
+        const struct timespec pause = {0, (ms > 0 ? ms : 0) * 1000000};
+
+        (void)nanosleep(&pause, NULL);
+        must("begin_transaction", rd_kafka_begin_transaction(relay->producer));
+}
+
 /* The headers of an event, with nothing to find out but the id. */
 static rd_kafka_headers_t *
 headers_for(const rd_kafka_message_t *message)
@@ -111,7 +133,7 @@ take(struct relay *relay, const rd_kafka_message_t *message)
             rd_kafka_topic_partition_list_find(relay->offsets, topic, message->partition);
 
         if (relay->n_taken++ == 0)
-                must("begin_transaction", rd_kafka_begin_transaction(relay->producer));
+                begin(relay);
         if (offset == NULL)
                 offset = rd_kafka_topic_partition_list_add(relay->offsets, topic, message->partition);
         offset->offset = message->offset + 1;
@@ -138,6 +160,7 @@ commit(struct relay *relay)
         relay->offsets = rd_kafka_topic_partition_list_new(8);
         relay->n_routed += (uint64_t)relay->n_taken;
         relay->n_taken = 0;
+        relay->committed_ms = now_ms();
         printf("routed %" PRIu64 "\n", relay->n_routed);
         (void)fflush(stdout);
 }
@@ -177,7 +200,7 @@ step(struct relay *relay)
 int
 main(int argc, char **argv)
 {
-        struct relay relay = {NULL, NULL, NULL, NULL, 0, 0, 0};
+        struct relay relay = {NULL, NULL, NULL, NULL, 0, 0, 0, 0};
 
         if (argc != 5) {
                 printf(
