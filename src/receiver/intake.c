@@ -200,8 +200,7 @@ append(struct intake *intake, struct http_request *request, const struct screene
                 return;
         }
         crash_point("after-append");
-        http_request_forget(
-            request); /* which the next one then takes, while it is in the processor's cache */
+        http_request_forget(request); /* the next one takes the memory, warm in the processor's cache */
 }
 
 /* Whether so much of the client has been refused of late that nothing of it is looked at. */
