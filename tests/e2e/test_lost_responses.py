@@ -207,3 +207,20 @@ def test_commit_that_is_never_answered_does_not_hold_up_the_end_for_ever(install
     assert daemon.is_running()
     daemon.abandon()
     manager.close()
+
+
+def test_transaction_leaves_kafka_time_to_end_the_one_before(installation, proxies, proxied):
+    """Without it librdkafka would be told to wait, and wait 20 ms, each time."""
+    n = 20
+    daemon = proxied("router")
+    daemon.config["router"]["max_batch"] = "1"
+    installation.create_topics(partitions=1)
+    ends = proxies.watch("EndTxn", match=is_commit, times=None)
+    begins = proxies.watch("AddPartitionsToTxn", times=None)
+    installation.kafka.append([Delivery() for _ in range(n)])
+    daemon.start().wait_until_ready()
+    installation.kafka.wait_until_routed()
+    begun = [request.seconds for request in begins.requests]
+    gaps = [min(at for at in begun if at >= ended) - ended for ended in ends.answered[:n - 1]]
+    print([f"{gap * 1000:.1f} ms" for gap in gaps])
+    assert len(gaps) == n - 1 and min(gaps) >= 0.006

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import threading
+import time
 
 CUT, KEEP, OVERTAKE = "cut", "keep", "overtake"
 
@@ -16,6 +17,7 @@ class Rule:
     def __init__(self, proxies, api, match=None, times=1, probability=1.0, seed=0):
         self.count = 0  # how often it has acted
         self.requests = []  # those on which it has acted
+        self.answered = []  # when each answer was about to be passed on, as time.monotonic(); only where that is all it does
         self._proxies = proxies
         self._api = api
         self._match = match
@@ -63,6 +65,7 @@ class Rule:
         await connection.to_broker(request.frame)
 
     async def on_response(self, connection, response):
+        self.answered.append(time.monotonic())
         await connection.to_client(response.frame)
 
 
