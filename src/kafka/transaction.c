@@ -5,19 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/crash.h"
 #include "base/mem.h"
 #include "kafka/client.h"
+#include "kafka/markers.h"
 #include "kafka/rouser.h"
 #include "kafka/topics.h"
 
 #define ABORT_TIMEOUT_MS 5000
 #define LEAVE_TIMEOUT_MS 1000
 #define METADATA_TIMEOUT_MS 2000
-#define MARKERS_MS 8
 
-/* Kafka's numbers of the requests that change a transaction. Produce is not among them: its sequence numbers tell. */
+/* Kafka's numbers of the requests that change a transaction, and of Produce, which is safe by its sequence numbers. */
+#define API_PRODUCE 0
 #define API_ADD_PARTITIONS_TO_TXN 24
 #define API_ADD_OFFSETS_TO_TXN 25
 #define API_END_TXN 26
@@ -30,7 +30,7 @@ struct transaction {
         rd_kafka_topic_t **topics; /* held so that their metadata stay known */
         size_t n_topics;
         int is_open;
-        int64_t committed_ms; /* monotonic; 0: nothing was */
+        struct markers markers;
         /* Set by librdkafka's threads. */
         atomic_int is_tainted;
         atomic_int is_answered; /* a request of the open transaction was */
@@ -59,7 +59,13 @@ on_response(rd_kafka_t *client, int fd, const char *broker, int32_t broker_id, i
         (void)client, (void)fd, (void)broker, (void)broker_id, (void)version, (void)correlation;
         (void)size, (void)rtt;
         switch (api) {
+        case API_PRODUCE:
+                markers_produced(&transaction->markers);
+                return RD_KAFKA_RESP_ERR_NO_ERROR;
         case API_ADD_PARTITIONS_TO_TXN:
+                markers_registered(&transaction->markers);
+                atomic_store(&transaction->is_answered, 1);
+                break;
         case API_ADD_OFFSETS_TO_TXN:
         case API_END_TXN:
         case API_TXN_OFFSET_COMMIT:
@@ -174,6 +180,7 @@ transaction_new(const struct config *config, const char *bootstrap, struct error
 {
         struct transaction *transaction = mem_alloc(sizeof(*transaction));
 
+        markers_init(&transaction->markers);
         transaction->rouser = rouser_new(error);
         if (transaction->rouser != NULL)
                 transaction->client = open_client(config, bootstrap, transaction, error);
@@ -213,15 +220,10 @@ transaction_init(struct transaction *transaction, int timeout_ms, struct error *
         return retriable ? 1 : -1;
 }
 
-/*
- * Kafka answers a commit before it has written the markers that end the transaction in each partition, some milliseconds
- * later. What is asked of the next transaction until then it turns away (CONCURRENT_TRANSACTIONS), and librdkafka asks again
- * after 20 ms, whatever `retry.backoff.ms` says: to wait is faster.
- */
-static void
-wait_for_markers(const struct transaction *transaction)
+void
+transaction_settle(struct transaction *transaction)
 {
-        clock_sleep_ms(transaction->committed_ms + MARKERS_MS - clock_monotonic_ms());
+        markers_wait(&transaction->markers);
 }
 
 int
@@ -229,11 +231,11 @@ transaction_begin(struct transaction *transaction, struct error *error)
 {
         rd_kafka_error_t *failure;
 
-        wait_for_markers(transaction);
         atomic_store(&transaction->is_answered, 0);
         failure = rd_kafka_begin_transaction(transaction->client);
         if (failure != NULL)
                 return take_error(failure, "begin_transaction", error);
+        markers_begin(&transaction->markers);
         transaction->is_open = 1;
         return 0;
 }
@@ -304,7 +306,7 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
         (void)rd_kafka_poll(transaction->client, 0);
         if (result == 0) {
                 transaction->is_open = 0;
-                transaction->committed_ms = clock_monotonic_ms();
+                markers_committed(&transaction->markers);
                 client_reached();
         }
         return result;

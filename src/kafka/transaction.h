@@ -34,6 +34,13 @@ void transaction_know_topics(struct transaction *transaction, const struct confi
  */
 int transaction_init(struct transaction *transaction, int timeout_ms, struct error *error) MUST_CHECK;
 
+/**
+ * transaction_settle(transaction):
+ * Wait until Kafka is probably done with the last commit, up to 20 ms: a transaction that begins sooner is held up for longer
+ * (markers.h). Not worth it where so much waits that this time is needed to add it.
+ */
+void transaction_settle(struct transaction *transaction);
+
 int transaction_begin(struct transaction *transaction, struct error *error) MUST_CHECK;
 
 /**

@@ -123,6 +123,8 @@ decide(struct work *work, struct partition *partition, const struct record *reco
 
         if (!work->is_open) {
                 crash_point("before-decision");
+                if (!work->is_behind)
+                        transaction_settle(work->transaction);
                 if (transaction_begin(work->transaction, error) != 0)
                         return -1;
                 work->is_open = 1;
@@ -221,6 +223,7 @@ work_commit(struct work *work, struct error *error)
         if (result != 0)
                 return -1;
         metrics_observe(work->metrics, HISTOGRAM_COMMIT, (uint64_t)(clock_monotonic_ns() - began_ns), 1);
+        work->is_behind = work_is_full(work);
         work->is_open = 0;
         for (size_t i = 0; i < work->partitions.n; i++)
                 partition_committed(&work->partitions.items[i]);

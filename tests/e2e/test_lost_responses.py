@@ -17,6 +17,7 @@ from tally import assert_exactly_once
 
 RULE_SECONDS = 60
 COORDINATOR_NOT_AVAILABLE = 15
+CONCURRENT_TRANSACTIONS = 51
 COMMIT_SECONDS = 30
 LOAD_RATE = 100  # a second
 SOCKET_TIMEOUT_SECONDS = 60  # librdkafka's, after which it would ask again
@@ -209,18 +210,45 @@ def test_commit_that_is_never_answered_does_not_hold_up_the_end_for_ever(install
     manager.close()
 
 
+# A transaction that follows on another
+
+
+def gaps_ms(ends, begins):
+    """From each commit's answer to when the next transaction asks for its partitions."""
+    begun = [request.seconds for request in begins.requests]
+    return [(min(after) - ended) * 1000 for ended in list(ends.answered) if (after := [at for at in begun if at >= ended])]
+
+
+def append_until(installation, condition, what):
+    """One by one, so that many transactions follow at once on the one before."""
+    def append_some():
+        for _ in range(20):
+            installation.kafka.append([Delivery()])
+        return condition()
+    waiting.until(append_some, RULE_SECONDS, what, step=0)
+
+
 def test_transaction_leaves_kafka_time_to_end_the_one_before(installation, proxies, proxied):
     """Without it librdkafka would be told to wait, and wait 20 ms, each time."""
-    n = 20
-    daemon = proxied("router")
-    daemon.config["router"]["max_batch"] = "1"
-    installation.create_topics(partitions=1)
+    start_router(installation, proxied)
     ends = proxies.watch("EndTxn", match=is_commit, times=None)
     begins = proxies.watch("AddPartitionsToTxn", times=None)
-    installation.kafka.append([Delivery() for _ in range(n)])
-    daemon.start().wait_until_ready()
+    append_until(installation, lambda: len(ends.answered) > 20, "transactions")
     installation.kafka.wait_until_routed()
-    begun = [request.seconds for request in begins.requests]
-    gaps = [min(at for at in begun if at >= ended) - ended for ended in ends.answered[:n - 1]]
-    print([f"{gap * 1000:.1f} ms" for gap in gaps])
-    assert len(gaps) == n - 1 and min(gaps) >= 0.006
+    gaps = gaps_ms(ends, begins)
+    assert min(gaps) >= 6, gaps
+
+
+def test_router_that_is_told_to_wait_leaves_more_time(installation, proxies, proxied):
+    """As where brokers take longer, which say so to the first request of each transaction."""
+    start_router(installation, proxied)
+    ends = proxies.watch("EndTxn", match=is_commit, times=None)
+    told = set()
+
+    def is_first_after_a_commit(request):
+        n = len(ends.answered)
+        return n not in told and not told.add(n)
+    refusals = proxies.refuse("AddPartitionsToTxn", CONCURRENT_TRANSACTIONS, match=is_first_after_a_commit, times=None)
+    append_until(installation, lambda: len(told) > 20 and min(gaps_ms(ends, refusals)[-10:]) >= 15,
+                 lambda: f"longer gaps than these, in ms: {gaps_ms(ends, refusals)}")
+    installation.kafka.wait_until_routed()

@@ -49,7 +49,9 @@ class Response:
 
     @property
     def _error_at(self):
-        """Where the error code is; None where the response has none at its beginning."""
+        """Where the error code is, of several partitions the last one's; None where that is not known."""
+        if self.request.api == "AddPartitionsToTxn" and self.request.version < 3:
+            return len(self.frame) - 2
         first, flexible = WITH_ERROR.get(self.request.api, (1 << 15, 0))
         if self.request.version < first:
             return None
@@ -58,7 +60,7 @@ class Response:
 
     @property
     def error(self):
-        """The error code, 0 for none; None where the response has none at its beginning."""
+        """The error code, 0 for none; None where it is not known where it stands."""
         at = self._error_at
         return None if at is None else struct.unpack_from(">h", self.frame, at)[0]
 

@@ -40,6 +40,7 @@ Suite *suite_judge(void);
 Suite *suite_kind_filter(void);
 Suite *suite_notify(void);
 Suite *suite_log(void);
+Suite *suite_markers(void);
 Suite *suite_number(void);
 Suite *suite_options(void);
 Suite *suite_page(void);
