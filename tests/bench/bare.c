@@ -59,7 +59,7 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 {
         (void)client;
         if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                fail("append", rd_kafka_err2str(message->err));
+                client_fail("append", rd_kafka_err2str(message->err));
         reply(opaque, message->_private);
 }
 
@@ -106,15 +106,15 @@ open_producer(struct bare *bare, struct event_base *base, const char *bootstrap,
             {"linger.ms", "0"},
             {NULL, NULL},
         };
-        rd_kafka_conf_t *conf = new_conf(properties);
+        rd_kafka_conf_t *conf = client_conf(properties);
         rd_kafka_queue_t *queue;
         int wake[2];
 
         rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
         rd_kafka_conf_set_opaque(conf, bare);
-        bare->producer = open_client(RD_KAFKA_PRODUCER, conf);
+        bare->producer = client_open(RD_KAFKA_PRODUCER, conf);
         if (pipe2(wake, O_NONBLOCK | O_CLOEXEC) != 0)
-                fail("pipe", strerror(errno));
+                client_fail("pipe", strerror(errno));
         bare->topic = rd_kafka_topic_new(bare->producer, topic, NULL);
         queue = rd_kafka_queue_get_main(bare->producer);
         rd_kafka_queue_io_event_enable(queue, wake[1], "r", 1);

@@ -6,39 +6,39 @@
 #include <sysexits.h>
 
 void
-fail(const char *what, const char *reason)
+client_fail(const char *what, const char *reason)
 {
         fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, reason);
         exit(EX_UNAVAILABLE);
 }
 
 void
-set_property(rd_kafka_conf_t *conf, const char *name, const char *value)
+client_set(rd_kafka_conf_t *conf, const char *name, const char *value)
 {
         char reason[256];
 
         if (rd_kafka_conf_set(conf, name, value, reason, sizeof(reason)) != RD_KAFKA_CONF_OK)
-                fail(name, reason);
+                client_fail(name, reason);
 }
 
 rd_kafka_conf_t *
-new_conf(const struct property *properties)
+client_conf(const struct property *properties)
 {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
 
         for (; properties->name != NULL; properties++)
-                set_property(conf, properties->name, properties->value);
+                client_set(conf, properties->name, properties->value);
         return conf;
 }
 
 rd_kafka_t *
-open_client(rd_kafka_type_t type, rd_kafka_conf_t *conf)
+client_open(rd_kafka_type_t type, rd_kafka_conf_t *conf)
 {
         char reason[256];
         rd_kafka_t *client = rd_kafka_new(type, conf, reason, sizeof(reason));
 
         if (client == NULL)
-                fail("client", reason);
+                client_fail("client", reason);
         if (type == RD_KAFKA_CONSUMER)
                 (void)rd_kafka_poll_set_consumer(client);
         return client;

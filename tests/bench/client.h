@@ -10,14 +10,14 @@ struct property {
 };
 
 /* Say what failed, and why, and end. */
-_Noreturn void fail(const char *what, const char *reason);
+_Noreturn void client_fail(const char *what, const char *reason);
 
-void set_property(rd_kafka_conf_t *conf, const char *name, const char *value);
+void client_set(rd_kafka_conf_t *conf, const char *name, const char *value);
 
-/* What the last of the properties, which has no name, ends. */
-rd_kafka_conf_t *new_conf(const struct property *properties);
+/* A configuration, the caller's, with these properties; the last has no name. */
+rd_kafka_conf_t *client_conf(const struct property *properties);
 
-/* Takes conf over. */
-rd_kafka_t *open_client(rd_kafka_type_t type, rd_kafka_conf_t *conf);
+/* Takes conf over. The client is the caller's; what comes for a consumer and the rest are polled in one. */
+rd_kafka_t *client_open(rd_kafka_type_t type, rd_kafka_conf_t *conf);
 
 #endif

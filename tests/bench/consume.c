@@ -27,17 +27,17 @@ open_consumer(const char *bootstrap, char **properties)
             {"enable.auto.commit", "false"},
             {NULL, NULL},
         };
-        rd_kafka_conf_t *conf = new_conf(fixed);
+        rd_kafka_conf_t *conf = client_conf(fixed);
 
         for (; *properties != NULL; properties++) {
                 char *value = strchr(*properties, '=');
 
                 if (value == NULL)
-                        fail(*properties, "not NAME=VALUE");
+                        client_fail(*properties, "not NAME=VALUE");
                 *value++ = '\0';
-                set_property(conf, *properties, value);
+                client_set(conf, *properties, value);
         }
-        return open_client(RD_KAFKA_CONSUMER, conf);
+        return client_open(RD_KAFKA_CONSUMER, conf);
 }
 
 static void
@@ -49,14 +49,14 @@ assign_all(rd_kafka_t *client, const char *topic)
         rd_kafka_resp_err_t err = rd_kafka_metadata(client, 0, handle, &metadata, 10000);
 
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                fail(topic, rd_kafka_err2str(err));
+                client_fail(topic, rd_kafka_err2str(err));
         for (int p = 0; p < metadata->topics[0].partition_cnt; p++)
                 rd_kafka_topic_partition_list_add(list, topic, p)->offset = RD_KAFKA_OFFSET_BEGINNING;
         rd_kafka_metadata_destroy(metadata);
         rd_kafka_topic_destroy(handle);
         err = rd_kafka_assign(client, list);
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                fail(topic, rd_kafka_err2str(err));
+                client_fail(topic, rd_kafka_err2str(err));
         rd_kafka_topic_partition_list_destroy(list);
 }
 
@@ -83,7 +83,7 @@ main(int argc, char **argv)
                 rd_kafka_message_t *message = rd_kafka_consumer_poll(client, 10000);
 
                 if (message == NULL)
-                        fail(argv[2], "no record for 10 seconds");
+                        client_fail(argv[2], "no record for 10 seconds");
                 n += message->err == RD_KAFKA_RESP_ERR_NO_ERROR;
                 rd_kafka_message_destroy(message);
         }

@@ -8,21 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 
 #include "client.h"
 
 #define MAX_BATCH 10000
 #define POLL_MS 100
 #define START_MS 30000
-#define MARKERS_MS 8 /* as src/kafka/transaction.c has it */
 
 struct relay {
         rd_kafka_t *consumer, *producer;
         const char *to;
         rd_kafka_topic_partition_list_t *offsets; /* to go on from, of the open transaction */
         int n_taken;                              /* in it; 0: none is open */
-        int64_t committed_ms;                     /* monotonic */
         int is_ready;
         uint64_t n_routed;
 };
@@ -40,7 +37,7 @@ static void
 must(const char *what, rd_kafka_error_t *error)
 {
         if (error != NULL)
-                fail(what, rd_kafka_error_string(error));
+                client_fail(what, rd_kafka_error_string(error));
 }
 
 /* Without it librdkafka looks every 10 ms only whether all has arrived. */
@@ -78,35 +75,16 @@ start(struct relay *relay, const char *bootstrap, const char *from, const char *
         rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
         rd_kafka_conf_t *conf;
 
-        conf = new_conf(writes);
+        conf = client_conf(writes);
         rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
-        relay->producer = open_client(RD_KAFKA_PRODUCER, conf);
+        relay->producer = client_open(RD_KAFKA_PRODUCER, conf);
         must("init_transactions", rd_kafka_init_transactions(relay->producer, START_MS));
-        relay->consumer = open_client(RD_KAFKA_CONSUMER, new_conf(reads));
+        relay->consumer = client_open(RD_KAFKA_CONSUMER, client_conf(reads));
         rd_kafka_topic_partition_list_add(topics, from, RD_KAFKA_PARTITION_UA);
         if (rd_kafka_subscribe(relay->consumer, topics) != RD_KAFKA_RESP_ERR_NO_ERROR)
-                fail("subscribe", from);
+                client_fail("subscribe", from);
         rd_kafka_topic_partition_list_destroy(topics);
         relay->offsets = rd_kafka_topic_partition_list_new(8);
-}
-
-static int64_t
-now_ms(void)
-{
-        struct timespec now;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static void
-begin(struct relay *relay)
-{
-        int64_t ms = relay->committed_ms + MARKERS_MS - now_ms();
-        const struct timespec pause = {0, (ms > 0 ? ms : 0) * 1000000};
-
-        (void)nanosleep(&pause, NULL);
-        must("begin_transaction", rd_kafka_begin_transaction(relay->producer));
 }
 
 /* The headers of an event, with nothing to find out but the id. */
@@ -133,7 +111,7 @@ take(struct relay *relay, const rd_kafka_message_t *message)
             rd_kafka_topic_partition_list_find(relay->offsets, topic, message->partition);
 
         if (relay->n_taken++ == 0)
-                begin(relay);
+                must("begin_transaction", rd_kafka_begin_transaction(relay->producer));
         if (offset == NULL)
                 offset = rd_kafka_topic_partition_list_add(relay->offsets, topic, message->partition);
         offset->offset = message->offset + 1;
@@ -143,7 +121,7 @@ take(struct relay *relay, const rd_kafka_message_t *message)
                               RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
                               RD_KAFKA_V_HEADERS(headers_for(message)),
                               RD_KAFKA_V_END) != RD_KAFKA_RESP_ERR_NO_ERROR)
-                fail("produce", relay->to);
+                client_fail("produce", relay->to);
 }
 
 static void
@@ -160,7 +138,6 @@ commit(struct relay *relay)
         relay->offsets = rd_kafka_topic_partition_list_new(8);
         relay->n_routed += (uint64_t)relay->n_taken;
         relay->n_taken = 0;
-        relay->committed_ms = now_ms();
         printf("routed %" PRIu64 "\n", relay->n_routed);
         (void)fflush(stdout);
 }
@@ -200,7 +177,7 @@ step(struct relay *relay)
 int
 main(int argc, char **argv)
 {
-        struct relay relay = {NULL, NULL, NULL, NULL, 0, 0, 0, 0};
+        struct relay relay = {NULL, NULL, NULL, NULL, 0, 0, 0};
 
         if (argc != 5) {
                 printf(

@@ -14,7 +14,7 @@ SECRET = "a secret of the measurements"
 KIND = "invoice.accepted"  # of all deliveries
 HERE = pathlib.Path(__file__).resolve().parent
 START_SECONDS = 60
-READY_STEP_SECONDS = 0.002  # so finely a start is measured
+READY_STEP_SECONDS = 0.005  # so finely a start is measured
 STOP_SECONDS = 40
 
 
