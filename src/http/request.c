@@ -21,7 +21,8 @@ struct http_request {
             *evreq; /* owned by the connection, or by us when that has gone; replying settles it */
         struct connections *connections;
         const int *closing;
-        struct address peer;
+        struct address
+            peer; /* of the connection; once the headers are forgotten, the client that they named */
         char id[17];
 };
 
@@ -151,7 +152,7 @@ http_request_client(const struct http_request *request)
         return forwarded_client(trust, &request->peer, list.text + 1, list.len - 1);
 }
 
-/* evhttp finds out from these whether the connection stays. */
+/* By these evhttp, and asks_to_close(), find out whether the connection stays and what the answer says of that. */
 static int
 is_of_connection(const char *name)
 {

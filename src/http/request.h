@@ -19,12 +19,12 @@ const char *http_request_path(const struct http_request *request, size_t *len);
 
 /**
  * http_request_headers(request, visit, arg):
- * Call visit for each header, in order; names as they came.
+ * Call visit for each header, in order; names as they came. They live until the reply or http_request_forget().
  */
 void http_request_headers(const struct http_request *request,
                           void (*visit)(const struct http_header *header, void *arg), void *arg);
 
-/* The body in one piece, valid until the reply; never NULL, also when empty. NULL only when memory fails. */
+/* The body in one piece, valid until the reply or http_request_forget(); never NULL, also when empty. NULL only when memory fails. */
 const void *http_request_body(struct http_request *request, size_t *len);
 
 /* Who sent it: the connection's peer, or what trusted proxies say by the PROXY protocol or X-Forwarded-For. */
@@ -32,8 +32,9 @@ struct address http_request_client(const struct http_request *request);
 
 /**
  * http_request_forget(request):
- * Give back what its body and its headers take, when nothing but its answer is to come. http_request_client() still knows
- * who sent it.
+ * Give back what its body and its headers take, when nothing but its answer is to come: what http_request_body() gave and
+ * what visitors of the headers saw ends. Method, path, id and http_request_client() stay; so do the headers from which it
+ * follows whether the connection does.
  */
 void http_request_forget(struct http_request *request);
 

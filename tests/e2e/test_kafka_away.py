@@ -61,13 +61,17 @@ def assert_unavailable(reply):
 
 
 def test_hanging_kafka_means_503_within_the_ack_timeout(installation, own_broker, paused):
-    daemon = start(installation)
+    daemon = start(installation, trusted_proxy="127.0.0.1")
     before = accept(daemon)
     paused()
     begun = time.monotonic()
     delivery = Delivery()
-    assert_unavailable(daemon.post(delivery))
+    headers = delivery.headers() | {"x-forwarded-for": "198.51.100.7", "connection": "close"}
+    reply = http_client.request(daemon.address, "POST", "/webhooks/invoicing", headers, delivery.body)
+    assert_unavailable(reply)
     assert time.monotonic() - begun < ACK_TIMEOUT + SLACK
+    assert reply.closed
+    daemon.wait_for_log("last_client=198.51.100.7")
     daemon.wait_until_not_ready(NOT_READY_SECONDS)
     assert daemon.admin("/healthz").status == 200
     assert daemon.admin("/readyz").status == 503

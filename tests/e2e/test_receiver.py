@@ -122,10 +122,9 @@ def test_chunked_body_is_signed_and_appended_as_one(daemon, reader):
     assert {record.value for record in reader.wait_for(delivery.delivery_id, 2)} == {delivery.body}
 
 
-@pytest.mark.parametrize("target, version, connection, n_answered", [
-    (PATH, "1.1", None, 2), (PATH, "1.1", "close", 1), ("http://a" + PATH, "1.1", "close", 1),
-    (PATH, "1.0", None, 1), (PATH, "1.0", "keep-alive", 2)])
-def test_connection_stays_or_goes_after_a_delivery_as_its_client_asked(daemon, target, version, connection, n_answered):
+@pytest.mark.parametrize("version, connection, n_answered", [
+    ("1.1", None, 2), ("1.1", "close", 1), ("1.1", "keep-alive, close", 1), ("1.0", None, 1), ("1.0", "keep-alive", 2)])
+def test_connection_stays_or_goes_after_a_delivery_as_its_client_asked(daemon, version, connection, n_answered):
     """Though its headers are forgotten as soon as it is handed to Kafka."""
     data = b""
     for delivery in (Delivery(), Delivery()):
@@ -133,7 +132,7 @@ def test_connection_stays_or_goes_after_a_delivery_as_its_client_asked(daemon, t
         if connection:
             headers["connection"] = connection
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        data += f"POST {target} HTTP/{version}\r\n{head}\r\n".encode() + delivery.body
+        data += f"POST {PATH} HTTP/{version}\r\n{head}\r\n".encode() + delivery.body
     answers = framing.talk(daemon.address, data, [b"POST"] * 2)
     assert [answer.status for answer in answers] == [200] * n_answered
 

@@ -46,6 +46,7 @@ on_request(struct http_request *request, void *arg)
         json_bytes(json, "body", path, len);
         (void)yajl_gen_map_close(json);
         text = json_take(json, &len);
+        http_request_forget(request); /* which must change nothing */
         http_reply(request, 200, NULL, 0, text, len);
         free(text);
 }

@@ -39,6 +39,7 @@ on_request(struct http_request *request, void *arg)
         fwrite(path, 1, len, out);
         fclose(out);
         handled->n++;
+        http_request_forget(request); /* which must change nothing */
         http_reply(request, 200, NULL, 0, "", 0);
 }
 
