@@ -66,7 +66,8 @@ pool_alloc(size_t size)
         if (block == NULL)
                 return malloc(size_of(index));
         own.first[index] = block->next;
-        __builtin_prefetch(block->next, 1); /* given out next: it may have left the processor's cache */
+        if (block->next != NULL) /* it is given out next, and may have left the processor's cache */
+                __builtin_prefetch(block->next, 1);
         own.bytes -= size_of(index);
         return block;
 }
