@@ -21,8 +21,7 @@ struct http_request {
             *evreq; /* owned by the connection, or by us when that has gone; replying settles it */
         struct connections *connections;
         const int *closing;
-        struct address
-            peer; /* of the connection; once the headers are forgotten, the client that they named */
+        struct address peer; /* the client, once its headers are forgotten */
         char id[17];
 };
 

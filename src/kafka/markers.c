@@ -43,8 +43,9 @@ markers_committed(struct markers *markers)
         markers->was_awaited = 0;
         if (atomic_load(&markers->was_early)) {
                 markers->n_in_time = 0;
-                if (markers->wait_ms < WAIT_MAX_MS)
-                        markers->wait_ms += LONGER_MS;
+                markers->wait_ms += LONGER_MS;
+                if (markers->wait_ms > WAIT_MAX_MS)
+                        markers->wait_ms = WAIT_MAX_MS;
         } else if (++markers->n_in_time >= IN_TIME_ENOUGH) {
                 markers->n_in_time = 0;
                 if (markers->wait_ms > WAIT_MIN_MS)

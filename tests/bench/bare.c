@@ -144,9 +144,8 @@ main(int argc, char **argv)
 
         if (!(argc == 2 || (bare.at_once && (argc == 3 || argc == 5))) || strcmp(argv[1], "--help") == 0) {
                 printf("usage: bare PORT [--at-once [BOOTSTRAP TOPIC]]\n\n"
-                       "Answers every request on 127.0.0.1 with 200, until it is killed; with a topic, after "
-                       "the\n"
-                       "body was appended to it.\n");
+                       "Answers every request on 127.0.0.1 with 200, until it is killed; with a topic,\n"
+                       "after its body was appended to that.\n");
                 return argc == 2 ? 0 : EX_USAGE;
         }
         if (argc == 5)

@@ -44,6 +44,7 @@ START_TEST(test_wait_grows_while_transactions_are_too_early_and_shrinks_when_non
                 follow(&markers, EARLY_MS, 0);
         ck_assert_int_eq(markers.wait_ms, EARLY_MS);
         follow_until(&markers, EARLY_MS - 1, 0, 1);
+        follow_until(&markers, EARLY_MS, EARLY_MS, 0);
         markers.wait_ms = least + 1;
         follow_until(&markers, least, 0, 1);
         for (int i = 0; i < 70; i++)
