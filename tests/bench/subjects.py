@@ -130,7 +130,7 @@ class Gatepost(Subject):
         config = self.installation.config(self.roles)
         self.admin_port = free_port()
         config["receiver"]["listen"] = f"127.0.0.1:{self.port}"
-        config["receiver"].update(self.receiver)
+        config["receiver"].update({"max_in_flight": "1GiB"} | self.receiver)  # which the others do not bound
         with_kinds(config, self.kinds)
         config["admin"]["listen"] = f"127.0.0.1:{self.admin_port}"
         config["source invoicing"]["secret_file"] = config.secret_file("bench", SECRET.encode())
