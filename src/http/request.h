@@ -24,7 +24,10 @@ const char *http_request_path(const struct http_request *request, size_t *len);
 void http_request_headers(const struct http_request *request,
                           void (*visit)(const struct http_header *header, void *arg), void *arg);
 
-/* The body in one piece, valid until the reply or http_request_forget(); never NULL, also when empty. NULL only when memory fails. */
+/*
+ * The body in one piece, valid until the reply or http_request_forget(); never NULL, also when empty. NULL only when memory
+ * fails.
+ */
 const void *http_request_body(struct http_request *request, size_t *len);
 
 /* Who sent it: the connection's peer, or what trusted proxies say by the PROXY protocol or X-Forwarded-For. */

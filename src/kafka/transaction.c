@@ -58,14 +58,12 @@ on_response(rd_kafka_t *client, int fd, const char *broker, int32_t broker_id, i
 
         (void)client, (void)fd, (void)broker, (void)broker_id, (void)version, (void)correlation;
         (void)size, (void)rtt;
-        switch (api) {
-        case API_PRODUCE:
-                markers_produced(&transaction->markers);
-                return RD_KAFKA_RESP_ERR_NO_ERROR;
-        case API_ADD_PARTITIONS_TO_TXN:
+        if (api == API_ADD_PARTITIONS_TO_TXN)
                 markers_registered(&transaction->markers);
-                atomic_store(&transaction->is_answered, 1);
-                break;
+        else if (api == API_PRODUCE)
+                markers_produced(&transaction->markers);
+        switch (api) {
+        case API_ADD_PARTITIONS_TO_TXN:
         case API_ADD_OFFSETS_TO_TXN:
         case API_END_TXN:
         case API_TXN_OFFSET_COMMIT:

@@ -53,8 +53,9 @@ int transaction_produce(struct transaction *transaction, const char *topic, stru
 /**
  * transaction_commit(transaction, group, offsets, error):
  * Commit the records and the offsets in one, for a member of the group as it was when the group's metadata were taken:
- * Kafka refuses when it no longer is. Blocks until the outcome is known, which may take as long as
- * the transaction may live (30 s); every 10 s of that all connections are made anew (rouser.h). Returns 0 when committed. On -1, with the reason, the outcome may be unknown.
+ * Kafka refuses when it no longer is. Blocks until the outcome is known, which may take as long as the transaction may live
+ * (30 s); every 10 s of that all connections are made anew (rouser.h). Returns 0 when committed. On -1, with the reason, the
+ * outcome may be unknown.
  */
 int transaction_commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t *group,
                        const rd_kafka_topic_partition_list_t *offsets, struct error *error) MUST_CHECK;
