@@ -37,6 +37,13 @@ def send(daemon, headers, body=b"", method="POST", path=PATH, **options):
     return http_client.request(daemon.address, method, path, headers, body, **options)
 
 
+def written(delivery, version, **fields):
+    """The bytes of a request that posts it."""
+    fields |= delivery.headers() | {"content-length": len(delivery.body)}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return f"POST {PATH} HTTP/{version}\r\n{head}\r\n".encode() + delivery.body
+
+
 def assert_error(reply, status, code):
     """The service's envelope, whole and with nothing else in it."""
     assert (reply.status, reply.code) == (status, code), reply.body
@@ -110,10 +117,7 @@ def test_query_and_absolute_form_do_not_hide_the_path(daemon, target):
 
 
 def test_http_1_0_request_without_host_is_accepted(daemon):
-    delivery = Delivery()
-    head = "".join(f"{name}: {value}\r\n" for name, value in delivery.headers().items())
-    data = f"POST {PATH} HTTP/1.0\r\n{head}content-length: {len(delivery.body)}\r\n\r\n".encode() + delivery.body
-    assert http_client.raw(daemon.address, data).status == 200
+    assert http_client.raw(daemon.address, written(Delivery(), "1.0")).status == 200
 
 
 def test_chunked_body_is_signed_and_appended_as_one(daemon, reader):
@@ -126,13 +130,8 @@ def test_chunked_body_is_signed_and_appended_as_one(daemon, reader):
     ("1.1", None, 2), ("1.1", "close", 1), ("1.1", "keep-alive, close", 1), ("1.0", None, 1), ("1.0", "keep-alive", 2)])
 def test_connection_stays_or_goes_after_a_delivery_as_its_client_asked(daemon, version, connection, n_answered):
     """Though its headers are forgotten as soon as it is handed to Kafka."""
-    data = b""
-    for delivery in (Delivery(), Delivery()):
-        headers = delivery.headers() | {"host": "a", "content-length": len(delivery.body)}
-        if connection:
-            headers["connection"] = connection
-        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        data += f"POST {PATH} HTTP/{version}\r\n{head}\r\n".encode() + delivery.body
+    fields = {"host": "a"} | ({"connection": connection} if connection else {})
+    data = b"".join(written(Delivery(), version, **fields) for _ in range(2))
     answers = framing.talk(daemon.address, data, [b"POST"] * 2)
     assert [answer.status for answer in answers] == [200] * n_answered
 
