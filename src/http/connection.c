@@ -114,6 +114,20 @@ give_room_back(struct connection *connection, uint64_t bytes)
                 (void)atomic_fetch_sub(&connection->all->limits.room->used, bytes);
 }
 
+/*
+ * Remove every callback that has the connection as its argument. The bufferevent may outlive the connection: libevent 2.1.12
+ * reports a close_notify, on which evhttp frees its connection, before it hands over the bytes that it decrypted just
+ * before (bufferevent_openssl.c, do_read()), and would call the input's callback then.
+ */
+static void
+remove_callbacks(struct connection *connection)
+{
+        (void)evbuffer_remove_cb(bufferevent_get_input(connection->bev), tap_on_input, connection);
+        session_detach(connection);
+        event_free(connection->timer);
+        connection->timer = NULL;
+}
+
 void
 connection_free(struct connection *connection)
 {
@@ -132,7 +146,7 @@ connection_free(struct connection *connection)
         all->n--;
         refusal_free(connection->refusal);
         framing_clear(&connection->framing);
-        event_free(connection->timer);
+        remove_callbacks(connection);
         (void)bufferevent_decref(connection->bev);
         free(connection);
 }

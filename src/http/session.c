@@ -34,6 +34,17 @@ session_end(const struct connection *connection)
                 tls_say_goodbye(session);
 }
 
+void
+session_detach(const struct connection *connection)
+{
+        SSL *session = bufferevent_openssl_get_ssl(connection->bev);
+
+        if (session == NULL)
+                return;
+        SSL_set_info_callback(session, NULL);
+        SSL_set_app_data(session, NULL);
+}
+
 int
 session_is_current(const struct connection *connection)
 {

@@ -6,6 +6,9 @@
 /* A connection's bufferevent, with TLS or without; evhttp gives it the descriptor. Returns NULL when memory fails. */
 struct bufferevent *session_new(struct connection *connection) MUST_CHECK;
 
+/* The connection is about to be freed: remove its callback from the TLS session, which the bufferevent may keep longer. */
+void session_detach(const struct connection *connection);
+
 /* Whether the certificate is the one that another session would get now. Only with TLS. */
 int session_is_current(const struct connection *connection);
 

@@ -250,6 +250,67 @@ def test_broken_record_breaks_only_its_connection(daemon, tls):
     daemon.accept(tls=tls)
 
 
+class RawTls:
+    """A TLS client that decides which records share a segment: what it writes is kept until send()."""
+
+    def __init__(self, address, tls):
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.session = tls.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost")
+        self.socket = http_client.connect(address)
+        while True:
+            try:
+                self.session.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self.send()
+                self.incoming.write(self.socket.recv(65536))
+        self.send()
+
+    def write(self, data):
+        self.session.write(data)
+        return self
+
+    def close_notify(self):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            self.session.unwrap()
+        return self
+
+    def send(self):
+        """Send all records written so far by one call."""
+        self.socket.sendall(self.outgoing.read())
+
+    def wait_for_end(self):
+        """Read until the server has closed the connection."""
+        with contextlib.suppress(ConnectionResetError):
+            while self.socket.recv(65536):
+                pass
+        self.socket.close()
+
+
+@pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
+@pytest.mark.parametrize("beginning", [
+    b"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\nx-long: " + b"a" * 5000,
+    head(Delivery(), "content-length: 500000") + b"b" * 5000,
+    head(Delivery(), "transfer-encoding: chunked") + b"fffff\r\n" + b"c" * 5000,
+    b"GET / HTTP/1.1\r\nhost a\r\n\r\n" + b"d" * 5000,
+], ids=["head", "body", "chunk", "refused"])
+def test_close_notify_in_one_segment_with_data_does_no_harm(daemon, authority, version, beginning):
+    """libevent 2.1.12 reports the close_notify before it hands over the data that it read just before."""
+    for _ in range(10):
+        client = RawTls(daemon.address, authority.client(version=version))
+        client.write(beginning).send()
+        client.write(b"e").close_notify().send()
+        client.wait_for_end()
+    for pieces in range(1, 6):
+        client = RawTls(daemon.address, authority.client(version=version))
+        for _ in range(pieces):
+            client.write(beginning[:4000])
+        client.close_notify().send()
+        client.wait_for_end()
+    assert daemon.is_running(), daemon.last_log(8000)
+    daemon.accept(tls=authority.client())
+
+
 # Behind a proxy that passes TLS on
 
 @pytest.mark.parametrize("cut", [None, 1, 13, 27], ids=["whole", "after 1", "after 13", "after 27"])
