@@ -40,9 +40,7 @@ judge_new(const struct event_rules *const *rules, size_t n, const struct topic_t
 
         if (judge == NULL)
                 return NULL;
-        judge->rules = rules;
-        judge->n_rules = n;
-        judge->topics = topics;
+        judge_set_rules(judge, rules, n, topics);
         judge->digest = digest_new();
         judge->decoder = decoder_new();
         if (judge->digest == NULL || judge->decoder == NULL) {
@@ -60,6 +58,15 @@ judge_free(struct judge *judge)
         digest_free(judge->digest);
         decoder_free(judge->decoder);
         free(judge);
+}
+
+void
+judge_set_rules(struct judge *judge, const struct event_rules *const *rules, size_t n,
+                const struct topic_table *topics)
+{
+        judge->rules = rules;
+        judge->n_rules = n;
+        judge->topics = topics;
 }
 
 /* What the table knows of a record. */

@@ -52,10 +52,18 @@ const char *judge_reason_name(enum quarantine_reason reason);
  */
 struct judge;
 
-/* rules, n of them, and topics stay the caller's and outlive the judge. NULL when memory or OpenSSL fails. */
+/*
+ * A dedup table keeps digests made with the key of the judge that filled it: a table must be used with one judge for as long
+ * as it lives. rules, n of them, and topics stay the caller's and must outlive the judge, or be replaced by
+ * judge_set_rules(). NULL when memory or OpenSSL fails.
+ */
 struct judge *judge_new(const struct event_rules *const *rules, size_t n,
                         const struct topic_table *topics) MUST_CHECK;
 void judge_free(struct judge *judge);
+
+/* Decide by other rules and topics from now on. Tables that were filled before remain valid. */
+void judge_set_rules(struct judge *judge, const struct event_rules *const *rules, size_t n,
+                     const struct topic_table *topics);
 
 /* Only remember the record, in its partition's table. Returns 0, or -1 when memory or OpenSSL fails. */
 int judge_remember(struct judge *judge, struct dedup *dedup, const struct record *record) MUST_CHECK;

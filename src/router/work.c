@@ -13,27 +13,25 @@
 
 #define INIT_TIMEOUT_MS 2000
 
-/* Decide by the sources and topics of the newest configuration from now on; without memory, by those before. */
+/*
+ * Decide by the sources and topics of the newest configuration from now on; without memory, by those before. The judge stays:
+ * its key is what the dedup tables were filled with.
+ */
 static void
 take_newest(struct work *work)
 {
         const struct config *newest = current_hold(work->current);
         const struct event_rules **rules = calloc(newest->n_sources, sizeof(*rules));
-        struct judge *judge = NULL;
 
-        for (size_t i = 0; rules != NULL && i < newest->n_sources; i++)
-                rules[i] = &newest->sources[i].rules;
-        if (rules != NULL)
-                judge = judge_new(rules, newest->n_sources, newest->topics);
-        if (judge == NULL) {
-                free(rules);
+        if (rules == NULL) {
                 config_free(newest);
                 return;
         }
-        judge_free(work->judge);
+        for (size_t i = 0; i < newest->n_sources; i++)
+                rules[i] = &newest->sources[i].rules;
+        judge_set_rules(work->judge, rules, newest->n_sources, newest->topics);
         free(work->rules);
         config_free(work->newest);
-        work->judge = judge;
         work->rules = rules;
         work->newest = newest;
         batch_renew(&work->batch, newest);
@@ -58,8 +56,10 @@ work_open(struct work *work, struct current *current, const char *bootstrap, str
         work->bootstrap = bootstrap;
         work->metrics = metrics;
         batch_init(&work->batch, work->config);
-        take_newest(work);
-        return work->judge == NULL ? error_set(error, "out of memory") : 0;
+        work->judge = judge_new(NULL, 0, NULL);
+        if (work->judge != NULL)
+                take_newest(work);
+        return work->newest == NULL ? error_set(error, "out of memory") : 0;
 }
 
 void

@@ -23,7 +23,7 @@ struct work {
         const struct config *newest; /* held: that of the rules, topics and limits */
         const char *bootstrap;
         struct metrics *metrics;
-        struct judge *judge;
+        struct judge *judge; /* lives as long as the tables, which hold digests made with its key */
         const struct event_rules **rules; /* of the sources */
         struct transaction *transaction;  /* NULL: to be made */
         /* The membership under which the position was taken: with a later one, partitions could be another's already. */

@@ -18,6 +18,7 @@ from load import Load
 from manager import Manager
 from reloading import hang_up, refused, reload
 from signing import SECRET, Delivery
+from tally import assert_exactly_once
 
 WATCHDOG_SECONDS = 8
 NEXT_SECRET = b"the secret that comes after it, as long"
@@ -252,6 +253,20 @@ def test_source_comes_and_goes(installation, daemon):
     assert daemon.post(Delivery(secret=NEXT_SECRET), source="late").status == 404
     assert daemon.metric("gatepost_requests_total", source="late", outcome="accepted") == 1
     daemon.accept()
+
+
+def test_repeats_of_deliveries_from_before_a_reload_are_dropped(installation, daemon):
+    sent = [daemon.accept() for _ in range(20)]
+    installation.kafka.wait_until_routed()
+    reload(daemon)
+    for delivery in sent:
+        daemon.accept(delivery)
+    daemon.config.source("invoicing", NEXT_SECRET)
+    reload(daemon)
+    for delivery in sent:
+        daemon.accept(delivery.but(secret=NEXT_SECRET).signed_again())
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, {delivery.delivery_id: delivery for delivery in sent})
 
 
 def test_connections_stay_open(daemon):

@@ -255,6 +255,21 @@ START_TEST(test_released_copy_comes_in_once_and_skips_the_replay_check)
 }
 END_TEST
 
+START_TEST(test_table_remains_valid_when_the_rules_change)
+{
+        static const struct event_rules *const fewer[] = {&invoicing};
+        struct record first = record_of(SPAN("d-1"), ACCEPTED), repeat, other;
+
+        ck_assert_int_eq(decide(&first), VERDICT_PUBLISH);
+        judge_set_rules(judge, fewer, ARRAY_LEN(fewer), topics);
+        repeat = record_of(SPAN("d-1"), ACCEPTED);
+        ck_assert_int_eq(decide(&repeat), VERDICT_DROP);
+        other = record_of(SPAN("d-2"), ACCEPTED);
+        other.source = SPAN("billing");
+        ck_assert_str_eq(reason_of(&other), "unknown-source");
+}
+END_TEST
+
 START_TEST(test_released_copy_with_a_conflicting_body_is_published)
 {
         struct record record = record_of(SPAN("d-1"), SPAN("{\"event\":\"invoice.pending\"}"));
@@ -386,6 +401,7 @@ suite_judge(void)
         tcase_add_test(tcase, test_same_id_with_another_body_is_a_conflict_before_all_else);
         tcase_add_test(tcase, test_replayed_signature_is_quarantined_before_its_body_counts);
         tcase_add_test(tcase, test_released_copy_comes_in_once_and_skips_the_replay_check);
+        tcase_add_test(tcase, test_table_remains_valid_when_the_rules_change);
         tcase_add_test(tcase, test_released_copy_with_a_conflicting_body_is_published);
         tcase_add_loop_test(tcase, test_key_is_what_the_rules_name_or_else_the_delivery_id, 0,
                             ARRAY_LEN(keys));
