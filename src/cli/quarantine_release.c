@@ -3,12 +3,14 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 #include "base/mem.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine_append.h"
 #include "cli/since.h"
+#include "model/judge.h"
 
 struct wish {
         struct quarantine_wish records;
@@ -28,6 +30,10 @@ decide(const struct wish *wish, struct releasing *releasing)
                 releasing->outcome = OUTCOME_REFUSED;
                 releasing->reason =
                     mem_strdup("it has no delivery-id, so it would be quarantined again and again");
+        } else if (record->reason != NULL &&
+                   strcmp(record->reason, judge_reason_name(QUARANTINE_UNPUBLISHABLE)) == 0) {
+                releasing->outcome = OUTCOME_REFUSED;
+                releasing->reason = mem_strdup("it is a stub: its body is in the topic of deliveries only");
         } else if (record->state == QUARANTINE_RELEASED) {
                 releasing->outcome = OUTCOME_BEFORE;
         } else if (record->state == QUARANTINE_UNSURE && !wish->is_forced) {

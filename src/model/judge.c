@@ -25,6 +25,7 @@ static const char *const reason_names[QUARANTINE_N_REASONS] = {
     [QUARANTINE_CONFLICTING_BODY] = "conflicting-body",
     [QUARANTINE_REPLAYED_SIGNATURE] = "replayed-signature",
     [QUARANTINE_UNKNOWN_SOURCE] = "unknown-source",
+    [QUARANTINE_UNPUBLISHABLE] = "unpublishable",
 };
 
 const char *

@@ -8,10 +8,16 @@
 #include "model/record.h"
 
 #define PUBLISHED_QUARANTINE_HEADERS 4
+#define PUBLISHED_STUB_HEADERS 9
+#define PUBLISHED_STUB_TEXT_MAX 1024
 
 /*
  * The record that comes of a delivery: an event, or the delivery as it was with the reason of its quarantine. The one
  * place that says what it looks like, for the router that writes it and for an audit that looks for it.
+ *
+ * QUARANTINE_UNPUBLISHABLE has a stub instead of the delivery, which is small enough for any topic: the delivery's key
+ * when it has at most PUBLISHED_STUB_TEXT_MAX bytes, an empty value, and the headers that struct record knows but those
+ * of the trace, each cut off at that length. The body stays in `deliveries`.
  */
 struct published {
         const char *topic;
@@ -23,7 +29,7 @@ struct published {
 
         /* Where the headers lie. */
         struct cloudevents event;
-        struct record_header quarantine[PUBLISHED_QUARANTINE_HEADERS];
+        struct record_header quarantine[PUBLISHED_STUB_HEADERS + PUBLISHED_QUARANTINE_HEADERS];
         char partition[24];
         char offset[24];
 };

@@ -43,6 +43,9 @@ struct record {
         struct span source;
         struct span webhook_id;
         struct span timestamp;  /* as signed: 10 digits */
+        struct span signature;  /* sha256= and 64 hexadecimal digits */
+        struct span received;   /* RFC 3339, by the receiver's clock */
+        struct span instance;   /* the receiver's */
         struct span request_id; /* x-request-id of the answer; no data in records of old */
         struct span replay_of;
         struct span released;

@@ -258,13 +258,13 @@ END_TEST
 START_TEST(test_table_remains_valid_when_the_rules_change)
 {
         static const struct event_rules *const fewer[] = {&invoicing};
-        struct record first = record_of(SPAN("d-1"), ACCEPTED), repeat, other;
+        struct record first = record_of(SPAN("d-1"), (struct span)ACCEPTED), repeat, other;
 
         ck_assert_int_eq(decide(&first), VERDICT_PUBLISH);
         judge_set_rules(judge, fewer, ARRAY_LEN(fewer), topics);
-        repeat = record_of(SPAN("d-1"), ACCEPTED);
+        repeat = record_of(SPAN("d-1"), (struct span)ACCEPTED);
         ck_assert_int_eq(decide(&repeat), VERDICT_DROP);
-        other = record_of(SPAN("d-2"), ACCEPTED);
+        other = record_of(SPAN("d-2"), (struct span)ACCEPTED);
         other.source = SPAN("billing");
         ck_assert_str_eq(reason_of(&other), "unknown-source");
 }
@@ -370,7 +370,7 @@ START_TEST(test_reasons_have_the_names_of_the_quarantine_header)
         static const char *const names[QUARANTINE_N_REASONS] = {"malformed-json",   "missing-kind",
                                                                 "unknown-kind",     "invalid-field",
                                                                 "conflicting-body", "replayed-signature",
-                                                                "unknown-source"};
+                                                                "unknown-source",   "unpublishable"};
 
         for (int i = 0; i < QUARANTINE_N_REASONS; i++)
                 ck_assert_str_eq(judge_reason_name((enum quarantine_reason)i), names[i]);

@@ -1,6 +1,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "model/published.h"
 #include "spans.h"
 #include "suites.h"
@@ -56,6 +57,64 @@ START_TEST(test_quarantined_record_keeps_what_it_was_and_says_why_it_is_there)
 }
 END_TEST
 
+static const struct verdict unpublishable = {.action = VERDICT_QUARANTINE,
+                                             .reason = QUARANTINE_UNPUBLISHABLE,
+                                             .detail = "message too large"};
+
+START_TEST(test_record_that_cannot_be_published_leaves_a_stub)
+{
+        static const char *const names[] = {"gatepost-source",    "gatepost-webhook-id",
+                                            "gatepost-timestamp", "gatepost-signature",
+                                            "gatepost-received",  "gatepost-request-id",
+                                            "gatepost-instance",  "gatepost-replay-of",
+                                            "gatepost-released",  "gatepost-reason",
+                                            "gatepost-detail",    "gatepost-partition",
+                                            "gatepost-offset"};
+        struct record full = record;
+        struct published published;
+
+        for (size_t i = 0; i < 9; i++)
+                record_add_header(&full, names[i], SPAN("text"));
+        record_add_header(&full, "traceparent", SPAN("00-aa-bb-01"));
+        ck_assert_int_eq(published_describe(&full, &unpublishable, "p.quarantine", &published), 1);
+        ck_assert_str_eq(published.topic, "p.quarantine");
+        assert_span(published.key, "d-1");
+        ck_assert_ptr_null(published.value.data);
+        ck_assert_uint_eq(published.value.len, 0);
+        ck_assert_int_eq(published.keeps_headers, 0);
+        ck_assert_uint_eq(published.n_headers, ARRAY_LEN(names));
+        for (size_t i = 0; i < ARRAY_LEN(names); i++)
+                ck_assert_str_eq(published.headers[i].name, names[i]);
+        for (size_t i = 0; i < 9; i++)
+                assert_span(published.headers[i].value, "text");
+        assert_span(published.headers[9].value, "unpublishable");
+        assert_span(published.headers[10].value, "message too large");
+        assert_span(published.headers[11].value, "3");
+        assert_span(published.headers[12].value, "12345678901");
+}
+END_TEST
+
+START_TEST(test_stub_is_small_however_large_the_record)
+{
+        static char text[100000];
+        struct record large = {.key = {text, 1025}, .source = {text, sizeof(text)}, .released = {text, 1024}};
+        struct published published;
+
+        memset(text, 'x', sizeof(text));
+        ck_assert_int_eq(published_describe(&large, &unpublishable, "p.quarantine", &published), 1);
+        ck_assert_ptr_null(published.key.data);
+        ck_assert_uint_eq(published.key.len, 0);
+        ck_assert_uint_eq(published.n_headers, 6);
+        ck_assert_str_eq(published.headers[0].name, "gatepost-source");
+        ck_assert_uint_eq(published.headers[0].value.len, 1024);
+        ck_assert_str_eq(published.headers[1].name, "gatepost-released");
+        ck_assert_uint_eq(published.headers[1].value.len, 1024);
+        large.key.len = 1024;
+        ck_assert_int_eq(published_describe(&large, &unpublishable, "p.quarantine", &published), 1);
+        ck_assert_uint_eq(published.key.len, 1024);
+}
+END_TEST
+
 START_TEST(test_nothing_comes_of_a_repeat)
 {
         struct verdict verdict = {.action = VERDICT_DROP};
@@ -73,6 +132,8 @@ suite_published(void)
 
         tcase_add_test(tcase, test_event_is_a_cloudevent_of_its_own_headers);
         tcase_add_test(tcase, test_quarantined_record_keeps_what_it_was_and_says_why_it_is_there);
+        tcase_add_test(tcase, test_record_that_cannot_be_published_leaves_a_stub);
+        tcase_add_test(tcase, test_stub_is_small_however_large_the_record);
         tcase_add_test(tcase, test_nothing_comes_of_a_repeat);
         suite_add_tcase(suite, tcase);
         return suite;
