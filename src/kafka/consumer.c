@@ -1,5 +1,6 @@
 #include "kafka/consumer.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -7,6 +8,15 @@
 #include "kafka/ending.h"
 
 #define READY_MAX 256
+#define SEEK_TIMEOUT_MS 1000
+#define API_API_VERSIONS 18
+#define ERR_LOG_TRUNCATION (-139) /* RD_KAFKA_RESP_ERR__LOG_TRUNCATION, which librdkafka 2.1.0 added */
+#define N_CONNECTIONS 1024 /* brokers whose ids are equal modulo this share a counter, which does no harm */
+
+#if RD_KAFKA_VERSION < 0x020100ff
+/* Added in librdkafka 2.1.0. NULL when the library at run time is older. */
+extern int32_t rd_kafka_message_leader_epoch(const rd_kafka_message_t *message) __attribute__((weak));
+#endif
 
 struct consumer {
         rd_kafka_t *client;
@@ -15,8 +25,10 @@ struct consumer {
             *ready[READY_MAX]; /* taken from the queue and not yet given out, from n_given on */
         size_t n_ready, n_given;
         const struct consumer_events *events;
+        const char *topic;
         void *arg;
         int closing;
+        _Atomic uint32_t connections[N_CONNECTIONS]; /* how many there were, by broker id */
 };
 
 /*
@@ -88,9 +100,32 @@ on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
         return 0; /* librdkafka frees the text */
 }
 
+/* An interceptor of requests, called by librdkafka's threads. The first request on a connection is ApiVersions. */
+static rd_kafka_resp_err_t
+on_request(rd_kafka_t *client, int fd, const char *name, int32_t broker, int16_t api, int16_t version,
+           int32_t correlation, size_t size, void *opaque)
+{
+        struct consumer *consumer = opaque;
+
+        (void)client, (void)fd, (void)name, (void)version, (void)correlation, (void)size;
+        if (api == API_API_VERSIONS)
+                (void)atomic_fetch_add(&consumer->connections[(uint32_t)broker % N_CONNECTIONS], 1);
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* Interceptors of requests are added to a client before it has any connection. */
+static rd_kafka_resp_err_t
+on_new(rd_kafka_t *client, const rd_kafka_conf_t *conf, void *opaque, char *reason, size_t reason_size)
+{
+        (void)conf, (void)opaque, (void)reason, (void)reason_size;
+        return rd_kafka_interceptor_add_on_request_sent(client, "gatepost", on_request,
+                                                        rd_kafka_opaque(client));
+}
+
 static void
 set_callbacks(rd_kafka_conf_t *conf)
 {
+        (void)rd_kafka_conf_interceptor_add_on_new(conf, "gatepost", on_new, NULL);
         rd_kafka_conf_set_stats_cb(conf, on_statistics);
         rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
 }
@@ -131,10 +166,12 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
             {"partition.assignment.strategy", "range", 0},
             {"session.timeout.ms", "15000", 1},
             {"fetch.error.backoff.ms", "50", 1},
+            {"fetch.wait.max.ms", "100", 1}, /* how long a changed position waits for the fetch before it */
             {NULL, NULL, 0},
         };
         struct consumer *consumer = mem_alloc(sizeof(*consumer));
 
+        consumer->topic = config->deliveries_topic;
         consumer->events = events;
         consumer->arg = arg;
         consumer->client =
@@ -161,13 +198,14 @@ consumer_free(struct consumer *consumer)
         rd_kafka_queue_destroy(consumer->queue);
         consumer->closing = 1;
         (void)rd_kafka_consumer_close(consumer->client);
-        ending_destroy(consumer->client);
-        free(consumer);
+        if (ending_destroy(consumer->client) == 0)
+                free(consumer); /* else its interceptor may still be called */
 }
 
-/* What an error that came in place of a record means for the reader. */
+/* The consequences of an error that came in place of a record. */
 static enum consumer_result
-classify(const struct consumer *consumer, const rd_kafka_message_t *message, struct error *error)
+classify(const struct consumer *consumer, const rd_kafka_message_t *message, int32_t *partition,
+         struct error *error)
 {
         char reason[256];
         rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(consumer->client, reason, sizeof(reason));
@@ -176,21 +214,27 @@ classify(const struct consumer *consumer, const rd_kafka_message_t *message, str
                 (void)error_set(error, "%s", reason);
                 return fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID ? CONSUMER_FENCED : CONSUMER_BROKEN;
         }
+        *partition = message->rkt == NULL ? RD_KAFKA_PARTITION_UA : message->partition;
         (void)error_set(error, "%s", rd_kafka_message_errstr(message));
+        if ((int)message->err == ERR_LOG_TRUNCATION)
+                return CONSUMER_LOST;
         switch (message->err) {
         case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
         case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
         case RD_KAFKA_RESP_ERR__BAD_MSG:
         case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
-                return CONSUMER_LOST;
+        case RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE:
+        case RD_KAFKA_RESP_ERR_INVALID_MSG:
+        case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+                return *partition < 0 ? CONSUMER_TROUBLE : CONSUMER_LOST;
         case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
         case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
         case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
         case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
         case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-                return CONSUMER_BROKEN; /* it would tell once, and then be silent */
+                return CONSUMER_BROKEN; /* librdkafka reports it once and does not try again */
         default:
-                return CONSUMER_NOTHING; /* it goes on trying by itself */
+                return CONSUMER_TROUBLE;
         }
 }
 
@@ -216,7 +260,8 @@ next_message(struct consumer *consumer, int timeout_ms)
 }
 
 enum consumer_result
-consumer_poll(struct consumer *consumer, int timeout_ms, rd_kafka_message_t **message, struct error *error)
+consumer_poll(struct consumer *consumer, int timeout_ms, rd_kafka_message_t **message, int32_t *partition,
+              struct error *error)
 {
         enum consumer_result result;
 
@@ -225,7 +270,7 @@ consumer_poll(struct consumer *consumer, int timeout_ms, rd_kafka_message_t **me
                 return CONSUMER_NOTHING;
         if ((*message)->err == RD_KAFKA_RESP_ERR_NO_ERROR)
                 return CONSUMER_MESSAGE;
-        result = classify(consumer, *message, error);
+        result = classify(consumer, *message, partition, error);
         rd_kafka_message_destroy(*message);
         *message = NULL;
         return result;
@@ -241,6 +286,69 @@ consumer_assign(struct consumer *consumer, const rd_kafka_topic_partition_list_t
         err = assign(consumer->client, partitions);
 
         return err == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : error_set(error, "assign: %s", rd_kafka_err2str(err));
+}
+
+/* Drop the records of a partition that were taken from the queue. */
+static void
+drop_ready_of(struct consumer *consumer, int32_t partition)
+{
+        size_t kept = consumer->n_given;
+
+        for (size_t i = consumer->n_given; i < consumer->n_ready; i++) {
+                if (consumer->ready[i]->partition == partition)
+                        rd_kafka_message_destroy(consumer->ready[i]);
+                else
+                        consumer->ready[kept++] = consumer->ready[i];
+        }
+        consumer->n_ready = kept;
+}
+
+int
+consumer_seek(struct consumer *consumer, const char *topic, int32_t partition, int64_t offset,
+              struct error *error)
+{
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_error_t *failure;
+        rd_kafka_resp_err_t err;
+
+        drop_ready_of(consumer, partition);
+        rd_kafka_topic_partition_list_add(list, topic, partition)->offset = offset;
+        failure = rd_kafka_seek_partitions(consumer->client, list, SEEK_TIMEOUT_MS);
+        err = failure == NULL ? list->elems[0].err : rd_kafka_error_code(failure);
+        if (failure != NULL)
+                rd_kafka_error_destroy(failure);
+        rd_kafka_topic_partition_list_destroy(list);
+        return err == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : error_set(error, "seek: %s", rd_kafka_err2str(err));
+}
+
+void
+consumer_rejoin(struct consumer *consumer)
+{
+        struct error error;
+
+        /* A member that subscribes again joins again, and a group whose leader does so assigns all partitions anew. */
+        (void)subscribe(consumer->client, consumer->topic, &error);
+}
+
+struct consumer_origin
+consumer_origin(const struct consumer *consumer, const rd_kafka_message_t *message)
+{
+        int32_t broker = rd_kafka_message_broker_id(message), epoch = -1;
+        uint32_t connection = atomic_load(&consumer->connections[(uint32_t)broker % N_CONNECTIONS]);
+
+#if RD_KAFKA_VERSION < 0x020100ff
+        if (rd_kafka_message_leader_epoch != NULL)
+#endif
+                epoch = rd_kafka_message_leader_epoch(message);
+        return (struct consumer_origin){1, broker, connection, epoch};
+}
+
+int
+consumer_origin_is(const struct consumer_origin *origin, const struct consumer_origin *other)
+{
+        return !origin->is_known || !other->is_known ||
+               (origin->broker == other->broker && origin->connection == other->connection &&
+                origin->epoch == other->epoch);
 }
 
 rd_kafka_t *

@@ -35,25 +35,49 @@ void consumer_free(struct consumer *consumer);
 enum consumer_result {
         CONSUMER_MESSAGE,
         CONSUMER_NOTHING, /* for now */
-        CONSUMER_LOST,    /* the position is gone: ask where to go on, and assign anew */
+        CONSUMER_TROUBLE, /* it tries again by itself, but may not succeed */
+        CONSUMER_LOST,    /* the position in a partition is gone: look it up, and assign anew */
         CONSUMER_FENCED,  /* another member uses this instance's name */
         CONSUMER_BROKEN,  /* failed for good, or may not read */
 };
 
 /**
- * consumer_poll(consumer, timeout_ms, message, error):
+ * consumer_poll(consumer, timeout_ms, message, partition, error):
  * The next record, if there is one within the time; the caller destroys it. After on_assigned and until consumer_assign()
- * records of earlier positions may still come. error is filled for the last three results.
+ * records of earlier positions may still come. error is filled for the last four results; partition, for CONSUMER_LOST.
  */
 enum consumer_result consumer_poll(struct consumer *consumer, int timeout_ms, rd_kafka_message_t **message,
-                                   struct error *error) MUST_CHECK;
+                                   int32_t *partition, struct error *error) MUST_CHECK;
 
 /**
  * consumer_assign(consumer, partitions, error):
- * Read these partitions from the offsets that stand in the list. Returns 0 or -1 with the reason.
+ * Read these partitions, and no others, from the offsets in the list. Returns 0 or -1 with the reason.
  */
 int consumer_assign(struct consumer *consumer, const rd_kafka_topic_partition_list_t *partitions,
                     struct error *error) MUST_CHECK;
+
+/* Read one of the partitions that are assigned from another offset. Returns 0 or -1 with the reason. */
+int consumer_seek(struct consumer *consumer, const char *topic, int32_t partition, int64_t offset,
+                  struct error *error) MUST_CHECK;
+
+/* Have the group assign all partitions anew. */
+void consumer_rejoin(struct consumer *consumer);
+
+/*
+ * Which log a record was read from. While this stays the same, so does the log: it can be cut off only when another broker
+ * becomes the leader, or when the leader starts again.
+ */
+struct consumer_origin {
+        int is_known;
+        int32_t broker;
+        uint32_t connection; /* number of the connection to that broker */
+        int32_t epoch;       /* the leader's, where librdkafka shows it (2.1 and later); else -1 */
+};
+
+struct consumer_origin consumer_origin(const struct consumer *consumer, const rd_kafka_message_t *message);
+
+/* Whether two records come from the same log as far as is known. An unknown origin equals every other. */
+int consumer_origin_is(const struct consumer_origin *origin, const struct consumer_origin *other);
 
 /* The client, for what Kafka says of offsets. */
 rd_kafka_t *consumer_client(const struct consumer *consumer);

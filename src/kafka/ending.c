@@ -14,7 +14,7 @@ end(void *client)
         return NULL;
 }
 
-void
+int
 ending_destroy(rd_kafka_t *client)
 {
         pthread_t thread;
@@ -23,6 +23,8 @@ ending_destroy(rd_kafka_t *client)
                 rd_kafka_destroy(client);
         } else if (thread_join_within(thread, PATIENCE_S) != 0) {
                 (void)pthread_detach(thread);
-                log_warning("a consumer of librdkafka does not end, and is left behind");
+                log_warning("a client of librdkafka did not shut down within %d s; leaking it", PATIENCE_S);
+                return -1;
         }
+        return 0;
 }

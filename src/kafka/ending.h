@@ -5,10 +5,10 @@
 
 /**
  * ending_destroy(client):
- * Destroy a consumer. librdkafka 2.0.2 waits for ever for the end of its threads when a topic was deleted, or denied to the
- * account, while the consumer read it: one that has not ended after 5 s is left behind with what it holds, and the log
- * says so.
+ * Destroy a client. librdkafka 2.0.2 waits for ever for the end of its threads when a topic was deleted, or denied to the
+ * account, while a consumer read it: a client that has not ended after 5 s is leaked, and the log says so. Returns 0, or -1
+ * when it was leaked: then its callbacks may still be called.
  */
-void ending_destroy(rd_kafka_t *client);
+int ending_destroy(rd_kafka_t *client);
 
 #endif

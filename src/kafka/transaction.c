@@ -8,6 +8,7 @@
 #include "base/crash.h"
 #include "base/mem.h"
 #include "kafka/client.h"
+#include "kafka/ending.h"
 #include "kafka/markers.h"
 #include "kafka/rouser.h"
 #include "kafka/topics.h"
@@ -15,6 +16,7 @@
 #define ABORT_TIMEOUT_MS 5000
 #define LEAVE_TIMEOUT_MS 1000
 #define METADATA_TIMEOUT_MS 2000
+#define REPORT_WAIT_MS 50
 
 /* Kafka's numbers of the requests that change a transaction, and of Produce, which is safe by its sequence numbers. */
 #define API_PRODUCE 0
@@ -23,6 +25,11 @@
 #define API_END_TXN 26
 #define API_TXN_OFFSET_COMMIT 28
 #define API_UNKNOWN (-1)
+#define TXN_OFFSET_COMMIT_FENCED 3 /* its first version that names the member's generation */
+
+/* Brokers accept requests of 100 MiB (socket.request.max.bytes). What a topic accepts its brokers say. */
+#define MAX_RECORD_BYTES 100000000
+#define MAX_BATCH_BYTES 1000000
 
 struct transaction {
         rd_kafka_t *client;
@@ -34,6 +41,10 @@ struct transaction {
         /* Set by librdkafka's threads. */
         atomic_int is_tainted;
         atomic_int is_answered; /* a request of the open transaction was */
+        atomic_int is_unfenced;
+        void (*on_failure)(const struct transaction_failure *failure, void *arg);
+        void *arg;
+        int n_failures;
 };
 
 /* Write an error's text and release it. Returns -1. */
@@ -56,8 +67,9 @@ on_response(rd_kafka_t *client, int fd, const char *broker, int32_t broker_id, i
 {
         struct transaction *transaction = opaque;
 
-        (void)client, (void)fd, (void)broker, (void)broker_id, (void)version, (void)correlation;
-        (void)size, (void)rtt;
+        (void)client, (void)fd, (void)broker, (void)broker_id, (void)correlation, (void)size, (void)rtt;
+        if (api == API_TXN_OFFSET_COMMIT && version < TXN_OFFSET_COMMIT_FENCED)
+                atomic_store(&transaction->is_unfenced, 1);
         if (api == API_ADD_PARTITIONS_TO_TXN)
                 markers_registered(&transaction->markers);
         else if (api == API_PRODUCE)
@@ -104,14 +116,41 @@ close_socket(int fd, void *opaque)
         return rouser_close(transaction->rouser, fd);
 }
 
+/* Errors that say that a record itself is not acceptable. */
+static int
+is_final(rd_kafka_resp_err_t err)
+{
+        switch (err) {
+        case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+        case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+        case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
+        case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+        case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+        case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+                return 1;
+        default:
+                return 0;
+        }
+}
+
 /*
- * A commit tells of what failed. But it looks every 10 ms whether all has arrived, unless a report wakes it: without one most
- * commits would take up to 10 ms longer.
+ * Called for every record. A commit also waits for these reports: without a callback it looks only every 10 ms whether all
+ * records have arrived.
  */
 static void
 on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 {
-        (void)client, (void)message, (void)opaque;
+        struct transaction *transaction = opaque;
+        const struct transaction_failure failure = {(uintptr_t)message->_private,
+                                                    rd_kafka_topic_name(message->rkt),
+                                                    rd_kafka_err2str(message->err), is_final(message->err)};
+
+        (void)client;
+        if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR || message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
+            message->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT || transaction->on_failure == NULL)
+                return;
+        transaction->n_failures++;
+        transaction->on_failure(&failure, transaction->arg);
 }
 
 static void
@@ -128,14 +167,16 @@ open_client(const struct config *config, const char *bootstrap, struct transacti
             struct error *error)
 {
         char *id = mem_printf("%s-%s", config->group, config->instance);
-        char max_record[24];
+        char max_record[24], max_batch[24];
         const struct client_property properties[] = {
             {"transactional.id", id, 0},
-            {"transaction.timeout.ms", "30000", 1}, /* message.timeout.ms follows it by itself */
+            {"transaction.timeout.ms", "30000", 1},
+            {"message.timeout.ms", "15000", 1}, /* how long a topic without a leader holds up all others */
             {"acks", "all", 0},
             {"enable.idempotence", "true", 0},
             {"partitioner", "murmur2_random", 0},
             {"message.max.bytes", max_record, 0},
+            {"batch.size", max_batch, 0},
             {"queue.buffering.max.messages", "10000000", 0},
             {"queue.buffering.max.kbytes", "2147483647", 0},
             {"retry.backoff.ms", "5", 1},
@@ -143,7 +184,10 @@ open_client(const struct config *config, const char *bootstrap, struct transacti
         };
         rd_kafka_t *client;
 
-        (void)snprintf(max_record, sizeof(max_record), "%" PRId64, topics_max_record(config));
+        (void)snprintf(max_record, sizeof(max_record), "%d", MAX_RECORD_BYTES);
+        (void)snprintf(max_batch, sizeof(max_batch), "%" PRId64,
+                       topics_max_record(config) < MAX_BATCH_BYTES ? topics_max_record(config)
+                                                                   : MAX_BATCH_BYTES);
         client =
             client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_callbacks, transaction, error);
         free(id);
@@ -174,9 +218,14 @@ transaction_know_topics(struct transaction *transaction, const struct config *co
 }
 
 struct transaction *
-transaction_new(const struct config *config, const char *bootstrap, struct error *error)
+transaction_new(const struct config *config, const char *bootstrap,
+                void (*on_failure)(const struct transaction_failure *failure, void *arg), void *arg,
+                struct error *error)
 {
         struct transaction *transaction = mem_alloc(sizeof(*transaction));
+
+        transaction->on_failure = on_failure;
+        transaction->arg = arg;
 
         markers_init(&transaction->markers);
         transaction->rouser = rouser_new(error);
@@ -239,8 +288,14 @@ transaction_begin(struct transaction *transaction, struct error *error)
 }
 
 int
+transaction_is_too_large(size_t bytes)
+{
+        return bytes > MAX_RECORD_BYTES - 65536;
+}
+
+int
 transaction_produce(struct transaction *transaction, const char *topic, struct span key, struct span value,
-                    rd_kafka_headers_t *headers, struct error *error)
+                    rd_kafka_headers_t *headers, uintptr_t tag, struct error *error)
 {
         static const char nothing[1] = "";
         const char *data = value.data == NULL ? nothing : value.data; /* an empty value, not a missing one */
@@ -250,6 +305,7 @@ transaction_produce(struct transaction *transaction, const char *topic, struct s
             {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {(void *)(uintptr_t)data, value.len}},
             {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
             {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
+            {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = (void *)tag},
         };
         rd_kafka_error_t *failure = rd_kafka_produceva(transaction->client, fields, ARRAY_LEN(fields));
 
@@ -286,6 +342,8 @@ commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t
         failure = rd_kafka_send_offsets_to_transaction(transaction->client, offsets, group, -1);
         if (failure != NULL)
                 return take_error(find_cause(transaction, failure), "send_offsets_to_transaction", error);
+        if (atomic_load(&transaction->is_unfenced))
+                return error_set(error, "the brokers are older than Kafka 2.5, which the router needs");
         crash_point("before-commit");
         failure = rd_kafka_commit_transaction(transaction->client, -1);
         crash_point("after-commit");
@@ -301,7 +359,9 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
         rouser_begin(transaction->rouser);
         result = commit(transaction, group, offsets, error);
         rouser_end(transaction->rouser);
-        (void)rd_kafka_poll(transaction->client, 0);
+        /* The report of the record that was refused follows its transaction's failure, if that is why it failed. */
+        (void)rd_kafka_poll(transaction->client,
+                            result == 0 || transaction->n_failures > 0 ? 0 : REPORT_WAIT_MS);
         if (result == 0) {
                 transaction->is_open = 0;
                 markers_committed(&transaction->markers);
@@ -314,6 +374,12 @@ int
 transaction_is_tainted(struct transaction *transaction)
 {
         return atomic_load(&transaction->is_tainted);
+}
+
+int
+transaction_is_unfenced(struct transaction *transaction)
+{
+        return atomic_load(&transaction->is_unfenced);
 }
 
 static void
@@ -358,8 +424,10 @@ transaction_free(struct transaction *transaction)
         leave_early(transaction);
         forget_topics(transaction->topics, transaction->n_topics);
         (void)rd_kafka_purge(transaction->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+        transaction->on_failure = NULL;
         (void)rd_kafka_poll(transaction->client, 0);
-        rd_kafka_destroy(transaction->client);
+        if (ending_destroy(transaction->client) != 0)
+                return; /* it still calls back: all of this is leaked with it */
         rouser_free(transaction->rouser);
         free(transaction);
 }

@@ -17,9 +17,21 @@
  */
 struct transaction;
 
-/* transactional.id is `<group>-<instance>`. Returns NULL with the reason. */
+/* A record that Kafka did not accept. */
+struct transaction_failure {
+        uintptr_t tag; /* as given to transaction_produce() */
+        const char *topic;
+        const char *reason;
+        int is_final; /* it is the record that is refused: no topic setting or broker that comes back makes it acceptable soon */
+};
+
+/*
+ * transactional.id is `<group>-<instance>`. on_failure may be called from transaction_commit(), with arg. Returns NULL with the
+ * reason.
+ */
 struct transaction *transaction_new(const struct config *config, const char *bootstrap,
-                                    struct error *error) MUST_CHECK;
+                                    void (*on_failure)(const struct transaction_failure *failure, void *arg),
+                                    void *arg, struct error *error) MUST_CHECK;
 
 /**
  * transaction_know_topics(transaction, config):
@@ -43,12 +55,16 @@ void transaction_settle(struct transaction *transaction);
 
 int transaction_begin(struct transaction *transaction, struct error *error) MUST_CHECK;
 
+/* Whether a record is larger than any broker accepts. */
+int transaction_is_too_large(size_t bytes) MUST_CHECK;
+
 /**
- * transaction_produce(transaction, topic, key, value, headers, error):
- * Add a record. key and value are copied; headers are taken over, on failure too.
+ * transaction_produce(transaction, topic, key, value, headers, tag, error):
+ * Add a record. key and value are copied; headers become the transaction's, on failure too. tag comes back if the record fails.
  */
 int transaction_produce(struct transaction *transaction, const char *topic, struct span key,
-                        struct span value, rd_kafka_headers_t *headers, struct error *error) MUST_CHECK;
+                        struct span value, rd_kafka_headers_t *headers, uintptr_t tag,
+                        struct error *error) MUST_CHECK;
 
 /**
  * transaction_commit(transaction, group, offsets, error):
@@ -74,7 +90,13 @@ int transaction_is_tainted(struct transaction *transaction) MUST_CHECK;
  */
 void transaction_abort(struct transaction *transaction);
 
-/* Leaves what is open to the next one. NULL is harmless. Takes a second at most where Kafka does not answer. */
+/*
+ * Whether the brokers are older than Kafka 2.5, which cannot refuse the offsets of a member that has lost its partitions
+ * (KIP-447): routers could publish twice. Known once a commit has been tried, which then failed.
+ */
+int transaction_is_unfenced(struct transaction *transaction) MUST_CHECK;
+
+/* Leaves what is open to the next one. NULL is harmless. Takes some seconds at most. */
 void transaction_free(struct transaction *transaction);
 
 #endif

@@ -55,6 +55,7 @@ metrics_new(const struct config *config)
 
         metrics->config = config;
         metrics->start_s = clock_now_ms() / 1000;
+        pthread_mutex_init(&metrics->mutex, NULL);
         for (size_t h = 0; h < HISTOGRAM_N; h++)
                 histogram_init(&metrics->histograms[h], &scales[h]);
         (void)metrics_requests(metrics, "");
@@ -118,6 +119,7 @@ metrics_free(struct metrics *metrics)
                 free(requests);
         }
         config_free(metrics->newest);
+        free(metrics->partitions);
         free(metrics);
 }
 
@@ -180,6 +182,29 @@ void
 metrics_count_transaction(struct metrics *metrics, int committed)
 {
         add(&metrics->transactions[committed != 0], 1);
+}
+
+void
+metrics_set_partitions(struct metrics *metrics, const struct metrics_partition *partitions, size_t n)
+{
+        pthread_mutex_lock(&metrics->mutex);
+        metrics->partitions = mem_resize(metrics->partitions, n, sizeof(*partitions));
+        if (n > 0)
+                memcpy(metrics->partitions, partitions, n * sizeof(*partitions));
+        metrics->n_partitions = n;
+        pthread_mutex_unlock(&metrics->mutex);
+}
+
+void
+metrics_count_deleted(struct metrics *metrics, uint64_t n)
+{
+        atomic_fetch_add_explicit(&metrics->deleted, n, memory_order_relaxed);
+}
+
+void
+metrics_count_truncation(struct metrics *metrics)
+{
+        atomic_fetch_add_explicit(&metrics->truncations, 1, memory_order_relaxed);
 }
 
 void

@@ -106,6 +106,21 @@ void metrics_note_client(struct metrics *metrics, enum metrics_client client, st
 /* How the router stands: delivery-ids in its tables, records that wait to be routed, for how long at most the oldest has. */
 void metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t oldest_ms);
 
+/* A partition of `deliveries`, for what is shown of it. */
+struct metrics_partition {
+        int32_t id;
+        const char *state; /* a constant: routing, restoring, waiting, refused, unassigned */
+        const char *cause; /* a constant: why it is not routed; "": nothing is wrong */
+        uint64_t lag;      /* records that wait */
+};
+
+/* The partitions that this router has, and those that no router has; n of them, which are copied. From any thread. */
+void metrics_set_partitions(struct metrics *metrics, const struct metrics_partition *partitions, size_t n);
+
+/* Records of `deliveries` were deleted before they were routed; a log had lost records that were routed. */
+void metrics_count_deleted(struct metrics *metrics, uint64_t n);
+void metrics_count_truncation(struct metrics *metrics);
+
 /* How many deliveries were accepted, from all sources; how many records wait to be routed. From the thread that renders. */
 uint64_t metrics_accepted(const struct metrics *metrics);
 uint64_t metrics_lag(const struct metrics *metrics);

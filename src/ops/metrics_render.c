@@ -202,6 +202,27 @@ render_connections(const struct metrics *metrics, FILE *out)
 }
 
 static void
+render_partitions(const struct metrics *metrics, FILE *out)
+{
+        pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&metrics->mutex;
+
+        pthread_mutex_lock(mutex);
+        exposition_head(out, "gatepost_router_partition_state", "gauge",
+                        "1 for the state of each partition that this router has, or that no router has.");
+        for (size_t i = 0; i < metrics->n_partitions; i++)
+                fprintf(out,
+                        "gatepost_router_partition_state{partition=\"%d\",state=\"%s\",cause=\"%s\"} 1\n",
+                        (int)metrics->partitions[i].id, metrics->partitions[i].state,
+                        metrics->partitions[i].cause);
+        exposition_head(out, "gatepost_router_partition_lag_records", "gauge",
+                        "Records that wait to be routed, by partition.");
+        for (size_t i = 0; i < metrics->n_partitions; i++)
+                fprintf(out, "gatepost_router_partition_lag_records{partition=\"%d\"} %" PRIu64 "\n",
+                        (int)metrics->partitions[i].id, metrics->partitions[i].lag);
+        pthread_mutex_unlock(mutex);
+}
+
+static void
 render_router(const struct metrics *metrics, FILE *out)
 {
         const struct metrics_events *events = atomic_load(&metrics->events);
@@ -240,6 +261,13 @@ render_router(const struct metrics *metrics, FILE *out)
                         "when none does.");
         fprintf(out, "gatepost_router_oldest_record_age_seconds %.3f\n",
                 (double)get(&metrics->oldest_ms) / 1000);
+        render_partitions(metrics, out);
+        exposition_head(out, "gatepost_deleted_before_routing_total", "counter",
+                        "Records of deliveries that retention deleted before they were routed.");
+        fprintf(out, "gatepost_deleted_before_routing_total %" PRIu64 "\n", get(&metrics->deleted));
+        exposition_head(out, "gatepost_log_truncations_total", "counter",
+                        "Times that Kafka lost records that were routed: a log was cut off.");
+        fprintf(out, "gatepost_log_truncations_total %" PRIu64 "\n", get(&metrics->truncations));
         exposition_head(out, "gatepost_remembered_ids", "gauge",
                         "Delivery-ids in the tables that tell repeats.");
         fprintf(out, "gatepost_remembered_ids %" PRIu64 "\n", get(&metrics->remembered_ids));

@@ -1,6 +1,7 @@
 #ifndef OPS_METRICS_STATE_H
 #define OPS_METRICS_STATE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -47,6 +48,11 @@ struct metrics {
         counter remembered_ids;
         counter lag;
         counter oldest_ms;
+        counter deleted;
+        counter truncations;
+        pthread_mutex_t mutex; /* over partitions */
+        struct metrics_partition *partitions;
+        size_t n_partitions;
         counter kafka_reachable;
         struct http_census census;
         const struct http_room *room; /* NULL: there is none */

@@ -13,6 +13,7 @@ void
 batch_init(struct batch *batch, const struct config *config)
 {
         memset(batch, 0, sizeof(*batch));
+        batch->max_records = config->max_batch;
         batch_renew(batch, config);
 }
 
@@ -28,6 +29,7 @@ void
 batch_free(struct batch *batch)
 {
         free(batch->n_events);
+        free(batch->origins);
         ages_free(&batch->ages);
 }
 
@@ -35,6 +37,7 @@ void
 batch_reset(struct batch *batch)
 {
         batch->n_records = 0;
+        batch->n_produced = 0;
         batch->n_bytes = 0;
         batch->n_duplicates = 0;
         memset(batch->n_events, 0, batch->n_rules * sizeof(uint64_t));
@@ -42,10 +45,27 @@ batch_reset(struct batch *batch)
         ages_reset(&batch->ages);
 }
 
+void
+batch_shrink(struct batch *batch)
+{
+        if (batch->n_records > 1)
+                batch->max_records = batch->n_records / 2;
+        else
+                batch->max_records = 1;
+}
+
+void
+batch_grow(struct batch *batch, const struct config *config)
+{
+        batch->max_records =
+            batch->max_records < config->max_batch / 2 ? batch->max_records * 2 : config->max_batch;
+}
+
 int
 batch_is_full(const struct batch *batch, const struct config *config)
 {
-        return batch->n_records >= config->max_batch || batch->n_bytes >= config->max_batch_bytes ||
+        return batch->n_records >= batch->max_records || batch->n_records >= config->max_batch ||
+               batch->n_bytes >= config->max_batch_bytes ||
                clock_monotonic_ms() - batch->started_ms >= MAX_AGE_MS;
 }
 
@@ -72,20 +92,46 @@ make_headers(const struct published *published, const rd_kafka_message_t *messag
         return headers;
 }
 
-/* Produce what comes of a record, if anything does. */
+const struct batch_origin *
+batch_origin(const struct batch *batch, uintptr_t tag)
+{
+        return tag >= 1 && tag <= batch->n_produced ? &batch->origins[tag - 1] : NULL;
+}
+
+/* Note where a record comes from. Returns its tag, 0 when memory fails. */
+static uintptr_t
+add_origin(struct batch *batch, const struct record *record)
+{
+        if (batch->n_produced == batch->origins_size) {
+                size_t size = batch->origins_size == 0 ? 256 : 2 * batch->origins_size;
+                struct batch_origin *origins = reallocarray(batch->origins, size, sizeof(*origins));
+
+                if (origins == NULL)
+                        return 0;
+                batch->origins = origins;
+                batch->origins_size = size;
+        }
+        batch->origins[batch->n_produced] = (struct batch_origin){record->partition, record->offset};
+        return ++batch->n_produced;
+}
+
+/* Produce what becomes of a record, if anything does. */
 static int
-publish(const struct config *config, struct transaction *transaction, const struct record *record,
-        const rd_kafka_message_t *message, const struct verdict *verdict, struct error *error)
+publish(struct batch *batch, const struct config *config, struct transaction *transaction,
+        const struct record *record, const rd_kafka_message_t *message, const struct verdict *verdict,
+        struct error *error)
 {
         struct published published;
         rd_kafka_headers_t *headers;
+        uintptr_t tag;
 
         if (!published_describe(record, verdict, config->quarantine_topic, &published))
                 return 0;
-        headers = make_headers(&published, message);
+        tag = add_origin(batch, record);
+        headers = tag == 0 ? NULL : make_headers(&published, message);
         if (headers == NULL)
                 return error_set(error, "out of memory");
-        if (transaction_produce(transaction, published.topic, published.key, published.value, headers,
+        if (transaction_produce(transaction, published.topic, published.key, published.value, headers, tag,
                                 error) != 0)
                 return error_prefix(error, "topic %s", published.topic);
         return 0;
@@ -108,7 +154,7 @@ batch_add(struct batch *batch, const struct config *config, struct transaction *
                 batch->n_events[verdict->topic->index]++;
         else
                 batch->n_quarantined[verdict->reason]++;
-        return publish(config, transaction, record, message, verdict, error);
+        return publish(batch, config, transaction, record, message, verdict, error);
 }
 
 void

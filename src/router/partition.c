@@ -2,12 +2,51 @@
 
 #include <stdlib.h>
 
+#define REFUSED_AFTER_MS 10000
+#define PAUSE_MAX_MS 30000
+#define SCAN_MAX 10000
+
+const char *
+partition_trouble_name(enum partition_trouble trouble)
+{
+        static const char *const names[TROUBLE_N] = {
+            [TROUBLE_NONE] = "",
+            [TROUBLE_UNREACHABLE] = "unreachable",
+            [TROUBLE_NO_LEADER] = "no-leader",
+            [TROUBLE_READ] = "unreadable",
+            [TROUBLE_TOPIC] = "output-topic",
+            [TROUBLE_TRUNCATED] = "truncated",
+            [TROUBLE_NO_OFFSET] = "no-offset",
+            [TROUBLE_BEYOND_END] = "beyond-end",
+            [TROUBLE_OTHER_LOG] = "other-log",
+        };
+
+        return names[trouble];
+}
+
+const char *
+partition_state_name(enum partition_state state)
+{
+        static const char *const names[PARTITION_N_STATES] = {
+            [PARTITION_ROUTING] = "routing",       [PARTITION_RESTORING] = "restoring",
+            [PARTITION_WAITING] = "waiting",       [PARTITION_REFUSED] = "refused",
+            [PARTITION_UNASSIGNED] = "unassigned",
+        };
+
+        return names[state];
+}
+
 struct partition *
-partition_find(const struct partition_list *list, int32_t id)
+partition_find(struct partition_list *list, int32_t id)
 {
         for (size_t i = 0; i < list->n; i++) {
-                if (list->items[i].id == id)
-                        return &list->items[i];
+                struct partition *found = list->items[i];
+
+                if (found->id != id)
+                        continue;
+                list->items[i] = list->items[0];
+                list->items[0] = found;
+                return found;
         }
         return NULL;
 }
@@ -15,41 +54,124 @@ partition_find(const struct partition_list *list, int32_t id)
 struct partition *
 partition_add(struct partition_list *list, int32_t id)
 {
-        struct partition *items = reallocarray(list->items, list->n + 1, sizeof(struct partition));
-        struct partition *partition;
+        struct partition **items = reallocarray(list->items, list->n + 1, sizeof(*items));
+        struct partition *partition = malloc(sizeof(*partition));
 
-        if (items == NULL)
+        if (items != NULL)
+                list->items = items;
+        if (items == NULL || partition == NULL) {
+                free(partition);
                 return NULL;
-        list->items = items;
-        partition = &list->items[list->n++];
-        *partition =
-            (struct partition){.id = id, .routed_ms = -1, .needed_ms = INT64_MAX, .accepted_gap = -1};
+        }
+        *partition = (struct partition){.id = id,
+                                        .routed_ms = -1,
+                                        .needed_ms = INT64_MAX,
+                                        .high = -1,
+                                        .diverged_at = -1,
+                                        .scan_next = -1,
+                                        .unpublishable = -1};
+        items[list->n++] = partition;
         return partition;
 }
 
 void
 partition_remove(struct partition_list *list, struct partition *partition)
 {
+        for (size_t i = 0; i < list->n; i++) {
+                if (list->items[i] == partition)
+                        list->items[i] = list->items[--list->n];
+        }
         dedup_free(partition->dedup);
-        *partition = list->items[--list->n];
+        free(partition);
 }
 
 void
 partition_clear(struct partition_list *list)
 {
         while (list->n > 0)
-                partition_remove(list, &list->items[list->n - 1]);
+                partition_remove(list, list->items[list->n - 1]);
         free(list->items);
         list->items = NULL;
 }
 
-int
-partition_accepts(struct partition *partition, int64_t offset)
+void
+partition_unplace(struct partition *partition, enum partition_trouble trouble, const char *reason,
+                  int64_t pause_ms, int64_t now_ms)
 {
-        if (offset == partition->next || offset == partition->accepted_gap)
+        if (trouble == TROUBLE_NONE)
+                partition->troubled_ms = 0;
+        else if (partition->troubled_ms == 0)
+                partition->troubled_ms = now_ms;
+        partition->trouble = trouble;
+        partition->reason.text[0] = '\0';
+        if (reason != NULL)
+                (void)error_set(&partition->reason, "%s", reason);
+        for (int i = 0; i < partition->n_retries && pause_ms < PAUSE_MAX_MS; i++)
+                pause_ms *= 2;
+        if (trouble != TROUBLE_NONE)
+                partition->n_retries++;
+        partition->retry_ms = now_ms + (pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS);
+        partition->stage = PARTITION_UNPLACED;
+        partition->scan_next = -1;
+        partition->n_gaps = 0;
+        partition->origin = (struct consumer_origin){0};
+}
+
+void
+partition_settle(struct partition *partition)
+{
+        partition->trouble = TROUBLE_NONE;
+        partition->troubled_ms = 0;
+        partition->reason.text[0] = '\0';
+        partition->n_retries = 0;
+}
+
+enum partition_state
+partition_state(const struct partition *partition, int64_t now_ms)
+{
+        if (partition->trouble >= TROUBLE_NO_OFFSET && now_ms - partition->troubled_ms >= REFUSED_AFTER_MS)
+                return PARTITION_REFUSED;
+        if (partition->trouble != TROUBLE_NONE)
+                return PARTITION_WAITING;
+        if (partition->stage != PARTITION_PLACED || partition->next < partition->decide_from)
+                return PARTITION_RESTORING;
+        return PARTITION_ROUTING;
+}
+
+int
+partition_accepts(const struct partition *partition, int64_t offset)
+{
+        if (offset == partition->next)
                 return 1;
-        partition->accepted_gap = offset;
+        for (size_t i = 0; i < partition->n_gaps; i++) {
+                if (partition->gaps[i].from == partition->next && partition->gaps[i].to == offset)
+                        return 1;
+        }
         return 0;
+}
+
+void
+partition_scan(struct partition *partition, int64_t offset)
+{
+        if (partition->scan_next < 0) {
+                partition->scan_next = partition->next;
+                partition->n_scanned = 0;
+                partition->n_gaps = 0;
+        }
+        partition->n_scanned++;
+        if (offset > partition->scan_next && partition->n_gaps < PARTITION_GAPS_MAX)
+                partition->gaps[partition->n_gaps++] = (struct partition_gap){partition->scan_next, offset};
+        partition->scan_next = offset + 1;
+}
+
+int
+partition_ends_scan(struct partition *partition, int at_end)
+{
+        if (partition->scan_next < 0 ||
+            !(at_end || partition->n_scanned >= SCAN_MAX || partition->n_gaps == PARTITION_GAPS_MAX))
+                return 0;
+        partition->scan_next = -1;
+        return 1;
 }
 
 int
@@ -81,6 +203,8 @@ partition_committed(struct partition *partition)
 {
         if (partition_open(partition) == 0)
                 return;
+        partition_settle(partition);
+        partition->topic[0] = '\0';
         partition->decide_from = partition->next;
         partition->routed_ms = partition->last_ms;
         partition->expired_from = partition->next;

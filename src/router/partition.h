@@ -5,39 +5,94 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/error.h"
+#include "kafka/consumer.h"
 #include "model/dedup.h"
 
+/* What keeps a partition from being read. */
+enum partition_trouble {
+        TROUBLE_NONE,
+        TROUBLE_UNREACHABLE, /* Kafka does not answer */
+        TROUBLE_NO_LEADER,
+        TROUBLE_READ,      /* the consumer cannot read on: a corrupt batch, for instance */
+        TROUBLE_TOPIC,     /* a topic that its records go to does not accept them */
+        TROUBLE_TRUNCATED, /* the log was cut off, and nothing has been appended since */
+        /* From here on somebody must decide. */
+        TROUBLE_NO_OFFSET,  /* the log has lost its beginning, and the group its offset */
+        TROUBLE_BEYOND_END, /* the committed offset lies beyond the end of the log */
+        TROUBLE_OTHER_LOG,  /* the last record routed is not in the log */
+        TROUBLE_N,
+};
+
+/* no-leader and so on, as in metrics and log; "" for TROUBLE_NONE. */
+const char *partition_trouble_name(enum partition_trouble trouble);
+
+enum partition_stage {
+        PARTITION_UNPLACED, /* its position is to be asked for, once retry_ms has come */
+        PARTITION_ASKED,
+        PARTITION_PLACED, /* it is read */
+};
+
+/* A run of offsets without a record: control records of a foreign transactional producer, or deleted records. */
+struct partition_gap {
+        int64_t from;
+        int64_t to; /* the next record's offset */
+};
+
+#define PARTITION_GAPS_MAX 256
+#define PARTITION_TOPIC_SIZE 256
+
 /*
- * What a router knows of one partition of `deliveries`. Records below `decide_from` have been routed, by this router or
- * another: they are only remembered. Those from there on are decided.
+ * What a router knows of one partition of `deliveries`. Records below decide_from have been routed, by this router or
+ * another: they are only remembered. Records from there on are decided.
  *
- *   restore start ... remembered ... | decide_from = committed offset ... decided, open ... | next
+ *   restore_from ... remembered ... | decide_from = committed offset ... decided, open ... | next
  */
 struct partition {
         int32_t id;
         struct dedup *dedup;
-        int64_t decide_from; /* the committed offset */
-        int64_t next;        /* the offset to read next */
-        int64_t last_ms;     /* timestamp of the record before next */
-        int64_t
-            routed_ms; /* timestamp that the record before decide_from had when it was routed; -1: not known */
+        int64_t decide_from;
+        int64_t next;         /* the offset to read next */
+        int64_t last_ms;      /* timestamp of the record before next */
+        int64_t routed_ms;    /* that of the record before decide_from when it was routed; -1: not known */
         int64_t expired_from; /* the table has forgotten what only records below this offset need */
-        int64_t
-            needed_ms; /* records from this time on are to be judged; INT64_MAX: they rise, as they should */
+        int64_t needed_ms;    /* records from this time on are to be judged; INT64_MAX: timestamps rise */
         int64_t caught_up_ms; /* since the epoch: when no record was seen to wait last; 0: never */
-        int64_t accepted_gap; /* an offset before which some are missing, read twice so; -1: none */
+        int64_t high;         /* the log's end, when the position was last asked for; -1: not known */
+        int64_t counted_to; /* records below were counted, if they had been deleted before they were routed */
+        struct consumer_origin origin; /* of the last record; none: any will do */
+
+        enum partition_stage stage;
+        enum partition_trouble trouble;
+        struct error reason;
+        int64_t troubled_ms; /* monotonic: since when; 0: nothing is wrong */
+        int64_t retry_ms;    /* monotonic: when to ask for the position */
+        int64_t placed_ms;   /* monotonic: when that was found last */
+        int n_retries;       /* since the last commit */
+        int64_t
+            diverged_at; /* the decide_from before which another record stood than the one routed; -1: none */
+        char topic[PARTITION_TOPIC_SIZE]; /* TROUBLE_TOPIC: which; "": none */
+
+        /* Gaps that were seen, and are accepted when they are seen again. */
+        struct partition_gap gaps[PARTITION_GAPS_MAX];
+        size_t n_gaps;
+        int64_t scan_next; /* while looking for gaps ahead: the offset to see next; -1: not looking */
+        int64_t n_scanned;
+
+        int64_t unpublishable; /* offset of a record that cannot be published; -1: none */
+        struct error unpublishable_why;
 };
 
-/* The partitions that a router has been given, in no order. */
+/* The partitions that a router has been assigned, in no order. */
 struct partition_list {
-        struct partition *items;
+        struct partition **items;
         size_t n;
 };
 
-/* The partition with this id, or NULL. */
-struct partition *partition_find(const struct partition_list *list, int32_t id);
+/* The partition with this id, or NULL. It becomes the first, where the next call looks first: records come in runs. */
+struct partition *partition_find(struct partition_list *list, int32_t id);
 
-/* Add a partition without a table. Pointers to others become invalid. Returns NULL when memory fails. */
+/* Add a partition without a table or a position. Returns NULL when memory fails. */
 struct partition *partition_add(struct partition_list *list, int32_t id) MUST_CHECK;
 
 /* Forget one and its table. The last takes its place. */
@@ -45,11 +100,42 @@ void partition_remove(struct partition_list *list, struct partition *partition);
 void partition_clear(struct partition_list *list);
 
 /**
- * partition_accepts(partition, offset):
- * Whether a record at an offset, not below next, may be taken. Offsets follow each other in `deliveries`; a gap is taken
- * only when reading again shows it again (control records of a foreign transactional producer, records deleted).
+ * partition_unplace(partition, trouble, reason, pause_ms, now_ms):
+ * Stop deciding its records until its position has been asked for anew, after pause_ms, or longer when that has happened several
+ * times since the last commit (up to 30 s). The reason may be NULL for TROUBLE_NONE. now_ms is monotonic.
  */
-int partition_accepts(struct partition *partition, int64_t offset) MUST_CHECK;
+void partition_unplace(struct partition *partition, enum partition_trouble trouble, const char *reason,
+                       int64_t pause_ms, int64_t now_ms);
+
+/* Its trouble is over. */
+void partition_settle(struct partition *partition);
+
+/* What others see of it. */
+enum partition_state {
+        PARTITION_ROUTING,
+        PARTITION_RESTORING,
+        PARTITION_WAITING,    /* asks again by itself */
+        PARTITION_REFUSED,    /* somebody must decide; it asks again nevertheless */
+        PARTITION_UNASSIGNED, /* no router of the group has it */
+        PARTITION_N_STATES,
+};
+
+const char *partition_state_name(enum partition_state state);
+
+/* A partition is refused only when its trouble has lasted for 10 s: a broker that was cut off may lie for a while. */
+enum partition_state partition_state(const struct partition *partition, int64_t now_ms);
+
+/* Whether a record at an offset, not below next, may be taken: either it is the next one, or the gap before it is known. */
+int partition_accepts(const struct partition *partition, int64_t offset) MUST_CHECK;
+
+/*
+ * A gap is accepted only when it is seen twice, for a record that the consumer has passed over would be lost. So when one is
+ * seen, the log is first read on without deciding anything, to find the gaps ahead; then it is read again from next.
+ */
+void partition_scan(struct partition *partition, int64_t offset);
+
+/* Whether enough was looked at, or at_end nothing more is there. Then the scan has ended: read again from next. */
+int partition_ends_scan(struct partition *partition, int at_end) MUST_CHECK;
 
 /* Whether a record below decide_from can be the one that was routed: the last of them has a known timestamp. */
 int partition_recognises(const struct partition *partition, int64_t offset, int64_t timestamp_ms) MUST_CHECK;
@@ -59,15 +145,15 @@ void partition_advance(struct partition *partition, int64_t offset, int64_t time
 
 /**
  * partition_can_judge(partition, timestamp_ms):
- * Whether the table knows all that a record at that time needs. If not, it is noted that the table must be read back from
- * further on; until time has moved on by two windows nothing that is younger is forgotten again.
+ * Whether the table knows all that a record at that time needs. If not, it is noted that the table must be restored from
+ * an earlier time; until time has moved on by two windows nothing that is younger is forgotten again.
  */
 int partition_can_judge(struct partition *partition, int64_t timestamp_ms) MUST_CHECK;
 
-/* What was decided up to next has been committed: it will not be decided again. */
+/* All records below next have been committed: they will not be decided again. */
 void partition_committed(struct partition *partition);
 
-/* How many records are decided and not committed: what the open batch would commit. */
+/* Number of records that are decided and not committed. */
 int64_t partition_open(const struct partition *partition);
 
 /**

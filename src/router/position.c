@@ -6,15 +6,21 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 
-#define TIMEOUT_MS 5000
+#define PAUSE_MS 200
+#define CERTAIN_AFTER_MS 10000 /* a broker that was cut off may report an old end of the log for a while */
 
-/* What Kafka knows of a partition. */
-struct bounds {
-        int64_t low;       /* the first offset that is there */
-        int64_t high;      /* the offset that the next record will have */
-        int64_t committed; /* the offset to decide from */
-        int64_t last_ms;   /* timestamp of the record before that; -1: not known */
+/* The questions of one call, with all that is asked of Kafka for them. Index i is question i everywhere. */
+struct search {
+        const struct config *config;
+        struct log_query *query;
+        const struct position_question *questions;
+        struct position *positions;
+        size_t n;
+        struct log_query_item *items; /* leaders, and whatever is asked just now */
+        char (*metadata)[LOG_QUERY_METADATA_SIZE];
+        int64_t *committed; /* -1: none */
 };
 
 int
@@ -32,221 +38,377 @@ position_add_offset(rd_kafka_topic_partition_list_t *offsets, const char *topic,
         return 0;
 }
 
-/* The timestamp that position_add_offset() put there; -1 when somebody else wrote the offset. */
+/* The timestamp that position_add_offset() stored; -1 when somebody else committed the offset. */
 static int64_t
-read_last_ms(const rd_kafka_topic_partition_t *item)
+read_routed_ms(const char *metadata)
 {
-        char text[24];
-
-        if (item->metadata == NULL || item->metadata_size == 0 || item->metadata_size >= sizeof(text))
-                return -1;
-        memcpy(text, item->metadata, item->metadata_size);
-        text[item->metadata_size] = '\0';
-        /* Some clients that write it back count its NUL as well. */
-        return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0' ? strtoll(text, NULL, 10) : -1;
+        /* Some clients that commit the offset again store the NUL as well, which ends the text here, too. */
+        return *metadata != '\0' && metadata[strspn(metadata, "0123456789")] == '\0'
+                   ? strtoll(metadata, NULL, 10)
+                   : -1;
 }
 
-/*
- * Nothing is committed. The log is new, then; one that has lost its beginning to retention had a router, whose offsets have
- * gone (brokers forget those of a group that nobody is in, after offsets.retention.minutes). It would all come out again.
- */
-static enum position_result
-judge_first(const rd_kafka_topic_partition_t *item, const struct bounds *bounds, struct error *error)
+static int
+is_open(const struct search *search, size_t i)
 {
-        if (bounds->low == 0)
-                return POSITION_TAKEN;
-        (void)error_set(
-            error,
-            "partition %d of %s begins at offset %" PRId64
-            " and the group has no committed offset in it: it never had one, or it has expired. Set it by "
-            "kafka-consumer-groups.sh --reset-offsets, --to-earliest to publish all that is there",
-            item->partition, item->topic, bounds->low);
-        return POSITION_REFUSED;
-}
-
-/* Hold the committed offset against what is there. */
-static enum position_result
-judge_committed(const rd_kafka_topic_partition_t *item, struct bounds *bounds, struct error *error)
-{
-        if (item->offset < 0) {
-                bounds->committed = bounds->low; /* the group's first router: all that is there is new */
-                return judge_first(item, bounds, error);
-        }
-        bounds->committed = item->offset;
-        bounds->last_ms = read_last_ms(item);
-        if (item->offset > bounds->high) {
-                (void)error_set(error,
-                                "partition %d of %s ends at offset %" PRId64 " but was routed up to %" PRId64
-                                ": was the topic deleted and made anew? If so, reset the group: "
-                                "kafka-consumer-groups.sh --reset-offsets --to-earliest",
-                                item->partition, item->topic, bounds->high, item->offset);
-                return POSITION_REFUSED;
-        }
-        if (item->offset < bounds->low) {
-                log_error("records were deleted before they were routed: the retention is too short topic=%s "
-                          "partition=%d "
-                          "from=%" PRId64 " to=%" PRId64,
-                          item->topic, item->partition, item->offset, bounds->low - 1);
-                bounds->committed = bounds->low;
-        }
-        return POSITION_TAKEN;
-}
-
-static enum position_result
-read_bounds(rd_kafka_t *client, const rd_kafka_topic_partition_t *item, struct bounds *bounds,
-            struct error *error)
-{
-        rd_kafka_resp_err_t err = rd_kafka_query_watermark_offsets(client, item->topic, item->partition,
-                                                                   &bounds->low, &bounds->high, TIMEOUT_MS);
-
-        bounds->last_ms = -1;
-        if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-                (void)error_set(error, "the ends of partition %d: %s", item->partition,
-                                rd_kafka_err2str(err));
-                return POSITION_RETRY;
-        }
-        return judge_committed(item, bounds, error);
-}
-
-/*
- * The first offset that must be read so that the table has all records from from_ms on; that is from the beginning on
- * when there is nothing older (from_ms becomes DEDUP_COMPLETE).
- */
-static enum position_result
-find_restore_start(rd_kafka_t *client, const rd_kafka_topic_partition_t *item, const struct bounds *bounds,
-                   int64_t *from_ms, int64_t *start, struct error *error)
-{
-        rd_kafka_topic_partition_list_t *times = rd_kafka_topic_partition_list_new(1);
-        rd_kafka_resp_err_t err;
-
-        *start = bounds->low;
-        rd_kafka_topic_partition_list_add(times, item->topic, item->partition)->offset = *from_ms;
-        err = rd_kafka_offsets_for_times(client, times, TIMEOUT_MS);
-        if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-                err = times->elems[0].err;
-        if (err == RD_KAFKA_RESP_ERR_NO_ERROR && times->elems[0].offset > *start)
-                *start = times->elems[0].offset;
-        rd_kafka_topic_partition_list_destroy(times);
-        if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-                (void)error_set(error, "offsets by time: %s", rd_kafka_err2str(err));
-                return POSITION_RETRY;
-        }
-        if (*start == bounds->low)
-                *from_ms = DEDUP_COMPLETE;
-        if (*start > bounds->committed)
-                *start = bounds->committed;
-        return POSITION_TAKEN;
-}
-
-/*
- * A new table for a partition, to be filled from an offset on: that from which the records at the committed offset and
- * later can be judged. All of the log when it is not known how old the record before the committed offset is.
- */
-static enum position_result
-begin_restore(const struct config *config, rd_kafka_t *client, const rd_kafka_topic_partition_t *item,
-              const struct bounds *bounds, struct partition *partition, struct error *error)
-{
-        int64_t oldest_ms = partition->needed_ms < bounds->last_ms ? partition->needed_ms : bounds->last_ms;
-        int64_t from_ms = dedup_restore_start(config->dedup_window_ms, oldest_ms), start = bounds->low;
-        enum position_result result = POSITION_TAKEN;
-
-        if (bounds->committed == bounds->low || bounds->last_ms < 0)
-                from_ms = DEDUP_COMPLETE;
-        else
-                result = find_restore_start(client, item, bounds, &from_ms, &start, error);
-        if (result != POSITION_TAKEN)
-                return result;
-        dedup_free(partition->dedup);
-        partition->dedup = dedup_new(config->dedup_window_ms, from_ms);
-        if (partition->dedup == NULL) {
-                (void)error_set(error, "out of memory");
-                return POSITION_RETRY;
-        }
-        partition->next = start;
-        partition->expired_from = bounds->committed;
-        log_info("partition given partition=%d committed=%" PRId64 " remembering_from=%" PRId64,
-                 item->partition, bounds->committed, start);
-        return POSITION_TAKEN;
-}
-
-/* Take the position in one partition, and write it into the item. */
-static enum position_result
-take_one(const struct config *config, rd_kafka_t *client, rd_kafka_topic_partition_t *item,
-         struct partition_list *partitions, struct error *error)
-{
-        struct partition *partition = partition_find(partitions, item->partition);
-        struct bounds bounds;
-        enum position_result result = read_bounds(client, item, &bounds, error);
-
-        if (result != POSITION_TAKEN)
-                return result;
-        if (partition == NULL)
-                partition = partition_add(partitions, item->partition);
-        if (partition == NULL) {
-                (void)error_set(error, "out of memory");
-                return POSITION_RETRY;
-        }
-        /*
-         * A table serves on if nothing that it forgot is needed, and what it lacks is still there to be read. It may know
-         * records beyond the committed offset: that does no harm.
-         */
-        if (partition->dedup == NULL || bounds.committed < partition->expired_from ||
-            partition->next < bounds.low || !dedup_covers(partition->dedup, partition->needed_ms))
-                result = begin_restore(config, client, item, &bounds, partition, error);
-        if (result != POSITION_TAKEN)
-                return result;
-        if (partition->next > bounds.committed)
-                partition->next = bounds.committed;
-        partition->decide_from = bounds.committed;
-        partition->routed_ms = bounds.last_ms;
-        item->offset = partition->next;
-        return POSITION_TAKEN;
+        return search->positions[i].trouble == TROUBLE_NONE;
 }
 
 static void
-forget_others(const rd_kafka_topic_partition_list_t *assigned, struct partition_list *partitions)
+fail(struct search *search, size_t i, enum partition_trouble trouble, const char *what)
 {
-        for (size_t i = partitions->n; i > 0; i--) {
-                struct partition *partition = &partitions->items[i - 1];
-                int kept = 0;
+        search->positions[i].trouble = trouble;
+        (void)error_set(&search->positions[i].error, "%s%s%s", what, *what == '\0' ? "" : ": ",
+                        search->items[i].error.text);
+}
 
-                for (int k = 0; k < assigned->cnt; k++)
-                        kept |= assigned->elems[k].partition == partition->id;
-                if (!kept)
-                        partition_remove(partitions, partition);
+/* Partitions for which something could not be found out are asked for again later. */
+static void
+note_errors(struct search *search, enum partition_trouble trouble, const char *what)
+{
+        for (size_t i = 0; i < search->n; i++) {
+                if (is_open(search, i) && search->items[i].error.text[0] != '\0')
+                        fail(search, i, trouble, what);
         }
 }
 
-/* The group's committed offsets, pending ones waited for (read_committed asks for stable offsets, KIP-447). */
-static enum position_result
-fetch_committed(rd_kafka_t *client, rd_kafka_topic_partition_list_t *list, struct error *error)
+/* Ask for an offset of each open partition: items[i].offset says which. */
+static void
+ask(struct search *search, const char *what)
 {
-        rd_kafka_resp_err_t err =
-            list->cnt == 0 ? RD_KAFKA_RESP_ERR_NO_ERROR : rd_kafka_committed(client, list, TIMEOUT_MS);
-
-        for (int i = 0; i < list->cnt && err == RD_KAFKA_RESP_ERR_NO_ERROR; i++)
-                err = list->elems[i].err;
-        if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-                return POSITION_TAKEN;
-        (void)error_set(error, "committed offsets: %s", rd_kafka_err2str(err));
-        return POSITION_RETRY;
+        log_query_offsets(search->query, search->items, search->n);
+        note_errors(search, TROUBLE_UNREACHABLE, what);
 }
 
-enum position_result
-position_take(const struct config *config, struct consumer *consumer,
-              const rd_kafka_topic_partition_list_t *assigned, struct partition_list *partitions,
-              struct error *error)
+static void
+ask_same(struct search *search, int64_t offset, const char *what)
 {
-        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_copy(assigned);
-        enum position_result result = fetch_committed(consumer_client(consumer), list, error);
+        for (size_t i = 0; i < search->n; i++)
+                search->items[i].offset = offset;
+        ask(search, what);
+}
 
-        for (int i = 0; i < list->cnt && result == POSITION_TAKEN; i++)
-                result = take_one(config, consumer_client(consumer), &list->elems[i], partitions, error);
-        if (result == POSITION_TAKEN) {
-                forget_others(list, partitions);
-                if (consumer_assign(consumer, list, error) != 0)
-                        result = POSITION_RETRY;
+static void
+ask_leaders(struct search *search, int32_t *n_partitions)
+{
+        struct error error;
+
+        *n_partitions = -1;
+        if (log_query_leaders(search->query, search->items, search->n, n_partitions, &error) == 0) {
+                note_errors(search, TROUBLE_NO_LEADER, "");
+                return;
         }
-        rd_kafka_topic_partition_list_destroy(list);
-        return result;
+        for (size_t i = 0; i < search->n; i++)
+                search->items[i].error = error;
+        note_errors(search, TROUBLE_UNREACHABLE, "");
+}
+
+/* A partition whose records cannot be published would only be given up again. */
+static void
+ask_topics(struct search *search)
+{
+        for (size_t i = 0; i < search->n; i++) {
+                const char *topic = search->questions[i].topic;
+
+                if (*topic != '\0' && is_open(search, i) &&
+                    !log_query_topic_is_available(search->query, topic, &search->items[i].error))
+                        fail(search, i, TROUBLE_TOPIC, "");
+        }
+}
+
+/* Ask for the facts: the committed offsets and the ends of the logs. */
+static void
+ask_facts(struct search *search)
+{
+        log_query_committed(search->query, search->items, search->n, search->metadata);
+        note_errors(search, TROUBLE_UNREACHABLE, "committed offset");
+        for (size_t i = 0; i < search->n; i++)
+                search->committed[i] = search->items[i].offset;
+        ask_same(search, LOG_QUERY_EARLIEST, "log start offset");
+        for (size_t i = 0; i < search->n; i++)
+                search->positions[i].low = search->items[i].offset;
+        ask_same(search, LOG_QUERY_LATEST, "log end offset");
+        for (size_t i = 0; i < search->n; i++)
+                search->positions[i].high =
+                    search->items[i].error.text[0] == '\0' ? search->items[i].offset : -1;
+}
+
+/*
+ * Nothing is committed. Then the log is new. A log that has lost its beginning to retention had a router whose offsets have
+ * expired (brokers delete those of a group without members after offsets.retention.minutes): all would be published again.
+ */
+static void
+judge_first(struct search *search, size_t i)
+{
+        struct position *position = &search->positions[i];
+
+        position->decide_from = position->low;
+        if (position->low == 0)
+                return;
+        position->trouble = TROUBLE_NO_OFFSET;
+        (void)error_set(
+            &position->error,
+            "partition %d of %s begins at offset %" PRId64
+            " and the group has no committed offset in it: it never had one, or it has expired. Set it by "
+            "kafka-consumer-groups.sh --reset-offsets, --to-earliest to publish all that is there",
+            position->partition, search->config->deliveries_topic, position->low);
+}
+
+static void
+judge_committed(struct search *search, size_t i)
+{
+        struct position *position = &search->positions[i];
+
+        position->routed_ms = -1;
+        if (search->committed[i] < 0) {
+                judge_first(search, i);
+                return;
+        }
+        position->decide_from = search->committed[i];
+        position->routed_ms = read_routed_ms(search->metadata[i]);
+        if (position->decide_from < position->low) {
+                position->n_deleted = position->low - position->decide_from;
+                position->decide_from = position->low;
+                position->routed_ms = -1; /* that record is gone, too */
+        }
+}
+
+static int
+is_beyond_end(const struct position *position)
+{
+        return position->decide_from > position->high;
+}
+
+static int
+is_cut_off(const struct search *search, size_t i)
+{
+        return search->questions[i].diverged_at == search->positions[i].decide_from ||
+               is_beyond_end(&search->positions[i]);
+}
+
+/* Nobody can say which of the records have been routed. */
+static void
+refuse(const struct search *search, struct position *position)
+{
+        if (is_beyond_end(position)) {
+                position->trouble = TROUBLE_BEYOND_END;
+                (void)error_set(&position->error,
+                                "partition %d of %s ends at offset %" PRId64 " but was routed up to %" PRId64
+                                ": was the topic deleted and made anew? If so, reset the group: "
+                                "kafka-consumer-groups.sh --reset-offsets --to-earliest",
+                                position->partition, search->config->deliveries_topic, position->high,
+                                position->decide_from);
+        } else {
+                position->trouble = TROUBLE_OTHER_LOG;
+                (void)error_set(&position->error,
+                                "partition %d of %s has another record at offset %" PRId64
+                                " than the one that was routed: the log was cut off, or the topic made anew. "
+                                "Compare with "
+                                "what was published, then set the group's offset: "
+                                "kafka-consumer-groups.sh --reset-offsets",
+                                position->partition, search->config->deliveries_topic,
+                                position->decide_from - 1);
+        }
+}
+
+/*
+ * The log was cut off below the committed offset. Where, the first record shows that is younger than the last one routed. Without
+ * any older record before it this is another log; and as long as it has not appeared, nothing has come that could be routed.
+ */
+static void
+judge_cut_off(struct search *search, size_t i, int64_t first_younger)
+{
+        struct position *position = &search->positions[i];
+
+        if (position->routed_ms < 0 || position->high == position->low || first_younger == position->low) {
+                refuse(search, position);
+        } else if (first_younger >= 0 && first_younger < position->decide_from) {
+                position->n_cut_off = position->decide_from - first_younger;
+                position->decide_from = first_younger;
+                position->routed_ms = -1;
+        } else if (is_beyond_end(position)) {
+                position->trouble = TROUBLE_TRUNCATED;
+                (void)error_set(&position->error,
+                                "Kafka has lost records: the log ends at offset %" PRId64
+                                " but was routed up to %" PRId64 "; routing resumes with the next delivery",
+                                position->high, position->decide_from);
+        } else {
+                refuse(search, position);
+        }
+}
+
+/* Find out, for the logs that were cut off, where their new records begin. */
+static void
+find_cuts(struct search *search)
+{
+        int is_wanted = 0;
+
+        for (size_t i = 0; i < search->n; i++) {
+                search->items[i].offset = LOG_QUERY_LATEST;
+                if (!is_open(search, i) || !is_cut_off(search, i))
+                        continue;
+                if (search->positions[i].routed_ms >= 0)
+                        search->items[i].offset = search->positions[i].routed_ms + 1;
+                is_wanted = 1;
+        }
+        if (!is_wanted)
+                return;
+        ask(search, "offset by time");
+        for (size_t i = 0; i < search->n; i++) {
+                if (is_open(search, i) && is_cut_off(search, i))
+                        judge_cut_off(search, i, search->items[i].offset);
+        }
+}
+
+/* The time from which all records must be in the table; DEDUP_COMPLETE: all that there are. */
+static int64_t
+restore_time(const struct search *search, size_t i)
+{
+        const struct position *position = &search->positions[i];
+        int64_t oldest_ms = search->questions[i].needed_ms < position->routed_ms
+                                ? search->questions[i].needed_ms
+                                : position->routed_ms;
+        int64_t from_ms = dedup_restore_start(search->config->dedup_window_ms, oldest_ms);
+
+        if (position->decide_from == position->low || position->routed_ms < 0 || from_ms <= 0)
+                return DEDUP_COMPLETE;
+        return from_ms;
+}
+
+/*
+ * The first offset from which the records must be read to fill the table: all of the log when it is not known how old the
+ * record before decide_from is, or when nothing is older than what is needed.
+ */
+static void
+find_restore_starts(struct search *search)
+{
+        for (size_t i = 0; i < search->n; i++) {
+                int64_t from_ms = is_open(search, i) ? restore_time(search, i) : DEDUP_COMPLETE;
+
+                search->positions[i].complete_ms = from_ms;
+                search->items[i].offset = from_ms == DEDUP_COMPLETE ? LOG_QUERY_EARLIEST : from_ms;
+        }
+        ask(search, "offset by time");
+        for (size_t i = 0; i < search->n; i++) {
+                struct position *position = &search->positions[i];
+                int64_t start = search->items[i].offset;
+
+                if (start < position->low)
+                        start = position->low;
+                if (start == position->low)
+                        position->complete_ms = DEDUP_COMPLETE;
+                position->restore_from = start < position->decide_from ? start : position->decide_from;
+        }
+}
+
+void
+position_find(struct log_query *query, const struct config *config, const struct position_question *questions,
+              size_t n, struct position *positions, int32_t *n_partitions)
+{
+        struct search search = {config,
+                                query,
+                                questions,
+                                positions,
+                                n,
+                                mem_alloc(n * sizeof(*search.items)),
+                                mem_alloc(n * sizeof(*search.metadata)),
+                                mem_alloc(n * sizeof(*search.committed))};
+
+        for (size_t i = 0; i < n; i++) {
+                positions[i] = (struct position){.partition = questions[i].partition, .high = -1};
+                search.items[i].partition = questions[i].partition;
+        }
+        ask_leaders(&search, n_partitions);
+        ask_topics(&search);
+        ask_facts(&search);
+        for (size_t i = 0; i < n; i++) {
+                if (is_open(&search, i))
+                        judge_committed(&search, i);
+        }
+        find_cuts(&search);
+        find_restore_starts(&search);
+        free(search.items);
+        free(search.metadata);
+        free(search.committed);
+}
+
+/* A new table, to be filled from restore_from on. Returns -1 when memory fails. */
+static int
+begin_restore(const struct position *position, const struct config *config, struct partition *partition)
+{
+        dedup_free(partition->dedup);
+        partition->dedup = dedup_new(config->dedup_window_ms, position->complete_ms);
+        partition->next = position->restore_from;
+        partition->expired_from = position->decide_from;
+        return partition->dedup == NULL ? -1 : 0;
+}
+
+/*
+ * A table serves on if nothing that it forgot is needed, and what it lacks is still there to be read. It may know records
+ * beyond the committed offset: that does no harm.
+ */
+static int
+table_serves(const struct position *position, const struct partition *partition)
+{
+        return partition->dedup != NULL && position->n_cut_off == 0 &&
+               position->decide_from >= partition->expired_from && partition->next >= position->low &&
+               dedup_covers(partition->dedup, partition->needed_ms);
+}
+
+static void
+log_cut_off(const struct position *position)
+{
+        log_error("Kafka has lost records that were routed: the log was cut off; routing resumes at the "
+                  "first record "
+                  "appended since partition=%" PRId32 " offset=%" PRId64 " routed_up_to=%" PRId64,
+                  position->partition, position->decide_from, position->decide_from + position->n_cut_off);
+}
+
+/* Note what keeps the partition from being placed. */
+static int
+give_up(const struct position *position, enum partition_trouble trouble, const char *reason,
+        struct partition *partition, int64_t now_ms)
+{
+        char quoted[LOG_QUOTED_SIZE];
+        int is_news = partition->trouble != trouble;
+
+        partition_unplace(partition, trouble, reason, PAUSE_MS, now_ms);
+        if (is_news)
+                log_line(trouble >= TROUBLE_NO_OFFSET ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
+                         "partition waits partition=%" PRId32 " cause=%s reason=%s", position->partition,
+                         partition_trouble_name(trouble), log_quote(reason, quoted));
+        return 0;
+}
+
+int
+position_apply(const struct position *position, const struct config *config, struct partition *partition,
+               int64_t now_ms)
+{
+        partition->high = position->high;
+        if (position->trouble != TROUBLE_NONE)
+                return give_up(position, position->trouble, position->error.text, partition, now_ms);
+        if (position->n_cut_off > 0 && partition->diverged_at < 0 &&
+            (partition->troubled_ms == 0 || now_ms - partition->troubled_ms < CERTAIN_AFTER_MS))
+                return give_up(position, TROUBLE_TRUNCATED,
+                               "the log ends before the committed offset, and has newer records", partition,
+                               now_ms);
+        if (position->n_cut_off > 0)
+                log_cut_off(position);
+        if (!table_serves(position, partition) && begin_restore(position, config, partition) != 0)
+                return give_up(position, TROUBLE_UNREACHABLE, "out of memory", partition, now_ms);
+        /* The record before the committed offset is always read again, to see that the log is still the one that was routed. */
+        if (partition->next > position->decide_from)
+                partition->next = position->decide_from;
+        if (position->routed_ms >= 0 && partition->next == position->decide_from &&
+            partition->next > position->low)
+                partition->next--;
+        partition->decide_from = position->decide_from;
+        partition->routed_ms = position->routed_ms;
+        partition->diverged_at = -1;
+        partition->topic[0] = '\0';
+        partition->stage = PARTITION_PLACED;
+        partition->placed_ms = now_ms;
+        log_info("partition assigned partition=%" PRId32 " committed=%" PRId64 " reading_from=%" PRId64,
+                 partition->id, partition->decide_from, partition->next);
+        return 1;
 }

@@ -1,6 +1,7 @@
 #include "router/work.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "router/position.h"
 
 #define INIT_TIMEOUT_MS 2000
+#define TOPIC_PAUSE_MS 1000
 
 /*
  * Decide by the sources and topics of the newest configuration from now on; without memory, by those before. The judge stays:
@@ -39,10 +41,16 @@ take_newest(struct work *work)
                 transaction_know_topics(work->transaction, newest);
 }
 
+int
+work_is_outdated(const struct work *work)
+{
+        return !current_is(work->current, work->newest);
+}
+
 void
 work_renew(struct work *work)
 {
-        if (!work->is_open && !current_is(work->current, work->newest))
+        if (!work->is_open && work_is_outdated(work))
                 take_newest(work);
 }
 
@@ -78,6 +86,31 @@ work_close(struct work *work)
         config_free(work->newest);
 }
 
+/*
+ * Kafka has not accepted a record of the open transaction, which cannot be committed now. Either that is about the record, or
+ * about its topic; then the partition waits until the topic is available. An event that was refused becomes a stub in
+ * quarantine; when that is refused as well, it is about the topic of quarantine.
+ */
+static void
+on_failure(const struct transaction_failure *failure, void *arg)
+{
+        struct work *work = arg;
+        const struct batch_origin *origin = batch_origin(&work->batch, failure->tag);
+        struct partition *partition =
+            origin == NULL ? NULL : partition_find(&work->partitions, origin->partition);
+
+        if (partition == NULL)
+                return;
+        if (failure->is_final && partition->unpublishable != origin->offset) {
+                work->n_refused++;
+                work->refused = *origin;
+                (void)error_set(&work->refused_why, "%s: %s", failure->topic, failure->reason);
+        } else {
+                (void)snprintf(partition->topic, sizeof(partition->topic), "%s", failure->topic);
+                (void)error_set(&partition->reason, "%s: %s", failure->topic, failure->reason);
+        }
+}
+
 int
 work_prepare(struct work *work, struct error *error)
 {
@@ -86,7 +119,7 @@ work_prepare(struct work *work, struct error *error)
         if (work->is_ready)
                 return 0;
         if (work->transaction == NULL) {
-                work->transaction = transaction_new(work->config, work->bootstrap, error);
+                work->transaction = transaction_new(work->config, work->bootstrap, on_failure, work, error);
                 if (work->transaction == NULL)
                         return -1;
                 transaction_know_topics(work->transaction, work->newest);
@@ -113,6 +146,30 @@ tell(struct work *work, const struct record *record, const struct verdict *verdi
         trail_tell(&work->trail, source == NULL ? "" : source->name, record, verdict);
 }
 
+/* Kafka does not accept what would be published of a record: put a stub of it into quarantine. */
+static void
+replace_by_stub(struct verdict *verdict, const char *why)
+{
+        if (verdict->action == VERDICT_DROP)
+                return;
+        verdict->action = VERDICT_QUARANTINE;
+        verdict->reason = QUARANTINE_UNPUBLISHABLE;
+        (void)snprintf(verdict->detail, sizeof(verdict->detail), "%.*s", DECODE_DETAIL_SIZE - 1, why);
+}
+
+static int
+begin(struct work *work, struct error *error)
+{
+        crash_point("before-decision");
+        if (!work->is_behind)
+                transaction_settle(work->transaction);
+        if (transaction_begin(work->transaction, error) != 0)
+                return -1;
+        work->is_open = 1;
+        work->n_refused = 0;
+        return 0;
+}
+
 /* Decide a record and do what was decided, in a transaction that is opened for it if none is. */
 static int
 decide(struct work *work, struct partition *partition, const struct record *record,
@@ -121,16 +178,14 @@ decide(struct work *work, struct partition *partition, const struct record *reco
         struct verdict verdict;
         int result;
 
-        if (!work->is_open) {
-                crash_point("before-decision");
-                if (!work->is_behind)
-                        transaction_settle(work->transaction);
-                if (transaction_begin(work->transaction, error) != 0)
-                        return -1;
-                work->is_open = 1;
-        }
+        if (!work->is_open && begin(work, error) != 0)
+                return -1;
         if (judge_decide(work->judge, partition->dedup, record, &verdict) != 0)
                 return error_set(error, "out of memory");
+        if (partition->unpublishable == record->offset)
+                replace_by_stub(&verdict, partition->unpublishable_why.text);
+        else if (transaction_is_too_large(record->key.len + record->body.len))
+                replace_by_stub(&verdict, "it is larger than any broker accepts");
         result = batch_add(&work->batch, work->newest, work->transaction, record, message, &verdict, error);
         crash_point("after-produce");
         if (result == 0)
@@ -138,54 +193,92 @@ decide(struct work *work, struct partition *partition, const struct record *reco
         return result;
 }
 
+/* The log is not the one that was routed: the record before decide_from is another one, or missing. */
+static enum work_result
+diverge(struct partition *partition, const char *topic)
+{
+        struct error reason;
+
+        (void)error_set(&reason,
+                        "partition %d of %s has another record at offset %" PRId64
+                        " than the one that was routed",
+                        partition->id, topic, partition->decide_from - 1);
+        partition->diverged_at = partition->decide_from;
+        partition_unplace(partition, TROUBLE_OTHER_LOG, reason.text, 0, clock_monotonic_ms());
+        return WORK_UNPLACED;
+}
+
 /* Only remember a record that was routed before. */
 static enum work_result
 remember(struct work *work, struct partition *partition, const struct record *record, struct error *error)
 {
-        if (!partition_recognises(partition, record->offset, record->timestamp_ms)) {
-                (void)error_set(
-                    error,
-                    "partition %d of %s has another record at offset %" PRId64
-                    " than the one that was routed: the log was cut off, or the topic made anew. Compare "
-                    "with what "
-                    "was published, then set the group's offset: kafka-consumer-groups.sh --reset-offsets",
-                    partition->id, work->config->deliveries_topic, record->offset);
-                return WORK_REFUSED;
-        }
+        if (!partition_recognises(partition, record->offset, record->timestamp_ms))
+                return diverge(partition, work->config->deliveries_topic);
         if (judge_remember(work->judge, partition->dedup, record) == 0)
                 return WORK_TAKEN;
         (void)error_set(error, "out of memory");
         return WORK_FAILED;
 }
 
-enum work_result
-work_take(struct work *work, const rd_kafka_message_t *message, struct error *error)
+/* Ask for the position again: what is known of the log may be wrong. */
+static enum work_result
+look_again(struct partition *partition, const char *why)
 {
-        struct partition *partition = partition_find(&work->partitions, message->partition);
+        char quoted[LOG_QUOTED_SIZE];
+
+        log_info("asking for the position again partition=%" PRId32 " offset=%" PRId64 " reason=%s",
+                 partition->id, partition->next, log_quote(why, quoted));
+        partition_unplace(partition, TROUBLE_NONE, NULL, 0, clock_monotonic_ms());
+        return WORK_UNPLACED;
+}
+
+/* Take a record that is the next one of its partition, as far as can be said from its offset. */
+static enum work_result
+take_next(struct work *work, struct partition *partition, const rd_kafka_message_t *message,
+          struct error *error)
+{
         enum work_result result = WORK_TAKEN;
         struct record record;
 
-        if (partition == NULL || message->offset < partition->next)
-                return WORK_TAKEN;
-        if (!partition_accepts(partition, message->offset)) {
-                (void)error_set(error, "records are missing before one that came; reading them again");
-                return WORK_GAP;
-        }
-        work_renew(work);
         message_record(message, &record);
-        if (message->offset >= partition->decide_from &&
-            !partition_can_judge(partition, record.timestamp_ms)) {
-                (void)error_set(error,
-                                "the timestamp falls back behind what is remembered: was a broker's clock "
-                                "wrong? Reading back further");
-                return WORK_GAP;
-        }
-        if (message->offset < partition->decide_from)
+        if (message->offset < partition->decide_from) {
                 result = remember(work, partition, &record, error);
-        else if (decide(work, partition, &record, message, error) != 0)
-                result = WORK_FAILED;
+        } else {
+                if (partition->next < partition->decide_from && partition->routed_ms >= 0)
+                        return diverge(partition, work->config->deliveries_topic);
+                if (!partition_can_judge(partition, record.timestamp_ms))
+                        return look_again(partition,
+                                          "the timestamp falls back behind what is remembered: was a "
+                                          "broker's clock wrong? Restoring from an earlier time");
+                if (decide(work, partition, &record, message, error) != 0)
+                        result = WORK_FAILED;
+        }
         if (result == WORK_TAKEN)
                 partition_advance(partition, message->offset, record.timestamp_ms);
+        return result;
+}
+
+enum work_result
+work_take(struct work *work, const rd_kafka_message_t *message, const struct consumer_origin *origin,
+          struct error *error)
+{
+        struct partition *partition = partition_find(&work->partitions, message->partition);
+        enum work_result result;
+
+        if (partition == NULL || partition->stage != PARTITION_PLACED || message->offset < partition->next)
+                return WORK_TAKEN;
+        if (!consumer_origin_is(&partition->origin, origin))
+                return look_again(partition, "the leader has changed or started again");
+        if (message->offset < partition->scan_next)
+                partition->scan_next = -1; /* read again from next, for another partition's sake */
+        if (partition->scan_next >= 0 || !partition_accepts(partition, message->offset)) {
+                partition_scan(partition, message->offset);
+                work->is_scanning = 1;
+                return WORK_TAKEN;
+        }
+        result = take_next(work, partition, message, error);
+        if (result == WORK_TAKEN)
+                partition->origin = *origin;
         return result;
 }
 
@@ -203,45 +296,93 @@ drop_transaction(struct work *work)
         work->is_ready = 0;
 }
 
+/* Add what is to be committed. Returns -1 when memory fails. */
+static int
+add_offsets(struct work *work, rd_kafka_topic_partition_list_t *offsets)
+{
+        for (size_t i = 0; i < work->partitions.n; i++) {
+                const struct partition *partition = work->partitions.items[i];
+
+                if (partition_open(partition) > 0 &&
+                    position_add_offset(offsets, work->config->deliveries_topic, partition) != 0)
+                        return -1;
+        }
+        return 0;
+}
+
 int
 work_commit(struct work *work, struct error *error)
 {
         rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(8);
         int64_t began_ns = clock_monotonic_ns();
-        int result = 0;
+        int result = add_offsets(work, offsets) != 0
+                         ? error_set(error, "out of memory")
+                         : transaction_commit(work->transaction, work->group, offsets, error);
 
-        for (size_t i = 0; i < work->partitions.n; i++) {
-                const struct partition *partition = &work->partitions.items[i];
-
-                if (partition_open(partition) > 0 &&
-                    position_add_offset(offsets, work->config->deliveries_topic, partition) != 0)
-                        result = error_set(error, "out of memory");
-        }
-        if (result == 0)
-                result = transaction_commit(work->transaction, work->group, offsets, error);
         rd_kafka_topic_partition_list_destroy(offsets);
-        if (result != 0)
+        if (result != 0) {
+                batch_shrink(&work->batch);
                 return -1;
+        }
         metrics_observe(work->metrics, HISTOGRAM_COMMIT, (uint64_t)(clock_monotonic_ns() - began_ns), 1);
         work->is_behind = work_is_full(work);
         work->is_open = 0;
         for (size_t i = 0; i < work->partitions.n; i++)
-                partition_committed(&work->partitions.items[i]);
+                partition_committed(work->partitions.items[i]);
         batch_count(&work->batch, work->newest, work->metrics);
         batch_reset(&work->batch);
+        batch_grow(&work->batch, work->newest);
         if (transaction_is_tainted(work->transaction)) {
-                log_info("committed, but requests went unanswered; going on with another producer");
+                log_info("committed, but requests went unanswered; replacing the producer");
                 drop_transaction(work);
         }
         return 0;
 }
 
+int
+work_is_unfenced(const struct work *work)
+{
+        return work->transaction != NULL && transaction_is_unfenced(work->transaction);
+}
+
+/* Exactly one record was refused: from now on its stub takes its place. With more than one the batch is halved until it is one. */
+static void
+note_refused(struct work *work)
+{
+        struct partition *partition =
+            work->n_refused == 1 ? partition_find(&work->partitions, work->refused.partition) : NULL;
+        char quoted[LOG_QUOTED_SIZE];
+
+        if (partition == NULL)
+                return;
+        partition->unpublishable = work->refused.offset;
+        partition->unpublishable_why = work->refused_why;
+        log_error("Kafka refuses a record; putting a stub of it into quarantine partition=%" PRId32
+                  " offset=%" PRId64 " reason=%s",
+                  partition->id, partition->unpublishable, log_quote(work->refused_why.text, quoted));
+}
+
 void
 work_give_up(struct work *work)
 {
-        if (work->is_open)
+        int64_t now_ms = clock_monotonic_ms();
+
+        if (work->is_open) {
                 metrics_count_transaction(work->metrics, 0);
+                note_refused(work);
+        }
         drop_transaction(work);
+        for (size_t i = 0; i < work->partitions.n; i++) {
+                struct partition *partition = work->partitions.items[i];
+
+                if (partition->next > partition->decide_from)
+                        partition->next = partition->decide_from;
+                if (partition->topic[0] != '\0' && partition->stage == PARTITION_PLACED)
+                        partition_unplace(partition, TROUBLE_TOPIC, partition->reason.text, TOPIC_PAUSE_MS,
+                                          now_ms);
+                else if (partition->trouble == TROUBLE_NONE || partition->stage == PARTITION_PLACED)
+                        partition_unplace(partition, TROUBLE_NONE, NULL, 0, now_ms);
+        }
         work->is_open = 0;
         batch_reset(&work->batch);
 }

@@ -15,7 +15,7 @@
 
 /*
  * What a router does between two commits: it decides records, within one transaction, and commits that with the offsets
- * it has come to. Any trouble is for the caller to answer by work_give_up() and by going back to the committed offsets.
+ * of the records that follow. When a transaction fails, the caller calls work_give_up() and asks for all positions again.
  */
 struct work {
         struct current *current;
@@ -28,12 +28,17 @@ struct work {
         struct transaction *transaction;  /* NULL: to be made */
         /* The membership under which the position was taken: with a later one, partitions could be another's already. */
         rd_kafka_consumer_group_metadata_t *group;
-        int is_ready;  /* the transaction has fenced its predecessors */
-        int is_open;   /* something is decided and not committed */
-        int is_behind; /* what was committed last had come to its limits: more waits */
+        int is_ready;    /* the transaction has fenced its predecessors */
+        int is_open;     /* something is decided and not committed */
+        int is_scanning; /* some partition's gaps are being looked at */
+        int is_behind;   /* what was committed last had come to its limits: more waits */
         struct partition_list partitions;
         struct batch batch;
         struct trail trail;
+        /* Records of the open transaction that Kafka has refused for good, and one of them. */
+        size_t n_refused;
+        struct batch_origin refused;
+        struct error refused_why;
 };
 
 /* Returns 0, or -1 with the reason; release it with work_close() in either case. */
@@ -41,28 +46,34 @@ int work_open(struct work *work, struct current *current, const char *bootstrap,
               struct error *error) MUST_CHECK;
 void work_close(struct work *work);
 
-/* Take over the newest configuration, unless something is open: what is in one transaction is decided by one of them. */
+/*
+ * Whether records are still decided by an earlier configuration. Each batch is decided by one: commit what is open, then call
+ * work_renew(), before the next record is decided.
+ */
+int work_is_outdated(const struct work *work);
+
+/* Take the newest configuration, if nothing is open. */
 void work_renew(struct work *work);
 
 /* Make what deciding needs. Returns 0 when it is there, 1 to try again, -1 with the reason to give up first. */
 int work_prepare(struct work *work, struct error *error) MUST_CHECK;
 
-/* Take note of the membership under which positions are taken from now on, for the commits of what they lead to. */
+/* Note the membership under which positions are taken from now on, for the commits that depend on them. */
 void work_join(struct work *work, rd_kafka_t *consumer);
 
-/**
- * work_take(work, message, error):
- * Remember or decide a record, by where it stands. Records that were fetched before the position was taken are passed
- * over. On a result but WORK_TAKEN error has the reason.
- */
 enum work_result {
-        WORK_TAKEN,
-        WORK_GAP,     /* not taken: records before it are missing; commit what is open and read once more */
-        WORK_FAILED,  /* give up */
-        WORK_REFUSED, /* this is not the log that was routed before: a person must decide */
+        WORK_TAKEN,    /* or passed over */
+        WORK_UNPLACED, /* not taken: the partition's position is to be asked for again */
+        WORK_FAILED,   /* give up */
 };
+
+/**
+ * work_take(work, message, origin, error):
+ * Remember or decide a record, by its offset. Records of partitions without a position are passed over. On WORK_FAILED error
+ * has the reason.
+ */
 enum work_result work_take(struct work *work, const rd_kafka_message_t *message,
-                           struct error *error) MUST_CHECK;
+                           const struct consumer_origin *origin, struct error *error) MUST_CHECK;
 
 /* Whether what is open has come to its limits. */
 int work_is_full(const struct work *work);
@@ -70,7 +81,13 @@ int work_is_full(const struct work *work);
 /* Commit what is open. Returns 0, or -1 with the reason; then the outcome may be unknown. */
 int work_commit(struct work *work, struct error *error) MUST_CHECK;
 
-/* What is open will be aborted by the next producer, and this one is never used again. The partitions' tables stay. */
+/* Whether no commit can succeed, since the brokers are too old. */
+int work_is_unfenced(const struct work *work);
+
+/*
+ * What is open will be aborted by the next producer, and this one is never used again. The partitions' tables stay; all
+ * their positions are to be asked for again.
+ */
 void work_give_up(struct work *work);
 
 #endif

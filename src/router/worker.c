@@ -2,43 +2,43 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
-#include "router/incoming.h"
+#include "base/mem.h"
 #include "router/member.h"
-#include "router/position.h"
-#include "router/standing.h"
+#include "router/partition_status.h"
+#include "router/placement.h"
 #include "router/work.h"
 
 #define POLL_MS 100
-#define PAUSE_MS 200
+#define POLL_SOON_MS 5 /* while an answer is awaited that the consumer's queue does not announce */
+#define PAUSE_MS 50
 #define REPLACE_PAUSE_MS 1000
 #define REPORT_INTERVAL_MS 200
-#define REFUSED_FOR_MS 10000 /* a broker that was cut off may tell of an old end of the log for a while */
 #define REASON_SIZE 256
 #define TROUBLED_FOR_MS 5000 /* after which, when nothing waits, trouble without a commit counts as over */
-#define TELL_AGAIN_MS 10000
+#define LOG_AGAIN_MS 10000
 
 /*
- * The worker goes round one loop. What it needs before it can decide a record it makes first: a consumer, a producer that
- * is ready, then a position in each partition that it was given. Any trouble in a transaction, and any change of its
- * partitions while one is open, throws producer and position away; that is the one way of recovering.
+ * The worker's loop. What it needs before it can decide a record it makes first: a consumer, a producer that is ready, and
+ * for each partition a position (placement.h). Any failure of a transaction throws the producer and all positions away;
+ * that is the one way of recovering. What concerns one partition only takes its position away.
  */
 struct worker {
         const struct config *config;
         struct worker_status *status;
         struct member member;
         struct work work;
-        int positioned;      /* the assigned partitions are being read from where they should */
+        struct placement placement;
         int troubled;        /* since a recovery nothing was committed, and something waits */
         int64_t troubled_ms; /* monotonic time of that recovery */
-        int64_t told_ms;     /* of the last line about trouble; 0: none since a commit */
+        int64_t logged_ms;   /* of the last line about trouble; 0: none since a commit */
         int exit_status;
-        int64_t refused_since_ms; /* monotonic; 0: the position was not refused */
         int64_t reported_ms;
         char waiting_for[REASON_SIZE]; /* what it was last logged to wait for; empty: nothing */
 };
@@ -59,46 +59,59 @@ set_state(struct worker *worker, enum worker_state state)
                 set_trouble(worker, "");
 }
 
-/* Note trouble that comes again and again as long as its cause lasts. Returns whether to log it. */
+/* Note trouble that recurs as long as its cause lasts. Returns whether to log it. */
 static int
 note_trouble(struct worker *worker, const char *reason)
 {
         int64_t now = clock_monotonic_ms();
-        int is_due = worker->told_ms == 0 || now - worker->told_ms >= TELL_AGAIN_MS;
+        int is_due = worker->logged_ms == 0 || now - worker->logged_ms >= LOG_AGAIN_MS;
 
         set_trouble(worker, reason);
         worker->troubled = 1;
         worker->troubled_ms = now;
         if (is_due)
-                worker->told_ms = now;
+                worker->logged_ms = now;
         return is_due;
 }
 
-/* Say why the worker cannot go on now, when that is news. */
+/* Log why the worker cannot go on now, when that is news. */
 static void
 wait_for(struct worker *worker, const char *reason)
 {
         char quoted[LOG_QUOTED_SIZE];
 
         set_trouble(worker, reason);
+        if (atomic_load(&worker->status->state) == WORKER_ROUTING)
+                set_state(worker, WORKER_RESTORING);
         if (strncmp(worker->waiting_for, reason, REASON_SIZE - 1) == 0)
                 return;
         (void)snprintf(worker->waiting_for, REASON_SIZE, "%s", reason);
         log_warning("the router waits reason=%s", log_quote(reason, quoted));
 }
 
-/* The one recovery: what was open is aborted, the next round makes all anew from what was committed. */
+static void
+refuse(struct worker *worker, const char *reason)
+{
+        char quoted[LOG_QUOTED_SIZE];
+
+        log_error("cannot route reason=%s", log_quote(reason, quoted));
+        worker->exit_status = EX_CONFIG;
+}
+
+/* The one recovery: what was open is aborted, and all positions are taken anew from what was committed. */
 static void
 recover(struct worker *worker, const char *reason)
 {
         char quoted[LOG_QUOTED_SIZE];
 
         if (reason != NULL && note_trouble(worker, reason))
-                log_warning("transaction given up, starting again from the committed offsets reason=%s",
+                log_warning("transaction aborted, starting again from the committed offsets reason=%s",
                             log_quote(reason, quoted));
         pulse_wait(&worker->status->pulse);
+        if (work_is_unfenced(&worker->work))
+                refuse(worker, reason == NULL ? "the brokers are too old" : reason);
         work_give_up(&worker->work);
-        worker->positioned = 0;
+        placement_restart(&worker->placement);
         set_state(worker, WORKER_RESTORING);
 }
 
@@ -115,59 +128,9 @@ prepare_work(struct worker *worker)
         if (result == 0)
                 return 0;
         wait_for(worker, error.text);
-        worker->positioned = 0; /* what is polled meanwhile is passed over, and read again */
-        if (result < 0) {
-                recover(worker, NULL);
+        recover(worker, NULL);
+        if (result < 0)
                 clock_sleep_ms(PAUSE_MS);
-        }
-        return -1;
-}
-
-static void
-refuse(struct worker *worker, const char *reason)
-{
-        char quoted[LOG_QUOTED_SIZE];
-
-        log_error("cannot route reason=%s", log_quote(reason, quoted));
-        worker->exit_status = EX_CONFIG;
-}
-
-/* Kafka's answers make no sense. When they stay so, a person must decide. */
-static void
-note_refused(struct worker *worker, const char *reason)
-{
-        int64_t now = clock_monotonic_ms();
-
-        if (worker->refused_since_ms == 0)
-                worker->refused_since_ms = now;
-        if (now - worker->refused_since_ms >= REFUSED_FOR_MS)
-                refuse(worker, reason);
-}
-
-/* Returns 0 when every assigned partition has its position, -1 when to try again or to end. */
-static int
-prepare_position(struct worker *worker)
-{
-        struct error error;
-        enum position_result result;
-
-        work_join(&worker->work, consumer_client(worker->member.consumer));
-        pulse_wait(&worker->status->pulse);
-        result = position_take(worker->config, worker->member.consumer, worker->member.assigned,
-                               &worker->work.partitions, &error);
-        pulse_beat(&worker->status->pulse);
-        if (result == POSITION_TAKEN) {
-                worker->positioned = 1;
-                worker->refused_since_ms = 0;
-                worker->waiting_for[0] = '\0';
-                return 0;
-        }
-        wait_for(worker, error.text);
-        if (result == POSITION_REFUSED)
-                note_refused(worker, error.text);
-        else
-                worker->refused_since_ms = 0;
-        clock_sleep_ms(PAUSE_MS);
         return -1;
 }
 
@@ -193,40 +156,46 @@ commit(struct worker *worker)
         pulse_wait(&worker->status->pulse);
         if (work_commit(&worker->work, &error) == 0) {
                 worker->troubled = 0;
-                worker->told_ms = 0;
+                worker->logged_ms = 0;
+                worker->waiting_for[0] = '\0';
                 return;
         }
         recover(worker, error.text);
         clock_sleep_ms(PAUSE_MS);
 }
 
+/* A batch is decided by one configuration: the newest that there was when its first record was decided. */
+static void
+renew(struct worker *worker)
+{
+        if (worker->work.is_open && work_is_outdated(&worker->work))
+                commit(worker);
+        work_renew(&worker->work);
+}
+
 static void
 take_message(struct worker *worker, const rd_kafka_message_t *message)
 {
-        char quoted[LOG_QUOTED_SIZE];
+        const struct consumer_origin origin = consumer_origin(worker->member.consumer, message);
         struct error error;
 
-        switch (work_take(&worker->work, message, &error)) {
+        renew(worker);
+        switch (work_take(&worker->work, message, &origin, &error)) {
         case WORK_TAKEN:
                 return;
-        case WORK_GAP:
-                log_info("reading again partition=%d offset=%" PRId64 " reason=%s", message->partition,
-                         message->offset, log_quote(error.text, quoted));
+        case WORK_UNPLACED:
+                worker->placement.is_stale = 1;
                 if (worker->work.is_open)
-                        commit(worker);
-                worker->positioned = 0;
+                        commit(worker); /* the position depends on it */
                 return;
         case WORK_FAILED:
                 recover(worker, error.text);
                 clock_sleep_ms(PAUSE_MS);
                 return;
-        case WORK_REFUSED:
-                refuse(worker, error.text);
-                return;
         }
 }
 
-/* The consumer has failed for good: the next round makes another, and all goes on from what was committed. */
+/* The consumer has failed for good: the next round makes another, and all starts again from what was committed. */
 static void
 replace_consumer(struct worker *worker, const char *reason)
 {
@@ -241,24 +210,36 @@ replace_consumer(struct worker *worker, const char *reason)
         clock_sleep_ms(REPLACE_PAUSE_MS);
 }
 
-/* Take what the poll gave. Returns whether the batch is to be committed now. */
+static void
+end_scans(struct worker *worker, int at_end)
+{
+        if (worker->work.is_scanning)
+                worker->work.is_scanning =
+                    placement_end_scans(&worker->placement, worker->member.consumer, at_end);
+}
+
+/* Handle what the poll returned. Returns whether the batch is to be committed now. */
 static int
-take(struct worker *worker, enum consumer_result result, rd_kafka_message_t *message,
+take(struct worker *worker, enum consumer_result result, rd_kafka_message_t *message, int32_t partition,
      const struct error *error)
 {
         switch (result) {
         case CONSUMER_MESSAGE:
                 crash_point("after-poll");
-                if (worker->positioned)
-                        take_message(worker, message);
+                take_message(worker, message);
                 rd_kafka_message_destroy(message);
+                end_scans(worker, 0);
                 return work_is_full(&worker->work);
         case CONSUMER_NOTHING:
+                end_scans(worker, 1);
                 return worker->work.is_open;
-        case CONSUMER_LOST:
-                recover(worker, error->text);
-                clock_sleep_ms(PAUSE_MS);
+        case CONSUMER_TROUBLE:
+                if (worker->member.assigned == NULL)
+                        wait_for(worker, error->text);
                 return 0;
+        case CONSUMER_LOST:
+                placement_lose(&worker->placement, partition, error->text);
+                return worker->work.is_open;
         case CONSUMER_FENCED:
                 if (member_note_fenced(&worker->member))
                         refuse(worker,
@@ -272,78 +253,79 @@ take(struct worker *worker, enum consumer_result result, rd_kafka_message_t *mes
         return 0;
 }
 
-/* What others see of the worker: that it lives, and now and then its tables, its lag and its state. */
+/* Publish the heartbeat, and now and then the metrics and the state. */
 static void
 report(struct worker *worker)
 {
-        struct partition_list *partitions = &worker->work.partitions;
-        int64_t now = clock_monotonic_ms(), lag = 0, oldest_ms = 0;
-        size_t remembered = 0;
-        int restoring = 0;
+        struct partition_status status;
+        int64_t now = clock_monotonic_ms();
 
         pulse_beat(&worker->status->pulse);
         if (atomic_exchange(&worker->status->is_asked, 0))
-                standing_log(partitions, worker->member.consumer, worker->config->deliveries_topic);
+                partition_status_log(&worker->work.partitions, worker->member.consumer,
+                                     worker->config->deliveries_topic);
         if (now - worker->reported_ms < REPORT_INTERVAL_MS)
                 return;
-        for (size_t i = 0; i < partitions->n; i++) {
-                struct partition *partition = &partitions->items[i];
-
-                remembered += partition->dedup == NULL ? 0 : dedup_size(partition->dedup);
-                restoring |= partition->next < partition->decide_from;
-                if (worker->member.consumer != NULL) {
-                        int64_t waiting = incoming_lag(worker->member.consumer,
-                                                       worker->config->deliveries_topic, partition);
-                        int64_t age_ms = partition_waiting_ms(partition, waiting, clock_now_ms());
-
-                        lag += waiting;
-                        oldest_ms = age_ms > oldest_ms ? age_ms : oldest_ms;
-                }
-        }
-        metrics_set_router(worker->work.metrics, remembered, (uint64_t)lag, (uint64_t)oldest_ms);
         worker->reported_ms = now;
-        if (lag == 0 && !worker->work.is_open && now - worker->troubled_ms >= TROUBLED_FOR_MS)
+        placement_look(&worker->placement, worker->member.consumer, &status);
+        if (status.lag == 0 && !worker->work.is_open && now - worker->troubled_ms >= TROUBLED_FOR_MS)
                 worker->troubled = 0;
-        if (worker->positioned && !restoring && !worker->troubled)
-                set_state(worker, WORKER_ROUTING);
+        if (status.n > 0 && status.n_refused == status.n) {
+                refuse(worker, status.reason.text);
+        } else if (worker->member.assigned != NULL) {
+                int is_routing =
+                    status.n_routing == status.n && status.n_unassigned == 0 && !worker->troubled;
+
+                set_state(worker, is_routing ? WORKER_ROUTING : WORKER_RESTORING);
+                if (!is_routing && !worker->troubled)
+                        set_trouble(worker, status.reason.text);
+        }
 }
 
-/* Make what deciding needs, as far as that is possible now. */
+/* The partitions have changed. What is open is no longer ours to commit. */
 static void
-prepare(struct worker *worker)
+on_change(struct worker *worker)
 {
-        if (prepare_work(worker) == 0 && worker->member.assigned != NULL && !worker->positioned)
-                (void)prepare_position(worker);
+        worker->member.has_changed = 0;
+        set_state(worker, WORKER_RESTORING);
+        if (worker->work.is_open)
+                recover(worker, NULL);
+        placement_restart(&worker->placement);
+        if (worker->member.assigned == NULL)
+                return;
+        work_join(&worker->work, consumer_client(worker->member.consumer));
+        if (placement_set(&worker->placement, worker->member.assigned) != 0)
+                worker->member.has_changed = 1; /* memory has failed: try again */
 }
 
 /*
- * One round: one record, or the end of a batch. The consumer is polled in each, whatever else is to be waited for: a member
- * that does not poll holds up its group, and is put out of it in the end.
+ * One round: one record, or the end of a batch. The consumer is polled in each, whatever else is awaited: a member that does
+ * not poll holds up its group, and is removed from it in the end.
  */
 static void
 step(struct worker *worker)
 {
         rd_kafka_message_t *message = NULL;
+        int32_t partition = -1;
         struct error error;
         enum consumer_result result;
+        int timeout_ms;
 
         report(worker);
-        work_renew(&worker->work);
-        if (prepare_member(worker) != 0)
+        renew(worker);
+        if (worker->exit_status != 0 || prepare_member(worker) != 0)
                 return;
-        prepare(worker);
+        if (prepare_work(worker) == 0 && worker->member.assigned != NULL)
+                placement_place(&worker->placement, worker->member.consumer);
         if (worker->exit_status != 0)
                 return;
-        result = consumer_poll(worker->member.consumer, worker->work.is_open ? 0 : POLL_MS, &message, &error);
-        if (worker->member.has_changed) {
-                /* What is open is no longer ours to commit. */
-                worker->member.has_changed = 0;
-                worker->positioned = 0;
-                set_state(worker, WORKER_RESTORING);
-                if (worker->work.is_open)
-                        recover(worker, NULL);
-        }
-        if (take(worker, result, message, &error))
+        timeout_ms = worker->work.is_open                       ? 0
+                     : placement_is_awaited(&worker->placement) ? POLL_SOON_MS
+                                                                : POLL_MS;
+        result = consumer_poll(worker->member.consumer, timeout_ms, &message, &partition, &error);
+        if (worker->member.has_changed)
+                on_change(worker);
+        if (take(worker, result, message, partition, &error) && worker->work.is_open)
                 commit(worker);
 }
 
@@ -358,15 +340,18 @@ worker_run(struct current *current, const char *bootstrap, struct metrics *metri
         char quoted[LOG_QUOTED_SIZE];
         struct error error;
 
-        if (work_open(&worker.work, current, bootstrap, metrics, &error) != 0) {
+        if (work_open(&worker.work, current, bootstrap, metrics, &error) != 0 ||
+            placement_open(&worker.placement, config, bootstrap, &worker.work.partitions, metrics, &error) !=
+                0) {
                 log_error("the router does not start reason=%s", log_quote(error.text, quoted));
                 worker.exit_status = EX_SOFTWARE;
         }
         while (worker.exit_status == 0 && !atomic_load(&status->stopping))
                 step(&worker);
         pulse_wait(&status->pulse);
-        if (worker.work.is_open && worker.positioned && worker.exit_status == 0)
+        if (worker.work.is_open && worker.exit_status == 0)
                 commit(&worker);
+        placement_close(&worker.placement);
         work_close(&worker.work);
         member_leave(&worker.member);
         return worker.exit_status;

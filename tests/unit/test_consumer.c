@@ -36,10 +36,11 @@ join(struct consumer *consumer, rd_kafka_topic_partition_list_t *const *assigned
 {
         int64_t deadline = clock_monotonic_ms() + JOINED_WITHIN_MS;
         rd_kafka_message_t *message;
+        int32_t partition;
         struct error error;
 
         while (*assigned == NULL && clock_monotonic_ms() < deadline) {
-                if (consumer_poll(consumer, 100, &message, &error) == CONSUMER_MESSAGE)
+                if (consumer_poll(consumer, 100, &message, &partition, &error) == CONSUMER_MESSAGE)
                         rd_kafka_message_destroy(message);
         }
         ck_assert_ptr_nonnull(*assigned);

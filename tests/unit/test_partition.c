@@ -25,10 +25,76 @@ START_TEST(test_a_gap_is_taken_only_when_it_shows_twice)
         struct partition *partition = partition_add(&list, 0);
 
         partition->next = 10;
-        ck_assert(!partition_accepts(partition, 12)); /* read again */
-        ck_assert(partition_accepts(partition, 10));
         partition_advance(partition, 10, 0);
+        ck_assert(!partition_accepts(partition, 12));
+        partition_scan(partition, 12);
+        ck_assert(!partition_ends_scan(partition, 0));
+        partition_scan(partition, 13);
+        partition_scan(partition, 16);
+        ck_assert(partition_ends_scan(partition, 1)); /* read again from 11 */
+        ck_assert(!partition_accepts(partition, 13));
         ck_assert(partition_accepts(partition, 12)); /* still nothing at 11 */
+        partition_advance(partition, 12, 0);
+        partition_advance(partition, 13, 0);
+        ck_assert(partition_accepts(partition, 16));
+        ck_assert(!partition_accepts(partition, 15));
+        ck_assert(!partition_accepts(partition, 17));
+        partition_clear(&list);
+}
+END_TEST
+
+START_TEST(test_scan_for_gaps_is_bounded)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+        int64_t offset = 1;
+
+        for (; !partition_ends_scan(partition, 0); offset += 2)
+                partition_scan(partition, offset);
+        ck_assert_int_eq((int)partition->n_gaps, PARTITION_GAPS_MAX);
+        for (offset = 2; !partition_ends_scan(partition, 0); offset++)
+                partition_scan(partition, offset);
+        ck_assert_int_eq((int)partition->n_gaps, 1);
+        ck_assert_int_eq((int)offset, 10002);
+        partition_clear(&list);
+}
+END_TEST
+
+START_TEST(test_partition_that_fails_again_waits_longer_until_it_is_read)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        partition->dedup = dedup_new(1000, DEDUP_COMPLETE);
+        partition_unplace(partition, TROUBLE_READ, "corrupt", 200, 1000);
+        ck_assert_int_eq((int)partition->retry_ms, 1200);
+        ck_assert_int_eq(partition_state(partition, 60000), PARTITION_WAITING);
+        partition_unplace(partition, TROUBLE_READ, "corrupt", 200, 2000);
+        ck_assert_int_eq((int)partition->retry_ms, 2400);
+        for (int i = 0; i < 20; i++)
+                partition_unplace(partition, TROUBLE_READ, "corrupt", 200, 2000);
+        ck_assert_int_eq((int)partition->retry_ms, 32000);
+        ck_assert_int_eq((int)partition->troubled_ms, 1000);
+        partition->stage = PARTITION_PLACED;
+        partition_advance(partition, 0, 0);
+        partition_committed(partition);
+        ck_assert_int_eq(partition_state(partition, 60000), PARTITION_ROUTING);
+        partition_unplace(partition, TROUBLE_READ, "corrupt", 200, 2000);
+        ck_assert_int_eq((int)partition->retry_ms, 2200);
+        partition_clear(&list);
+}
+END_TEST
+
+START_TEST(test_partition_is_refused_only_after_a_while)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        partition_unplace(partition, TROUBLE_BEYOND_END, "ends before", 200, 1000);
+        ck_assert_int_eq(partition_state(partition, 10999), PARTITION_WAITING);
+        ck_assert_int_eq(partition_state(partition, 11000), PARTITION_REFUSED);
+        partition_unplace(partition, TROUBLE_NONE, NULL, 0, 11000);
+        ck_assert_int_eq(partition_state(partition, 11000), PARTITION_RESTORING);
         partition_clear(&list);
 }
 END_TEST
@@ -129,6 +195,9 @@ suite_partition(void)
 
         tcase_add_test(all, test_records_follow_each_other);
         tcase_add_test(all, test_a_gap_is_taken_only_when_it_shows_twice);
+        tcase_add_test(all, test_scan_for_gaps_is_bounded);
+        tcase_add_test(all, test_partition_that_fails_again_waits_longer_until_it_is_read);
+        tcase_add_test(all, test_partition_is_refused_only_after_a_while);
         tcase_add_test(all, test_what_is_only_read_back_is_not_open);
         tcase_add_test(all, test_last_routed_record_is_known_by_its_timestamp);
         tcase_add_test(all, test_a_time_that_falls_back_is_kept_in_mind_for_two_windows);

@@ -18,7 +18,7 @@ produce(struct transaction *transaction, const char *topic)
         struct error error = {.text = ""};
         int result =
             transaction_produce(transaction, topic, (struct span){"key", 3},
-                                (struct span){value, sizeof(value) - 1}, rd_kafka_headers_new(0), &error);
+                                (struct span){value, sizeof(value) - 1}, rd_kafka_headers_new(0), 0, &error);
 
         ck_assert_msg(result == 0, "%s", error.text);
 }
@@ -51,7 +51,7 @@ static void
 give_up(const struct config *config, const char *bootstrap, int comes_second)
 {
         struct error error = {.text = ""};
-        struct transaction *transaction = transaction_new(config, bootstrap, &error);
+        struct transaction *transaction = transaction_new(config, bootstrap, NULL, NULL, &error);
 
         ck_assert_msg(transaction != NULL, "%s", error.text);
         ck_assert_msg(transaction_init(transaction, INIT_TIMEOUT_MS, &error) == 0, "%s", error.text);

@@ -1,0 +1,292 @@
+#include "kafka/log_query.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <librdkafka/rdkafka.h>
+
+#include "base/mem.h"
+#include "kafka/client.h"
+#include "kafka/ending.h"
+
+#define TIMEOUT_MS 3000
+
+struct log_query {
+        const struct config *config;
+        rd_kafka_t *client;
+        atomic_int is_stopped;
+};
+
+struct log_query *
+log_query_new(const struct config *config, const char *bootstrap, struct error *error)
+{
+        const struct client_property properties[] = {
+            {"group.id", config->group, 0}, /* it never joins the group */
+            {"enable.auto.commit", "false", 0},       {"enable.auto.offset.store", "false", 0},
+            {"isolation.level", "read_committed", 0}, {NULL, NULL, 0},
+        };
+        struct log_query *query = mem_alloc(sizeof(*query));
+
+        query->config = config;
+        query->client = client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, NULL, NULL, error);
+        if (query->client == NULL) {
+                free(query);
+                return NULL;
+        }
+        return query;
+}
+
+void
+log_query_stop(struct log_query *query)
+{
+        atomic_store(&query->is_stopped, 1);
+}
+
+/* The time for one question, in ms: none when it is to fail. */
+static int
+timeout(const struct log_query *query)
+{
+        return atomic_load(&query->is_stopped) ? 1 : TIMEOUT_MS;
+}
+
+void
+log_query_free(struct log_query *query)
+{
+        if (query == NULL)
+                return;
+        (void)ending_destroy(query->client); /* which calls nothing of ours */
+        free(query);
+}
+
+/* Ask for the metadata of one topic. Returns NULL with the reason. The caller destroys it. */
+static const struct rd_kafka_metadata *
+fetch_metadata(struct log_query *query, const char *topic, struct error *error)
+{
+        rd_kafka_topic_t *handle = rd_kafka_topic_new(query->client, topic, NULL);
+        const struct rd_kafka_metadata *metadata = NULL;
+        rd_kafka_resp_err_t err =
+            handle == NULL ? rd_kafka_last_error()
+                           : rd_kafka_metadata(query->client, 0, handle, &metadata, timeout(query));
+
+        if (handle != NULL)
+                rd_kafka_topic_destroy(handle);
+        if (err == RD_KAFKA_RESP_ERR_NO_ERROR && metadata->topic_cnt == 1 &&
+            metadata->topics[0].err == RD_KAFKA_RESP_ERR_NO_ERROR)
+                return metadata;
+        if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+                err = metadata->topic_cnt == 1 ? metadata->topics[0].err
+                                               : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+                rd_kafka_metadata_destroy(metadata);
+        }
+        (void)error_set(error, "metadata of %s: %s", topic, rd_kafka_err2str(err));
+        return NULL;
+}
+
+int
+log_query_leaders(struct log_query *query, struct log_query_item *items, size_t n, int32_t *n_partitions,
+                  struct error *error)
+{
+        const struct rd_kafka_metadata *metadata =
+            fetch_metadata(query, query->config->deliveries_topic, error);
+        const struct rd_kafka_metadata_topic *topic;
+
+        if (metadata == NULL)
+                return -1;
+        topic = &metadata->topics[0];
+        *n_partitions = topic->partition_cnt;
+        for (size_t i = 0; i < n; i++) {
+                items[i].leader = -1;
+                for (int p = 0; p < topic->partition_cnt; p++) {
+                        if (topic->partitions[p].id == items[i].partition)
+                                items[i].leader = topic->partitions[p].leader;
+                }
+                if (items[i].leader < 0)
+                        (void)error_set(&items[i].error, "the partition has no leader");
+        }
+        rd_kafka_metadata_destroy(metadata);
+        return 0;
+}
+
+int
+log_query_topic_is_available(struct log_query *query, const char *topic, struct error *error)
+{
+        const struct rd_kafka_metadata *metadata = fetch_metadata(query, topic, error);
+        int is_available = metadata != NULL;
+
+        for (int p = 0; is_available && p < metadata->topics[0].partition_cnt; p++) {
+                if (metadata->topics[0].partitions[p].leader < 0) {
+                        (void)error_set(error, "partition %d of %s has no leader",
+                                        (int)metadata->topics[0].partitions[p].id, topic);
+                        is_available = 0;
+                }
+        }
+        if (metadata != NULL)
+                rd_kafka_metadata_destroy(metadata);
+        return is_available;
+}
+
+/* How to ask for some partitions at once; returns an error when any of them failed. */
+typedef rd_kafka_resp_err_t ask_fn(rd_kafka_t *client, rd_kafka_topic_partition_list_t *list, int timeout_ms);
+
+static rd_kafka_resp_err_t
+ask_offsets(rd_kafka_t *client, rd_kafka_topic_partition_list_t *list, int timeout_ms)
+{
+        return rd_kafka_offsets_for_times(client, list, timeout_ms);
+}
+
+static rd_kafka_resp_err_t
+ask_committed(rd_kafka_t *client, rd_kafka_topic_partition_list_t *list, int timeout_ms)
+{
+        return rd_kafka_committed(client, list, timeout_ms);
+}
+
+/* Take over the answer for one partition. */
+static void
+take_answer(const rd_kafka_topic_partition_t *answer, struct log_query_item *item,
+            char metadata[LOG_QUERY_METADATA_SIZE])
+{
+        size_t len = answer->metadata_size;
+
+        if (answer->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+                (void)error_set(&item->error, "%s", rd_kafka_err2str(answer->err));
+                return;
+        }
+        item->offset = answer->offset < 0 ? -1 : answer->offset;
+        if (metadata == NULL)
+                return;
+        if (answer->metadata == NULL || len >= LOG_QUERY_METADATA_SIZE)
+                len = 0;
+        if (len > 0)
+                memcpy(metadata, answer->metadata, len);
+        metadata[len] = '\0';
+}
+
+static int
+is_about_the_broker(rd_kafka_resp_err_t err)
+{
+        return err == RD_KAFKA_RESP_ERR__TIMED_OUT || err == RD_KAFKA_RESP_ERR__TRANSPORT ||
+               err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
+}
+
+/*
+ * Ask for the items picked, all by one call. librdkafka reports the failure of one partition as that of all: so ask for
+ * each half by itself then, down to single partitions, unless it was the broker that did not answer.
+ */
+static void
+ask_some(struct log_query *query, ask_fn *ask, struct log_query_item *items, const size_t *picked, size_t n,
+         char (*metadata)[LOG_QUERY_METADATA_SIZE])
+{
+        rd_kafka_topic_partition_list_t *list;
+        rd_kafka_resp_err_t err;
+
+        if (n == 0)
+                return;
+        list = rd_kafka_topic_partition_list_new((int)n);
+        for (size_t i = 0; i < n; i++)
+                rd_kafka_topic_partition_list_add(list, query->config->deliveries_topic,
+                                                  items[picked[i]].partition)
+                    ->offset = items[picked[i]].offset;
+        err = ask(query->client, list, timeout(query));
+        if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+                for (size_t i = 0; i < n; i++)
+                        take_answer(&list->elems[i], &items[picked[i]],
+                                    metadata == NULL ? NULL : metadata[picked[i]]);
+        } else if (n == 1 || is_about_the_broker(err)) {
+                for (size_t i = 0; i < n; i++)
+                        (void)error_set(&items[picked[i]].error, "%s", rd_kafka_err2str(err));
+        } else {
+                ask_some(query, ask, items, picked, n / 2, metadata);
+                ask_some(query, ask, items, picked + n / 2, n - n / 2, metadata);
+        }
+        rd_kafka_topic_partition_list_destroy(list);
+}
+
+/* Ask for the items without an error, those of one leader together: a leader that cannot be reached holds up no other's. */
+void
+log_query_offsets(struct log_query *query, struct log_query_item *items, size_t n)
+{
+        size_t *picked = mem_alloc(n * sizeof(*picked));
+        uint8_t *is_asked = mem_alloc(n);
+
+        for (size_t first = 0; first < n; first++) {
+                size_t n_picked = 0;
+
+                for (size_t i = first; i < n; i++) {
+                        if (is_asked[i] || items[i].error.text[0] != '\0' ||
+                            items[i].leader != items[first].leader)
+                                continue;
+                        is_asked[i] = 1;
+                        picked[n_picked++] = i;
+                }
+                ask_some(query, ask_offsets, items, picked, n_picked, NULL);
+        }
+        free(is_asked);
+        free(picked);
+}
+
+void
+log_query_committed(struct log_query *query, struct log_query_item *items, size_t n,
+                    char (*metadata)[LOG_QUERY_METADATA_SIZE])
+{
+        size_t *picked = mem_alloc(n * sizeof(*picked)), n_picked = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                metadata[i][0] = '\0';
+                if (items[i].error.text[0] == '\0')
+                        picked[n_picked++] = i;
+        }
+        ask_some(query, ask_committed, items, picked, n_picked, metadata);
+        free(picked);
+}
+
+/* Mark what the members have. Returns 0 while assignments are being made. */
+static int
+read_members(const rd_kafka_ConsumerGroupDescription_t *group, const char *topic, uint8_t *is_assigned,
+             int32_t n)
+{
+        if (rd_kafka_ConsumerGroupDescription_error(group) != NULL ||
+            rd_kafka_ConsumerGroupDescription_state(group) != RD_KAFKA_CONSUMER_GROUP_STATE_STABLE)
+                return 0;
+        for (size_t m = 0; m < rd_kafka_ConsumerGroupDescription_member_count(group); m++) {
+                const rd_kafka_MemberAssignment_t *assignment =
+                    rd_kafka_MemberDescription_assignment(rd_kafka_ConsumerGroupDescription_member(group, m));
+                const rd_kafka_topic_partition_list_t *list =
+                    rd_kafka_MemberAssignment_partitions(assignment);
+
+                for (int i = 0; list != NULL && i < list->cnt; i++) {
+                        if (strcmp(list->elems[i].topic, topic) == 0 && list->elems[i].partition < n)
+                                is_assigned[list->elems[i].partition] = 1;
+                }
+        }
+        return 1;
+}
+
+int
+log_query_assigned(struct log_query *query, uint8_t *is_assigned, int32_t n)
+{
+        const char *group = query->config->group;
+        rd_kafka_AdminOptions_t *options =
+            rd_kafka_AdminOptions_new(query->client, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS);
+        rd_kafka_queue_t *queue = rd_kafka_queue_new(query->client);
+        const rd_kafka_ConsumerGroupDescription_t **groups;
+        rd_kafka_event_t *event;
+        size_t n_groups;
+        int is_known = 0;
+
+        memset(is_assigned, 0, (size_t)n);
+        (void)rd_kafka_AdminOptions_set_request_timeout(options, timeout(query), NULL, 0);
+        rd_kafka_DescribeConsumerGroups(query->client, &group, 1, options, queue);
+        event = rd_kafka_queue_poll(queue, timeout(query) + 1000);
+        if (event != NULL && rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+                groups = rd_kafka_DescribeConsumerGroups_result_groups(
+                    rd_kafka_event_DescribeConsumerGroups_result(event), &n_groups);
+                is_known =
+                    n_groups == 1 && read_members(groups[0], query->config->deliveries_topic, is_assigned, n);
+        }
+        if (event != NULL)
+                rd_kafka_event_destroy(event);
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_AdminOptions_destroy(options);
+        return is_known;
+}

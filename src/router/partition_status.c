@@ -1,0 +1,112 @@
+#include "router/partition_status.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+/* Records that are not routed, those of the open batch included, as far as the last fetch or question knew. */
+static int64_t
+lag_of(const struct partition *partition, const struct consumer *consumer, const char *topic)
+{
+        int64_t low, high = -1;
+
+        if (consumer == NULL || partition->stage != PARTITION_PLACED ||
+            rd_kafka_get_watermark_offsets(consumer_client(consumer), topic, partition->id, &low, &high) !=
+                RD_KAFKA_RESP_ERR_NO_ERROR ||
+            high < 0)
+                high = partition->high;
+        return high > partition->decide_from ? high - partition->decide_from : 0;
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+        int32_t first = ((const struct metrics_partition *)a)->id,
+                second = ((const struct metrics_partition *)b)->id;
+
+        return first < second ? -1 : first > second;
+}
+
+/* Note the first reason, and for the others that there are more. */
+static void
+note_reason(struct partition_status *status, const struct partition *partition, enum partition_state state)
+{
+        if (state == PARTITION_ROUTING || state == PARTITION_RESTORING)
+                return;
+        if (status->reason.text[0] == '\0')
+                (void)error_set(&status->reason, "partition %" PRId32 " %s: %s", partition->id,
+                                partition_state_name(state), partition->reason.text);
+}
+
+static void
+read_one(struct partition_status *status, struct partition *partition, int64_t lag,
+         struct metrics_partition *shown)
+{
+        enum partition_state state = partition_state(partition, clock_monotonic_ms());
+        int64_t waiting_ms = partition_waiting_ms(partition, lag, clock_now_ms());
+
+        *shown = (struct metrics_partition){partition->id, partition_state_name(state),
+                                            partition_trouble_name(partition->trouble), (uint64_t)lag};
+        status->n++;
+        status->n_routing += state == PARTITION_ROUTING;
+        status->n_refused += state == PARTITION_REFUSED;
+        status->lag += (uint64_t)lag;
+        if ((uint64_t)waiting_ms > status->oldest_ms)
+                status->oldest_ms = (uint64_t)waiting_ms;
+        status->remembered_ids += partition->dedup == NULL ? 0 : dedup_size(partition->dedup);
+        note_reason(status, partition, state);
+}
+
+void
+partition_status_read(struct partition_status *status, const struct partition_list *partitions,
+                      const struct consumer *consumer, const char *topic,
+                      const struct locator_unassigned *unassigned, size_t n_unassigned,
+                      struct metrics *metrics)
+{
+        struct metrics_partition *shown = mem_alloc((partitions->n + n_unassigned + 1) * sizeof(*shown));
+        size_t n = 0;
+
+        memset(status, 0, sizeof(*status));
+        for (size_t i = 0; i < partitions->n; i++)
+                read_one(status, partitions->items[i], lag_of(partitions->items[i], consumer, topic),
+                         &shown[n++]);
+        for (size_t i = 0; i < n_unassigned; i++) {
+                shown[n++] = (struct metrics_partition){unassigned[i].partition,
+                                                        partition_state_name(PARTITION_UNASSIGNED),
+                                                        "unassigned", (uint64_t)unassigned[i].waiting};
+                status->lag += (uint64_t)unassigned[i].waiting;
+                if (status->reason.text[0] == '\0')
+                        (void)error_set(&status->reason, "partition %" PRId32 " is assigned to no router",
+                                        unassigned[i].partition);
+        }
+        status->n_unassigned = n_unassigned;
+        qsort(shown, n, sizeof(*shown), by_id);
+        metrics_set_partitions(metrics, shown, n);
+        metrics_set_router(metrics, status->remembered_ids, status->lag, status->oldest_ms);
+        free(shown);
+}
+
+void
+partition_status_log(const struct partition_list *partitions, const struct consumer *consumer,
+                     const char *topic)
+{
+        int64_t now_ms = clock_monotonic_ms();
+        char quoted[LOG_QUOTED_SIZE];
+
+        for (size_t i = 0; i < partitions->n; i++) {
+                const struct partition *partition = partitions->items[i];
+
+                log_notice("status of partition partition=%" PRId32 " state=%s committed=%" PRId64
+                           " next=%" PRId64 " lag=%" PRId64 " remembered_ids=%zu%s%s",
+                           partition->id, partition_state_name(partition_state(partition, now_ms)),
+                           partition->decide_from, partition->next, lag_of(partition, consumer, topic),
+                           partition->dedup == NULL ? 0 : dedup_size(partition->dedup),
+                           partition->reason.text[0] == '\0' ? "" : " reason=",
+                           partition->reason.text[0] == '\0' ? ""
+                                                             : log_quote(partition->reason.text, quoted));
+        }
+}

@@ -1,0 +1,295 @@
+#include "router/placement.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define PAUSE_MS 200
+#define SETTLED_AFTER_MS 5000 /* read without trouble for so long, a partition has none */
+#define REJOIN_AFTER_LOOKS 2  /* in a row that found partitions without a router */
+#define REJOIN_PAUSE_MS 30000
+
+int
+placement_open(struct placement *placement, const struct config *config, const char *bootstrap,
+               struct partition_list *partitions, struct metrics *metrics, struct error *error)
+{
+        *placement = (struct placement){.config = config,
+                                        .metrics = metrics,
+                                        .partitions = partitions,
+                                        .n_partitions = -1};
+        placement->locator = locator_new(config, bootstrap, error);
+        return placement->locator == NULL ? -1 : 0;
+}
+
+void
+placement_close(struct placement *placement)
+{
+        locator_free(placement->locator);
+}
+
+static int
+is_assigned(const rd_kafka_topic_partition_list_t *assigned, int32_t id)
+{
+        for (int i = 0; i < assigned->cnt; i++) {
+                if (assigned->elems[i].partition == id)
+                        return 1;
+        }
+        return 0;
+}
+
+int
+placement_set(struct placement *placement, const rd_kafka_topic_partition_list_t *assigned)
+{
+        struct partition_list *partitions = placement->partitions;
+
+        for (size_t i = partitions->n; i > 0; i--) {
+                if (!is_assigned(assigned, partitions->items[i - 1]->id))
+                        partition_remove(partitions, partitions->items[i - 1]);
+        }
+        for (int i = 0; i < assigned->cnt; i++) {
+                if (partition_find(partitions, assigned->elems[i].partition) == NULL &&
+                    partition_add(partitions, assigned->elems[i].partition) == NULL)
+                        return -1;
+        }
+        placement_restart(placement);
+        placement->is_stale = 1;
+        return 0;
+}
+
+void
+placement_restart(struct placement *placement)
+{
+        int64_t now_ms = clock_monotonic_ms();
+
+        placement->generation++;
+        for (size_t i = 0; i < placement->partitions->n; i++) {
+                struct partition *partition = placement->partitions->items[i];
+
+                if (partition->stage == PARTITION_UNPLACED)
+                        continue;
+                partition->stage = PARTITION_UNPLACED;
+                partition->retry_ms = now_ms;
+                if (partition->next > partition->decide_from)
+                        partition->next = partition->decide_from;
+        }
+}
+
+static void
+count(struct placement *placement, const struct position *position, struct partition *partition)
+{
+        if (position->n_cut_off > 0)
+                metrics_count_truncation(placement->metrics);
+        if (position->n_deleted == 0 || position->low <= partition->counted_to)
+                return;
+        log_error(
+            "records were deleted before they were routed: the retention is too short partition=%" PRId32
+            " from=%" PRId64 " to=%" PRId64,
+            position->partition, position->low - position->n_deleted, position->low - 1);
+        metrics_count_deleted(placement->metrics,
+                              (uint64_t)(partition->counted_to > position->low - position->n_deleted
+                                             ? position->low - partition->counted_to
+                                             : position->n_deleted));
+        partition->counted_to = position->low;
+}
+
+static void
+take_answers(struct placement *placement)
+{
+        size_t n;
+        struct position *positions = locator_take(placement->locator, &n);
+
+        for (size_t i = 0; positions != NULL && i < n; i++) {
+                struct partition *partition = partition_find(placement->partitions, positions[i].partition);
+
+                if (placement->asked_generation != placement->generation || partition == NULL ||
+                    partition->stage != PARTITION_ASKED)
+                        continue;
+                if (position_apply(&positions[i], placement->config, partition, clock_monotonic_ms())) {
+                        count(placement, &positions[i], partition);
+                        placement->is_stale = 1;
+                }
+        }
+        free(positions);
+}
+
+/* Ask for the positions that are due. Records that are decided and not committed come first: the answer depends on them. */
+static void
+ask(struct placement *placement)
+{
+        const struct partition_list *partitions = placement->partitions;
+        int64_t now_ms = clock_monotonic_ms();
+        struct position_question *questions;
+        size_t n = 0;
+
+        if (locator_is_busy(placement->locator))
+                return;
+        questions = mem_alloc(partitions->n * sizeof(*questions));
+        for (size_t i = 0; i < partitions->n; i++) {
+                struct partition *partition = partitions->items[i];
+
+                if (partition->stage != PARTITION_UNPLACED || partition->retry_ms > now_ms ||
+                    partition_open(partition) > 0)
+                        continue;
+                partition->stage = PARTITION_ASKED;
+                questions[n] = (struct position_question){.partition = partition->id,
+                                                          .needed_ms = partition->needed_ms,
+                                                          .diverged_at = partition->diverged_at};
+                memcpy(questions[n++].topic, partition->topic, sizeof(partition->topic));
+        }
+        if (n > 0) {
+                locator_ask(placement->locator, questions, n);
+                placement->asked_generation = placement->generation;
+        }
+        free(questions);
+}
+
+/* Read the partitions that have a position, and no others. */
+static void
+assign(struct placement *placement, struct consumer *consumer)
+{
+        const struct partition_list *partitions = placement->partitions;
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)partitions->n);
+        char quoted[LOG_QUOTED_SIZE];
+        struct error error;
+
+        for (size_t i = 0; i < partitions->n; i++) {
+                struct partition *partition = partitions->items[i];
+
+                if (partition->stage != PARTITION_PLACED)
+                        continue;
+                partition->scan_next = -1;
+                rd_kafka_topic_partition_list_add(list, placement->config->deliveries_topic, partition->id)
+                    ->offset = partition->next;
+        }
+        placement->is_stale = consumer_assign(consumer, list, &error) != 0;
+        if (placement->is_stale)
+                log_warning("partitions cannot be read reason=%s", log_quote(error.text, quoted));
+        rd_kafka_topic_partition_list_destroy(list);
+}
+
+void
+placement_place(struct placement *placement, struct consumer *consumer)
+{
+        take_answers(placement);
+        ask(placement);
+        if (placement->is_stale)
+                assign(placement, consumer);
+}
+
+int
+placement_is_awaited(const struct placement *placement)
+{
+        return locator_is_busy(placement->locator);
+}
+
+static void
+lose(struct placement *placement, struct partition *partition, const char *reason)
+{
+        char quoted[LOG_QUOTED_SIZE];
+
+        if (partition->trouble != TROUBLE_READ)
+                log_warning("partition cannot be read on; asking for its position again partition=%" PRId32
+                            " offset=%" PRId64 " reason=%s",
+                            partition->id, partition->next, log_quote(reason, quoted));
+        partition_unplace(partition, TROUBLE_READ, reason, PAUSE_MS, clock_monotonic_ms());
+        placement->is_stale = 1;
+}
+
+void
+placement_lose(struct placement *placement, int32_t id, const char *reason)
+{
+        struct partition *partition = partition_find(placement->partitions, id);
+
+        if (partition != NULL && partition->stage == PARTITION_PLACED)
+                lose(placement, partition, reason);
+}
+
+int
+placement_end_scans(struct placement *placement, struct consumer *consumer, int at_end)
+{
+        const struct partition_list *partitions = placement->partitions;
+        int is_scanning = 0;
+
+        for (size_t i = 0; i < partitions->n; i++) {
+                struct partition *partition = partitions->items[i];
+                struct error error;
+
+                if (partition->scan_next < 0)
+                        continue;
+                if (!partition_ends_scan(partition, at_end))
+                        is_scanning = 1;
+                else if (consumer_seek(consumer, placement->config->deliveries_topic, partition->id,
+                                       partition->next, &error) != 0)
+                        lose(placement, partition, error.text);
+        }
+        return is_scanning;
+}
+
+/* Trouble is over when a partition has been read for a while. */
+static void
+settle(struct placement *placement)
+{
+        int64_t now_ms = clock_monotonic_ms();
+
+        for (size_t i = 0; i < placement->partitions->n; i++) {
+                struct partition *partition = placement->partitions->items[i];
+
+                if (partition->stage == PARTITION_PLACED && partition->trouble != TROUBLE_NONE &&
+                    now_ms - partition->placed_ms >= SETTLED_AFTER_MS)
+                        partition_settle(partition);
+        }
+}
+
+static void
+note_growth(struct placement *placement, int32_t n)
+{
+        if (placement->n_partitions >= 0 && n > placement->n_partitions)
+                log_error("partitions were added to %s: for dedup_window from now on, a repeat of a delivery "
+                          "that was "
+                          "accepted before may be published again before=%" PRId32 " now=%" PRId32,
+                          placement->config->deliveries_topic, placement->n_partitions, n);
+        if (n >= 0)
+                placement->n_partitions = n;
+}
+
+/*
+ * A coordinator gives a static member that comes back in time its former partitions (KIP-345), although partitions were added
+ * meanwhile, and no member looks at the topic again for minutes.
+ */
+static void
+rejoin(struct placement *placement, struct consumer *consumer, const struct locator_unassigned *first,
+       int n_looks)
+{
+        int64_t now_ms = clock_monotonic_ms();
+
+        if (consumer == NULL || n_looks < REJOIN_AFTER_LOOKS ||
+            (placement->rejoined_ms != 0 && now_ms - placement->rejoined_ms < REJOIN_PAUSE_MS))
+                return;
+        log_warning("partition is assigned to no router; joining the group again partition=%" PRId32
+                    " waiting=%" PRId64,
+                    first->partition, first->waiting);
+        placement->rejoined_ms = now_ms;
+        consumer_rejoin(consumer);
+}
+
+void
+placement_look(struct placement *placement, struct consumer *consumer, struct partition_status *status)
+{
+        size_t n;
+        int n_looks;
+        int32_t n_partitions;
+        struct locator_unassigned *unassigned =
+            locator_unassigned(placement->locator, &n, &n_looks, &n_partitions);
+
+        settle(placement);
+        note_growth(placement, n_partitions);
+        partition_status_read(status, placement->partitions, consumer, placement->config->deliveries_topic,
+                              unassigned, n, placement->metrics);
+        if (n > 0)
+                rejoin(placement, consumer, unassigned, n_looks);
+        free(unassigned);
+}
