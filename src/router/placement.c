@@ -9,8 +9,9 @@
 #include "base/mem.h"
 
 #define PAUSE_MS 200
-#define SETTLED_AFTER_MS 5000 /* read without trouble for so long, a partition has none */
-#define REJOIN_AFTER_LOOKS 2  /* in a row that found partitions without a router */
+#define CERTAIN_AFTER_MS 10000 /* a broker that was cut off may report an old end of the log for a while */
+#define SETTLED_AFTER_MS 5000  /* read without trouble for so long, a partition has none */
+#define REJOIN_AFTER_LOOKS 2   /* in a row that found partitions without a router */
 #define REJOIN_PAUSE_MS 30000
 
 int
@@ -78,6 +79,88 @@ placement_restart(struct placement *placement)
         }
 }
 
+/* A new table, to be filled from restore_from on. Returns -1 when memory fails. */
+static int
+begin_restore(const struct position *position, const struct config *config, struct partition *partition)
+{
+        dedup_free(partition->dedup);
+        partition->dedup = dedup_new(config->dedup_window_ms, position->complete_ms);
+        partition->next = position->restore_from;
+        partition->expired_from = position->decide_from;
+        return partition->dedup == NULL ? -1 : 0;
+}
+
+/*
+ * A table serves on if nothing that it forgot is needed, and what it lacks is still there to be read. It may know records
+ * beyond the committed offset: that does no harm.
+ */
+static int
+table_serves(const struct position *position, const struct partition *partition)
+{
+        return partition->dedup != NULL && position->n_cut_off == 0 &&
+               position->decide_from >= partition->expired_from && partition->next >= position->low &&
+               dedup_covers(partition->dedup, partition->needed_ms);
+}
+
+static void
+log_cut_off(const struct position *position)
+{
+        log_error("Kafka has lost records that were routed: the log was cut off; routing resumes at the "
+                  "first record "
+                  "appended since partition=%" PRId32 " offset=%" PRId64 " routed_up_to=%" PRId64,
+                  position->partition, position->decide_from, position->decide_from + position->n_cut_off);
+}
+
+/* Note what keeps the partition from being placed. */
+static int
+give_up(const struct position *position, enum partition_trouble trouble, const char *reason,
+        struct partition *partition, int64_t now_ms)
+{
+        char quoted[LOG_QUOTED_SIZE];
+        int is_news = partition->trouble != trouble;
+
+        partition_unplace(partition, trouble, reason, PAUSE_MS, now_ms);
+        if (is_news)
+                log_line(trouble >= TROUBLE_NO_OFFSET ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
+                         "partition waits partition=%" PRId32 " cause=%s reason=%s", position->partition,
+                         partition_trouble_name(trouble), log_quote(reason, quoted));
+        return 0;
+}
+
+/* Place a partition where a position says, or note why that is not possible. Returns whether it is placed. */
+static int
+apply(const struct position *position, const struct config *config, struct partition *partition,
+      int64_t now_ms)
+{
+        partition->high = position->high;
+        if (position->trouble != TROUBLE_NONE)
+                return give_up(position, position->trouble, position->error.text, partition, now_ms);
+        if (position->n_cut_off > 0 && partition->diverged_at < 0 &&
+            (partition->troubled_ms == 0 || now_ms - partition->troubled_ms < CERTAIN_AFTER_MS))
+                return give_up(position, TROUBLE_TRUNCATED,
+                               "the log ends before the committed offset, and has newer records", partition,
+                               now_ms);
+        if (position->n_cut_off > 0)
+                log_cut_off(position);
+        if (!table_serves(position, partition) && begin_restore(position, config, partition) != 0)
+                return give_up(position, TROUBLE_UNREACHABLE, "out of memory", partition, now_ms);
+        /* The record before the committed offset is always read again, to see that the log is still the one that was routed. */
+        if (partition->next > position->decide_from)
+                partition->next = position->decide_from;
+        if (position->routed_ms >= 0 && partition->next == position->decide_from &&
+            partition->next > position->low)
+                partition->next--;
+        partition->decide_from = position->decide_from;
+        partition->routed_ms = position->routed_ms;
+        partition->diverged_at = -1;
+        partition->topic[0] = '\0';
+        partition->stage = PARTITION_PLACED;
+        partition->placed_ms = now_ms;
+        log_info("partition assigned partition=%" PRId32 " committed=%" PRId64 " reading_from=%" PRId64,
+                 partition->id, partition->decide_from, partition->next);
+        return 1;
+}
+
 static void
 count(struct placement *placement, const struct position *position, struct partition *partition)
 {
@@ -108,7 +191,7 @@ take_answers(struct placement *placement)
                 if (placement->asked_generation != placement->generation || partition == NULL ||
                     partition->stage != PARTITION_ASKED)
                         continue;
-                if (position_apply(&positions[i], placement->config, partition, clock_monotonic_ms())) {
+                if (apply(&positions[i], placement->config, partition, clock_monotonic_ms())) {
                         count(placement, &positions[i], partition);
                         placement->is_stale = 1;
                 }

@@ -50,14 +50,6 @@ void position_find(struct log_query *query, const struct config *config,
                    int32_t *n_partitions);
 
 /**
- * position_apply(position, config, partition, now_ms):
- * Place a partition where a position says, or note why that is not possible. The dedup table is kept if it still serves.
- * Returns whether the partition is placed. now_ms is monotonic.
- */
-int position_apply(const struct position *position, const struct config *config, struct partition *partition,
-                   int64_t now_ms);
-
-/**
  * position_add_offset(offsets, topic, partition):
  * Add what is to be committed for a partition: the offset of the next record, and as metadata the timestamp of the record
  * before it, which position_find() needs. Returns 0, or -1 when memory fails; then the offsets must not be committed.
