@@ -56,6 +56,30 @@ print_counts(const struct status *status, const char *title, const char *name, c
         }
 }
 
+/* The partitions that are not routed. */
+static void
+print_partitions(const struct status *status)
+{
+        const struct prometheus_sample *sample = NULL;
+
+        while ((sample = prometheus_next(&status->page, "gatepost_router_partition_state", sample)) != NULL) {
+                const char *cause = prometheus_label(sample, "cause");
+                const struct prometheus_sample *lag = NULL;
+
+                if (strcmp(prometheus_label(sample, "state"), "routing") == 0)
+                        continue;
+                printf("  partition %s %s%s%s", prometheus_label(sample, "partition"),
+                       prometheus_label(sample, "state"), *cause == '\0' ? "" : ", ", cause);
+                while ((lag = prometheus_next(&status->page, "gatepost_router_partition_lag_records", lag)) !=
+                       NULL) {
+                        if (strcmp(prometheus_label(lag, "partition"),
+                                   prometheus_label(sample, "partition")) == 0)
+                                printf(", lag %.0f", status_tame(lag->value));
+                }
+                putchar('\n');
+        }
+}
+
 static void
 print_router(const struct status *status)
 {
@@ -78,6 +102,7 @@ print_router(const struct status *status)
                                                            "gatepost_router_oldest_record_age_seconds")));
         }
         putchar('\n');
+        print_partitions(status);
         printf("remembered ids: %.0f\n", prometheus_sum(&status->page, "gatepost_remembered_ids"));
 }
 

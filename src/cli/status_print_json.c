@@ -127,6 +127,30 @@ put_brokers(yajl_gen json, const struct status *status)
 }
 
 static void
+put_partitions(yajl_gen json, const struct status *status)
+{
+        const struct prometheus_sample *sample = NULL, *lag = NULL;
+
+        json_text(json, "partitions");
+        (void)yajl_gen_array_open(json);
+        while ((sample = prometheus_next(&status->page, "gatepost_router_partition_state", sample)) != NULL) {
+                const char *partition = prometheus_label(sample, "partition");
+
+                (void)yajl_gen_map_open(json);
+                json_number(json, "partition", strtol(partition, NULL, 10));
+                json_member(json, "state", prometheus_label(sample, "state"));
+                json_member(json, "cause", prometheus_label(sample, "cause"));
+                while ((lag = prometheus_next(&status->page, "gatepost_router_partition_lag_records", lag)) !=
+                       NULL) {
+                        if (strcmp(prometheus_label(lag, "partition"), partition) == 0)
+                                json_number(json, "lagRecords", (int64_t)status_tame(lag->value));
+                }
+                (void)yajl_gen_map_close(json);
+        }
+        (void)yajl_gen_array_close(json);
+}
+
+static void
 put_secrets(yajl_gen json, const struct status *status)
 {
         const struct prometheus_sample *sample = NULL;
@@ -165,6 +189,7 @@ status_print_json(const struct status *status, const struct status_rates *rates,
         put_counts(json, status, "gatepost_transactions_total", "result", NULL, NULL);
         put_sum(json, status, "lagRecords", "gatepost_router_lag_records");
         put_sum(json, status, "oldestRecordAgeSeconds", "gatepost_router_oldest_record_age_seconds");
+        put_partitions(json, status);
         put_times(json, status, "ackSeconds", "gatepost_ack_seconds");
         put_times(json, status, "eventAgeSeconds", "gatepost_event_age_seconds");
         put_times(json, status, "commitSeconds", "gatepost_commit_seconds");

@@ -11,6 +11,7 @@
 #include "kafka/ending.h"
 
 #define TIMEOUT_MS 3000
+#define GROUP_TIMEOUT_MS 1000 /* all brokers are asked; one that is down takes this time */
 
 struct log_query {
         const struct config *config;
@@ -240,53 +241,78 @@ log_query_committed(struct log_query *query, struct log_query_item *items, size_
         free(picked);
 }
 
-/* Mark what the members have. Returns 0 while assignments are being made. */
-static int
-read_members(const rd_kafka_ConsumerGroupDescription_t *group, const char *topic, uint8_t *is_assigned,
-             int32_t n)
-{
-        if (rd_kafka_ConsumerGroupDescription_error(group) != NULL ||
-            rd_kafka_ConsumerGroupDescription_state(group) != RD_KAFKA_CONSUMER_GROUP_STATE_STABLE)
-                return 0;
-        for (size_t m = 0; m < rd_kafka_ConsumerGroupDescription_member_count(group); m++) {
-                const rd_kafka_MemberAssignment_t *assignment =
-                    rd_kafka_MemberDescription_assignment(rd_kafka_ConsumerGroupDescription_member(group, m));
-                const rd_kafka_topic_partition_list_t *list =
-                    rd_kafka_MemberAssignment_partitions(assignment);
+/* Big-endian numbers of a member's assignment, which is bytes that a foreign member may have made. */
+struct reading {
+        const uint8_t *at;
+        size_t left;
+};
 
-                for (int i = 0; list != NULL && i < list->cnt; i++) {
-                        if (strcmp(list->elems[i].topic, topic) == 0 && list->elems[i].partition < n)
-                                is_assigned[list->elems[i].partition] = 1;
-                }
+/* Returns -1 when there are fewer bytes than that. */
+static int64_t
+read_number(struct reading *reading, size_t size)
+{
+        int64_t number = 0;
+
+        if (reading->left < size) {
+                reading->left = 0;
+                return -1;
         }
-        return 1;
+        for (size_t i = 0; i < size; i++)
+                number = number << 8 | reading->at[i];
+        reading->at += size;
+        reading->left -= size;
+        return number;
 }
 
+/* Mark the partitions of one member: ConsumerProtocolAssignment, of which all versions begin alike. */
+static void
+read_assignment(const struct rd_kafka_group_member_info *member, const char *topic, uint8_t *is_assigned,
+                int32_t n)
+{
+        struct reading reading = {member->member_assignment, (size_t)member->member_assignment_size};
+        int64_t n_topics;
+
+        (void)read_number(&reading, 2); /* version */
+        n_topics = read_number(&reading, 4);
+        for (int64_t t = 0; t < n_topics && reading.left > 0; t++) {
+                int64_t len = read_number(&reading, 2), n_partitions;
+                int is_ours = len == (int64_t)strlen(topic) && (size_t)len <= reading.left &&
+                              memcmp(reading.at, topic, (size_t)len) == 0;
+
+                if (len < 0 || (size_t)len > reading.left)
+                        return;
+                reading.at += len;
+                reading.left -= (size_t)len;
+                n_partitions = read_number(&reading, 4);
+                for (int64_t p = 0; p < n_partitions && reading.left > 0; p++) {
+                        int64_t id = read_number(&reading, 4);
+
+                        if (is_ours && id >= 0 && id < n)
+                                is_assigned[id] = 1;
+                }
+        }
+}
+
+/* librdkafka 2.0.2's own DescribeConsumerGroups aborts the process when the coordinator fails; its older call does not. */
 int
 log_query_assigned(struct log_query *query, uint8_t *is_assigned, int32_t n)
 {
-        const char *group = query->config->group;
-        rd_kafka_AdminOptions_t *options =
-            rd_kafka_AdminOptions_new(query->client, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS);
-        rd_kafka_queue_t *queue = rd_kafka_queue_new(query->client);
-        const rd_kafka_ConsumerGroupDescription_t **groups;
-        rd_kafka_event_t *event;
-        size_t n_groups;
+        const struct rd_kafka_group_list *list = NULL;
+        rd_kafka_resp_err_t err;
         int is_known = 0;
 
         memset(is_assigned, 0, (size_t)n);
-        (void)rd_kafka_AdminOptions_set_request_timeout(options, timeout(query), NULL, 0);
-        rd_kafka_DescribeConsumerGroups(query->client, &group, 1, options, queue);
-        event = rd_kafka_queue_poll(queue, timeout(query) + 1000);
-        if (event != NULL && rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR_NO_ERROR) {
-                groups = rd_kafka_DescribeConsumerGroups_result_groups(
-                    rd_kafka_event_DescribeConsumerGroups_result(event), &n_groups);
-                is_known =
-                    n_groups == 1 && read_members(groups[0], query->config->deliveries_topic, is_assigned, n);
+        err = rd_kafka_list_groups(query->client, query->config->group, &list,
+                                   atomic_load(&query->is_stopped) ? 1 : GROUP_TIMEOUT_MS);
+        if ((err == RD_KAFKA_RESP_ERR_NO_ERROR || err == RD_KAFKA_RESP_ERR__PARTIAL) && list != NULL &&
+            list->group_cnt == 1 && list->groups[0].err == RD_KAFKA_RESP_ERR_NO_ERROR &&
+            strcmp(list->groups[0].state, "Stable") == 0) {
+                for (int m = 0; m < list->groups[0].member_cnt; m++)
+                        read_assignment(&list->groups[0].members[m], query->config->deliveries_topic,
+                                        is_assigned, n);
+                is_known = 1;
         }
-        if (event != NULL)
-                rd_kafka_event_destroy(event);
-        rd_kafka_queue_destroy(queue);
-        rd_kafka_AdminOptions_destroy(options);
+        if (list != NULL)
+                rd_kafka_group_list_destroy(list);
         return is_known;
 }

@@ -178,6 +178,30 @@ write_oldest(FILE *out, const struct prometheus *metrics)
 }
 
 void
+page_put_partitions(FILE *out, const struct page_view *view)
+{
+        const struct prometheus_sample *sample = NULL;
+
+        while ((sample = prometheus_next(&view->metrics, "gatepost_router_partition_state", sample)) !=
+               NULL) {
+                const char *partition = prometheus_label(sample, "partition");
+                const char *state = prometheus_label(sample, "state");
+                int is_well = strcmp(state, "routing") == 0 || strcmp(state, "restoring") == 0;
+
+                fprintf(out, "<tr class=\"words%s\"><th scope=\"row\">", is_well ? "" : " down");
+                page_write_name(out, partition);
+                fputs("</th><td>", out);
+                page_write_text(out, state);
+                fputs("</td><td>", out);
+                page_write_text(out, prometheus_label(sample, "cause"));
+                fputs("</td><td>", out);
+                page_write_count(out, sum_where(&view->metrics, "gatepost_router_partition_lag_records",
+                                                "partition", partition));
+                fputs("</td></tr>\n", out);
+        }
+}
+
+void
 page_put_work(FILE *out, const struct page_view *view)
 {
         const struct prometheus *metrics = &view->metrics;

@@ -38,6 +38,7 @@ void page_put_work(FILE *out, const struct page_view *view);
 void page_put_router_times(FILE *out, const struct page_view *view);
 
 void page_put_kafka(FILE *out, const struct page_view *view);
+void page_put_partitions(FILE *out, const struct page_view *view);
 void page_put_brokers(FILE *out, const struct page_view *view);
 void page_put_clients(FILE *out, const struct page_view *view);
 void page_put_keys(FILE *out, const struct page_view *view);

@@ -23,6 +23,7 @@ struct locator {
         struct locator_unassigned *unassigned;
         size_t n_unassigned;
         int n_looks;
+        int n_assigned; /* to this router */
         int32_t n_partitions;
 };
 
@@ -83,7 +84,8 @@ count_waiting(struct locator *locator, struct locator_unassigned *unassigned, si
 
 /* Look which partitions nobody has. Returns 1, or 0 when that cannot be said now. */
 static int
-look(struct locator *locator, struct locator_unassigned **unassigned, size_t *n, int32_t *n_partitions)
+look(struct locator *locator, int n_assigned, struct locator_unassigned **unassigned, size_t *n,
+     int32_t *n_partitions)
 {
         struct error error;
         uint8_t *is_assigned;
@@ -93,6 +95,8 @@ look(struct locator *locator, struct locator_unassigned **unassigned, size_t *n,
         *unassigned = NULL;
         if (log_query_leaders(locator->query, NULL, 0, n_partitions, &error) != 0)
                 return 0;
+        if (n_assigned >= *n_partitions)
+                return 1; /* this router has all of them */
         is_assigned = mem_alloc((size_t)*n_partitions);
         is_known = log_query_assigned(locator->query, is_assigned, *n_partitions);
         for (int32_t p = 0; is_known && p < *n_partitions; p++) {
@@ -113,8 +117,12 @@ look_around(struct locator *locator)
         struct locator_unassigned *unassigned;
         int32_t n_partitions = -1;
         size_t n;
-        int is_known = look(locator, &unassigned, &n, &n_partitions);
+        int n_assigned, is_known;
 
+        pthread_mutex_lock(&locator->mutex);
+        n_assigned = locator->n_assigned;
+        pthread_mutex_unlock(&locator->mutex);
+        is_known = look(locator, n_assigned, &unassigned, &n, &n_partitions);
         pthread_mutex_lock(&locator->mutex);
         if (n_partitions >= 0)
                 locator->n_partitions = n_partitions;
@@ -228,6 +236,14 @@ locator_take(struct locator *locator, size_t *n)
         }
         pthread_mutex_unlock(&locator->mutex);
         return positions;
+}
+
+void
+locator_set_assigned(struct locator *locator, int n)
+{
+        pthread_mutex_lock(&locator->mutex);
+        locator->n_assigned = n;
+        pthread_mutex_unlock(&locator->mutex);
 }
 
 struct locator_unassigned *

@@ -31,6 +31,9 @@ void locator_ask(struct locator *locator, const struct position_question *questi
  */
 struct position *locator_take(struct locator *locator, size_t *n);
 
+/* How many partitions this router has been assigned. Only when others have some, the group is asked for those of nobody. */
+void locator_set_assigned(struct locator *locator, int n);
+
 /* A partition that no member of the group has. */
 struct locator_unassigned {
         int32_t partition;

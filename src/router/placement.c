@@ -57,6 +57,7 @@ placement_set(struct placement *placement, const rd_kafka_topic_partition_list_t
                         return -1;
         }
         placement_restart(placement);
+        locator_set_assigned(placement->locator, assigned->cnt);
         placement->is_stale = 1;
         return 0;
 }

@@ -1,0 +1,419 @@
+"""A partition's trouble is its own: what keeps one of them from being routed neither stops nor delays the others."""
+
+import json
+import re
+import time
+
+import confluent_kafka
+import pytest
+from cluster import Cluster
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import NewPartitions, NewTopic
+
+import waiting
+from installation import Installation
+from kafka_side import murmur2_partition
+from signing import Delivery, event_body
+from tally import assert_exactly_once, tally
+from test_router_recovery import append_in_transactions
+
+SECONDS = 90
+LARGE_RECORD = str(6 << 20)
+
+
+def by_id(deliveries):
+    return {delivery.delivery_id: delivery for delivery in deliveries}
+
+
+def deliveries_of(partition, n, partitions, **members):
+    """Deliveries whose ids belong to a partition."""
+    found = []
+    while len(found) < n:
+        delivery = Delivery(event_body(**members))
+        if murmur2_partition(delivery.delivery_id.encode(), partitions) == partition:
+            found.append(delivery)
+    return found
+
+
+def commit_beyond_end(kafka, partition, offset):
+    """Set a committed offset of the router's group; a broker that has just started may not take it yet."""
+    def committed():
+        offsets = ConsumerGroupTopicPartitions(kafka.group, [TopicPartition(kafka.deliveries, partition, offset)])
+        done = kafka.admin.alter_consumer_group_offsets([offsets])[kafka.group].result(30)
+        return not done.topic_partitions[0].error
+    waiting.until(committed, 60, "the offset to be committed")
+
+
+def published(kafka, deliveries):
+    """How many events there are of each of the deliveries."""
+    ids = [record.delivery_id for record in kafka.read(*kafka.published_topics())]
+    return [ids.count(delivery.delivery_id) for delivery in deliveries]
+
+
+def wait_until_published(kafka, deliveries, seconds=SECONDS):
+    waiting.until(lambda: published(kafka, deliveries) == [1] * len(deliveries), seconds,
+                  lambda: f"each to be published once: {published(kafka, deliveries)}", step=0.5)
+
+
+def state(daemon, partition):
+    """(state, cause) of a partition, as the metrics have it."""
+    found = [dict(labels) for labels in daemon.metrics("gatepost_router_partition_state")
+             if dict(labels)["partition"] == str(partition)]
+    return [(each["state"], each["cause"]) for each in found]
+
+
+def wait_for_state(daemon, partition, *expected):
+    waiting.until(lambda: state(daemon, partition) == [expected], SECONDS,
+                  lambda: f"partition {partition} to be {expected}: {state(daemon, partition)}\n{daemon.last_log(4000)}")
+
+
+def assert_shown(installation, daemon, partition, name, cause):
+    """A partition's state stands in the metrics, in `gatepost status`, and on the status page."""
+    wait_for_state(daemon, partition, name, cause)
+    said = installation.gatepost("status", config=daemon.config).stdout
+    assert re.search(rf"^  partition {partition} {name}, {cause}, lag \d+$", said, re.M), said
+    document = json.loads(installation.gatepost("status", "--json", config=daemon.config).stdout)
+    (shown,) = [each for each in document["partitions"] if each["partition"] == partition]
+    assert (shown["state"], shown["cause"]) == (name, cause)
+    page = daemon.admin("/").body.decode()
+    assert re.search(rf">{partition}</th><td>{name}</td><td>{cause}</td>", page), page
+
+
+@pytest.fixture
+def single(installation):
+    """A router that is to route three partitions of one broker."""
+    config = installation.config("router")
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    installation.create_topics(config, partitions=3)
+    return installation, config
+
+
+def test_offset_beyond_the_end_stops_only_its_partition(single):
+    installation, config = single
+    kafka = installation.kafka
+    sent = [deliveries_of(partition, 5, 3) for partition in range(3)]
+    kafka.append(sum(sent, []))
+    commit_beyond_end(kafka, 0, 500)
+    daemon = installation.daemon(config).start()
+    wait_until_published(kafka, sent[1] + sent[2])
+    assert_shown(installation, daemon, 0, "refused", "beyond-end")
+    assert b"partition 0 refused: " in daemon.admin("/readyz").body and daemon.admin("/readyz").status == 503
+    more = deliveries_of(1, 5, 3)
+    kafka.append(more)
+    wait_until_published(kafka, more, 20)
+    assert published(kafka, sent[0]) == [0] * 5
+    assert daemon.is_running()
+
+
+def test_router_ends_when_every_partition_is_refused(single):
+    installation, config = single
+    kafka = installation.kafka
+    for partition in range(3):
+        commit_beyond_end(kafka, partition, 500)
+    daemon = installation.daemon(config).launch()
+    assert "was the topic deleted and made anew" in daemon.wait_for_log("cannot route")
+    daemon.wait_for_exit(78)
+
+
+# Records that cannot be published
+
+def split_configuration(installation):
+    """Receiver with 4 MiB bodies, and a router whose file does not say so, as for a router that runs elsewhere."""
+    receiver, router = installation.config("receiver"), installation.config("router")
+    receiver["receiver"]["max_body"] = "4MiB"
+    installation.create_topics(router, partitions=1)
+    installation.kafka.configure(installation.kafka.deliveries, "max.message.bytes", LARGE_RECORD)
+    return receiver, router
+
+
+def quarantined(kafka, delivery):
+    return [record for record in kafka.read(kafka.quarantine) if record.delivery_id == delivery.delivery_id]
+
+
+def test_delivery_that_is_too_large_for_its_topic_stops_nothing(installation):
+    receiver, router = split_configuration(installation)
+    kafka = installation.kafka
+    receiver, router = installation.start(receiver), installation.start(router)
+    before = [receiver.accept() for _ in range(5)]
+    large = [receiver.accept(Delivery(event_body(padding="x" * (3 << 20)))) for _ in range(2)]
+    after = [receiver.accept() for _ in range(30)]
+    wait_until_published(kafka, before + after)
+    for delivery in large:
+        (stub,) = waiting.until(lambda: quarantined(kafka, delivery), SECONDS, "the stub")
+        assert stub.header("gatepost-reason") == "unpublishable" and stub.value in (b"", None)
+        assert "too large" in stub.header("gatepost-detail")
+        assert stub.header("gatepost-signature") == delivery.signature
+        assert stub.header("gatepost-partition") == "0" and int(stub.header("gatepost-offset")) >= 5
+    assert router.metric("gatepost_quarantined_total", reason="unpublishable") == 2
+    receiver.accept(large[0])  # a repeat, which is dropped
+    kafka.wait_until_routed()
+    assert len(quarantined(kafka, large[0])) == 1
+    router.stop()
+    router.restart()
+    kafka.wait_until_routed()
+    assert len(quarantined(kafka, large[0])) == 1
+
+
+def test_compressed_record_that_is_large_stops_nothing(installation):
+    """Brokers check the compressed size: whoever may write to `deliveries` can put such a record there."""
+    installation.create_topics(partitions=1)
+    kafka = installation.kafka
+    delivery = Delivery(event_body(padding="y" * (30 << 20)))
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "message.max.bytes": 64 << 20,
+                                         "compression.type": "zstd"})
+    producer.produce(kafka.deliveries, delivery.body, delivery.delivery_id, headers=[
+        ("gatepost-source", "invoicing"), ("gatepost-webhook-id", delivery.webhook_id),
+        ("gatepost-timestamp", str(delivery.timestamp))])
+    assert producer.flush(60) == 0
+    after = [Delivery() for _ in range(10)]
+    kafka.append(after)
+    assert kafka.ends(kafka.deliveries) == {0: 11}, kafka.ends(kafka.deliveries)
+    installation.start(installation.config("router"))
+    wait_until_published(kafka, after)
+    (stub,) = quarantined(kafka, delivery)
+    assert stub.header("gatepost-reason") == "unpublishable"
+
+
+# Gaps and times
+
+def test_control_records_cost_no_second_each(single):
+    """60 took 62 s, since the position was asked for anew at each of them, behind the consumer's own fetch."""
+    installation, config = single
+    kafka = installation.kafka
+    sent = [Delivery() for _ in range(60)]
+    append_in_transactions(kafka, sent)
+    begun = time.monotonic()
+    installation.daemon(config).launch()
+    wait_until_published(kafka, sent)
+    assert time.monotonic() - begun < 20
+    more = [Delivery() for _ in range(60)]
+    begun = time.monotonic()
+    append_in_transactions(kafka, more)
+    wait_until_published(kafka, more)
+    assert time.monotonic() - begun < 30
+
+
+def test_timestamp_near_1970_stops_nothing(installation):
+    config = installation.config("router")
+    installation.create_topics(config, partitions=2)
+    kafka = installation.kafka
+    daemon = installation.start(config)
+    kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")
+    old = deliveries_of(0, 3, 2)
+    kafka.append(old[:1])
+    kafka.append(old[1:2], timestamp_ms=1000)
+    kafka.append(old[2:])
+    others = deliveries_of(1, 3, 2)
+    kafka.append(others)
+    wait_until_published(kafka, old + others)
+    kafka.append([old[0]])
+    kafka.append(old[2:], timestamp_ms=2000)
+    kafka.wait_until_routed()
+    kafka.configure(kafka.deliveries, "message.timestamp.type", "LogAppendTime")
+    daemon.stop()
+    daemon.restart()
+    fresh = deliveries_of(0, 3, 2)
+    kafka.append(fresh + [fresh[0]])
+    kafka.wait_until_routed()
+    assert_exactly_once(kafka, by_id(old + others + fresh))
+
+
+def test_recovery_on_a_quiet_log_takes_no_second(installation):
+    """Another producer of the same transactional.id fences the router's; the next commit fails, and it starts again."""
+    config = installation.config("router", "gw1")
+    installation.create_topics(config, partitions=3)
+    kafka = installation.kafka
+    daemon = installation.start(config)
+    first = [Delivery() for _ in range(5)]
+    kafka.append(first)
+    kafka.wait_until_routed()
+    took = []
+    for _ in range(3):
+        other = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 3,
+                                          "transactional.id": f"{kafka.group}-gw1"})
+        other.init_transactions(30)
+        before = len(daemon.log)
+        kafka.append([Delivery()])
+        kafka.wait_until_routed()
+        times = {what: [line.split()[0] for line in daemon.log[before:].splitlines() if what in line]
+                 for what in ("transaction aborted", "partition assigned")}
+        assert times["transaction aborted"] and times["partition assigned"], daemon.log[before:]
+        took.append(seconds_of(times["partition assigned"][-1]) - seconds_of(times["transaction aborted"][0]))
+    print("recoveries took", took)
+    assert min(took) < 1, took
+
+
+def seconds_of(text):
+    """Seconds of a time as the log has it, within its day."""
+    hours, minutes, seconds = text[11:23].split(":")
+    return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+
+
+# Partitions that are added
+
+def test_partitions_added_while_the_router_was_down_are_routed(installation):
+    """The coordinator gives a static member that comes back in time its former partitions."""
+    config = installation.config()
+    installation.create_topics(config, partitions=1)
+    kafka = installation.kafka
+    daemon = installation.start(config)
+    daemon.accept()
+    kafka.wait_until_routed()
+    daemon.stop()
+    kafka.admin.create_partitions([NewPartitions(kafka.deliveries, 6)])[kafka.deliveries].result(30)
+    waiting.until(lambda: kafka.partitions(kafka.deliveries) == 6, 30, "six partitions")
+    daemon.start()
+    waiting.until(lambda: daemon.admin("/readyz").status in (200, 503), 30, "an answer")
+    sent = [waiting.until(lambda: accepted(daemon), 60, "a delivery to be accepted") for _ in range(60)]
+    wait_until_published(kafka, sent, 150)
+    daemon.wait_until_ready()
+
+
+def accepted(daemon):
+    delivery = Delivery()
+    return delivery if daemon.post(delivery).status == 200 else None
+
+
+def test_partitions_added_to_a_running_router_are_routed_and_reported(installation):
+    config = installation.config()
+    installation.create_topics(config, partitions=1)
+    kafka = installation.kafka
+    daemon = installation.start(config)
+    daemon.accept()
+    waiting.until(lambda: state(daemon, 0) == [("routing", "")], 30, "partition 0")
+    kafka.admin.create_partitions([NewPartitions(kafka.deliveries, 3)])[kafka.deliveries].result(30)
+    daemon.wait_for_log("partitions were added to", 60)
+    sent = [daemon.accept() for _ in range(30)]
+    wait_until_published(kafka, sent, 150)
+
+
+# Reloads
+
+def test_source_that_a_reload_adds_is_known_to_the_router_at_once(installation):
+    """Lanes use a new configuration at once; a batch that the router has open was begun with the one before."""
+    config = installation.config()
+    config["receiver"]["threads"] = 2
+    installation.create_topics(config, partitions=3)
+    kafka = installation.kafka
+    daemon = installation.start(config)
+    from load import Load
+    from reloading import reload
+    load = Load(lambda: [daemon.address], threads=4, once=True).start()
+    fresh = []
+    for i in range(8):
+        daemon.config.source(f"new{i}")
+        reload(daemon)
+        for _ in range(5):
+            delivery = Delivery()
+            assert daemon.post(delivery, source=f"new{i}").status == 200
+            fresh.append(delivery)
+    load.stop()
+    kafka.wait_until_routed()
+    assert [record.header("gatepost-reason") for record in kafka.read(kafka.quarantine)] == []
+    wait_until_published(kafka, fresh)
+
+
+# Brokers
+
+@pytest.fixture(scope="module")
+def brokers():
+    with Cluster(nodes=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def spread(brokers, tmp_path):
+    each = Installation(tmp_path, brokers.bootstrap)
+    yield each
+    each.clean_up()
+
+
+def create_deliveries(installation, replicas, **settings):
+    """The topics, but `deliveries` with a list of replicas for each partition."""
+    kafka = installation.kafka
+    done = installation.gatepost("topics", "create", "--partitions", "3", "--replication-factor", "3")
+    assert done.returncode == 0, done.stderr
+    made = kafka.configuration(kafka.deliveries)
+    kafka.delete(kafka.deliveries)
+    wanted = {name: made[name] for name in ("cleanup.policy", "retention.ms", "retention.bytes", "max.message.bytes",
+                                            "message.timestamp.type")}
+    topic = NewTopic(kafka.deliveries, len(replicas), replica_assignment=replicas, config=wanted | settings)
+    waiting.until(lambda: create(kafka, topic), 60, "the topic to be made")
+    waiting.until(lambda: kafka.partitions(kafka.deliveries) == len(replicas), 60, "its partitions")
+
+
+def create(kafka, topic):
+    try:
+        kafka.admin.create_topics([topic])[topic.topic].result(30)
+    except confluent_kafka.KafkaException as error:
+        assert error.args[0].code() == confluent_kafka.KafkaError.TOPIC_ALREADY_EXISTS, error
+    return True
+
+
+def leader(kafka, partition):
+    return kafka.admin.list_topics(kafka.deliveries).topics[kafka.deliveries].partitions[partition].leader
+
+
+def test_partition_without_a_leader_stops_no_other(spread, brokers):
+    kafka = spread.kafka
+    create_deliveries(spread, [[3], [1], [2]], **{"min.insync.replicas": "1"})
+    config = spread.config("router")
+    daemon = spread.start(config)
+    sent = [deliveries_of(partition, 5, 3) for partition in range(3)]
+    kafka.append(sum(sent, []))
+    kafka.wait_until_routed()
+    brokers.kill(3)
+    waiting.until(lambda: leader(kafka, 0) not in (1, 2, 3), 60, "partition 0 to lose its leader")
+    try:
+        later = [deliveries_of(partition, 20, 3) for partition in (1, 2)]
+        kafka.append(sum(later, []))
+        wait_until_published(kafka, sum(later, []))
+        daemon.stop()
+        daemon.start()
+        more = [deliveries_of(partition, 20, 3) for partition in (1, 2)]
+        kafka.append(sum(more, []))
+        wait_until_published(kafka, sum(more, []))
+        wait_for_state(daemon, 0, "waiting", "no-leader")
+        wait_for_state(daemon, 1, "routing", "")
+    finally:
+        brokers.start_node(3)
+    last = deliveries_of(0, 5, 3)
+    waiting.until(lambda: leader(kafka, 0) == 3, 60, "the leader")
+    kafka.append(last)
+    wait_until_published(kafka, last)
+    daemon.wait_until_ready()
+    assert_exactly_once(kafka, by_id(sum(sent, []) + sum(later, []) + sum(more, []) + last))
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
+def test_what_is_accepted_after_an_unclean_election_is_published(spread, brokers, restarts):
+    """The log is cut off below the committed offset, and grows beyond it again with other records."""
+    kafka = spread.kafka
+    create_deliveries(spread, [[1, 2]], **{"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
+    daemon = spread.start(spread.config("router"))
+    first = [Delivery() for _ in range(50)]
+    kafka.append(first)
+    kafka.wait_until_routed()
+    waiting.until(lambda: leader(kafka, 0) == 1, 60, "broker 1 to lead")
+    brokers.kill(2)
+    cut = [Delivery() for _ in range(50)]
+    kafka.append(cut)
+    kafka.wait_until_routed()
+    if restarts:
+        daemon.stop()
+    brokers.kill(1)
+    brokers.start_node(2)
+    try:
+        waiting.until(lambda: leader(kafka, 0) == 2, 90, "broker 2 to be elected")
+        later = [Delivery() for _ in range(80)]
+        kafka.append(later)
+        if restarts:
+            daemon.start()
+        wait_until_published(kafka, later)
+        assert daemon.metric("gatepost_log_truncations_total") == 1
+        assert "the log was cut off" in daemon.log
+    finally:
+        brokers.start_node(1)
+    daemon.wait_until_ready()
+    result = tally(kafka, by_id(first + cut + later))
+    assert not result.lost and not result.duplicated and not result.unexpected, str(result)
