@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/crash.h"
 #include "base/mem.h"
@@ -17,6 +18,7 @@
 #define LEAVE_TIMEOUT_MS 1000
 #define METADATA_TIMEOUT_MS 2000
 #define REPORT_WAIT_MS 50
+#define APPEND_TIMEOUT_MS 15000
 
 /* Kafka's numbers of the requests that change a transaction, and of Produce, which is safe by its sequence numbers. */
 #define API_PRODUCE 0
@@ -41,6 +43,7 @@ struct transaction {
         /* Set by librdkafka's threads. */
         atomic_int is_tainted;
         atomic_int is_answered; /* a request of the open transaction was */
+        int is_embedded;        /* the broker is librdkafka's, which knows no fencing; it has one router */
         atomic_int is_unfenced;
         void (*on_failure)(const struct transaction_failure *failure, void *arg);
         void *arg;
@@ -68,7 +71,7 @@ on_response(rd_kafka_t *client, int fd, const char *broker, int32_t broker_id, i
         struct transaction *transaction = opaque;
 
         (void)client, (void)fd, (void)broker, (void)broker_id, (void)correlation, (void)size, (void)rtt;
-        if (api == API_TXN_OFFSET_COMMIT && version < TXN_OFFSET_COMMIT_FENCED)
+        if (api == API_TXN_OFFSET_COMMIT && version < TXN_OFFSET_COMMIT_FENCED && !transaction->is_embedded)
                 atomic_store(&transaction->is_unfenced, 1);
         if (api == API_ADD_PARTITIONS_TO_TXN)
                 markers_registered(&transaction->markers);
@@ -162,16 +165,34 @@ set_callbacks(rd_kafka_conf_t *conf)
         (void)rd_kafka_conf_interceptor_add_on_new(conf, "gatepost", on_new, NULL);
 }
 
+/*
+ * How long to try to append a record, in ms: a topic without a leader holds up all others for this time. Never longer than a
+ * transaction may last.
+ */
+static long
+append_timeout_ms(const struct config *config)
+{
+        long timeout_ms = APPEND_TIMEOUT_MS;
+
+        for (size_t i = 0; i < config->n_kafka; i++) {
+                long configured = strtol(config->kafka[i].value, NULL, 10);
+
+                if (strcmp(config->kafka[i].name, "transaction.timeout.ms") == 0 && configured < timeout_ms)
+                        timeout_ms = configured;
+        }
+        return timeout_ms;
+}
+
 static rd_kafka_t *
 open_client(const struct config *config, const char *bootstrap, struct transaction *transaction,
             struct error *error)
 {
         char *id = mem_printf("%s-%s", config->group, config->instance);
-        char max_record[24], max_batch[24];
+        char max_record[24], max_batch[24], timeout[24];
         const struct client_property properties[] = {
             {"transactional.id", id, 0},
             {"transaction.timeout.ms", "30000", 1},
-            {"message.timeout.ms", "15000", 1}, /* how long a topic without a leader holds up all others */
+            {"message.timeout.ms", timeout, 1},
             {"acks", "all", 0},
             {"enable.idempotence", "true", 0},
             {"partitioner", "murmur2_random", 0},
@@ -184,6 +205,7 @@ open_client(const struct config *config, const char *bootstrap, struct transacti
         };
         rd_kafka_t *client;
 
+        (void)snprintf(timeout, sizeof(timeout), "%ld", append_timeout_ms(config));
         (void)snprintf(max_record, sizeof(max_record), "%d", MAX_RECORD_BYTES);
         (void)snprintf(max_batch, sizeof(max_batch), "%" PRId64,
                        topics_max_record(config) < MAX_BATCH_BYTES ? topics_max_record(config)
@@ -224,6 +246,7 @@ transaction_new(const struct config *config, const char *bootstrap,
 {
         struct transaction *transaction = mem_alloc(sizeof(*transaction));
 
+        transaction->is_embedded = config->embedded;
         transaction->on_failure = on_failure;
         transaction->arg = arg;
 
@@ -342,7 +365,7 @@ commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t
         failure = rd_kafka_send_offsets_to_transaction(transaction->client, offsets, group, -1);
         if (failure != NULL)
                 return take_error(find_cause(transaction, failure), "send_offsets_to_transaction", error);
-        if (atomic_load(&transaction->is_unfenced))
+        if (transaction_is_unfenced(transaction))
                 return error_set(error, "the brokers are older than Kafka 2.5, which the router needs");
         crash_point("before-commit");
         failure = rd_kafka_commit_transaction(transaction->client, -1);

@@ -80,6 +80,40 @@ START_TEST(test_transaction_may_be_given_up_at_its_beginning)
 }
 END_TEST
 
+/* The broker inside the process speaks TxnOffsetCommit as Kafka 2.4 did, without the member's generation. */
+START_TEST(test_brokers_without_fencing_by_generation_are_refused)
+{
+        struct loaded loaded = scratch_load(scratch_embedded);
+        struct error error = {.text = ""};
+        struct embedded *embedded;
+        struct transaction *transaction;
+        struct config config;
+        rd_kafka_consumer_group_metadata_t *group;
+        rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(1);
+
+        ck_assert_msg(loaded.config != NULL, "%s", loaded.messages);
+        embedded = embedded_new(loaded.config, &error);
+        ck_assert_msg(embedded != NULL, "%s", error.text);
+        config = *loaded.config;
+        config.embedded = 0; /* as for a cluster of its own */
+        transaction = transaction_new(&config, embedded_bootstrap(embedded), NULL, NULL, &error);
+        ck_assert_msg(transaction != NULL, "%s", error.text);
+        ck_assert_msg(transaction_init(transaction, INIT_TIMEOUT_MS, &error) == 0, "%s", error.text);
+        begin(transaction, &config);
+        group = rd_kafka_consumer_group_metadata_new(config.group);
+        rd_kafka_topic_partition_list_add(offsets, config.deliveries_topic, 0)->offset = 1;
+        ck_assert(!transaction_is_unfenced(transaction));
+        ck_assert_int_eq(transaction_commit(transaction, group, offsets, &error), -1);
+        ck_assert_ptr_nonnull(strstr(error.text, "older than Kafka 2.5"));
+        ck_assert(transaction_is_unfenced(transaction));
+        rd_kafka_topic_partition_list_destroy(offsets);
+        rd_kafka_consumer_group_metadata_destroy(group);
+        transaction_free(transaction);
+        embedded_free(embedded);
+        scratch_release(&loaded);
+}
+END_TEST
+
 Suite *
 suite_transaction(void)
 {
@@ -89,6 +123,7 @@ suite_transaction(void)
         tcase_set_timeout(tcase, 240);
         tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
         tcase_add_test(tcase, test_transaction_may_be_given_up_at_its_beginning);
+        tcase_add_test(tcase, test_brokers_without_fencing_by_generation_are_refused);
         suite_add_tcase(suite, tcase);
         return suite;
 }
