@@ -197,6 +197,22 @@ client_is_denied(rd_kafka_resp_err_t err)
                err == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
 }
 
+int
+client_is_final(rd_kafka_resp_err_t err)
+{
+        switch (err) {
+        case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+        case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+        case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
+        case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+        case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+        case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+                return 1;
+        default:
+                return 0;
+        }
+}
+
 rd_kafka_resp_err_t
 client_ask_topic(rd_kafka_t *client, const char *topic, int timeout_ms, rd_kafka_resp_err_t *topic_err)
 {

@@ -42,6 +42,9 @@ void client_tell_error(const rd_kafka_t *client, int code, const char *reason);
 /* Whether an error says that this account is not permitted to do what it tried. */
 int client_is_denied(rd_kafka_resp_err_t err);
 
+/* Whether an error says that a record itself is not acceptable: too large for its topic, for instance. */
+int client_is_final(rd_kafka_resp_err_t err);
+
 /**
  * client_ask_topic(client, topic, timeout_ms, topic_err):
  * Ask Kafka for one topic by its name, without creating it. Returns RD_KAFKA_RESP_ERR_NO_ERROR with what Kafka says of the

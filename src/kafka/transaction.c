@@ -119,23 +119,6 @@ close_socket(int fd, void *opaque)
         return rouser_close(transaction->rouser, fd);
 }
 
-/* Errors that say that a record itself is not acceptable. */
-static int
-is_final(rd_kafka_resp_err_t err)
-{
-        switch (err) {
-        case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
-        case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
-        case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
-        case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
-        case RD_KAFKA_RESP_ERR_INVALID_RECORD:
-        case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
-                return 1;
-        default:
-                return 0;
-        }
-}
-
 /*
  * Called for every record. A commit also waits for these reports: without a callback it looks only every 10 ms whether all
  * records have arrived.
@@ -146,7 +129,8 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
         struct transaction *transaction = opaque;
         const struct transaction_failure failure = {(uintptr_t)message->_private,
                                                     rd_kafka_topic_name(message->rkt),
-                                                    rd_kafka_err2str(message->err), is_final(message->err)};
+                                                    rd_kafka_err2str(message->err),
+                                                    client_is_final(message->err)};
 
         (void)client;
         if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR || message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||

@@ -7,7 +7,7 @@ import time
 import uuid
 
 import confluent_kafka
-from confluent_kafka import OFFSET_BEGINNING, ConsumerGroupTopicPartitions, IsolationLevel, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 import waiting
@@ -15,7 +15,8 @@ import waiting
 TIMEOUT = 30
 SETTLED_SECONDS = 90  # a transaction that a killed router left open lasts for half a minute
 STARTING = (confluent_kafka.KafkaError.COORDINATOR_LOAD_IN_PROGRESS, confluent_kafka.KafkaError.COORDINATOR_NOT_AVAILABLE,
-            confluent_kafka.KafkaError.NOT_COORDINATOR)
+            confluent_kafka.KafkaError.NOT_COORDINATOR, confluent_kafka.KafkaError.UNSTABLE_OFFSET_COMMIT,
+            confluent_kafka.KafkaError._TIMED_OUT)
 
 
 @dataclasses.dataclass
@@ -150,19 +151,25 @@ class Kafka:
             return {(each.topic, each.partition): future.result().offset for each, future in futures.items()}
         return ends(IsolationLevel.READ_COMMITTED) == ends(IsolationLevel.READ_UNCOMMITTED)
 
+    @functools.lru_cache
+    def _member_of(self, group):
+        """A client that can ask for a group's offsets, and never joins it. librdkafka's admin requests to a coordinator
+        abort the process when that goes away (2.0.2 to 2.16)."""
+        return confluent_kafka.Consumer({"bootstrap.servers": self.bootstrap, "group.id": group, "log_level": 3,
+                                         "enable.auto.commit": False, "isolation.level": "read_committed"})
+
     def committed(self, group=None, topic=None):
         """A group's committed offset in each partition of a topic that has one; nothing while its broker is starting. By
         default those of the routers in deliveries."""
         group, topic = group or self.group, topic or self.deliveries
-        wanted = [ConsumerGroupTopicPartitions(group)]
-        future = self.admin.list_consumer_group_offsets(wanted, require_stable=True)[group]
+        wanted = [TopicPartition(topic, partition) for partition in range(self.partitions(topic))]
         try:
-            found = future.result().topic_partitions
+            found = self._member_of(group).committed(wanted, timeout=TIMEOUT)
         except confluent_kafka.KafkaException as error:
             if error.args[0].code() in STARTING:
                 return {}
             raise
-        return {each.partition: each.offset for each in found if each.topic == topic and each.offset >= 0}
+        return {each.partition: each.offset for each in found if each.offset >= 0}
 
     def is_routed(self):
         committed = self.committed()

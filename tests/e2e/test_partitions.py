@@ -12,6 +12,8 @@ from confluent_kafka.admin import NewPartitions, NewTopic
 
 import waiting
 from installation import Installation
+from load import Load
+from reloading import reload
 from kafka_side import murmur2_partition
 from signing import Delivery, event_body
 from tally import assert_exactly_once, tally
@@ -249,6 +251,16 @@ def seconds_of(text):
     return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 
+def test_error_that_keeps_the_router_out_of_its_group_is_shown(installation):
+    """It lasts: the brokers allow sessions of half an hour at most."""
+    config = installation.config("router")
+    installation.create_topics(config)
+    config["kafka"].update({"session.timeout.ms": "3600000", "max.poll.interval.ms": "3600000"})
+    daemon = installation.daemon(config).start()
+    waiting.until(lambda: b"session timeout" in daemon.admin("/readyz").body.lower(), SECONDS,
+                  lambda: f"the reason: {daemon.admin('/readyz').body}\n{daemon.log}")
+
+
 # Partitions that are added
 
 def test_partitions_added_while_the_router_was_down_are_routed(installation):
@@ -296,8 +308,6 @@ def test_source_that_a_reload_adds_is_known_to_the_router_at_once(installation):
     installation.create_topics(config, partitions=3)
     kafka = installation.kafka
     daemon = installation.start(config)
-    from load import Load
-    from reloading import reload
     load = Load(lambda: [daemon.address], threads=4, once=True).start()
     fresh = []
     for i in range(8):
@@ -417,3 +427,4 @@ def test_what_is_accepted_after_an_unclean_election_is_published(spread, brokers
     daemon.wait_until_ready()
     result = tally(kafka, by_id(first + cut + later))
     assert not result.lost and not result.duplicated and not result.unexpected, str(result)
+
