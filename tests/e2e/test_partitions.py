@@ -428,3 +428,53 @@ def test_what_is_accepted_after_an_unclean_election_is_published(spread, brokers
     result = tally(kafka, by_id(first + cut + later))
     assert not result.lost and not result.duplicated and not result.unexpected, str(result)
 
+
+def seconds_to_route(kafka, daemon, deliveries):
+    """How long it takes until all of these have been published, from when they were appended."""
+    wanted = daemon.metric("gatepost_events_total") + len(deliveries)
+    kafka.append(deliveries)
+    begun = time.monotonic()
+    waiting.until(lambda: daemon.metric("gatepost_events_total") >= wanted, 2 * SECONDS, "the events")
+    return time.monotonic() - begun
+
+
+def test_three_partitions_in_trouble_leave_the_others_at_full_speed(spread, brokers):
+    """One offline, one refused, one with a record that cannot be published."""
+    kafka = spread.kafka
+    create_deliveries(spread, [[3], [1], [2], [1], [2], [1]], **{"min.insync.replicas": "1", "max.message.bytes": LARGE_RECORD})
+    commit_beyond_end(kafka, 1, 500)
+    config = spread.config("router")
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    daemon = spread.daemon(config).start()
+
+    def some(n=2000):
+        return sum((deliveries_of(partition, n, 6) for partition in (3, 4, 5)), [])
+    warm = seconds_to_route(kafka, daemon, some(200))
+    before = seconds_to_route(kafka, daemon, some())
+    brokers.kill(3)
+    try:
+        waiting.until(lambda: leader(kafka, 0) not in (1, 2, 3), 60, "partition 0 to lose its leader")
+        assert_shown(spread, daemon, 1, "refused", "beyond-end")
+        kafka.append(deliveries_of(2, 1, 6))
+        poison = deliveries_of(2, 1, 6, padding="z" * (3 << 20))
+        append_large(kafka, poison)
+        kafka.append(deliveries_of(2, 5, 6))
+        during = seconds_to_route(kafka, daemon, some())
+        waiting.until(lambda: quarantined(kafka, poison[0]), SECONDS, "the stub")
+        assert_shown(spread, daemon, 1, "refused", "beyond-end")
+        assert [each for each, _ in state(daemon, 3) + state(daemon, 4) + state(daemon, 5)] == ["routing"] * 3
+        after = seconds_to_route(kafka, daemon, some())
+    finally:
+        brokers.start_node(3)
+    print(f"seconds for 6,000 deliveries: {warm:.1f} at first, {before:.1f} before, {during:.1f} as trouble began, {after:.1f} with it")
+    assert after < 3 * before + 2
+
+
+def append_large(kafka, deliveries):
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "message.max.bytes": 8 << 20,
+                                         "partitioner": "murmur2"})
+    for delivery in deliveries:
+        producer.produce(kafka.deliveries, delivery.body, delivery.delivery_id, headers=[
+            ("gatepost-source", "invoicing"), ("gatepost-webhook-id", delivery.webhook_id),
+            ("gatepost-timestamp", str(delivery.timestamp))])
+    assert producer.flush(60) == 0
