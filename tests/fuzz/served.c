@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,28 +16,10 @@ static socklen_t address_len = sizeof(address);
 static struct transcript *handled; /* by the connection under way */
 
 static void
-write_header(const struct http_header *header, void *arg)
-{
-        fprintf(arg, "%s: %s\n", header->name, header->value);
-}
-
-static void
 on_request(struct http_request *request, void *arg)
 {
-        size_t len;
-        const char *path = http_request_path(request, &len);
-        FILE *out;
-
         (void)arg;
-        MUST(handled->n < TRANSCRIPT_MAX);
-        out = open_memstream(&handled->messages[handled->n].text, &handled->messages[handled->n].len);
-        fprintf(out, "%s %.*s\n", http_request_method(request), (int)len, path);
-        http_request_headers(request, write_header, out);
-        fputc('\n', out);
-        path = http_request_body(request, &len);
-        fwrite(path, 1, len, out);
-        fclose(out);
-        handled->n++;
+        transcript_take(handled, request);
         http_request_forget(request); /* which must change nothing */
         http_reply(request, 200, NULL, 0, "", 0);
 }

@@ -24,6 +24,31 @@ transcript_compare(const struct transcript *a, const struct transcript *b, size_
         }
 }
 
+static void
+write_header(const struct http_header *header, void *arg)
+{
+        fprintf(arg, "%s: %s\n", header->name, header->value);
+}
+
+void
+transcript_take(struct transcript *transcript, struct http_request *request)
+{
+        size_t len;
+        const char *text = http_request_path(request, &len);
+        FILE *out;
+
+        MUST(transcript->n < TRANSCRIPT_MAX);
+        out = open_memstream(&transcript->messages[transcript->n].text,
+                             &transcript->messages[transcript->n].len);
+        fprintf(out, "%s %.*s\n", http_request_method(request), (int)len, text);
+        http_request_headers(request, write_header, out);
+        fputc('\n', out);
+        text = http_request_body(request, &len);
+        fwrite(text, 1, len, out);
+        fclose(out);
+        transcript->n++;
+}
+
 /* A message under way. */
 struct message {
         const char *start;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "http/framing.h"
+#include "http/request.h"
 
 /* A mistake that the fuzzer is to find ends the process, so that the fuzzer keeps the input. */
 #define MUST(condition) ((condition) ? (void)0 : abort())
@@ -28,6 +29,9 @@ void transcript_clear(struct transcript *transcript);
 
 /* Fails unless the first n messages are the same. */
 void transcript_compare(const struct transcript *a, const struct transcript *b, size_t n);
+
+/* Add a request as a handler gets it. */
+void transcript_take(struct transcript *transcript, struct http_request *request);
 
 /* What framing.c makes of the bytes, fed one by one. The bytes of bodies must not be overwritten. */
 void transcript_of_framing(const struct framing_limits *limits, const uint8_t *data, size_t len,

@@ -1,0 +1,396 @@
+/*
+ * Connections with TLS, as the fuzzer chooses: which records share a segment, where close_notify, an end or a reset comes, when a
+ * request is answered, when limits and the certificate change, when the server is freed. A handler gets no message but
+ * those that framing finds in what was written; in the end no connection and no byte of a body is left.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <openssl/x509.h>
+
+#include "choices.h"
+#include "http/request.h"
+#include "tls_client.h"
+#include "transcript.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+#define N_CLIENTS 3
+#define N_STEPS_MAX 80
+#define N_LITERAL_MAX 800 /* bytes, of at most 45 requests */
+#define N_WAITS_MAX 2
+#define LONG_REPLY 400000 /* more than a socket takes at once */
+
+static const struct framing_limits framing_limits = {.max_header_bytes = 12000,
+                                                     .max_headers = 8,
+                                                     .max_body = 20000};
+
+/* What lives as long as the process. */
+static SSL_CTX *contexts[2]; /* the clients', for TLS 1.2 and 1.3 */
+static struct certificate certificate;
+static char filler[5000];
+static char reply[LONG_REPLY];
+
+/* One input's server, its clients, and what the handler got. */
+static struct event_base *base;
+static struct tls *tls;
+static struct http_server *server;
+static struct http_limits limits;
+static struct http_room room;
+static struct http_census census;
+static struct sockaddr_un address;
+static socklen_t address_len;
+static struct tls_client clients[N_CLIENTS];
+static struct transcript handled;
+static struct http_request *waiting[TRANSCRIPT_MAX]; /* for their answers */
+static size_t n_waiting;
+static int answers_at_once;
+
+static void
+make_certificate(void)
+{
+        X509 *leaf = X509_new();
+
+        certificate.key = EVP_EC_gen("P-256");
+        certificate.chain = sk_X509_new_null();
+        MUST(leaf != NULL && certificate.key != NULL && certificate.chain != NULL);
+        MUST(X509_set_version(leaf, X509_VERSION_3) == 1 && X509_set_pubkey(leaf, certificate.key) == 1);
+        MUST(X509_gmtime_adj(X509_getm_notBefore(leaf), 0) != NULL);
+        MUST(X509_gmtime_adj(X509_getm_notAfter(leaf), 86400) != NULL);
+        MUST(X509_sign(leaf, certificate.key, EVP_sha256()) > 0);
+        certificate.leaf = leaf;
+}
+
+static void
+start_process(void)
+{
+        static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+        (void)signal(SIGPIPE, SIG_IGN); /* as the daemon does */
+        make_certificate();
+        memset(filler, 'a', sizeof(filler));
+        memset(reply, 'r', sizeof(reply));
+        for (size_t i = 0; i < 2; i++) {
+                contexts[i] = SSL_CTX_new(TLS_client_method());
+                MUST(contexts[i] != NULL && SSL_CTX_set_min_proto_version(contexts[i], versions[i]) == 1 &&
+                     SSL_CTX_set_max_proto_version(contexts[i], versions[i]) == 1);
+        }
+}
+
+/* The server's side */
+
+static void
+answer(struct http_request *request, size_t len)
+{
+        http_request_forget(request);
+        http_reply(request, 200, NULL, 0, reply, len);
+}
+
+static void
+on_request(struct http_request *request, void *arg)
+{
+        (void)arg;
+        transcript_take(&handled, request);
+        if (answers_at_once)
+                answer(request, 2);
+        else
+                waiting[n_waiting++] = request;
+}
+
+static void
+turn(void)
+{
+        for (int i = 0; i < 3; i++)
+                (void)event_base_loop(base, EVLOOP_NONBLOCK);
+}
+
+static void
+start_server(struct choices *choices)
+{
+        static const struct http_callbacks callbacks = {.on_request = on_request};
+        static const size_t max_connections[] = {64, 1, 2}, max_room[] = {1 << 20, 5000, 30000};
+        struct error error;
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+        address.sun_family = AF_UNIX; /* and no name: the kernel gives it one that is no file */
+        address_len = sizeof(address);
+        MUST(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(sa_family_t)) == 0);
+        MUST(listen(fd, 16) == 0 && getsockname(fd, (struct sockaddr *)&address, &address_len) == 0);
+        memset(&census, 0, sizeof(census));
+        limits = (struct http_limits){.max_header_bytes = framing_limits.max_header_bytes,
+                                      .max_headers = framing_limits.max_headers,
+                                      .max_body = framing_limits.max_body,
+                                      .max_connections = CHOOSE(choices, max_connections),
+                                      .header_timeout_ms = 3600000,
+                                      .request_timeout_ms = 7200000,
+                                      .idle_timeout_ms = 3600000,
+                                      .handshake_timeout_ms = 3600000,
+                                      .room = &room,
+                                      .census = &census};
+        room.max = CHOOSE(choices, max_room);
+        limits.trust.unix_sockets = (int)choose(choices, 2);
+        base = event_base_new();
+        tls = tls_new(&certificate, &error);
+        MUST(base != NULL && tls != NULL);
+        server = http_server_new(base, &limits, tls, &callbacks, NULL);
+        MUST(server != NULL && http_server_listen(server, fd) == 0);
+        (void)close(fd);
+}
+
+/* Shorter deadlines for what begins from now on, which pass while the server does nothing, and fewer connections. */
+static void
+hurry(void)
+{
+        limits.header_timeout_ms = limits.request_timeout_ms = limits.idle_timeout_ms = 1;
+        limits.handshake_timeout_ms = 1;
+        limits.max_connections = 1;
+        http_server_set_limits(server, &limits);
+        turn();
+        (void)usleep(1500);
+        turn();
+}
+
+static void
+replace_certificate(void)
+{
+        struct error error;
+
+        MUST(tls_replace(tls, &certificate, &error) == 0);
+}
+
+static void
+answer_first(size_t len)
+{
+        struct http_request *first = waiting[0];
+
+        if (n_waiting == 0)
+                return;
+        memmove(waiting, waiting + 1, --n_waiting * sizeof(waiting[0]));
+        answer(first, len);
+}
+
+/* The clients' side */
+
+/* What a trusted proxy says before TLS; mostly nothing. */
+static void
+put_proxy_header(struct tls_client *client, unsigned which)
+{
+        static const char proxied[] =
+            "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\x7f\0\0\x02\x7f\0\0\x01\0\x01\0\x02";
+
+        if (which == 0)
+                return;
+        tls_client_put_raw(client, proxied, which == 1 ? sizeof(proxied) - 1 : which % (sizeof(proxied) - 1));
+        tls_client_send(client, SIZE_MAX, 0);
+        turn();
+}
+
+/* Connect, and make the handshake as far as the fuzzer wants. */
+static void
+open_client(struct tls_client *client, struct choices *choices)
+{
+        SSL_CTX *context = CHOOSE(choices, contexts);
+        unsigned how = choose(choices, 16), n_flights = how < 8 ? 8 : how % 4;
+
+        if (tls_client_open(client, context, (struct sockaddr *)&address, address_len) != 0)
+                return;
+        put_proxy_header(client, choose(choices, 8));
+        turn();
+        for (unsigned i = 0; i < n_flights && !tls_client_handshake(client); i++) {
+                tls_client_send(client, SIZE_MAX, 0);
+                turn();
+                tls_client_receive(client);
+        }
+        tls_client_send(client, how == 15 ? 20 : SIZE_MAX, 0);
+        turn();
+}
+
+static void
+write_piece(struct tls_client *client, unsigned which)
+{
+        static const char *const pieces[] = {
+            "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
+            "POST /b HTTP/1.1\r\nHost: b\r\nContent-Length: 10010\r\n\r\n",
+            "POST /c HTTP/1.1\r\nHost: c\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "1388\r\n", /* filler's size */
+            "\r\n",
+            "0\r\n\r\n",
+            "GET /d HTTP/1.1\r\nHost: d\r\nX-Long: ",
+            "GET /e HTTP/1.1\r\nHost: e\r\nConnection: close\r\n\r\n",
+            "POST /f HTTP/1.1\r\nHost: f\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n",
+            "wrong\r\n\r\n",
+        };
+
+        if (which == 0)
+                tls_client_write(client, filler, sizeof(filler));
+        else
+                tls_client_write(client, pieces[which - 1], strlen(pieces[which - 1]));
+}
+
+static void
+write_literal(struct tls_client *client, struct choices *choices, size_t *n_literal)
+{
+        size_t len = choose(choices, 100);
+
+        len = len < choices->len ? len : choices->len;
+        if (*n_literal + len > N_LITERAL_MAX)
+                return;
+        *n_literal += len;
+        tls_client_write(client, choices->data, len);
+        choices->data += len;
+        choices->len -= len;
+}
+
+/* One step of one client. */
+static void
+step_client(struct tls_client *client, struct choices *choices, size_t *n_literal)
+{
+        static const char alert[] = "\x15\x03\x03\0\x02\x02\x28";
+
+        switch (choose(choices, 12)) {
+        case 0:
+        case 1:
+        case 2:
+                write_piece(client, choose(choices, 11));
+                break;
+        case 3:
+                write_literal(client, choices, n_literal);
+                break;
+        case 4:
+        case 5:
+                tls_client_send(client, SIZE_MAX, choose(choices, 32) == 31 ? choose(choices, 256) : 0);
+                turn();
+                break;
+        case 6:
+                tls_client_send(client, choose(choices, 256), 0);
+                turn();
+                break;
+        case 7:
+                tls_client_close_notify(client);
+                break;
+        case 8:
+                (void)shutdown(client->fd, choose(choices, 2) ? SHUT_WR : SHUT_RDWR);
+                break;
+        case 9:
+                tls_client_rekey(client);
+                break;
+        case 10:
+                tls_client_put_raw(client, alert, sizeof(alert) - 1);
+                break;
+        default:
+                tls_client_hang_up(client);
+                break;
+        }
+}
+
+/* One step of anybody. */
+static void
+step(struct choices *choices, size_t *n_literal, size_t *n_waits)
+{
+        struct tls_client *client = &clients[choose(choices, 8) % N_CLIENTS];
+
+        switch (choose(choices, 16)) {
+        case 0:
+                turn();
+                break;
+        case 1:
+                answer_first(choose(choices, 4) == 3 ? LONG_REPLY : 2);
+                break;
+        case 2:
+                answers_at_once = !answers_at_once;
+                break;
+        case 3:
+                replace_certificate();
+                break;
+        case 4:
+                if ((*n_waits)++ < N_WAITS_MAX)
+                        hurry();
+                break;
+        case 5:
+                if (client->session != NULL)
+                        tls_client_receive(client);
+                break;
+        default:
+                if (client->session == NULL)
+                        open_client(client, choices);
+                else
+                        step_client(client, choices, n_literal);
+        }
+}
+
+/* What must hold in the end */
+
+/* Every message that the handler got is one of those that framing finds. */
+static void
+check_handled(void)
+{
+        struct transcript framed[N_CLIENTS];
+
+        for (size_t c = 0; c < N_CLIENTS; c++) {
+                const char *written = clients[c].n_written == 0 ? "" : clients[c].written;
+
+                transcript_of_framing(&framing_limits, (const uint8_t *)written, clients[c].n_written,
+                                      &framed[c]);
+        }
+        for (size_t i = 0; i < handled.n; i++) {
+                int found = 0;
+
+                for (size_t c = 0; c < N_CLIENTS; c++) {
+                        for (size_t m = 0; m < framed[c].n; m++)
+                                found |= framed[c].messages[m].len == handled.messages[i].len &&
+                                         memcmp(framed[c].messages[m].text, handled.messages[i].text,
+                                                handled.messages[i].len) == 0;
+                }
+                MUST(found);
+        }
+        for (size_t c = 0; c < N_CLIENTS; c++)
+                transcript_clear(&framed[c]);
+}
+
+static void
+finish(int leaves_open)
+{
+        answers_at_once = 1;
+        for (size_t i = 0; i < 2 * TRANSCRIPT_MAX && !leaves_open; i++) {
+                answer_first(2);
+                for (size_t c = 0; c < N_CLIENTS; c++)
+                        tls_client_hang_up(&clients[c]);
+                turn();
+                if (n_waiting == 0 && http_server_n_connections(server) == 0)
+                        break;
+        }
+        MUST(leaves_open || http_server_n_connections(server) == 0);
+        while (n_waiting > 0)
+                answer_first(2);
+        http_server_free(server);
+        tls_free(tls);
+        event_base_free(base);
+        MUST(room.used == 0 && http_census_open(&census) == 0);
+        check_handled();
+        transcript_clear(&handled);
+        for (size_t c = 0; c < N_CLIENTS; c++)
+                tls_client_clear(&clients[c]);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+        struct choices choices = {data, len};
+        size_t n_literal = 0, n_waits = 0;
+        int leaves_open;
+
+        if (contexts[0] == NULL)
+                start_process();
+        for (size_t c = 0; c < N_CLIENTS; c++)
+                clients[c].fd = -1;
+        leaves_open = choose(&choices, 4) == 3;
+        answers_at_once = choose(&choices, 2) == 0;
+        start_server(&choices);
+        for (size_t i = 0; i < N_STEPS_MAX && choices.len > 0; i++)
+                step(&choices, &n_literal, &n_waits);
+        finish(leaves_open);
+        return 0;
+}
