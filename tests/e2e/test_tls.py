@@ -14,10 +14,10 @@ import pytest
 import http_client
 import waiting
 from authority import EC, RSA, Authority
+from raw_tls import PATH, RawTls, head, whole
 from signing import Delivery, event_body
 from test_edge_clients import proxy_header
 
-PATH = "/webhooks/invoicing"
 OLD_AND_NEW = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 
@@ -45,17 +45,6 @@ def strict(shared, authority, daemon):
 @pytest.fixture
 def tls(authority):
     return authority.client()
-
-
-def head(delivery, *more):
-    """A request up to its body, with more header lines."""
-    lines = [f"POST {PATH} HTTP/1.1", "host: localhost", *(f"{name}: {value}" for name, value in
-                                                          delivery.headers().items()), *more]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n"
-
-
-def whole(delivery, *more):
-    return head(delivery, f"content-length: {len(delivery.body)}", *more) + delivery.body
 
 
 def read_to_the_end(connection):
@@ -248,43 +237,6 @@ def test_broken_record_breaks_only_its_connection(daemon, tls):
                 connection.recv(1)
     daemon.wait_for_log("TLS sessions broke")
     daemon.accept(tls=tls)
-
-
-class RawTls:
-    """A TLS client that decides which records share a segment: what it writes is kept until send()."""
-
-    def __init__(self, address, tls):
-        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.session = tls.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost")
-        self.socket = http_client.connect(address)
-        while True:
-            try:
-                self.session.do_handshake()
-                break
-            except ssl.SSLWantReadError:
-                self.send()
-                self.incoming.write(self.socket.recv(65536))
-        self.send()
-
-    def write(self, data):
-        self.session.write(data)
-        return self
-
-    def close_notify(self):
-        with contextlib.suppress(ssl.SSLWantReadError):
-            self.session.unwrap()
-        return self
-
-    def send(self):
-        """Send all records written so far by one call."""
-        self.socket.sendall(self.outgoing.read())
-
-    def wait_for_end(self):
-        """Read until the server has closed the connection."""
-        with contextlib.suppress(ConnectionResetError):
-            while self.socket.recv(65536):
-                pass
-        self.socket.close()
 
 
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])

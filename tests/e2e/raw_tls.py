@@ -1,0 +1,94 @@
+"""A TLS client that decides which records share a segment and how its connection ends; requests as bytes."""
+
+import contextlib
+import socket
+import ssl
+import struct
+
+import http_client
+
+PATH = "/webhooks/invoicing"
+
+
+def head(delivery, *more):
+    """A request up to its body, with more header lines."""
+    lines = [f"POST {PATH} HTTP/1.1", "host: localhost", *(f"{name}: {value}" for name, value in
+                                                          delivery.headers().items()), *more]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
+def whole(delivery, *more):
+    return head(delivery, f"content-length: {len(delivery.body)}", *more) + delivery.body
+
+
+class RawTls:
+    """What it writes is kept until send()."""
+
+    def __init__(self, address, tls, timeout=http_client.TIMEOUT):
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.session = tls.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost")
+        self.socket = http_client.connect(address, timeout)
+        try:
+            self._shake_hands()
+        except OSError:
+            self.socket.close()
+            raise
+
+    def _shake_hands(self):
+        while True:
+            try:
+                self.session.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self.send()
+                data = self.socket.recv(65536)
+                if not data:
+                    raise ConnectionResetError("the server ended the handshake") from None
+                self.incoming.write(data)
+        self.send()
+
+    def write(self, data):
+        self.session.write(data)
+        return self
+
+    def write_raw(self, data):
+        """Put bytes that are no record behind the records."""
+        self.outgoing.write(data)
+        return self
+
+    def close_notify(self):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            self.session.unwrap()
+        return self
+
+    def send(self):
+        """Send all records written so far by one call."""
+        self.socket.sendall(self.outgoing.read())
+
+    def read(self):
+        """What the server wrote next; b"" at the end."""
+        while True:
+            try:
+                return self.session.read(65536)
+            except ssl.SSLWantReadError:
+                data = self.socket.recv(65536)
+                if not data:
+                    return b""
+                self.incoming.write(data)
+            except ssl.SSLZeroReturnError:
+                return b""
+
+    def wait_for_end(self):
+        """Read until the server has closed the connection."""
+        with contextlib.suppress(ConnectionResetError):
+            while self.socket.recv(65536):
+                pass
+        self.socket.close()
+
+    def reset(self):
+        """Close with a reset; what was sent and not read yet is lost."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
+
+    def close(self):
+        self.socket.close()

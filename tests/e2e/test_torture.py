@@ -1,0 +1,136 @@
+"""TLS connections that end anywhere, by the thousand, while certificates change: nothing breaks, leaks or is lost.
+
+GATEPOST_TORTURE says how many connections; without it, a few thousand."""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+import http_client
+import waiting
+from authority import Authority
+from reloading import hang_up
+
+CONNECTIONS = int(os.environ.get("GATEPOST_TORTURE", "3000"))
+PROCESSES = 4
+RELOAD_SECONDS = 5
+
+
+@pytest.fixture
+def authority(tmp_path):
+    return Authority(tmp_path)
+
+
+class Certificates:
+    """A certificate file that changes."""
+
+    def __init__(self, authority, directory):
+        self._pairs = [authority.issue(name) for name in ("first", "second")]
+        self.files = directory / "current.pem", directory / "current.key"
+        self.turn = 0
+        self._put()
+
+    def _put(self):
+        for source, target in zip(self._pairs[self.turn % 2], self.files):
+            shutil.copy(source, target)
+
+    def swap(self):
+        self.turn += 1
+        self._put()
+
+    @property
+    def name(self):
+        return ("first", "second")[self.turn % 2]
+
+
+def start_torture(daemon, authority, directory):
+    """The attacking processes, each with the file that its result goes to."""
+    program = pathlib.Path(__file__).with_name("torture.py")
+    started = []
+    for seed in range(PROCESSES):
+        result = directory / f"torture-{seed}.json"
+        with open(result, "wb") as out:
+            started.append((subprocess.Popen([sys.executable, program, daemon.address, authority.certificate,
+                                              str(CONNECTIONS // PROCESSES), str(seed)],
+                                             stdin=subprocess.DEVNULL, stdout=out), result))
+    return started
+
+
+def served_certificate(daemon, tls):
+    with http_client.connect(daemon.address, tls=tls) as connection:
+        return dict(each[0] for each in connection.getpeercert()["subject"])["commonName"]
+
+
+def reload_until_done(daemon, certificates, started, tls):
+    """Change the certificate every few seconds until the attack is over. Returns how often."""
+    due = time.monotonic() + RELOAD_SECONDS
+    n_reloads = 0
+    for process, _ in started:
+        while process.poll() is None:
+            try:
+                process.wait(max(0, due - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                certificates.swap()
+                assert "configuration read again" in hang_up(daemon)
+                waiting.until(lambda: served_certificate(daemon, tls) == certificates.name, 10, "the other certificate")
+                n_reloads += 1
+                due += RELOAD_SECONDS
+            assert daemon.is_running(), daemon.last_log(8000)
+        assert process.returncode == 0
+    return n_reloads
+
+
+def open_sockets(daemon):
+    links = pathlib.Path(f"/proc/{daemon.process.pid}/fd").iterdir()
+    return collections.Counter(re.sub(r":.*", "", str(os.readlink(link))) for link in links)["socket"]
+
+
+def test_nothing_breaks_leaks_or_is_lost(shared, authority, tmp_path):
+    certificates = Certificates(authority, tmp_path)
+    config = shared.config("receiver").tls(*certificates.files)
+    config["receiver"].update({"threads": 2, "max_connections": 32, "handshake_timeout": "2s", "header_timeout": "2s",
+                               "request_timeout": "3s", "idle_timeout": "4s", "max_body": "256KiB",
+                               "max_in_flight": "1MiB"})
+    shared.create_topics(config)
+    daemon = shared.start(config)
+    tls = authority.client()
+    daemon.accept(tls=tls)
+    sockets = open_sockets(daemon)
+    begun = time.monotonic()
+    started = start_torture(daemon, authority, tmp_path)
+    try:
+        n_reloads = reload_until_done(daemon, certificates, started, tls)
+    finally:
+        for process, _ in started:
+            process.kill()
+            process.wait()
+    took = time.monotonic() - begun
+    results = [json.loads(path.read_text()) for _, path in started]
+
+    for metric in "gatepost_connections_open", "gatepost_in_flight_bytes":
+        waiting.until(lambda: daemon.metric(metric) == 0, 30, lambda: f"{metric} to be 0: {daemon.metric(metric)}")
+    waiting.until(lambda: open_sockets(daemon) <= sockets, 30, lambda: f"{open_sockets(daemon)} sockets to be {sockets}")
+    daemon.accept(tls=tls)
+    closed = {dict(labels)["reason"]: int(value) for labels, value in
+              daemon.metrics("gatepost_connections_closed_total").items() if value}
+    daemon.stop()  # which looks for reports of the sanitizers, of leaks too
+
+    counts = sum((collections.Counter(each["counts"]) for each in results), collections.Counter())
+    accepted = [each for result in results for each in result["accepted"]]
+    stored = collections.Counter(record.key.decode() for record in shared.kafka.read(shared.kafka.deliveries))
+    print(f"{took:.0f} s, {n_reloads} reloads, {dict(counts)}, {len(accepted)} accepted, closed {closed}, "
+          f"{max(each['longest'] for each in results):.1f} s the longest for genuine deliveries")
+    assert counts["connections"] >= CONNECTIONS // PROCESSES * PROCESSES
+    assert n_reloads > 0 and closed.get("made_room") and closed.get("refused")
+    assert counts["starved deliveries"] == 0
+    assert len(accepted) > CONNECTIONS * 0.1
+    assert not [each for each in accepted if each not in stored]
+    assert not [each for result in results for each in result["forged"] if each in stored]
