@@ -33,6 +33,8 @@ usage(FILE *out)
             "  --service WORD      the word in x-WORD-signature and so on (default: invoicing)\n"
             "  --delay TIME        until the authority has decided on an invoice (default: 200ms)\n"
             "  --retry-base TIME   until the second attempt of a delivery; doubles each time (default: 5s)\n"
+            "  --sign-once         sign a delivery once, and repeat its headers on all attempts; default: "
+            "sign each attempt\n"
             "  --outbox DIR        where mails go, a file each\n"
             "  --state FILE        keeps webhooks, invoices and deliveries over a restart\n"
             "  --ca-file FILE      certificates to trust when delivering, instead of the system's\n"
@@ -83,6 +85,9 @@ set_option(struct sandbox_options *options, int option, char *value, struct erro
                 return number_parse_duration(value, 0, HOUR_MS, &options->delay_ms, error);
         case 'r':
                 return number_parse_duration(value, 1, HOUR_MS, &options->retry_base_ms, error);
+        case '1':
+                options->sign_once = 1;
+                return 0;
         case 'o':
                 options->outbox = value;
                 return 0;
@@ -99,17 +104,13 @@ set_option(struct sandbox_options *options, int option, char *value, struct erro
 static int
 parse(int argc, char **argv, struct sandbox_options *options)
 {
-        static const struct option known[] = {{"listen", required_argument, NULL, 'l'},
-                                              {"key", required_argument, NULL, 'k'},
-                                              {"service", required_argument, NULL, 's'},
-                                              {"delay", required_argument, NULL, 'd'},
-                                              {"retry-base", required_argument, NULL, 'r'},
-                                              {"outbox", required_argument, NULL, 'o'},
-                                              {"state", required_argument, NULL, 'f'},
-                                              {"ca-file", required_argument, NULL, 'c'},
-                                              {"help", no_argument, NULL, 'h'},
-                                              {"version", no_argument, NULL, 'V'},
-                                              {NULL, 0, NULL, 0}};
+        static const struct option known[] = {
+            {"listen", required_argument, NULL, 'l'},     {"key", required_argument, NULL, 'k'},
+            {"service", required_argument, NULL, 's'},    {"delay", required_argument, NULL, 'd'},
+            {"retry-base", required_argument, NULL, 'r'}, {"sign-once", no_argument, NULL, '1'},
+            {"outbox", required_argument, NULL, 'o'},     {"state", required_argument, NULL, 'f'},
+            {"ca-file", required_argument, NULL, 'c'},    {"help", no_argument, NULL, 'h'},
+            {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0}};
         struct error error;
         int option, index;
 

@@ -77,7 +77,7 @@ static const struct option_row options[] = {
      "the signing secret itself; then others may not read this file"},
     {"source", "webhook_id", OPTION_WEBHOOK_ID, NULL, 0, 0, IN_SOURCE(webhook_ids), OPTION_REPEATABLE,
      "let in this subscription's deliveries only; without any, all are let in"},
-    {"source", "tolerance", OPTION_DURATION, "300s", SECOND, DAY, IN_SOURCE(tolerance_ms), 0,
+    {"source", "tolerance", OPTION_DURATION, "300s", SECOND, 7 * DAY, IN_SOURCE(tolerance_ms), 0,
      "how far the signed timestamp may be from now, both ways"},
     {"source", "replay_guard", OPTION_SWITCH, "on", 0, 0, IN_SOURCE(replay_guard), 0,
      "notice a signature that comes again under another delivery-id"},

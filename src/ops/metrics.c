@@ -8,12 +8,20 @@
 #include "ops/metrics_state.h"
 
 static const char *const outcome_names[OUTCOME_N] = {
-    [OUTCOME_ACCEPTED] = "accepted",   [OUTCOME_BAD_REQUEST] = "bad_request",
-    [OUTCOME_NOT_FOUND] = "not_found", [OUTCOME_METHOD_NOT_ALLOWED] = "method_not_allowed",
-    [OUTCOME_TOO_LARGE] = "too_large", [OUTCOME_MALFORMED] = "malformed",
-    [OUTCOME_FORBIDDEN] = "forbidden", [OUTCOME_STALE] = "stale",
-    [OUTCOME_FORGED] = "forged",       [OUTCOME_UNAVAILABLE] = "unavailable",
-    [OUTCOME_ERROR] = "error",         [OUTCOME_THROTTLED] = "throttled",
+    [OUTCOME_ACCEPTED] = "accepted",
+    [OUTCOME_BAD_REQUEST] = "bad_request",
+    [OUTCOME_NOT_FOUND] = "not_found",
+    [OUTCOME_METHOD_NOT_ALLOWED] = "method_not_allowed",
+    [OUTCOME_TOO_LARGE] = "too_large",
+    [OUTCOME_MALFORMED] = "malformed",
+    [OUTCOME_FORBIDDEN] = "forbidden",
+    [OUTCOME_STALE] = "stale",
+    [OUTCOME_STALE_GENUINE] = "stale_genuine",
+    [OUTCOME_STALE_UNCHECKED] = "stale_unchecked",
+    [OUTCOME_FORGED] = "forged",
+    [OUTCOME_UNAVAILABLE] = "unavailable",
+    [OUTCOME_ERROR] = "error",
+    [OUTCOME_THROTTLED] = "throttled",
 };
 
 #define US UINT64_C(1000) /* in nanoseconds */
@@ -40,6 +48,8 @@ static const struct histogram_scale scales[HISTOGRAM_N] = {
                              15,
                              {500, 1000, 1500, 2000, 3000, 5000, 10000, 30000, 60000, 300000, 900000, 3600000,
                               10800000, 43200000, 86400000}},
+    [HISTOGRAM_STALE_AGE] =
+        {1, 13, {300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 172800, 259200, 604800}},
 };
 
 const char *

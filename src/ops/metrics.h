@@ -27,7 +27,9 @@ enum metrics_outcome {
         OUTCOME_TOO_LARGE,
         OUTCOME_MALFORMED,
         OUTCOME_FORBIDDEN,
-        OUTCOME_STALE,
+        OUTCOME_STALE,           /* and not signed by the service */
+        OUTCOME_STALE_GENUINE,   /* signed by the service */
+        OUTCOME_STALE_UNCHECKED, /* too many at once to check their signatures */
         OUTCOME_FORGED,
         OUTCOME_THROTTLED,
         OUTCOME_UNAVAILABLE,
@@ -44,6 +46,7 @@ enum metrics_histogram {
         HISTOGRAM_BATCH_RECORDS, /* records of a committed transaction */
         HISTOGRAM_COMMIT,        /* ns: the commit of a transaction */
         HISTOGRAM_EVENT_AGE,     /* ms: from the signed timestamp to the commit */
+        HISTOGRAM_STALE_AGE, /* s: between the signed timestamp and now, of stale but genuine deliveries */
         HISTOGRAM_N,
 };
 

@@ -172,6 +172,9 @@ render_receiver(const struct metrics *metrics, FILE *out)
         exposition_histogram(out, "gatepost_ack_seconds",
                              "From a request that has come completely to its answer, of accepted deliveries.",
                              &metrics->histograms[HISTOGRAM_ACK]);
+        exposition_histogram(out, "gatepost_stale_genuine_age_seconds",
+                             "Between the signed timestamp and now, of genuine deliveries refused as stale.",
+                             &metrics->histograms[HISTOGRAM_STALE_AGE]);
 }
 
 static void

@@ -130,16 +130,18 @@ renew_producer(struct intake *intake)
                 producer_watch(intake->producer, on_statistics);
 }
 
+/* screened: what is known of the request, or NULL. */
 static void
-refuse(struct intake *intake, struct http_request *request, const struct config_source *source,
+refuse(struct intake *intake, struct http_request *request, const struct screened *screened,
        const struct refusal *refusal)
 {
         const struct receiver_refused refused = {
-            .account = receiver_shared_account(intake->shared, source),
+            .account = receiver_shared_account(intake->shared, screened == NULL ? NULL : screened->source),
             .outcome = refusal->outcome,
             .status = refusal->status,
             .client = http_request_client(request),
             .request_id = http_request_id(request),
+            .delivery = refusal->outcome == OUTCOME_STALE_GENUINE ? &screened->delivery : NULL,
         };
 
         receiver_shared_refused(intake->shared, &refused);
@@ -148,7 +150,7 @@ refuse(struct intake *intake, struct http_request *request, const struct config_
 }
 
 static void
-refuse_for_now(struct intake *intake, struct http_request *request, const struct config_source *source,
+refuse_for_now(struct intake *intake, struct http_request *request, const struct screened *screened,
                const char *why)
 {
         const struct refusal refusal = {.outcome = OUTCOME_UNAVAILABLE,
@@ -156,7 +158,7 @@ refuse_for_now(struct intake *intake, struct http_request *request, const struct
                                         .code = "UNAVAILABLE",
                                         .message = why};
 
-        refuse(intake, request, source, &refusal);
+        refuse(intake, request, screened, &refusal);
 }
 
 /* Count the body as in flight if there is room for it. */
@@ -190,13 +192,13 @@ append(struct intake *intake, struct http_request *request, const struct screene
                 (void)atomic_fetch_sub(&intake->shared->in_flight, body.len);
                 if (headers != NULL)
                         rd_kafka_headers_destroy(headers);
-                refuse_for_now(intake, request, screened->source, "out of memory; send it again");
+                refuse_for_now(intake, request, screened, "out of memory; send it again");
                 return;
         }
         crash_point("before-append");
         if (producer_append(intake->producer, key, body, headers, pending, &error) != 0) {
                 pending_cancel(&intake->pending, pending);
-                refuse_for_now(intake, request, screened->source, "no room for the delivery; send it again");
+                refuse_for_now(intake, request, screened, "no room for the delivery; send it again");
                 return;
         }
         crash_point("after-append");
@@ -225,6 +227,27 @@ verify(const struct intake *intake, struct screened *screened, struct span body,
         metrics_observe(intake->shared->metrics, HISTOGRAM_VERIFY,
                         (uint64_t)(clock_monotonic_ns() - began_ns), 1);
         return result;
+}
+
+/*
+ * Tell the service's stale deliveries from others'. They are refused alike, and the client must not find out which it was:
+ * what is done after the signature has been computed takes as long either way. The bodies have come already; were they still
+ * on their way, a check of headers alone could refuse them unread.
+ */
+static enum metrics_outcome
+judge_stale(struct intake *intake, struct screened *screened, struct span body)
+{
+        const struct delivery *delivery = &screened->delivery;
+        int64_t age_s = clock_now_ms() / 1000 - delivery->timestamp;
+
+        if (!receiver_shared_may_check_stale(intake->shared, body.len * screened->source->n_keys,
+                                             clock_monotonic_ns() / 1000))
+                return OUTCOME_STALE_UNCHECKED;
+        if (!screen_is_genuine(screened, body.data, body.len))
+                return OUTCOME_STALE;
+        metrics_observe(intake->shared->metrics, HISTOGRAM_STALE_AGE, (uint64_t)(age_s < 0 ? -age_s : age_s),
+                        1);
+        return OUTCOME_STALE_GENUINE;
 }
 
 const struct config *
@@ -260,17 +283,21 @@ intake_request(struct intake *intake, struct http_request *request)
                 refuse_for_now(intake, request, NULL, "out of memory; send it again");
                 return;
         }
-        if (screen_request(intake_config(intake), request, clock_now_ms(), &screened, &refusal) != 0 ||
-            verify(intake, &screened, body, &refusal) != 0) {
-                refuse(intake, request, screened.source, &refusal);
+        if (screen_request(intake_config(intake), request, clock_now_ms(), &screened, &refusal) != 0) {
+                if (refusal.outcome == OUTCOME_STALE)
+                        refusal.outcome = judge_stale(intake, &screened, body);
+                refuse(intake, request, &screened, &refusal);
+                return;
+        }
+        if (verify(intake, &screened, body, &refusal) != 0) {
+                refuse(intake, request, &screened, &refusal);
                 return;
         }
         renew_producer(intake);
         if (!atomic_load(&intake->shared->may_append) || intake->producer == NULL)
-                refuse_for_now(intake, request, screened.source, "Kafka is not reachable yet; send it again");
+                refuse_for_now(intake, request, &screened, "Kafka is not reachable yet; send it again");
         else if (!reserve(intake->shared, body.len))
-                refuse_for_now(intake, request, screened.source,
-                               "too many deliveries at once; send it again");
+                refuse_for_now(intake, request, &screened, "too many deliveries at once; send it again");
         else
                 append(intake, request, &screened, body, began_ns);
 }

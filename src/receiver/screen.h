@@ -68,6 +68,9 @@ int screen_request(const struct config *config, const struct http_request *reque
 int screen_verify(struct screened *screened, const void *body, size_t len,
                   struct refusal *refusal) MUST_CHECK;
 
+/* Whether a delivery that was refused as stale is signed by the service all the same. */
+int screen_is_genuine(struct screened *screened, const void *body, size_t len);
+
 /* The status that path and method alone give a request whose body is too large: 404, 405 or 413. */
 int screen_oversize(const struct config *config, const char *method, const char *path, size_t path_len);
 

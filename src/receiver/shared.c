@@ -1,5 +1,6 @@
 #include "receiver/shared.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,10 @@
 
 /* A quarter of a million accepted deliveries: 29 MB at most, and five minutes at 800 a second. */
 #define REPLAY_ENTRIES (1u << 18)
+
+#define STALE_BYTES_PER_S (8u << 20)
+#define STALE_BYTES_EACH 1024 /* what a check costs beside the hashing */
+#define S_US 1000000
 
 static struct source_account *
 new_account(struct receiver_shared *shared, const char *name)
@@ -102,6 +107,22 @@ is_the_clients_fault(enum metrics_outcome outcome)
         return outcome != OUTCOME_UNAVAILABLE && outcome != OUTCOME_ERROR && outcome != OUTCOME_THROTTLED;
 }
 
+/* What is logged of a stale but genuine delivery. Its age is below 0 when its timestamp is in the future. */
+static void
+log_stale_genuine(struct source_account *account, const struct receiver_refused *refused)
+{
+        char client[ADDRESS_TEXT_SIZE];
+        int64_t age_s = clock_now_ms() / 1000 - refused->delivery->timestamp;
+
+        log_flood(
+            &account->refused[OUTCOME_STALE_GENUINE], LOG_LEVEL_WARNING,
+            "refused source=%s outcome=%s status=%d last_client=%s last_request_id=%s last_delivery_id=%s"
+            " last_age_s=%" PRId64,
+            account->name, metrics_outcome_name(refused->outcome), refused->status,
+            address_format(&refused->client, client), refused->request_id, refused->delivery->delivery_id,
+            age_s);
+}
+
 void
 receiver_shared_refused(struct receiver_shared *shared, const struct receiver_refused *refused)
 {
@@ -112,10 +133,28 @@ receiver_shared_refused(struct receiver_shared *shared, const struct receiver_re
         metrics_count_request(account->requests, outcome);
         if (shared->clients != NULL && is_the_clients_fault(outcome))
                 clients_count_refusal(shared->clients, &refused->client, clock_monotonic_ms());
+        if (refused->delivery != NULL) {
+                log_stale_genuine(account, refused);
+                return;
+        }
         log_flood(&account->refused[outcome], outcome == OUTCOME_ERROR ? LOG_LEVEL_ERROR : LOG_LEVEL_NOTICE,
                   "refused source=%s outcome=%s status=%d last_client=%s last_request_id=%s",
                   *account->name == '\0' ? "-" : account->name, metrics_outcome_name(outcome),
                   refused->status, address_format(&refused->client, client), refused->request_id);
+}
+
+int
+receiver_shared_may_check_stale(struct receiver_shared *shared, uint64_t bytes, int64_t now_us)
+{
+        int64_t cost_us = (int64_t)((bytes + STALE_BYTES_EACH) * S_US / STALE_BYTES_PER_S);
+        int_fast64_t until_us = atomic_load(&shared->stale_until_us);
+
+        do {
+                if (until_us > now_us + S_US)
+                        return 0;
+        } while (!atomic_compare_exchange_weak(&shared->stale_until_us, &until_us,
+                                               (until_us > now_us ? until_us : now_us) + cost_us));
+        return 1;
 }
 
 int

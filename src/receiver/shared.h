@@ -51,6 +51,7 @@ struct receiver_shared {
 
         struct source_account *accounts; /* a list; the first is for none */
         struct log_flood append_failed;
+        atomic_int_fast64_t stale_until_us; /* monotonic: see receiver_shared_may_check_stale() */
 };
 
 /* current, metrics and probe outlive it. */
@@ -72,10 +73,18 @@ struct receiver_refused {
         int status;
         struct address client;
         const char *request_id;
+        const struct delivery *delivery; /* of a stale but genuine one; else NULL */
 };
 
 /* Count an answer, also against the client when it is the client's fault, and log it unless it is one of many. */
 void receiver_shared_refused(struct receiver_shared *shared, const struct receiver_refused *refused);
+
+/**
+ * receiver_shared_may_check_stale(shared, bytes, now_us):
+ * Whether there is time to hash so many bytes for a delivery that is refused as stale anyway: 8 MiB a second in this
+ * process, where 1 KiB is added for each. They are counted.
+ */
+int receiver_shared_may_check_stale(struct receiver_shared *shared, uint64_t bytes, int64_t now_us);
 
 /**
  * receiver_shared_is_replay(shared, source, delivery, now_ms, original):

@@ -31,8 +31,9 @@ struct delivery_job {
         char *body;
         size_t len;
         unsigned n_attempts;
-        int64_t due_ms; /* when the next attempt is, while none is under way */
-        int waits;      /* is in its subscription's list */
+        int64_t due_ms;   /* when the next attempt is, while none is under way */
+        int64_t signed_s; /* the timestamp of the last attempt; 0: none was made */
+        int waits;        /* is in its subscription's list */
 };
 
 struct courier {
@@ -159,14 +160,17 @@ static void
 attempt(struct delivery_job *job)
 {
         const struct transport_result failed = {0, "the attempt could not be made"};
-        const struct signed_post post = {.service = job->courier->settings.service,
-                                         .key = job->subscription->key,
-                                         .url = job->subscription->url,
-                                         .webhook_id = job->subscription->id,
-                                         .delivery_id = job->id,
-                                         .body = job->body,
-                                         .len = job->len};
+        struct signed_post post = {.service = job->courier->settings.service,
+                                   .key = job->subscription->key,
+                                   .url = job->subscription->url,
+                                   .webhook_id = job->subscription->id,
+                                   .delivery_id = job->id,
+                                   .body = job->body,
+                                   .len = job->len};
 
+        if (job->signed_s == 0 || !job->courier->settings.sign_once)
+                job->signed_s = clock_now_ms() / 1000;
+        post.timestamp = job->signed_s;
         job->n_attempts++;
         note_change(job->courier);
         job->transfer = signed_post_start(job->courier->transport, &post, on_done, job);
@@ -255,6 +259,7 @@ courier_resume(struct courier *courier, struct subscription *subscription,
         (void)snprintf(job->id, sizeof(job->id), "%s", pending->id);
         job->n_attempts = pending->n_attempts;
         job->due_ms = pending->due_ms;
+        job->signed_s = pending->signed_s;
         if (job->n_attempts < RETRY_MAX_ATTEMPTS) {
                 wait_until_due(job);
         } else {
@@ -278,6 +283,7 @@ courier_each(const struct courier *courier,
                                                         .event = {job->entity, job->kind, job->body,
                                                                   job->len},
                                                         .n_attempts = job->n_attempts,
+                                                        .signed_s = job->signed_s,
                                                         .due_ms = job->transfer == NULL ? job->due_ms
                                                                                         : next_due_ms(job)};
 

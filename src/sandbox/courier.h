@@ -10,7 +10,7 @@
 #include "sandbox/subscriptions.h"
 
 /*
- * Takes deliveries to their endpoints: signs each attempt anew, tries until an endpoint answers 2xx or the attempts are
+ * Takes deliveries to their endpoints: signs each attempt anew, or a delivery once, tries until an endpoint answers 2xx or the attempts are
  * used up, then sends a mail. A few attempts at a time for each subscription, so that a slow endpoint holds up itself only.
  *
  *   waiting --its turn--> under way --2xx--> gone
@@ -26,6 +26,7 @@ struct courier_settings {
         const char *outbox;  /* NULL: mails are only logged */
         const char *ca_file; /* NULL: the system's */
         uint64_t retry_base_ms;
+        int sign_once; /* all attempts of a delivery carry the timestamp and the signature of the first */
         void (*changed)(void *arg); /* what there is to keep has changed */
         void *arg;
 };
@@ -64,6 +65,7 @@ struct courier_pending {
         struct courier_event event;
         unsigned n_attempts; /* one that is under way counts: it may arrive */
         int64_t due_ms;      /* the next one, by the wall clock */
+        int64_t signed_s;    /* the timestamp of the last one, by the wall clock; 0: none was made */
 };
 
 /* Call visit for each, in the order in which they began. */

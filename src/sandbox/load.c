@@ -108,7 +108,8 @@ fire(struct load *load, uint64_t n)
         struct signed_post post = {.service = plan->service,
                                    .url = plan->url,
                                    .webhook_id = plan->webhook_id,
-                                   .delivery_id = id};
+                                   .delivery_id = id,
+                                   .timestamp = clock_now_ms() / 1000};
 
         shot->load = load;
         choose(load, n, shot, id);

@@ -110,6 +110,7 @@ open_courier(struct sandbox *sandbox, struct error *error)
                                                   .outbox = options->outbox,
                                                   .ca_file = options->ca_file,
                                                   .retry_base_ms = options->retry_base_ms,
+                                                  .sign_once = options->sign_once,
                                                   .changed = on_deliveries_changed,
                                                   .arg = sandbox};
 

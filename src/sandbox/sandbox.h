@@ -22,6 +22,7 @@ struct sandbox_options {
         const char *state_file; /* NULL: nothing is kept */
         const char *ca_file;    /* NULL: the system's certificates */
         uint64_t retry_base_ms;
+        int sign_once;     /* deliveries, not each attempt */
         uint64_t delay_ms; /* until the authority has decided */
 };
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "model/delivery.h"
 
 #define LINE_SIZE 256
@@ -48,7 +47,7 @@ signed_post_start(struct transport *transport, const struct signed_post *post, t
                                                      .body = post->body,
                                                      .len = post->len};
 
-        (void)snprintf(timestamp, sizeof(timestamp), "%010" PRId64, clock_now_ms() / 1000);
+        (void)snprintf(timestamp, sizeof(timestamp), "%010" PRId64, post->timestamp);
         if (signature_compute(post->key, timestamp, post->body, post->len, signature) != 0)
                 return NULL;
         signature_format(signature, text);

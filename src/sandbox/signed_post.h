@@ -5,14 +5,15 @@
 #include "model/signature.h"
 #include "sandbox/transport.h"
 
-/* One attempt of a delivery: signed with the time at which it starts. */
+/* One attempt of a delivery, signed at a time. */
 struct signed_post {
         const char *service; /* headers are x-<service>-signature and so on */
         const struct signature_key *key;
         const char *url;
         const char *webhook_id;
         const char *delivery_id;
-        const void *body; /* must stay until it is done */
+        int64_t timestamp; /* in seconds since the epoch */
+        const void *body;  /* must stay until it is done */
         size_t len;
 };
 

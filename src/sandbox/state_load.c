@@ -145,6 +145,9 @@ load_delivery(struct sandbox *sandbox, const struct json_value *saved, struct er
             read_number(saved, "attempts", RETRY_MAX_ATTEMPTS, &n_attempts) != 0 ||
             read_ms(saved, "dueMs", &pending.due_ms) != 0)
                 return error_set(error, "a delivery is not complete");
+        if (json_tree_get(saved, "signedS") != NULL && /* of a version that did not keep it */
+            read_number(saved, "signedS", INT64_MAX, &pending.signed_s) != 0)
+                return error_set(error, "a delivery's signedS is not a number");
         subscription = subscriptions_find(&sandbox->subscriptions, webhook_id);
         if (subscription == NULL)
                 return error_set(error, "a delivery's webhook is not there");

@@ -51,6 +51,7 @@ write_delivery(const struct subscription *subscription, const struct courier_pen
         json_member(json, "kind", pending->event.kind);
         json_number(json, "attempts", (int64_t)pending->n_attempts);
         json_number(json, "dueMs", pending->due_ms);
+        json_number(json, "signedS", pending->signed_s);
         json_member(json, "body", pending->event.body);
         (void)yajl_gen_map_close(json);
 }

@@ -147,7 +147,8 @@ def provoke(daemon, secret):
     """A request for each outcome that a client can bring about. Returns {(source, outcome): how many}."""
     genuine = Delivery(secret=secret)
     sent = [(genuine, "invoicing", "accepted", 200), (Delivery(secret=b"not the secret of the tests"), "invoicing", "forged", 401),
-            (genuine.but(timestamp=genuine.timestamp - 4000), "invoicing", "stale", 401),
+            (genuine.but(timestamp=genuine.timestamp - 4000, secret=b"not the secret of the tests"), "invoicing", "stale", 401),
+            (genuine.but(timestamp=genuine.timestamp - 4000), "invoicing", "stale_genuine", 401),
             (genuine.but(webhook_id="another"), "invoicing", "forbidden", 403),
             (genuine.but(delivery_id="no/id"), "invoicing", "malformed", 400), (genuine, "nobody", "not_found", 404)]
     counts = {}

@@ -402,7 +402,8 @@ def test_flood_of_forged_deliveries_is_summed_in_the_log(daemon):
 
 
 @pytest.mark.parametrize("outcome, changes", [
-    ("accepted", {}), ("malformed", {"delivery_id": "?"}), ("stale", {"timestamp": 1234567890}),
+    ("accepted", {}), ("malformed", {"delivery_id": "?"}), ("stale_genuine", {"timestamp": 1234567890}),
+    ("stale", {"timestamp": 1234567890, "secret": b"wrong secret, sixteen"}),
     ("forged", {"secret": b"wrong secret, sixteen"}),
 ])
 def test_outcome_is_counted_by_source(daemon, outcome, changes):
@@ -413,7 +414,8 @@ def test_outcome_is_counted_by_source(daemon, outcome, changes):
 
 
 def test_outcomes_are_counted_from_zero(daemon):
-    outcomes = ["accepted", "method_not_allowed", "too_large", "malformed", "forbidden", "stale", "forged",
+    outcomes = ["accepted", "method_not_allowed", "too_large", "malformed", "forbidden", "stale",
+                "stale_genuine", "stale_unchecked", "forged",
                 "unavailable", "error"]
     for outcome in outcomes:
         assert daemon.metric("gatepost_requests_total", source="listed", outcome=outcome) >= 0

@@ -91,6 +91,23 @@ def test_last_attempt_whose_answer_is_not_awaited_ends_in_a_mail(start, outbox, 
         assert kept(state) == [] and len(endpoint.requests) == 1
 
 
+@pytest.mark.parametrize("options", [["--sign-once"], []], ids=["signed once", "each attempt signed"])
+def test_delivery_is_signed_once_or_each_attempt_is_also_over_a_restart(start, state, options):
+    names = [f"x-invoicing-{name}" for name in ("signature", "timestamp", "webhook-id", "delivery-id")]
+    with Endpoint(500) as endpoint:
+        sandbox = start("--state", state, "--retry-base", "1s", *options)
+        sandbox.subscribe(endpoint.url)
+        fire(sandbox)
+        endpoint.wait_for(2)
+        sandbox.stop()
+        sandbox = start("--state", state, "--retry-base", "1s", *options)
+        requests = endpoint.wait_for(3)
+        headers = {tuple(each.header(name) for name in names) for each in requests}
+        assert len(headers) == (1 if options else len(requests))
+        for each in requests:
+            each.assert_signed(SECRET)
+
+
 def test_deliveries_go_on_in_their_order_and_leave_with_their_webhook(start, state):
     with Endpoint(lambda _: 500) as endpoint:
         sandbox = start("--state", state, "--retry-base", "1h")

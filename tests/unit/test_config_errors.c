@@ -105,7 +105,7 @@ START_TEST(test_value_that_does_not_fit_is_refused_at_its_line)
             {"[topics]\nprefix = a/b\n", "prefix"},
             {"[service]\nbase_url = http://api.example/v1\n", "https"},
             {"[source s]\npath = /s\nsecret = sixteen bytes or more\ntolerance = 500ms\n", "1s"},
-            {"[source s]\npath = /s\nsecret = sixteen bytes or more\ntolerance = 25h\n", "1d"},
+            {"[source s]\npath = /s\nsecret = sixteen bytes or more\ntolerance = 169h\n", "7d"},
             {"[source s]\npath = /s\nsecret = sixteen bytes or more\nreplay_guard = yes\n", "on nor off"},
             {"[source s]\npath = /s\nsecret = sixteen bytes or more\nkind = event\n", "slash"},
             {"[source s]\npath = /s\nsecret = sixteen bytes or more\nkind = /a~2\n", "~"},
