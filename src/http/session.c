@@ -73,7 +73,11 @@ session_new(struct connection *connection)
         session = tls_session(all->tls);
         if (session == NULL)
                 return NULL;
-        SSL_set_app_data(session, connection);
+        if (SSL_set_app_data(session, connection) != 1) { /* it allocates */
+                ERR_clear_error();
+                SSL_free(session);
+                return NULL;
+        }
         SSL_set_info_callback(session, on_progress);
         /* It also frees a session that it cannot take. */
         return bufferevent_openssl_socket_new(all->base, -1, session, BUFFEREVENT_SSL_ACCEPTING,

@@ -3,11 +3,16 @@
 Memory fails by a preloaded allocator, which needs a build without sanitizers: tests/run makes it in build/plain, and
 GATEPOST_PLAIN_BUILD names another."""
 
+import contextlib
+
 import pytest
 
 import preload
 import scarcity
+from authority import Authority
 from installation import BUILD
+from raw_tls import RawTls, whole
+from signing import Delivery
 
 
 def assert_clean(report):
@@ -18,6 +23,36 @@ def assert_clean(report):
 @pytest.mark.parametrize("n", [1, preload.FOREVER], ids=["one", "all that follow"])
 def test_any_allocation_of_its_own_may_fail(broker, plain_build, n):
     assert_clean(scarcity.own_allocations(broker, plain_build, n=n))
+
+
+@pytest.mark.parametrize("n", [1, 20])
+def test_any_allocation_of_openssl_for_a_connection_may_fail(offline, plain_build, n):
+    """A session that cannot be made completely is not served."""
+    offline.build = plain_build
+    config = offline.config("receiver")
+    authority, failing = Authority(config.directory), preload.FailMalloc(config.directory)
+    daemon = offline.daemon(config.tls(*authority.issue("gateway")))
+    daemon.environment.update(failing.environment)
+    daemon.start()
+    tls, failed = authority.client(), 0
+
+    def answer():
+        client = RawTls(daemon.address, tls)
+        try:
+            client.write(whole(Delivery(), "connection: close")).send()
+            return client.read()
+        finally:
+            client.close()
+    assert b" 503 " in answer()
+    for first in range(1, 80):
+        failing.arm("libcrypto", first, n)
+        with contextlib.suppress(OSError):
+            answer()
+        failing.disarm()
+        failed += failing.failed > 0
+        assert daemon.is_running(), (first, failing.place, daemon.last_log(2000))
+        assert b" 503 " in answer()
+    assert failed > 50
 
 
 def test_half_requests_make_room_when_descriptors_run_out(broker):
