@@ -3,10 +3,10 @@
 GATEPOST_TORTURE says how many connections; the default is 2000."""
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -51,7 +51,16 @@ class Certificates:
         return ("first", "second")[self.turn % 2]
 
 
-def start_torture(daemon, authority, directory):
+def usual(shared, certificates):
+    """A receiver with fewer connections than the attack opens."""
+    config = shared.config("receiver").tls(*certificates.files)
+    config["receiver"].update({"threads": 2, "max_connections": 32, "handshake_timeout": "2s", "header_timeout": "2s",
+                               "request_timeout": "3s", "idle_timeout": "4s", "max_body": "256KiB",
+                               "max_in_flight": "1MiB"})
+    return config
+
+
+def start_torture(daemon, authority, directory, connections=CONNECTIONS):
     """The attacking processes, each with the file that its result goes to."""
     program = pathlib.Path(__file__).with_name("torture.py")
     started = []
@@ -59,7 +68,7 @@ def start_torture(daemon, authority, directory):
         result = directory / f"torture-{seed}.json"
         with open(result, "wb") as out:
             started.append((subprocess.Popen([sys.executable, program, daemon.address, authority.certificate,
-                                              str(CONNECTIONS // PROCESSES), str(seed)],
+                                              str(connections // PROCESSES), str(seed)],
                                              stdin=subprocess.DEVNULL, stdout=out), result))
     return started
 
@@ -89,16 +98,20 @@ def reload_until_done(daemon, certificates, started, tls):
 
 
 def open_sockets(daemon):
-    links = pathlib.Path(f"/proc/{daemon.process.pid}/fd").iterdir()
-    return collections.Counter(re.sub(r":.*", "", str(os.readlink(link))) for link in links)["socket"]
+    count = 0
+    for link in pathlib.Path(f"/proc/{daemon.process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            count += os.readlink(link).startswith("socket:")
+    return count
+
+
+def stored_ids(shared):
+    return {record.key.decode() for record in shared.kafka.read(shared.kafka.deliveries)}
 
 
 def test_nothing_breaks_leaks_or_is_lost(shared, authority, tmp_path):
     certificates = Certificates(authority, tmp_path)
-    config = shared.config("receiver").tls(*certificates.files)
-    config["receiver"].update({"threads": 2, "max_connections": 32, "handshake_timeout": "2s", "header_timeout": "2s",
-                               "request_timeout": "3s", "idle_timeout": "4s", "max_body": "256KiB",
-                               "max_in_flight": "1MiB"})
+    config = usual(shared, certificates)
     shared.create_topics(config)
     daemon = shared.start(config)
     tls = authority.client()
@@ -124,8 +137,7 @@ def test_nothing_breaks_leaks_or_is_lost(shared, authority, tmp_path):
     daemon.stop()  # which looks for reports of the sanitizers, of leaks too
 
     counts = sum((collections.Counter(each["counts"]) for each in results), collections.Counter())
-    accepted = [each for result in results for each in result["accepted"]]
-    stored = collections.Counter(record.key.decode() for record in shared.kafka.read(shared.kafka.deliveries))
+    accepted, stored = [each for result in results for each in result["accepted"]], stored_ids(shared)
     print(f"{took:.0f} s, {n_reloads} reloads, {dict(counts)}, {len(accepted)} accepted, closed {closed}, "
           f"{max(each['longest'] for each in results):.1f} s the longest for genuine deliveries")
     assert counts["connections"] >= CONNECTIONS // PROCESSES * PROCESSES
@@ -134,3 +146,24 @@ def test_nothing_breaks_leaks_or_is_lost(shared, authority, tmp_path):
     assert len(accepted) > CONNECTIONS * 0.1
     assert not [each for each in accepted if each not in stored]
     assert not [each for result in results for each in result["forged"] if each in stored]
+
+
+@pytest.mark.parametrize("connections", [50, 200, 500])
+def test_stop_in_the_middle_of_it(shared, authority, tmp_path, connections):
+    """Connections in every stage when the daemon stops: it ends in order, and what it answered is stored."""
+    config = usual(shared, Certificates(authority, tmp_path))
+    shared.create_topics(config)
+    daemon = shared.start(config)
+    started = start_torture(daemon, authority, tmp_path, 10 ** 6)
+    try:
+        waiting.until(lambda: daemon.metric("gatepost_connections_accepted_total") >= connections, 60, "connections")
+        daemon.stop()
+        for process, _ in started:
+            assert process.wait(60) == 0
+    finally:
+        for process, _ in started:
+            process.kill()
+            process.wait()
+    accepted = [each for _, path in started for each in json.loads(path.read_text())["accepted"]]
+    stored = stored_ids(shared)
+    assert accepted and not [each for each in accepted if each not in stored]

@@ -2,7 +2,7 @@
 
 usage: torture.py ADDRESS CA-FILE CONNECTIONS SEED
 
-Prints a JSON object when all connections have been made: what was sent and what was answered."""
+Prints a JSON object when all connections have been made, or the receiver has gone: what was sent and what was answered."""
 
 import collections
 import contextlib
@@ -35,6 +35,7 @@ class Torture:
         self.maybe = []  # those of genuine deliveries whose answer nobody read
         self.forged = []
         self.counts = collections.Counter()
+        self.gone = False  # the receiver listens no more
         self.longest = 0.0  # seconds that a genuine sender took, attempts included
 
     @staticmethod
@@ -46,7 +47,11 @@ class Torture:
     def connect(self):
         """A connection whose handshake is done."""
         self.counts["connections"] += 1
-        client = RawTls(self.address, self.random.choice(self.contexts), SECONDS)
+        try:
+            client = RawTls(self.address, self.random.choice(self.contexts), SECONDS)
+        except ConnectionRefusedError:
+            self.gone = True
+            raise
         self.counts["handshakes"] += 1
         return client
 
@@ -112,12 +117,12 @@ class Torture:
         for n in range(ATTEMPTS):
             with contextlib.suppress(OSError):
                 self.attempt(waiting)
-            if not waiting:
-                break
+            self.longest = max(self.longest, time.monotonic() - begun)
+            if not waiting or self.gone:
+                return
             self.counts["genuine retries"] += 1
             time.sleep(0.02 * n)
         self.counts["starved deliveries"] += len(waiting)
-        self.longest = max(self.longest, time.monotonic() - begun)
 
     # The others
 
@@ -202,7 +207,7 @@ class Torture:
             self.slow.popleft().reset()
 
     def run(self, connections):
-        while self.counts["connections"] < connections:
+        while self.counts["connections"] < connections and not self.gone:
             if self.random.random() < GENUINE:
                 self.genuine()
             else:
