@@ -102,20 +102,27 @@ find_earlier(const struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SI
         return NULL;
 }
 
+enum dedup_answer
+dedup_find(const struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
+           int64_t offset, int64_t timestamp_ms)
+{
+        const struct slice_entry *earlier =
+            find_earlier(dedup, identity, offset, timestamp_ms - (int64_t)dedup->window_ms);
+
+        if (earlier == NULL)
+                return DEDUP_NEW;
+        return earlier->body == body ? DEDUP_REPEAT : DEDUP_CONFLICT;
+}
+
 int
 dedup_check(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body, int64_t offset,
             int64_t timestamp_ms, enum dedup_answer *answer)
 {
         struct slice *own = slice_at(dedup, slice_start(dedup->width_ms, timestamp_ms));
-        const struct slice_entry *earlier;
 
         if (own == NULL)
                 return -1;
-        earlier = find_earlier(dedup, identity, offset, timestamp_ms - (int64_t)dedup->window_ms);
-        if (earlier == NULL)
-                *answer = DEDUP_NEW;
-        else
-                *answer = earlier->body == body ? DEDUP_REPEAT : DEDUP_CONFLICT;
+        *answer = dedup_find(dedup, identity, body, offset, timestamp_ms);
         return slice_remember(own, identity, body, offset, timestamp_ms);
 }
 

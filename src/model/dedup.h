@@ -51,6 +51,13 @@ void dedup_free(struct dedup *dedup);
 int dedup_check(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
                 int64_t offset, int64_t timestamp_ms, enum dedup_answer *answer) MUST_CHECK;
 
+/**
+ * dedup_find(dedup, identity, body, offset, timestamp_ms):
+ * As dedup_check(), but without remembering the record: the answer for a record that claims an identity it must not occupy.
+ */
+enum dedup_answer dedup_find(const struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE],
+                             uint64_t body, int64_t offset, int64_t timestamp_ms) MUST_CHECK;
+
 /*
  * Whether a record at timestamp_ms can be judged: nothing that is needed for it was left out or dropped. Timestamps that
  * fall far back, after a broker's clock was wrong, ask for what is no longer there; it is to be read again then.

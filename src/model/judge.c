@@ -70,15 +70,39 @@ judge_set_rules(struct judge *judge, const struct event_rules *const *rules, siz
         judge->topics = topics;
 }
 
-/* What the table knows of a record. */
+/* Whether a receiver took the record for a replay, and no administrator has decided otherwise. */
+static int
+is_replay(const struct record *record)
+{
+        return record->replay_of.len > 0 && record->released.len == 0;
+}
+
+/* What the table knows of a record. A replay has an identity of its own: it must not occupy the id that it claims. */
 static int
 compute(struct judge *judge, const struct record *record, uint8_t identity[DEDUP_IDENTITY_SIZE],
         uint64_t *body)
 {
-        return digest_identity(judge->digest, record, identity) == 0 &&
-                       digest_body(judge->digest, record, body) == 0
-                   ? 0
-                   : -1;
+        if (digest_body(judge->digest, record, body) != 0)
+                return -1;
+        return is_replay(record) ? digest_replay(judge->digest, record, *body, identity)
+                                 : digest_identity(judge->digest, record, identity);
+}
+
+/*
+ * A replay that is the first of its own is a repeat all the same when it came under the id of an earlier delivery with the
+ * same body: that one was decided, and this would only be quarantined beside it.
+ */
+static int
+check_claim(struct judge *judge, const struct dedup *dedup, const struct record *record, uint64_t body,
+            enum dedup_answer *answer)
+{
+        uint8_t claimed[DEDUP_IDENTITY_SIZE];
+
+        if (digest_identity(judge->digest, record, claimed) != 0)
+                return -1;
+        if (dedup_find(dedup, claimed, body, record->offset, record->timestamp_ms) == DEDUP_REPEAT)
+                *answer = DEDUP_REPEAT;
+        return 0;
 }
 
 /* A record without a key is not one of the receiver's: it has no identity, and every one of them is new. */
@@ -91,9 +115,12 @@ check_repeat(struct judge *judge, struct dedup *dedup, const struct record *reco
         *answer = DEDUP_NEW;
         if (record->key.len == 0)
                 return 0;
-        if (compute(judge, record, identity, &body) != 0)
+        if (compute(judge, record, identity, &body) != 0 ||
+            dedup_check(dedup, identity, body, record->offset, record->timestamp_ms, answer) != 0)
                 return -1;
-        return dedup_check(dedup, identity, body, record->offset, record->timestamp_ms, answer);
+        if (*answer == DEDUP_NEW && is_replay(record))
+                return check_claim(judge, dedup, record, body, answer);
+        return 0;
 }
 
 int
@@ -214,7 +241,7 @@ decide_new(struct judge *judge, const struct record *record, struct verdict *ver
                            shown_len(record->source), record->source.data == NULL ? "" : record->source.data);
                 return 0;
         }
-        if (record->replay_of.len > 0 && record->released.len == 0) {
+        if (is_replay(record)) {
                 quarantine(verdict, QUARANTINE_REPLAYED_SIGNATURE,
                            "its signature came first with the delivery-id %.*s", shown_len(record->replay_of),
                            record->replay_of.data);

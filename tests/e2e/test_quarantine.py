@@ -262,6 +262,34 @@ def test_replayed_signature_is_published_after_an_admin_has_looked(shared_quaran
     assert len(shared_quarantine.quarantined(again.delivery_id)) == 1
 
 
+def test_replay_leaves_its_id_to_the_delivery_that_has_it_by_right(installation):
+    """Also when the router was restarted in between, and remembers only what it reads back."""
+    installation.create_topics()
+    receiver = installation.start(installation.config("receiver"))
+    router = installation.start(installation.config("router"))
+    kafka, quarantine = installation.kafka, Quarantine(installation, router)
+    captured, genuine = receiver.accept(), Delivery()
+    replay = captured.but(delivery_id=genuine.delivery_id)
+    for delivery in (replay, replay):
+        receiver.accept(delivery)
+    kafka.wait_until_routed()
+    router.restart()
+    for delivery in (replay, genuine):
+        receiver.accept(delivery)
+    kafka.wait_until_routed()
+    router.kill()
+    router.start().wait_until_ready()
+    for delivery in (genuine.signed_again(), replay, genuine.but(body=event_body())):
+        receiver.accept(delivery)
+    kafka.wait_until_routed()
+    assert [event.value for event in quarantine.published(genuine.delivery_id)] == [genuine.body]
+    assert sorted((record.header("gatepost-reason"), record.value == captured.body)
+                  for record in quarantine.quarantined(genuine.delivery_id)) == [
+        ("conflicting-body", False), ("replayed-signature", True)]
+    done = installation.gatepost("audit", config=router.config)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_second_release_says_that_there_was_one(shared_quarantine):
     first = shared_quarantine.daemon.accept(Delivery())
     again = first.but(delivery_id=unique())

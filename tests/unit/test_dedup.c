@@ -60,6 +60,22 @@ START_TEST(test_second_record_of_an_identity_is_a_repeat)
 }
 END_TEST
 
+START_TEST(test_finding_remembers_nothing)
+{
+        uint8_t identity[DEDUP_IDENTITY_SIZE];
+
+        make_identity(1, identity);
+        ck_assert_int_eq(dedup_find(dedup, identity, BODY, 10, T), DEDUP_NEW);
+        ck_assert_uint_eq(dedup_size(dedup), 0);
+        ck_assert_int_eq(check(1, BODY, 11, T), DEDUP_NEW);
+        ck_assert_int_eq(dedup_find(dedup, identity, BODY, 10, T), DEDUP_NEW);
+        ck_assert_int_eq(dedup_find(dedup, identity, BODY, 12, T), DEDUP_REPEAT);
+        ck_assert_int_eq(dedup_find(dedup, identity, OTHER_BODY, 12, T + WINDOW), DEDUP_CONFLICT);
+        ck_assert_int_eq(dedup_find(dedup, identity, BODY, 12, T + WINDOW + 1), DEDUP_NEW);
+        ck_assert_uint_eq(dedup_size(dedup), 1);
+}
+END_TEST
+
 START_TEST(test_same_offset_is_no_repeat_of_itself)
 {
         for (int i = 0; i < 3; i++)
@@ -279,6 +295,7 @@ suite_dedup(void)
         tcase_add_test(tcase,
                        test_records_are_judged_rightly_a_window_and_two_slices_after_the_first_that_is_left);
         tcase_add_test(tcase, test_second_record_of_an_identity_is_a_repeat);
+        tcase_add_test(tcase, test_finding_remembers_nothing);
         tcase_add_test(tcase, test_same_offset_is_no_repeat_of_itself);
         tcase_add_test(tcase, test_other_body_is_a_conflict);
         tcase_add_test(tcase, test_window_ends_to_the_millisecond);

@@ -1,112 +1,34 @@
+#include <check.h>
+#include <string.h>
+
 #include "base/compiler.h"
-#include "base/utf8.h"
-#include "model/judge.h"
-#include "spans.h"
+#include "judging.h"
 #include "suites.h"
-
-#define T INT64_C(1795230240000)
-#define WINDOW INT64_C(160000)
-#define ACCEPTED SPAN_OF("{\"event\":\"invoice.accepted\",\"id\":\"INV-1\",\"n\":17}")
-
-static struct event_rules invoicing, billing;
-static const struct event_rules *const all_rules[] = {&invoicing, &billing};
-static struct topic_table *topics;
-static struct judge *judge;
-static struct dedup *dedup;
-static struct verdict verdict;
-static int64_t next_offset;
-
-static void
-set_pointer(struct pointer *pointer, const char *text)
-{
-        struct error error;
-
-        pointer_clear(pointer);
-        ck_assert_int_eq(pointer_parse(text, pointer, &error), 0);
-}
-
-static void
-set_up(void)
-{
-        invoicing = (struct event_rules){.source = "invoicing"};
-        billing = (struct event_rules){.source = "billing"};
-        set_pointer(&invoicing.kind, "/event");
-        set_pointer(&billing.kind, "/type");
-        topics = topic_table_new();
-        topic_table_add_defaults(topics, "p");
-        judge = judge_new(all_rules, ARRAY_LEN(all_rules), topics);
-        dedup = dedup_new(WINDOW, DEDUP_COMPLETE);
-        ck_assert_ptr_nonnull(judge);
-        ck_assert_ptr_nonnull(dedup);
-        next_offset = 100;
-}
-
-static void
-tear_down(void)
-{
-        pointer_clear(&invoicing.kind);
-        pointer_clear(&invoicing.key);
-        pointer_clear(&invoicing.subject);
-        pointer_clear(&billing.kind);
-        topic_table_free(topics);
-        judge_free(judge);
-        dedup_free(dedup);
-}
-
-/* The next record of the log, from the source invoicing. */
-static struct record
-record_of(struct span delivery_id, struct span body)
-{
-        return (struct record){.offset = next_offset++,
-                               .timestamp_ms = T,
-                               .key = delivery_id,
-                               .body = body,
-                               .source = SPAN("invoicing"),
-                               .webhook_id = SPAN("w-1")};
-}
-
-static enum verdict_action
-decide(const struct record *record)
-{
-        memset(&verdict, 0xff, sizeof(verdict));
-        ck_assert_int_eq(judge_decide(judge, dedup, record, &verdict), 0);
-        return verdict.action;
-}
-
-/* Decide a record that must land in quarantine; its reason by name. */
-static const char *
-reason_of(const struct record *record)
-{
-        ck_assert_int_eq(decide(record), VERDICT_QUARANTINE);
-        ck_assert_str_ne(verdict.detail, "");
-        ck_assert(utf8_is_valid(verdict.detail, strlen(verdict.detail)));
-        return judge_reason_name(verdict.reason);
-}
 
 START_TEST(test_genuine_delivery_is_published_to_its_kinds_topic)
 {
-        struct record record = record_of(SPAN("d-1"), (struct span)ACCEPTED);
+        struct record record = judging_record(SPAN("d-1"), ACCEPTED);
 
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-        ck_assert_str_eq(verdict.topic->topic, "p.invoice.accepted");
-        ck_assert_ptr_eq(verdict.rules, &invoicing);
-        assert_span(verdict.kind, "invoice.accepted");
-        assert_span(verdict.key, "invoice.accepted");
-        ck_assert_ptr_null(verdict.subject.data);
-        ck_assert_str_eq(verdict.detail, "");
+        ck_assert_int_eq(judging_decide(&record), VERDICT_PUBLISH);
+        ck_assert_str_eq(judging_verdict.topic->topic, "p.invoice.accepted");
+        ck_assert_ptr_eq(judging_verdict.rules, &judging_invoicing);
+        assert_span(judging_verdict.kind, "invoice.accepted");
+        assert_span(judging_verdict.key, "invoice.accepted");
+        ck_assert_ptr_null(judging_verdict.subject.data);
+        ck_assert_str_eq(judging_verdict.detail, "");
 }
 END_TEST
 
 START_TEST(test_each_source_has_rules_of_its_own)
 {
-        struct record record = record_of(SPAN("d-1"), SPAN("{\"type\":\"invoice.pending\"}"));
+        struct record record = judging_record(SPAN("d-1"), SPAN("{\"type\":\"invoice.pending\"}"));
 
-        ck_assert_str_eq(reason_of(&record), "missing-kind");
-        record = record_of(SPAN("d-1"), SPAN("{\"type\":\"invoice.pending\"}"));
+        ck_assert_str_eq(judging_reason(&record), "missing-kind");
+        record = judging_record(SPAN("d-1"), SPAN("{\"type\":\"invoice.pending\"}"));
         record.source = SPAN("billing"); /* the same id from another source is another delivery */
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-        ck_assert_ptr_eq(verdict.rules, &billing);
-        ck_assert_str_eq(verdict.topic->topic, "p.invoice.pending");
+        ck_assert_int_eq(judging_decide(&record), VERDICT_PUBLISH);
+        ck_assert_ptr_eq(judging_verdict.rules, &judging_billing);
+        ck_assert_str_eq(judging_verdict.topic->topic, "p.invoice.pending");
 }
 END_TEST
 
@@ -136,10 +58,10 @@ static const struct {
 
 START_TEST(test_body_that_cannot_be_published_is_quarantined_with_the_reason)
 {
-        struct record record = record_of(SPAN("d-1"), bodies[_i].body);
+        struct record record = judging_record(SPAN("d-1"), bodies[_i].body);
 
-        ck_assert_str_eq(reason_of(&record), bodies[_i].reason);
-        ck_assert_ptr_nonnull(strstr(verdict.detail, bodies[_i].detail));
+        ck_assert_str_eq(judging_reason(&record), bodies[_i].reason);
+        ck_assert_ptr_nonnull(strstr(judging_verdict.detail, bodies[_i].detail));
 }
 END_TEST
 
@@ -152,11 +74,11 @@ START_TEST(test_delivery_of_an_unknown_source_is_quarantined_before_its_body_cou
                                               {NULL, 0}};
 
         for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
-                struct record record = record_of(SPAN("d-1"), SPAN("not JSON"));
+                struct record record = judging_record(SPAN("d-1"), SPAN("not JSON"));
 
                 record.source = sources[i];
                 record.replay_of = SPAN("d-0");
-                ck_assert_str_eq(reason_of(&record), "unknown-source");
+                ck_assert_str_eq(judging_reason(&record), "unknown-source");
         }
 }
 END_TEST
@@ -164,125 +86,13 @@ END_TEST
 START_TEST(test_record_without_a_key_is_quarantined_each_time)
 {
         for (int i = 0; i < 2; i++) {
-                struct record record = record_of(NO_SPAN, (struct span)ACCEPTED);
+                struct record record = judging_record(NO_SPAN, ACCEPTED);
 
-                ck_assert_str_eq(reason_of(&record), "unknown-source");
-                record = record_of(SPAN(""), (struct span)ACCEPTED);
-                ck_assert_str_eq(reason_of(&record), "unknown-source");
+                ck_assert_str_eq(judging_reason(&record), "unknown-source");
+                record = judging_record(SPAN(""), ACCEPTED);
+                ck_assert_str_eq(judging_reason(&record), "unknown-source");
         }
-        ck_assert_uint_eq(dedup_size(dedup), 0);
-}
-END_TEST
-
-START_TEST(test_repeat_is_dropped_whatever_became_of_the_first)
-{
-        struct record record;
-
-        for (int i = 0; i < 3; i++) {
-                record = record_of(SPAN("d-1"), (struct span)ACCEPTED);
-                ck_assert_int_eq(decide(&record), i == 0 ? VERDICT_PUBLISH : VERDICT_DROP);
-                record = record_of(SPAN("d-2"), SPAN("not JSON"));
-                ck_assert_int_eq(decide(&record), i == 0 ? VERDICT_QUARANTINE : VERDICT_DROP);
-        }
-        record.timestamp_ms += WINDOW;
-        record.offset = next_offset++;
-        ck_assert_int_eq(decide(&record), VERDICT_DROP);
-        record.timestamp_ms += WINDOW + 1;
-        record.offset = next_offset++;
-        ck_assert_int_eq(decide(&record), VERDICT_QUARANTINE);
-}
-END_TEST
-
-START_TEST(test_remembered_record_makes_the_next_a_repeat_but_not_itself)
-{
-        struct record record = record_of(SPAN("d-1"), (struct span)ACCEPTED);
-
-        ck_assert_int_eq(judge_remember(judge, dedup, &record), 0);
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-        record = record_of(SPAN("d-1"), (struct span)ACCEPTED);
-        ck_assert_int_eq(decide(&record), VERDICT_DROP);
-        record = record_of(NO_SPAN, (struct span)ACCEPTED);
-        ck_assert_int_eq(judge_remember(judge, dedup, &record), 0);
-}
-END_TEST
-
-START_TEST(test_same_id_with_another_body_is_a_conflict_before_all_else)
-{
-        struct record record = record_of(SPAN("d-1"), (struct span)ACCEPTED);
-
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-        record = record_of(SPAN("d-1"), SPAN("not JSON"));
-        record.replay_of = SPAN("d-0");
-        ck_assert_str_eq(reason_of(&record), "conflicting-body");
-        record = record_of(SPAN("d-1"), (struct span)ACCEPTED);
-        ck_assert_int_eq(decide(&record), VERDICT_DROP);
-}
-END_TEST
-
-START_TEST(test_replayed_signature_is_quarantined_before_its_body_counts)
-{
-        struct record record = record_of(SPAN("d-1"), SPAN("not JSON"));
-
-        record.replay_of = SPAN("d-0");
-        ck_assert_str_eq(reason_of(&record), "replayed-signature");
-        ck_assert_ptr_nonnull(strstr(verdict.detail, "d-0"));
-        record = record_of(SPAN("d-2"), (struct span)ACCEPTED);
-        record.replay_of = SPAN("");
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-}
-END_TEST
-
-START_TEST(test_released_copy_comes_in_once_and_skips_the_replay_check)
-{
-        struct record record = record_of(SPAN("d-1"), (struct span)ACCEPTED);
-
-        record.replay_of = SPAN("d-0");
-        ck_assert_str_eq(reason_of(&record), "replayed-signature");
-
-        record = record_of(SPAN("d-1"), (struct span)ACCEPTED);
-        record.released = SPAN("0-17");
-        record.replay_of = SPAN("d-0");
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-        record.offset = next_offset++;
-        ck_assert_int_eq(decide(&record), VERDICT_DROP);
-
-        record.released = SPAN("0-18");
-        record.offset = next_offset++;
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-        record = record_of(SPAN("d-1"), (struct span)ACCEPTED);
-        ck_assert_int_eq(decide(&record), VERDICT_DROP);
-}
-END_TEST
-
-START_TEST(test_table_remains_valid_when_the_rules_change)
-{
-        static const struct event_rules *const fewer[] = {&invoicing};
-        struct record first = record_of(SPAN("d-1"), (struct span)ACCEPTED), repeat, other;
-
-        ck_assert_int_eq(decide(&first), VERDICT_PUBLISH);
-        judge_set_rules(judge, fewer, ARRAY_LEN(fewer), topics);
-        repeat = record_of(SPAN("d-1"), (struct span)ACCEPTED);
-        ck_assert_int_eq(decide(&repeat), VERDICT_DROP);
-        other = record_of(SPAN("d-2"), (struct span)ACCEPTED);
-        other.source = SPAN("billing");
-        ck_assert_str_eq(reason_of(&other), "unknown-source");
-}
-END_TEST
-
-START_TEST(test_released_copy_with_a_conflicting_body_is_published)
-{
-        struct record record = record_of(SPAN("d-1"), SPAN("{\"event\":\"invoice.pending\"}"));
-
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-        record = record_of(SPAN("d-1"), (struct span)ACCEPTED);
-        ck_assert_str_eq(reason_of(&record), "conflicting-body");
-        record = record_of(SPAN("d-1"), (struct span)ACCEPTED);
-        record.released = SPAN("0-17");
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-        record = record_of(SPAN("d-2"), SPAN("still not JSON"));
-        record.released = SPAN("0-19");
-        ck_assert_str_eq(reason_of(&record), "malformed-json");
+        ck_assert_uint_eq(dedup_size(judging_dedup), 0);
 }
 END_TEST
 
@@ -306,40 +116,40 @@ static const struct {
 START_TEST(test_key_is_what_the_rules_name_or_else_the_delivery_id)
 {
         struct record record =
-            record_of(SPAN("d-1"),
-                      SPAN("{\"event\":\"invoice.accepted\",\"id\":\"INV-1\",\"n\":17,\"empty\":\"\","
-                           "\"null\":null,\"object\":{},\"true\":true}"));
+            judging_record(SPAN("d-1"),
+                           SPAN("{\"event\":\"invoice.accepted\",\"id\":\"INV-1\",\"n\":17,\"empty\":\"\","
+                                "\"null\":null,\"object\":{},\"true\":true}"));
 
-        invoicing.key_from = keys[_i].from;
+        judging_invoicing.key_from = keys[_i].from;
         if (keys[_i].pointer != NULL)
-                set_pointer(&invoicing.key, keys[_i].pointer);
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-        ck_assert_uint_eq(verdict.key.len, strlen(keys[_i].key));
-        ck_assert_mem_eq(verdict.key.data, keys[_i].key, verdict.key.len);
+                judging_point(&judging_invoicing.key, keys[_i].pointer);
+        ck_assert_int_eq(judging_decide(&record), VERDICT_PUBLISH);
+        ck_assert_uint_eq(judging_verdict.key.len, strlen(keys[_i].key));
+        ck_assert_mem_eq(judging_verdict.key.data, keys[_i].key, judging_verdict.key.len);
 }
 END_TEST
 
 START_TEST(test_key_without_a_webhook_id_is_the_delivery_id)
 {
-        struct record record = record_of(SPAN("d-1"), (struct span)ACCEPTED);
+        struct record record = judging_record(SPAN("d-1"), ACCEPTED);
 
-        invoicing.key_from = EVENT_KEY_WEBHOOK_ID;
+        judging_invoicing.key_from = EVENT_KEY_WEBHOOK_ID;
         record.webhook_id = NO_SPAN;
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-        assert_span(verdict.key, "d-1");
+        ck_assert_int_eq(judging_decide(&record), VERDICT_PUBLISH);
+        assert_span(judging_verdict.key, "d-1");
 }
 END_TEST
 
 START_TEST(test_subject_is_told_when_it_is_a_string_that_is_not_empty)
 {
-        struct record record = record_of(SPAN("d-1"), (struct span)ACCEPTED);
+        struct record record = judging_record(SPAN("d-1"), ACCEPTED);
 
-        set_pointer(&invoicing.subject, "/id");
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-        assert_span(verdict.subject, "INV-1");
-        record = record_of(SPAN("d-2"), SPAN("{\"event\":\"invoice.accepted\",\"id\":\"\"}"));
-        ck_assert_int_eq(decide(&record), VERDICT_PUBLISH);
-        ck_assert_ptr_null(verdict.subject.data);
+        judging_point(&judging_invoicing.subject, "/id");
+        ck_assert_int_eq(judging_decide(&record), VERDICT_PUBLISH);
+        assert_span(judging_verdict.subject, "INV-1");
+        record = judging_record(SPAN("d-2"), SPAN("{\"event\":\"invoice.accepted\",\"id\":\"\"}"));
+        ck_assert_int_eq(judging_decide(&record), VERDICT_PUBLISH);
+        ck_assert_ptr_null(judging_verdict.subject.data);
 }
 END_TEST
 
@@ -354,11 +164,11 @@ START_TEST(test_long_kind_is_shown_in_part_and_cut_between_characters)
         memcpy(body + len, "\"}", 2);
         len += 2;
         for (int i = 0; i < 2; i++) {
-                struct record record = record_of(SPAN("d-1"), (struct span){body, len});
+                struct record record = judging_record(SPAN("d-1"), (struct span){body, len});
 
                 record.key = i == 0 ? SPAN("d-1") : SPAN("d-2");
-                ck_assert_str_eq(reason_of(&record), "unknown-kind");
-                ck_assert_ptr_nonnull(strstr(verdict.detail, "\xc3\xa4\xc3\xa4"));
+                ck_assert_str_eq(judging_reason(&record), "unknown-kind");
+                ck_assert_ptr_nonnull(strstr(judging_verdict.detail, "\xc3\xa4\xc3\xa4"));
                 memmove(body + 10, body + 11, len - 11);
                 len--;
         }
@@ -389,20 +199,13 @@ suite_judge(void)
         Suite *suite = suite_create("judge");
         TCase *tcase = tcase_create("judge");
 
-        tcase_add_checked_fixture(tcase, set_up, tear_down);
+        tcase_add_checked_fixture(tcase, judging_setup, judging_teardown);
         tcase_add_test(tcase, test_genuine_delivery_is_published_to_its_kinds_topic);
         tcase_add_test(tcase, test_each_source_has_rules_of_its_own);
         tcase_add_loop_test(tcase, test_body_that_cannot_be_published_is_quarantined_with_the_reason, 0,
                             ARRAY_LEN(bodies));
         tcase_add_test(tcase, test_delivery_of_an_unknown_source_is_quarantined_before_its_body_counts);
         tcase_add_test(tcase, test_record_without_a_key_is_quarantined_each_time);
-        tcase_add_test(tcase, test_repeat_is_dropped_whatever_became_of_the_first);
-        tcase_add_test(tcase, test_remembered_record_makes_the_next_a_repeat_but_not_itself);
-        tcase_add_test(tcase, test_same_id_with_another_body_is_a_conflict_before_all_else);
-        tcase_add_test(tcase, test_replayed_signature_is_quarantined_before_its_body_counts);
-        tcase_add_test(tcase, test_released_copy_comes_in_once_and_skips_the_replay_check);
-        tcase_add_test(tcase, test_table_remains_valid_when_the_rules_change);
-        tcase_add_test(tcase, test_released_copy_with_a_conflicting_body_is_published);
         tcase_add_loop_test(tcase, test_key_is_what_the_rules_name_or_else_the_delivery_id, 0,
                             ARRAY_LEN(keys));
         tcase_add_test(tcase, test_key_without_a_webhook_id_is_the_delivery_id);
