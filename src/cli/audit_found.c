@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kafka/message.h"
+#include "model/release.h"
 
 static int
 fingerprint(struct digest *digest, const rd_kafka_message_t *message, uint8_t bytes[DIGEST_FINGERPRINT_SIZE])
@@ -60,7 +61,7 @@ static enum range_answer
 on_example(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
         struct audit_example *example = arg;
-        struct span id = message_header(message, "ce_id");
+        struct span id = release_delivery_id(message_header(message, "ce_id"));
 
         (void)index;
         (void)error;

@@ -13,6 +13,7 @@
 #include "kafka/message.h"
 #include "kafka/offsets.h"
 #include "kafka/topics.h"
+#include "model/release.h"
 
 /* A transaction that is being committed is waited for. */
 #define COMMITTED_TIMEOUT_MS 60000
@@ -190,7 +191,7 @@ static size_t
 origin(const struct audit_plan *plan, const rd_kafka_message_t *message)
 {
         struct span partition = message_header(message, RECORD_PARTITION);
-        struct span id = message_header(message, "ce_id");
+        struct span id = release_delivery_id(message_header(message, "ce_id"));
         char text[12] = "";
         struct error error;
         uint64_t number;

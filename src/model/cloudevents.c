@@ -30,6 +30,19 @@ format_time(const struct record *record, char time[CLOCK_RFC3339_SIZE])
                 (void)clock_format_s(signed_s, time);
 }
 
+static struct span
+event_id(const struct record *record, struct cloudevents *event)
+{
+        const struct span key = record->key, released = record->released;
+
+        if (released.len == 0 || key.len + 1 + released.len > sizeof(event->id))
+                return key;
+        memcpy(event->id, key.data, key.len);
+        event->id[key.len] = '.';
+        memcpy(event->id + key.len + 1, released.data, released.len);
+        return (struct span){event->id, key.len + 1 + released.len};
+}
+
 void
 cloudevents_describe(const struct record *record, const struct verdict *verdict, struct cloudevents *event)
 {
@@ -39,7 +52,7 @@ cloudevents_describe(const struct record *record, const struct verdict *verdict,
 
         add(event, "content-type", text_span("application/json"));
         add(event, "ce_specversion", text_span("1.0"));
-        add(event, "ce_id", record->key);
+        add(event, "ce_id", event_id(record, event));
         add(event, "ce_type", verdict->kind);
         add(event, "ce_source", text_span(event->source));
         if (event->time[0] != '\0')

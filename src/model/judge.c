@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "model/digest.h"
+#include "model/release.h"
 
 struct judge {
         const struct event_rules *const *rules;
@@ -225,15 +226,20 @@ decide_by_body(struct judge *judge, const struct record *record, enum decode_res
                 verdict->subject = decoded->subject;
 }
 
-/* Decide a record that is the first of its identity. */
+/* Returns 1 when the record is one that a receiver or a release may have written; else it is quarantined. */
 static int
-decide_new(struct judge *judge, const struct record *record, struct verdict *verdict)
+check_origin(const struct record *record, struct verdict *verdict)
 {
-        enum decode_result result;
+        struct release_id released;
 
-        verdict->rules = find_rules(judge, record->source);
         if (record->key.len == 0) {
                 quarantine(verdict, QUARANTINE_UNKNOWN_SOURCE, "the record has no key");
+                return 0;
+        }
+        if (record->key.len > JUDGE_TEXT_MAX) {
+                quarantine(verdict, QUARANTINE_UNKNOWN_SOURCE,
+                           "the record's key has %zu bytes, at most %d are possible", record->key.len,
+                           JUDGE_TEXT_MAX);
                 return 0;
         }
         if (verdict->rules == NULL) {
@@ -241,6 +247,24 @@ decide_new(struct judge *judge, const struct record *record, struct verdict *ver
                            shown_len(record->source), record->source.data == NULL ? "" : record->source.data);
                 return 0;
         }
+        if (record->released.len > 0 && release_id_parse(record->released, &released) != 0) {
+                quarantine(verdict, QUARANTINE_UNKNOWN_SOURCE,
+                           "gatepost-released is not the ID of a record: %.*s", shown_len(record->released),
+                           record->released.data);
+                return 0;
+        }
+        return 1;
+}
+
+/* Decide a record that is the first of its identity. */
+static int
+decide_new(struct judge *judge, const struct record *record, struct verdict *verdict)
+{
+        enum decode_result result;
+
+        verdict->rules = find_rules(judge, record->source);
+        if (!check_origin(record, verdict))
+                return 0;
         if (is_replay(record)) {
                 quarantine(verdict, QUARANTINE_REPLAYED_SIGNATURE,
                            "its signature came first with the delivery-id %.*s", shown_len(record->replay_of),

@@ -13,7 +13,8 @@ parse_number(const char *digits, size_t len, uint64_t max, uint64_t *value)
         char text[24];
         struct error error;
 
-        if (len == 0 || len >= sizeof(text) || (len > 1 && digits[0] == '0'))
+        if (len == 0 || len >= sizeof(text) || (len > 1 && digits[0] == '0') ||
+            memchr(digits, 0, len) != NULL)
                 return -1;
         memcpy(text, digits, len);
         text[len] = '\0';
@@ -51,6 +52,21 @@ release_id_compare(const struct release_id *a, const struct release_id *b)
         if (a->partition != b->partition)
                 return a->partition < b->partition ? -1 : 1;
         return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+struct span
+release_delivery_id(struct span event_id)
+{
+        const char *dot = event_id.len == 0 ? NULL : memrchr(event_id.data, '.', event_id.len);
+        struct release_id id;
+        size_t len;
+
+        if (dot == NULL)
+                return event_id;
+        len = (size_t)(dot - event_id.data);
+        if (release_id_parse((struct span){dot + 1, event_id.len - len - 1}, &id) != 0)
+                return event_id;
+        return (struct span){event_id.data, len};
 }
 
 int

@@ -30,6 +30,9 @@ char *release_id_format(const struct release_id *id, char text[RELEASE_ID_SIZE])
 /* Which comes first, by partition and offset: negative, 0 or positive, as for qsort(). */
 int release_id_compare(const struct release_id *a, const struct release_id *b);
 
+/* The delivery-id in an event's ce_id: what comes before a dot and the ID of a release, or all of it. */
+struct span release_delivery_id(struct span event_id);
+
 /**
  * release_keeps_header(name):
  * Whether a header of the record in quarantine goes with it: not gatepost-replay-of, for an admin has looked at it, not

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 import struct
 import time
 import uuid
@@ -40,7 +41,8 @@ class Record:
 
     @property
     def delivery_id(self):
-        return self.header("ce_id") or (self.key or b"").decode()
+        """Of an event that was released from quarantine without the ID of the release."""
+        return re.sub(r"\.\d+-\d+$", "", self.header("ce_id") or (self.key or b"").decode())
 
 
 def _record(message):

@@ -109,6 +109,7 @@ class Topic:
         config = config or installation.config()
         installation.create_topics(config)
         self.daemon = installation.start(config)
+        self.installation = installation
         self.kafka = installation.kafka
         self.name = f"{installation.prefix}.invoice.accepted"
 
@@ -117,6 +118,9 @@ class Topic:
 
     def accept(self):
         return self.daemon.accept(Delivery(event_body(text="Größe – 請求書")))
+
+    def gatepost(self, *arguments):
+        return self.installation.gatepost(*arguments, config=self.daemon.config)
 
     def members(self):
         group = self.arguments()[1]
@@ -166,6 +170,26 @@ def test_python_consumer_sees_each_event_once_and_nothing_that_was_aborted(pytho
 
 def test_java_consumer_sees_each_event_once_and_nothing_that_was_aborted(java, topic):
     show_each_event_once(java, topic, EX_SIGTERM_OF_JAVA)
+
+
+def test_python_consumer_keeps_what_was_released_beside_what_has_its_delivery_id(python, topic):
+    """A body that conflicted, and a replay, whose genuine delivery came later."""
+    first, genuine = topic.accept(), Delivery()
+    conflict, replay = first.but(body=event_body()), first.but(delivery_id=genuine.delivery_id)
+    for delivery in (conflict, replay):
+        topic.daemon.accept(delivery)
+    topic.kafka.wait_until_routed()
+    ids = {record.delivery_id: f"{record.partition}-{record.offset}" for record in topic.kafka.read(topic.kafka.quarantine)}
+    assert set(ids) == {first.delivery_id, genuine.delivery_id}
+    done = topic.gatepost("quarantine", "release", *ids.values())
+    assert done.returncode == 0, done.stderr
+    topic.daemon.accept(genuine)
+    topic.kafka.wait_until_routed()
+    released = [each.but(delivery_id=f"{each.delivery_id}.{ids[each.delivery_id]}") for each in (conflict, replay)]
+    python.start(*topic.arguments()).wait_for(first, genuine, *released)
+    python.stop()
+    assert sorted(events_in(python)) == sorted((id, kind, body.decode()) for id, kind, body in
+                                               map(as_printed, [first, genuine, *released]))
 
 
 def events_in(python):

@@ -191,6 +191,7 @@ def test_kind_that_is_configured_later_is_published_with_the_same_bytes(quaranti
     assert outcome["topic"] == f"{quarantine.kafka.prefix}.invoice.received"
     (event,) = quarantine.published(delivery.delivery_id)
     assert event.topic == f"{quarantine.kafka.prefix}.invoice.received"
+    assert event.header("ce_id") == f"{delivery.delivery_id}.{id}"
     assert (event.value, event.key, event.header("ce_type")) == (body, b"order.created", "order.created")
     entry = quarantine.entry(delivery.delivery_id)
     assert entry["released"] is True and entry["cameBackAs"] is None
@@ -248,7 +249,8 @@ def test_conflicting_body_is_published_as_an_event_of_its_own(shared_quarantine)
     assert shared_quarantine.entry(first.delivery_id)["reason"] == "conflicting-body"
     shared_quarantine.release(id)
     events = shared_quarantine.published(first.delivery_id)
-    assert sorted(event.value for event in events) == sorted([first.body, second.body])
+    assert {event.header("ce_id"): event.value for event in events} == {
+        first.delivery_id: first.body, f"{first.delivery_id}.{id}": second.body}
 
 
 def test_replayed_signature_is_published_after_an_admin_has_looked(shared_quarantine):

@@ -54,6 +54,22 @@ START_TEST(test_event_has_the_headers_of_a_cloudevent_in_binary_mode)
 }
 END_TEST
 
+START_TEST(test_event_of_a_release_has_an_id_of_its_own)
+{
+        static char key[JUDGE_TEXT_MAX];
+
+        record.released = SPAN("2-17");
+        cloudevents_describe(&record, &verdict, &event);
+        assert_header(2, "ce_id", "d-1.2-17");
+        memset(key, 'k', sizeof(key));
+        record.key = (struct span){key, sizeof(key)};
+        record.released = SPAN("2147483647-9223372036854775807");
+        cloudevents_describe(&record, &verdict, &event);
+        ck_assert_uint_eq(event.headers[2].value.len, sizeof(key) + 31);
+        ck_assert_mem_eq(event.headers[2].value.data + sizeof(key), ".2147483647-9223372036854775807", 31);
+}
+END_TEST
+
 START_TEST(test_subject_and_trace_context_follow_when_they_are_there)
 {
         verdict.subject = SPAN("INV-1");
@@ -135,6 +151,7 @@ suite_cloudevents(void)
 
         tcase_add_checked_fixture(tcase, set_up, NULL);
         tcase_add_test(tcase, test_event_has_the_headers_of_a_cloudevent_in_binary_mode);
+        tcase_add_test(tcase, test_event_of_a_release_has_an_id_of_its_own);
         tcase_add_test(tcase, test_subject_and_trace_context_follow_when_they_are_there);
         tcase_add_test(tcase, test_kind_is_told_to_its_last_byte);
         tcase_add_test(tcase, test_longest_source_name_fits);

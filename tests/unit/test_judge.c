@@ -56,6 +56,24 @@ static const struct {
      SPAN_OF("{\"event\":\"invoice.accepted\",\"data\":{\"error\":{\"code\":1}}}")},
 };
 
+START_TEST(test_record_that_nobody_of_ours_wrote_is_quarantined)
+{
+        static char key[JUDGE_TEXT_MAX + 1];
+        struct record record;
+
+        memset(key, 'k', sizeof(key));
+        record = judging_record((struct span){key, sizeof(key)}, ACCEPTED);
+        ck_assert_str_eq(judging_reason(&record), "unknown-source");
+        ck_assert_ptr_nonnull(strstr(judging_verdict.detail, "1025"));
+        record = judging_record((struct span){key, sizeof(key) - 1}, ACCEPTED);
+        ck_assert_int_eq(judging_decide(&record), VERDICT_PUBLISH);
+        record = judging_record(SPAN("d-1"), ACCEPTED);
+        record.released = (struct span){key, sizeof(key)};
+        ck_assert_str_eq(judging_reason(&record), "unknown-source");
+        ck_assert_ptr_nonnull(strstr(judging_verdict.detail, "gatepost-released"));
+}
+END_TEST
+
 START_TEST(test_body_that_cannot_be_published_is_quarantined_with_the_reason)
 {
         struct record record = judging_record(SPAN("d-1"), bodies[_i].body);
@@ -201,6 +219,7 @@ suite_judge(void)
 
         tcase_add_checked_fixture(tcase, judging_setup, judging_teardown);
         tcase_add_test(tcase, test_genuine_delivery_is_published_to_its_kinds_topic);
+        tcase_add_test(tcase, test_record_that_nobody_of_ours_wrote_is_quarantined);
         tcase_add_test(tcase, test_each_source_has_rules_of_its_own);
         tcase_add_loop_test(tcase, test_body_that_cannot_be_published_is_quarantined_with_the_reason, 0,
                             ARRAY_LEN(bodies));

@@ -72,6 +72,28 @@ START_TEST(test_ids_are_ordered_by_partition_and_offset)
 }
 END_TEST
 
+START_TEST(test_id_with_a_nul_in_it_is_refused)
+{
+        struct release_id id;
+
+        ck_assert_int_ne(release_id_parse(SPAN("1-2\0"), &id), 0);
+        ck_assert_int_ne(release_id_parse(SPAN("1\0-2"), &id), 0);
+}
+END_TEST
+
+START_TEST(test_delivery_id_is_what_comes_before_the_release)
+{
+        assert_span(release_delivery_id(SPAN("d-1.2-17")), "d-1");
+        assert_span(release_delivery_id(SPAN("d-1.2-17.0-3")), "d-1.2-17");
+        assert_span(release_delivery_id(SPAN("d-1")), "d-1");
+        assert_span(release_delivery_id(SPAN("1-2")), "1-2");
+        assert_span(release_delivery_id(SPAN("d.1-02")), "d.1-02");
+        assert_span(release_delivery_id(SPAN("d-1.")), "d-1.");
+        assert_span(release_delivery_id(SPAN(".1-2")), "");
+        ck_assert_ptr_null(release_delivery_id(NO_SPAN).data);
+}
+END_TEST
+
 START_TEST(test_release_keeps_what_came_with_the_delivery)
 {
         static const char *const kept[] = {"gatepost-source",    "gatepost-webhook-id", "gatepost-timestamp",
@@ -97,6 +119,8 @@ suite_release(void)
         tcase_add_test(tcase, test_what_is_no_id_is_refused);
         tcase_add_test(tcase, test_id_is_written_as_it_is_read);
         tcase_add_test(tcase, test_ids_are_ordered_by_partition_and_offset);
+        tcase_add_test(tcase, test_id_with_a_nul_in_it_is_refused);
+        tcase_add_test(tcase, test_delivery_id_is_what_comes_before_the_release);
         tcase_add_test(tcase, test_release_keeps_what_came_with_the_delivery);
         suite_add_tcase(suite, tcase);
         return suite;
