@@ -23,4 +23,11 @@ int error_set(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);
  */
 int error_prefix(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/**
+ * error_set_openssl(error, what):
+ * Write `what`, ": " and why OpenSSL failed last on this thread, which forgets its errors; "out of memory" where it does not
+ * know. Returns -1.
+ */
+int error_set_openssl(struct error *error, const char *what);
+
 #endif

@@ -75,15 +75,18 @@ run_plan(const struct audit_plan *plan, const struct wish *wish)
 {
         struct audit *audit = mem_alloc(sizeof(*audit));
         int status = EX_OSERR;
+        struct error error;
 
         audit->plan = plan;
         audit->topics = mem_alloc(plan->n_topics * sizeof(*audit->topics));
         audit->tally = tally_new(SKETCH_BITS, MAX_ENTRIES);
         audit->digest = digest_new();
-        if (audit->tally == NULL || audit->digest == NULL)
-                fprintf(stderr, "gatepost audit: out of memory\n");
-        else
+        if (audit->tally == NULL || audit->digest == NULL) {
+                (void)error_set_openssl(&error, "the records cannot be compared");
+                (void)audit_plan_refuse(status, error.text);
+        } else {
                 status = compare(audit);
+        }
         if (status == 0) {
                 (wish->as_json ? audit_print_json : audit_print_text)(audit);
                 for (size_t f = 0; f < TALLY_N_FAULTS; f++) {

@@ -79,7 +79,7 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
         }
         if (judge_decide(decider->judge, dedup, &record, &verdict) != 0 ||
             add(decider->audit, &record, &verdict, message) != 0) {
-                (void)error_set(error, "out of memory");
+                (void)error_set_openssl(error, "the record could not be decided");
                 return RANGE_FAIL;
         }
         dedup_expire(dedup, record.timestamp_ms);
@@ -132,7 +132,7 @@ audit_expected(struct audit *audit)
                 result = range_read(plan->config, plan->bootstrap, plan->deliveries, plan->n_deliveries,
                                     on_delivery, &decider, &error);
         else
-                (void)error_set(&error, "out of memory");
+                (void)error_set_openssl(&error, "no judge of records");
         close_decider(&decider);
         progress_end(&audit->progress);
         if (decider.fell_back)

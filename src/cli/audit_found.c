@@ -29,7 +29,7 @@ on_published(const rd_kafka_message_t *message, size_t index, struct error *erro
         audit->topics[place.topic].n_read += audit->n_passes == 0;
         if (fingerprint(audit->digest, message, bytes) != 0 ||
             tally_add(audit->tally, bytes, SKETCH_FOUND, &place) != 0) {
-                (void)error_set(error, "out of memory");
+                (void)error_set_openssl(error, "the record could not be compared");
                 return RANGE_FAIL;
         }
         return RANGE_GO_ON;

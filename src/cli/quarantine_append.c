@@ -136,7 +136,7 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
         if (releasing == NULL || releasing->outcome != OUTCOME_PENDING)
                 return RANGE_GO_ON;
         if (outlook_find(work->outlook, message, releasing) != 0) {
-                (void)error_set(error, "out of memory");
+                (void)error_set_openssl(error, "the record could not be decided");
                 return RANGE_FAIL;
         }
         if (work->producer == NULL)
@@ -207,7 +207,8 @@ open_work(struct work *work)
 
         work->outlook = outlook_new(quarantine->config);
         if (work->outlook == NULL)
-                return quarantine_refuse(quarantine->wish, EX_OSERR, "out of memory");
+                return quarantine_refuse(quarantine->wish, EX_OSERR, "%s",
+                                         (error_set_openssl(&error, "no judge of records"), error.text));
         if (work->append->is_dry)
                 return 0;
         if (pipe2(work->wake, O_NONBLOCK | O_CLOEXEC) != 0)

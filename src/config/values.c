@@ -214,7 +214,7 @@ add_key(struct setting *s, const char *secret, size_t len)
         struct signature_key *key = signature_key_new(secret, len);
 
         if (key == NULL)
-                return error_set(s->error, "the secret cannot be made ready: out of memory");
+                return error_set_openssl(s->error, "the secret cannot be made ready");
         source->keys = mem_resize(source->keys, source->n_keys + 1, sizeof(key));
         source->keys[source->n_keys++] = key;
         return 0;

@@ -3,30 +3,51 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/core_names.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/params.h>
 #include <openssl/rand.h>
 
-#define POLY1305_KEY_SIZE 32
-#define POLY1305_SIZE 16
-
-_Static_assert(POLY1305_SIZE == DEDUP_IDENTITY_SIZE, "an identity is a whole Poly1305");
+#define KEY_SIZE 32
 
 /* Fetching an algorithm costs more than hashing a small body, so it is done once. */
 struct digest {
         EVP_MD *sha256;
         EVP_MD_CTX *context;
-        EVP_MAC_CTX *poly1305;
-        uint8_t key[POLY1305_KEY_SIZE];
+        EVP_MAC_CTX *mac;
+        uint8_t key[KEY_SIZE];
 };
 
+/* NULL when OpenSSL does not have it, or memory fails. */
 static EVP_MAC_CTX *
-new_poly1305(void)
+new_mac(const char *algorithm, const OSSL_PARAM *params)
 {
-        EVP_MAC *mac = EVP_MAC_fetch(NULL, "POLY1305", NULL);
+        EVP_MAC *mac = EVP_MAC_fetch(NULL, algorithm, NULL);
         EVP_MAC_CTX *context = mac == NULL ? NULL : EVP_MAC_CTX_new(mac);
 
         EVP_MAC_free(mac); /* the context holds it */
+        if (context != NULL && !EVP_MAC_CTX_set_params(context, params)) {
+                EVP_MAC_CTX_free(context);
+                return NULL;
+        }
         return context;
+}
+
+/* OpenSSL's FIPS provider has no Poly1305. */
+static EVP_MAC_CTX *
+new_poly1305_or_hmac(void)
+{
+        const OSSL_PARAM none[] = {OSSL_PARAM_construct_end()};
+        const OSSL_PARAM sha256[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST,
+                                                                      (char[]){"SHA256"}, 0),
+                                     OSSL_PARAM_construct_end()};
+        EVP_MAC_CTX *mac;
+
+        (void)ERR_set_mark();
+        mac = new_mac("POLY1305", none);
+        (void)ERR_pop_to_mark();
+        return mac != NULL ? mac : new_mac("HMAC", sha256);
 }
 
 struct digest *
@@ -38,8 +59,8 @@ digest_new(void)
                 return NULL;
         digest->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
         digest->context = EVP_MD_CTX_new();
-        digest->poly1305 = new_poly1305();
-        if (digest->sha256 == NULL || digest->context == NULL || digest->poly1305 == NULL ||
+        digest->mac = new_poly1305_or_hmac();
+        if (digest->sha256 == NULL || digest->context == NULL || digest->mac == NULL ||
             RAND_priv_bytes(digest->key, sizeof(digest->key)) != 1) {
                 digest_free(digest);
                 return NULL;
@@ -52,7 +73,7 @@ digest_free(struct digest *digest)
 {
         if (digest == NULL)
                 return;
-        EVP_MAC_CTX_free(digest->poly1305);
+        EVP_MAC_CTX_free(digest->mac);
         EVP_MD_CTX_free(digest->context);
         EVP_MD_free(digest->sha256);
         free(digest);
@@ -71,15 +92,20 @@ add(struct digest *digest, struct span span)
 static int
 begin_mac(struct digest *digest)
 {
-        return EVP_MAC_init(digest->poly1305, digest->key, sizeof(digest->key), NULL);
+        return EVP_MAC_init(digest->mac, digest->key, sizeof(digest->key), NULL);
 }
 
+/* The first bytes of it, of which HMAC-SHA256 has more. */
 static int
-end_mac(struct digest *digest, uint8_t mac[POLY1305_SIZE])
+end_mac(struct digest *digest, uint8_t mac[DEDUP_IDENTITY_SIZE])
 {
+        uint8_t whole[EVP_MAX_MD_SIZE];
         size_t len;
 
-        return EVP_MAC_final(digest->poly1305, mac, &len, POLY1305_SIZE);
+        if (!EVP_MAC_final(digest->mac, whole, &len, sizeof(whole)) || len < DEDUP_IDENTITY_SIZE)
+                return 0;
+        memcpy(mac, whole, DEDUP_IDENTITY_SIZE);
+        return 1;
 }
 
 /* As add(). */
@@ -88,8 +114,8 @@ add_to_mac(struct digest *digest, struct span span)
 {
         uint64_t len = span.len;
 
-        return EVP_MAC_update(digest->poly1305, (const uint8_t *)&len, sizeof(len)) &&
-               EVP_MAC_update(digest->poly1305, (const uint8_t *)span.data, span.len);
+        return EVP_MAC_update(digest->mac, (const uint8_t *)&len, sizeof(len)) &&
+               EVP_MAC_update(digest->mac, (const uint8_t *)span.data, span.len);
 }
 
 int
@@ -117,10 +143,10 @@ digest_replay(struct digest *digest, const struct record *record, uint64_t body,
 int
 digest_body(struct digest *digest, const struct record *record, uint64_t *body)
 {
-        uint8_t mac[POLY1305_SIZE];
+        uint8_t mac[DEDUP_IDENTITY_SIZE];
 
         if (!begin_mac(digest) ||
-            !EVP_MAC_update(digest->poly1305, (const uint8_t *)record->body.data, record->body.len) ||
+            !EVP_MAC_update(digest->mac, (const uint8_t *)record->body.data, record->body.len) ||
             !end_mac(digest, mac))
                 return -1;
         memcpy(body, mac, sizeof(*body));

@@ -14,6 +14,7 @@
  * The dedup table lives no longer than its digest, so it knows records by Poly1305 (RFC 8439) under a key that the
  * digest has made up and shows nobody: two that are the same there can only be met by chance, 1 in 2^90 or less for an
  * identity, whoever chose them. That takes a third of the time of SHA-256. Values of two digests cannot be compared.
+ * Where OpenSSL has no Poly1305, as in FIPS mode, HMAC-SHA256 takes its place, cut off at 128 bits.
  */
 struct digest;
 

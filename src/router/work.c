@@ -67,7 +67,7 @@ work_open(struct work *work, struct current *current, const char *bootstrap, str
         work->judge = judge_new(NULL, 0, NULL);
         if (work->judge != NULL)
                 take_newest(work);
-        return work->newest == NULL ? error_set(error, "out of memory") : 0;
+        return work->newest == NULL ? error_set_openssl(error, "no judge of records") : 0;
 }
 
 void
@@ -181,7 +181,7 @@ decide(struct work *work, struct partition *partition, const struct record *reco
         if (!work->is_open && begin(work, error) != 0)
                 return -1;
         if (judge_decide(work->judge, partition->dedup, record, &verdict) != 0)
-                return error_set(error, "out of memory");
+                return error_set_openssl(error, "the record could not be decided");
         if (partition->unpublishable == record->offset)
                 replace_by_stub(&verdict, partition->unpublishable_why.text);
         else if (transaction_is_too_large(record->key.len + record->body.len))
@@ -216,7 +216,7 @@ remember(struct work *work, struct partition *partition, const struct record *re
                 return diverge(partition, work->config->deliveries_topic);
         if (judge_remember(work->judge, partition->dedup, record) == 0)
                 return WORK_TAKEN;
-        (void)error_set(error, "out of memory");
+        (void)error_set_openssl(error, "the record could not be remembered");
         return WORK_FAILED;
 }
 
