@@ -74,10 +74,9 @@ wait_for_acks(struct work *work)
 }
 
 static rd_kafka_headers_t *
-make_headers(const rd_kafka_message_t *message, const struct release_id *id)
+make_headers(const rd_kafka_message_t *message, const struct release_headers *release)
 {
         rd_kafka_headers_t *original, *headers = rd_kafka_headers_new(16);
-        char released[RELEASE_ID_SIZE];
         const char *name;
         const void *value;
         size_t len;
@@ -89,21 +88,24 @@ make_headers(const rd_kafka_message_t *message, const struct release_id *id)
                                                           value == NULL ? -1 : (ssize_t)len);
                 }
         }
-        (void)rd_kafka_header_add(headers, RECORD_RELEASED, -1, release_id_format(id, released), -1);
+        (void)rd_kafka_header_add(headers, RECORD_RELEASED, -1, release->released, -1);
+        if (release->signature[0] != '\0')
+                (void)rd_kafka_header_add(headers, RECORD_RELEASE_SIGNATURE, -1, release->signature, -1);
         return headers;
 }
 
 /* Append one, waiting for room. */
 static void
-append(struct work *work, const rd_kafka_message_t *message, struct releasing *releasing)
+append(struct work *work, const rd_kafka_message_t *message, const struct release_headers *release,
+       struct releasing *releasing)
 {
         struct span key = {message->key, message->key_len}, body = {message->payload, message->len};
         struct error error;
 
         while (work->unacknowledged >= MAX_UNACKNOWLEDGED)
                 wait_for_acks(work);
-        while (producer_append(work->producer, key, body, make_headers(message, &releasing->record->id),
-                               releasing, &error) != 0) {
+        while (producer_append(work->producer, key, body, make_headers(message, release), releasing,
+                               &error) != 0) {
                 struct error broken;
 
                 if (producer_outstanding(work->producer) == 0 ||
@@ -131,18 +133,20 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
         struct release_id id = {message->partition, message->offset};
         struct releasing *releasing = bsearch(&id, work->append->all, work->append->n,
                                               sizeof(*work->append->all), compare_with_releasing);
+        struct release_headers release;
 
         (void)index;
         if (releasing == NULL || releasing->outcome != OUTCOME_PENDING)
                 return RANGE_GO_ON;
-        if (outlook_find(work->outlook, message, releasing) != 0) {
+        if (outlook_sign(work->append->quarantine->config, message, &id, &release) != 0 ||
+            outlook_find(work->outlook, message, &release, releasing) != 0) {
                 (void)error_set_openssl(error, "the record could not be decided");
                 return RANGE_FAIL;
         }
         if (work->producer == NULL)
                 settle(work, releasing, OUTCOME_POSSIBLE, NULL);
         else
-                append(work, message, releasing);
+                append(work, message, &release, releasing);
         return RANGE_GO_ON;
 }
 

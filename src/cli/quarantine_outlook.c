@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "kafka/message.h"
 #include "model/judge.h"
@@ -41,17 +42,42 @@ outlook_free(struct outlook *outlook)
         free(outlook);
 }
 
-int
-outlook_find(struct outlook *outlook, const rd_kafka_message_t *message, struct releasing *releasing)
+/* The record that is appended. */
+static void
+describe(const rd_kafka_message_t *message, const struct release_headers *headers, struct record *record)
 {
-        char released[RELEASE_ID_SIZE];
+        message_record(message, record);
+        record->timestamp_ms = clock_now_ms();
+        record->released = (struct span){headers->released, strlen(headers->released)};
+        record->release_signature = (struct span){headers->signature, strlen(headers->signature)};
+        record->replay_of = (struct span){NULL, 0};
+}
+
+int
+outlook_sign(const struct config *config, const rd_kafka_message_t *message, const struct release_id *id,
+             struct release_headers *headers)
+{
+        const struct config_source *source;
+        struct record record;
+
+        (void)release_id_format(id, headers->released);
+        headers->signature[0] = '\0';
+        describe(message, headers, &record);
+        source = config_find_source(config, record.source.data, record.source.len);
+        if (source == NULL || record.key.len > JUDGE_TEXT_MAX)
+                return 0;
+        return reverification_sign_release(source->keys[0], &record, clock_now_ms() / 1000,
+                                           headers->signature);
+}
+
+int
+outlook_find(struct outlook *outlook, const rd_kafka_message_t *message,
+             const struct release_headers *headers, struct releasing *releasing)
+{
         struct verdict verdict;
         struct record record;
 
-        message_record(message, &record);
-        (void)release_id_format(&releasing->record->id, released);
-        record.released = (struct span){released, strlen(released)};
-        record.replay_of = (struct span){NULL, 0};
+        describe(message, headers, &record);
         /* Each has an identity of its own, so that none is taken for a repeat of another. */
         if (judge_decide(outlook->judge, outlook->dedup, &record, &verdict) != 0)
                 return -1;

@@ -91,6 +91,7 @@ struct config {
         uint64_t dedup_window_ms;
         uint64_t max_batch;
         uint64_t max_batch_bytes;
+        int verify; /* the router verifies records again: the rules of each source have its keys */
 
         struct config_source *sources;
         size_t n_sources; /* at least 1 */

@@ -58,6 +58,11 @@ check_source(struct config *config, struct config_source *source, const struct i
         size_t line = line_of(ini, "source", source->name, NULL);
 
         source->rules.source = source->name;
+        if (config->verify) {
+                source->rules.keys = source->keys;
+                source->rules.n_keys = source->n_keys;
+                source->rules.tolerance_ms = source->tolerance_ms;
+        }
         if (source->header_prefix == NULL) {
                 source->header_prefix = mem_printf("x-%s", source->name);
                 for (char *c = source->header_prefix; *c != '\0'; c++) {

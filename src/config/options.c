@@ -66,6 +66,8 @@ static const struct option_row options[] = {
      "records in a transaction"},
     {"router", "max_batch_bytes", OPTION_SIZE, "32MiB", KIB, GIB, AT(max_batch_bytes), 0,
      "bytes of bodies in a transaction"},
+    {"router", "verify", OPTION_SWITCH, "off", 0, 0, AT(verify), 0,
+     "check the signature and age of each record again, and quarantine what fails as unverified"},
 
     {"source", "path", OPTION_PATH, NULL, 0, 0, IN_SOURCE(path), 0,
      "the path that the service delivers to"},

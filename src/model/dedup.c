@@ -25,6 +25,17 @@ slice_width(uint64_t window_ms)
         return width > 0 ? width : 1;
 }
 
+/* Anybody's clock may have written a timestamp: one beyond the year 36 million counts as that, so that nothing overflows. */
+static int64_t
+bounded(int64_t timestamp_ms)
+{
+        const int64_t most = INT64_C(1) << 60;
+
+        if (timestamp_ms > most)
+                return most;
+        return timestamp_ms < -most ? -most : timestamp_ms;
+}
+
 /* The start of the slice that a time falls into: rounded down, also before the epoch. */
 static int64_t
 slice_start(int64_t width, int64_t timestamp_ms)
@@ -107,7 +118,7 @@ dedup_find(const struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE
            int64_t offset, int64_t timestamp_ms)
 {
         const struct slice_entry *earlier =
-            find_earlier(dedup, identity, offset, timestamp_ms - (int64_t)dedup->window_ms);
+            find_earlier(dedup, identity, offset, bounded(timestamp_ms) - (int64_t)dedup->window_ms);
 
         if (earlier == NULL)
                 return DEDUP_NEW;
@@ -118,18 +129,18 @@ int
 dedup_check(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body, int64_t offset,
             int64_t timestamp_ms, enum dedup_answer *answer)
 {
-        struct slice *own = slice_at(dedup, slice_start(dedup->width_ms, timestamp_ms));
+        struct slice *own = slice_at(dedup, slice_start(dedup->width_ms, bounded(timestamp_ms)));
 
         if (own == NULL)
                 return -1;
         *answer = dedup_find(dedup, identity, body, offset, timestamp_ms);
-        return slice_remember(own, identity, body, offset, timestamp_ms);
+        return slice_remember(own, identity, body, offset, bounded(timestamp_ms));
 }
 
 int
 dedup_covers(const struct dedup *dedup, int64_t timestamp_ms)
 {
-        return timestamp_ms - (int64_t)dedup->window_ms >= dedup->complete_from_ms;
+        return bounded(timestamp_ms) - (int64_t)dedup->window_ms >= dedup->complete_from_ms;
 }
 
 /* Give back some of the memory of what was dropped. */
@@ -155,9 +166,9 @@ int
 dedup_remember(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
                int64_t offset, int64_t timestamp_ms)
 {
-        struct slice *own = slice_at(dedup, slice_start(dedup->width_ms, timestamp_ms));
+        struct slice *own = slice_at(dedup, slice_start(dedup->width_ms, bounded(timestamp_ms)));
 
-        return own == NULL ? -1 : slice_remember(own, identity, body, offset, timestamp_ms);
+        return own == NULL ? -1 : slice_remember(own, identity, body, offset, bounded(timestamp_ms));
 }
 
 void
@@ -194,11 +205,11 @@ dedup_restore_start(uint64_t window_ms, int64_t timestamp_ms)
 {
         int64_t width = slice_width(window_ms);
 
-        return slice_start(width, timestamp_ms - (int64_t)window_ms - width);
+        return slice_start(width, bounded(timestamp_ms) - (int64_t)window_ms - width);
 }
 
 int64_t
 dedup_trusted_from(uint64_t window_ms, int64_t first_ms)
 {
-        return first_ms + (int64_t)window_ms + 2 * slice_width(window_ms);
+        return bounded(first_ms) + (int64_t)window_ms + 2 * slice_width(window_ms);
 }

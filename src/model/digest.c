@@ -127,13 +127,14 @@ digest_identity(struct digest *digest, const struct record *record, uint8_t iden
                    : -1;
 }
 
-/* With one span more than digest_identity() has, so that no record has the identity of another's replay. */
+/* With more spans than digest_identity() has, so that no two of them look alike. */
 int
-digest_replay(struct digest *digest, const struct record *record, uint64_t body,
+digest_marked(struct digest *digest, const struct record *record, const char *mark, uint64_t body,
               uint8_t identity[DEDUP_IDENTITY_SIZE])
 {
         return begin_mac(digest) && add_to_mac(digest, record->source) && add_to_mac(digest, record->key) &&
-                       add_to_mac(digest, (struct span){"replay", 6}) &&
+                       add_to_mac(digest, record->released) &&
+                       add_to_mac(digest, (struct span){mark, strlen(mark)}) &&
                        add_to_mac(digest, (struct span){(const char *)&body, sizeof(body)}) &&
                        end_mac(digest, identity)
                    ? 0

@@ -30,11 +30,11 @@ int digest_identity(struct digest *digest, const struct record *record,
                     uint8_t identity[DEDUP_IDENTITY_SIZE]) MUST_CHECK;
 
 /**
- * digest_replay(digest, record, body, identity):
- * The identity of a replay: 128 bits over source, delivery-id and the digest of its body, unlike those of other records.
- * Returns 0, or -1 when OpenSSL fails.
+ * digest_marked(digest, record, mark, body, identity):
+ * An identity for a record that must not have the one above: 128 bits over the same, a word that says why, and the digest
+ * of its body. Returns 0, or -1 when OpenSSL fails.
  */
-int digest_replay(struct digest *digest, const struct record *record, uint64_t body,
+int digest_marked(struct digest *digest, const struct record *record, const char *mark, uint64_t body,
                   uint8_t identity[DEDUP_IDENTITY_SIZE]) MUST_CHECK;
 
 /* 64 bits over the body, for telling bodies of one identity apart. Returns 0, or -1 when OpenSSL fails. */

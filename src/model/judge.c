@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "model/digest.h"
 #include "model/release.h"
+#include "model/reverification.h"
 
 struct judge {
         const struct event_rules *const *rules;
@@ -26,6 +27,7 @@ static const char *const reason_names[QUARANTINE_N_REASONS] = {
     [QUARANTINE_CONFLICTING_BODY] = "conflicting-body",
     [QUARANTINE_REPLAYED_SIGNATURE] = "replayed-signature",
     [QUARANTINE_UNKNOWN_SOURCE] = "unknown-source",
+    [QUARANTINE_UNVERIFIED] = "unverified",
     [QUARANTINE_UNPUBLISHABLE] = "unpublishable",
 };
 
@@ -78,61 +80,85 @@ is_replay(const struct record *record)
         return record->replay_of.len > 0 && record->released.len == 0;
 }
 
-/* What the table knows of a record. A replay has an identity of its own: it must not occupy the id that it claims. */
+/*
+ * What records are remembered by. Those that must not occupy the delivery-id that they claim have identities of their own,
+ * in which the body is too, so that repeats of them are known all the same.
+ */
+#define MARK_REPLAY "replay"
+#define MARK_UNVERIFIED "unverified"
+/*
+ * An unverified record that was routed before, and is only read back: it may have been published, verified by a secret that
+ * has since been removed.
+ */
+#define MARK_DOUBTFUL "doubtful"
+
+/* mark is NULL for a record that occupies its delivery-id. */
 static int
-compute(struct judge *judge, const struct record *record, uint8_t identity[DEDUP_IDENTITY_SIZE],
-        uint64_t *body)
+compute(struct judge *judge, const struct record *record, const char *mark, uint64_t body,
+        uint8_t identity[DEDUP_IDENTITY_SIZE])
 {
-        if (digest_body(judge->digest, record, body) != 0)
-                return -1;
-        return is_replay(record) ? digest_replay(judge->digest, record, *body, identity)
-                                 : digest_identity(judge->digest, record, identity);
+        return mark == NULL ? digest_identity(judge->digest, record, identity)
+                            : digest_marked(judge->digest, record, mark, body, identity);
 }
 
-/*
- * A replay that is the first of its own is a repeat all the same when it came under the id of an earlier delivery with the
- * same body: that one was decided, and this would only be quarantined beside it.
- */
 static int
-check_claim(struct judge *judge, const struct dedup *dedup, const struct record *record, uint64_t body,
-            enum dedup_answer *answer)
+check(struct judge *judge, struct dedup *dedup, const struct record *record, const char *mark, uint64_t body,
+      enum dedup_answer *answer)
 {
-        uint8_t claimed[DEDUP_IDENTITY_SIZE];
+        uint8_t identity[DEDUP_IDENTITY_SIZE];
 
-        if (digest_identity(judge->digest, record, claimed) != 0)
+        if (compute(judge, record, mark, body, identity) != 0)
                 return -1;
-        if (dedup_find(dedup, claimed, body, record->offset, record->timestamp_ms) == DEDUP_REPEAT)
+        return dedup_check(dedup, identity, body, record->offset, record->timestamp_ms, answer);
+}
+
+/* A new record is a repeat all the same when an earlier one with its body has this other identity. */
+static int
+find_other(struct judge *judge, const struct dedup *dedup, const struct record *record, const char *mark,
+           uint64_t body, enum dedup_answer *answer)
+{
+        uint8_t identity[DEDUP_IDENTITY_SIZE];
+
+        if (compute(judge, record, mark, body, identity) != 0)
+                return -1;
+        if (dedup_find(dedup, identity, body, record->offset, record->timestamp_ms) == DEDUP_REPEAT)
                 *answer = DEDUP_REPEAT;
         return 0;
 }
 
 /* A record without a key is not one of the receiver's: it has no identity, and every one of them is new. */
 static int
-check_repeat(struct judge *judge, struct dedup *dedup, const struct record *record, enum dedup_answer *answer)
+check_repeat(struct judge *judge, struct dedup *dedup, const struct record *record,
+             const struct verdict *verdict, enum dedup_answer *answer)
 {
-        uint8_t identity[DEDUP_IDENTITY_SIZE];
+        int is_unverified = verdict->action == VERDICT_QUARANTINE;
         uint64_t body;
 
         *answer = DEDUP_NEW;
         if (record->key.len == 0)
                 return 0;
-        if (compute(judge, record, identity, &body) != 0 ||
-            dedup_check(dedup, identity, body, record->offset, record->timestamp_ms, answer) != 0)
+        if (digest_body(judge->digest, record, &body) != 0)
                 return -1;
-        if (*answer == DEDUP_NEW && is_replay(record))
-                return check_claim(judge, dedup, record, body, answer);
+        if (is_unverified)
+                return check(judge, dedup, record, MARK_UNVERIFIED, body, answer);
+        if (check(judge, dedup, record, is_replay(record) ? MARK_REPLAY : NULL, body, answer) != 0)
+                return -1;
+        /* The delivery with that id was decided; the replay would only be quarantined beside it. */
+        if (*answer == DEDUP_NEW && is_replay(record) &&
+            find_other(judge, dedup, record, NULL, body, answer) != 0)
+                return -1;
+        if (*answer == DEDUP_NEW && verdict->rules != NULL && verdict->rules->n_keys > 0)
+                return find_other(judge, dedup, record, MARK_DOUBTFUL, body, answer);
         return 0;
 }
 
-int
-judge_remember(struct judge *judge, struct dedup *dedup, const struct record *record)
+static int
+remember(struct judge *judge, struct dedup *dedup, const struct record *record, const char *mark,
+         uint64_t body)
 {
         uint8_t identity[DEDUP_IDENTITY_SIZE];
-        uint64_t body;
 
-        if (record->key.len == 0)
-                return 0;
-        if (compute(judge, record, identity, &body) != 0)
+        if (compute(judge, record, mark, body, identity) != 0)
                 return -1;
         return dedup_remember(dedup, identity, body, record->offset, record->timestamp_ms);
 }
@@ -226,6 +252,40 @@ decide_by_body(struct judge *judge, const struct record *record, enum decode_res
                 verdict->subject = decoded->subject;
 }
 
+/* Verify the record, if its source is to be verified, and quarantine it if it is not genuine. */
+static enum reverification
+verify(const struct record *record, struct verdict *verdict)
+{
+        struct error why;
+        enum reverification result = verdict->rules == NULL
+                                         ? REVERIFICATION_GENUINE
+                                         : reverification_check(verdict->rules, record, &why);
+
+        if (result == REVERIFICATION_WRONG || result == REVERIFICATION_UNKNOWN_SECRET)
+                quarantine(verdict, QUARANTINE_UNVERIFIED, "%s", why.text);
+        return result;
+}
+
+int
+judge_remember(struct judge *judge, struct dedup *dedup, const struct record *record)
+{
+        struct verdict verdict = {.rules = find_rules(judge, record->source)};
+        enum reverification result;
+        uint64_t body;
+
+        if (record->key.len == 0)
+                return 0;
+        result = verify(record, &verdict);
+        if (result == REVERIFICATION_FAILED || digest_body(judge->digest, record, &body) != 0)
+                return -1;
+        if (result == REVERIFICATION_GENUINE)
+                return remember(judge, dedup, record, is_replay(record) ? MARK_REPLAY : NULL, body);
+        if (result == REVERIFICATION_UNKNOWN_SECRET &&
+            remember(judge, dedup, record, MARK_DOUBTFUL, body) != 0)
+                return -1;
+        return remember(judge, dedup, record, MARK_UNVERIFIED, body);
+}
+
 /* Returns 1 when the record is one that a receiver or a release may have written; else it is quarantined. */
 static int
 check_origin(const struct record *record, struct verdict *verdict)
@@ -262,7 +322,6 @@ decide_new(struct judge *judge, const struct record *record, struct verdict *ver
 {
         enum decode_result result;
 
-        verdict->rules = find_rules(judge, record->source);
         if (!check_origin(record, verdict))
                 return 0;
         if (is_replay(record)) {
@@ -283,7 +342,9 @@ judge_decide(struct judge *judge, struct dedup *dedup, const struct record *reco
         enum dedup_answer answer;
 
         memset(verdict, 0, sizeof(*verdict));
-        if (check_repeat(judge, dedup, record, &answer) != 0)
+        verdict->rules = find_rules(judge, record->source);
+        if (verify(record, verdict) == REVERIFICATION_FAILED ||
+            check_repeat(judge, dedup, record, verdict, &answer) != 0)
                 return -1;
         if (answer == DEDUP_REPEAT) {
                 verdict->action = VERDICT_DROP;
@@ -294,5 +355,7 @@ judge_decide(struct judge *judge, struct dedup *dedup, const struct record *reco
                            "an earlier delivery with this id had another body");
                 return 0;
         }
+        if (verdict->action == VERDICT_QUARANTINE)
+                return 0;
         return decide_new(judge, record, verdict);
 }

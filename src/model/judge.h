@@ -19,6 +19,7 @@ enum quarantine_reason {
         QUARANTINE_CONFLICTING_BODY,
         QUARANTINE_REPLAYED_SIGNATURE,
         QUARANTINE_UNKNOWN_SOURCE,
+        QUARANTINE_UNVERIFIED,    /* with [router] verify = on only */
         QUARANTINE_UNPUBLISHABLE, /* decided by the router when Kafka refuses the record */
         QUARANTINE_N_REASONS,
 };

@@ -16,12 +16,12 @@ static const struct {
         size_t len;
         size_t offset;
 } fields[] = {
-    FIELD(RECORD_SOURCE, source),         FIELD(RECORD_WEBHOOK_ID, webhook_id),
-    FIELD(RECORD_TIMESTAMP, timestamp),   FIELD(RECORD_SIGNATURE, signature),
-    FIELD(RECORD_RECEIVED, received),     FIELD(RECORD_REQUEST_ID, request_id),
-    FIELD(RECORD_INSTANCE, instance),     FIELD(RECORD_REPLAY_OF, replay_of),
-    FIELD(RECORD_RELEASED, released),     FIELD(RECORD_TRACEPARENT, traceparent),
-    FIELD(RECORD_TRACESTATE, tracestate),
+    FIELD(RECORD_SOURCE, source),           FIELD(RECORD_WEBHOOK_ID, webhook_id),
+    FIELD(RECORD_TIMESTAMP, timestamp),     FIELD(RECORD_SIGNATURE, signature),
+    FIELD(RECORD_RECEIVED, received),       FIELD(RECORD_REQUEST_ID, request_id),
+    FIELD(RECORD_INSTANCE, instance),       FIELD(RECORD_REPLAY_OF, replay_of),
+    FIELD(RECORD_RELEASED, released),       FIELD(RECORD_RELEASE_SIGNATURE, release_signature),
+    FIELD(RECORD_TRACEPARENT, traceparent), FIELD(RECORD_TRACESTATE, tracestate),
 };
 
 void

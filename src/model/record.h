@@ -14,6 +14,7 @@
 #define RECORD_INSTANCE "gatepost-instance"
 #define RECORD_REPLAY_OF "gatepost-replay-of"
 #define RECORD_RELEASED "gatepost-released"
+#define RECORD_RELEASE_SIGNATURE "gatepost-release-signature"
 #define RECORD_REASON "gatepost-reason"
 #define RECORD_DETAIL "gatepost-detail"
 #define RECORD_PARTITION "gatepost-partition"
@@ -49,6 +50,7 @@ struct record {
         struct span request_id; /* x-request-id of the answer; no data in records of old */
         struct span replay_of;
         struct span released;
+        struct span release_signature; /* model/reverification.h */
         struct span traceparent;
         struct span tracestate;
 };

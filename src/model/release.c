@@ -72,8 +72,9 @@ release_delivery_id(struct span event_id)
 int
 release_keeps_header(const char *name)
 {
-        static const char *const dropped[] = {RECORD_REPLAY_OF, RECORD_RELEASED,  RECORD_REASON,
-                                              RECORD_DETAIL,    RECORD_PARTITION, RECORD_OFFSET};
+        static const char *const dropped[] = {RECORD_REPLAY_OF, RECORD_RELEASED, RECORD_RELEASE_SIGNATURE,
+                                              RECORD_REASON,    RECORD_DETAIL,   RECORD_PARTITION,
+                                              RECORD_OFFSET};
 
         for (size_t i = 0; i < ARRAY_LEN(dropped); i++) {
                 if (strcmp(name, dropped[i]) == 0)

@@ -127,6 +127,15 @@ signature_compute(const struct signature_key *key, const char *timestamp, const 
 }
 
 int
+signature_sign(const struct signature_key *key, const void *head, size_t head_len, const void *body,
+               size_t len, uint8_t signature[SIGNATURE_SIZE])
+{
+        const struct piece pieces[] = {{head, head_len}, {body, len}};
+
+        return compute(key, pieces, ARRAY_LEN(pieces), signature);
+}
+
+int
 signature_verify(struct signature_key *const *keys, size_t n_keys, const char *timestamp, const void *body,
                  size_t len, const uint8_t signature[SIGNATURE_SIZE])
 {
@@ -147,11 +156,10 @@ int
 signature_matches(const struct signature_key *key, const void *head, size_t head_len, const void *body,
                   size_t len, const uint8_t signature[SIGNATURE_SIZE])
 {
-        const struct piece pieces[] = {{head, head_len}, {body, len}};
         uint8_t expected[SIGNATURE_SIZE];
         int matches = -1;
 
-        if (compute(key, pieces, ARRAY_LEN(pieces), expected) == 0)
+        if (signature_sign(key, head, head_len, body, len, expected) == 0)
                 matches = CRYPTO_memcmp(expected, signature, SIGNATURE_SIZE) == 0;
         OPENSSL_cleanse(expected, sizeof(expected));
         return matches;

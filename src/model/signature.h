@@ -27,6 +27,10 @@ void signature_key_free(struct signature_key *key);
 int signature_compute(const struct signature_key *key, const char *timestamp, const void *body, size_t len,
                       uint8_t signature[SIGNATURE_SIZE]) MUST_CHECK;
 
+/* HMAC-SHA256 of head and then body, of which head is not what the service signs. Returns 0, or -1 as above. */
+int signature_sign(const struct signature_key *key, const void *head, size_t head_len, const void *body,
+                   size_t len, uint8_t signature[SIGNATURE_SIZE]) MUST_CHECK;
+
 /**
  * signature_verify(keys, n_keys, timestamp, body, len, signature):
  * Whether the signature is right under one of the keys. Compares in constant time and tries all keys whatever the

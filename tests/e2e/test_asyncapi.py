@@ -15,9 +15,10 @@ from test_sandbox_invoices import OUTCOMES, invoice, submit
 
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "vendor=1"}
 REASONS = {"malformed-json", "missing-kind", "unknown-kind", "invalid-field", "conflicting-body", "replayed-signature",
-           "unknown-source"}
+           "unknown-source", "unverified"}
 NOT_MET = {"unpublishable"}  # a record that Kafka refuses
-OPTIONAL = {"ce_subject", "gatepost-request-id", "gatepost-replay-of", "gatepost-released", *TRACE}
+OPTIONAL = {"ce_subject", "gatepost-request-id", "gatepost-replay-of", "gatepost-released",
+            "gatepost-release-signature", *TRACE}
 # That there is a later version of AsyncAPI is no fault of the document.
 NO_FAULTS = {"asyncapi-latest-version"}
 
@@ -111,6 +112,7 @@ def send_to_quarantine(installation, daemon):
     for delivery in (repeated, repeated.but(body=event_body()), replayed, replayed.but(delivery_id=unique())):
         post(daemon, delivery)
     installation.kafka.append([Delivery()], source="nobody")
+    installation.kafka.append([Delivery(secret=b"not one that the router has")])
     installation.kafka.wait_until_routed()
     listed = installation.gatepost("quarantine", "list", "--json", config=daemon.config)
     (id,) = [each["id"] for each in json.loads(listed.stdout) if each["deliveryId"] == unknown.delivery_id]
@@ -124,6 +126,7 @@ def records(shared, tmp_path_factory):
     config = shared.config()
     config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET.encode())
     config["source invoicing"]["subject"] = "/invoiceId"
+    config["router"]["verify"] = "on"
     shared.create_topics(config)
     daemon = shared.start(config)
     with Sandbox(BUILD, tmp_path_factory.mktemp("sandbox"), "--delay", "20ms", "--retry-base", "20ms") as sandbox:

@@ -33,6 +33,7 @@ def test_deliveries_are_routed_once_without_poly1305(installation, tmp_path, no_
     daemon.start().wait_until_ready()
     deliveries = [daemon.accept(tls=authority.client()) for _ in range(5)]
     installation.kafka.wait_until_routed()
+    daemon.stop()
     daemon.restart()
     for delivery in deliveries:
         daemon.accept(delivery.signed_again(), tls=authority.client())

@@ -218,8 +218,10 @@ def test_released_record_is_the_delivery_as_it_was(shared_quarantine):
     original, released = shared_quarantine.deliveries(delivery.delivery_id)
     assert (released.value, released.key) == (original.value, original.key)
     assert released.partition == original.partition == murmur2_partition(original.key, kafka.partitions(kafka.deliveries))
-    assert released.headers == [each for each in headers if each[0] != "gatepost-replay-of"] + [
+    *kept, (name, signature) = released.headers
+    assert kept == [each for each in headers if each[0] != "gatepost-replay-of"] + [
         ("gatepost-released", entry["id"].encode())]
+    assert name == "gatepost-release-signature" and re.fullmatch(rb"\d{10} sha256=[0-9a-f]{64}", signature)
 
 
 def test_what_is_still_wrong_comes_back_under_a_new_id(shared_quarantine):
@@ -275,6 +277,7 @@ def test_replay_leaves_its_id_to_the_delivery_that_has_it_by_right(installation)
     for delivery in (replay, replay):
         receiver.accept(delivery)
     kafka.wait_until_routed()
+    router.stop()
     router.restart()
     for delivery in (replay, genuine):
         receiver.accept(delivery)

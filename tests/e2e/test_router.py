@@ -360,7 +360,7 @@ def test_record_of_an_unknown_source_is_quarantined(shared, reader):
 
 def test_reasons_are_counted_from_zero(daemon, quarantined):
     reasons = ["malformed-json", "missing-kind", "unknown-kind", "invalid-field", "conflicting-body",
-               "replayed-signature", "unknown-source"]
+               "replayed-signature", "unknown-source", "unverified", "unpublishable"]
     before = {reason: daemon.metric("gatepost_quarantined_total", reason=reason) for reason in reasons}
     quarantined(b"{}")
     waiting.until(lambda: daemon.metric("gatepost_quarantined_total", reason="missing-kind") == before["missing-kind"] + 1,

@@ -38,6 +38,7 @@ Suite *suite_json_memory(void);
 Suite *suite_json_tree(void);
 Suite *suite_judge(void);
 Suite *suite_judge_repeats(void);
+Suite *suite_judge_verify(void);
 Suite *suite_kind_filter(void);
 Suite *suite_notify(void);
 Suite *suite_log(void);

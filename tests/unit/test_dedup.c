@@ -76,6 +76,25 @@ START_TEST(test_finding_remembers_nothing)
 }
 END_TEST
 
+/* The writer of a record chooses its timestamp where the topic has CreateTime. */
+START_TEST(test_impossible_timestamps_do_no_harm)
+{
+        static const int64_t times[] = {INT64_MIN, -1, 0, 1, T, INT64_MAX - 1, INT64_MAX};
+        int64_t offset = 10;
+
+        for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+                ck_assert_int_eq(check(i, BODY, offset++, times[i]), DEDUP_NEW);
+                ck_assert_int_eq(check(i, BODY, offset++, times[i]), DEDUP_REPEAT);
+                ck_assert(dedup_covers(dedup, times[i]));
+                (void)dedup_restore_start(WINDOW, times[i]);
+                (void)dedup_trusted_from(WINDOW, times[i]);
+        }
+        for (size_t i = 0; i < ARRAY_LEN(times); i++)
+                dedup_expire(dedup, times[i]);
+        ck_assert_int_eq(check(0, BODY, offset++, INT64_MAX), DEDUP_NEW);
+}
+END_TEST
+
 START_TEST(test_same_offset_is_no_repeat_of_itself)
 {
         for (int i = 0; i < 3; i++)
@@ -296,6 +315,7 @@ suite_dedup(void)
                        test_records_are_judged_rightly_a_window_and_two_slices_after_the_first_that_is_left);
         tcase_add_test(tcase, test_second_record_of_an_identity_is_a_repeat);
         tcase_add_test(tcase, test_finding_remembers_nothing);
+        tcase_add_test(tcase, test_impossible_timestamps_do_no_harm);
         tcase_add_test(tcase, test_same_offset_is_no_repeat_of_itself);
         tcase_add_test(tcase, test_other_body_is_a_conflict);
         tcase_add_test(tcase, test_window_ends_to_the_millisecond);

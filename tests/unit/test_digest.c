@@ -68,20 +68,22 @@ START_TEST(test_nothing_else_is_part_of_the_identity)
 }
 END_TEST
 
-START_TEST(test_replay_has_an_identity_of_its_own)
+START_TEST(test_marked_record_has_an_identity_of_its_own)
 {
         struct record record = {.source = SPAN("invoicing"), .key = SPAN("d-1")}, other = record;
         uint8_t plain[DEDUP_IDENTITY_SIZE], replay[DEDUP_IDENTITY_SIZE], second[DEDUP_IDENTITY_SIZE];
 
         ck_assert_int_eq(digest_identity(digest, &record, plain), 0);
-        ck_assert_int_eq(digest_replay(digest, &record, 17, replay), 0);
+        ck_assert_int_eq(digest_marked(digest, &record, "replay", 17, replay), 0);
         ck_assert_mem_ne(plain, replay, sizeof(plain));
-        ck_assert_int_eq(digest_replay(digest, &record, 17, second), 0);
+        ck_assert_int_eq(digest_marked(digest, &record, "replay", 17, second), 0);
         ck_assert_mem_eq(replay, second, sizeof(replay));
-        ck_assert_int_eq(digest_replay(digest, &record, 18, second), 0);
+        ck_assert_int_eq(digest_marked(digest, &record, "replay", 18, second), 0);
         ck_assert_mem_ne(replay, second, sizeof(replay));
         other.key = SPAN("d-2");
-        ck_assert_int_eq(digest_replay(digest, &other, 17, second), 0);
+        ck_assert_int_eq(digest_marked(digest, &other, "replay", 17, second), 0);
+        ck_assert_mem_ne(replay, second, sizeof(replay));
+        ck_assert_int_eq(digest_marked(digest, &record, "doubt", 17, second), 0);
         ck_assert_mem_ne(replay, second, sizeof(replay));
         other.released = SPAN("replay");
         ck_assert_int_eq(digest_identity(digest, &other, plain), 0);
@@ -227,7 +229,7 @@ suite_digest(void)
         tcase_add_checked_fixture(tcase, set_up, tear_down);
         tcase_add_test(tcase, test_identity_is_source_delivery_id_and_released);
         tcase_add_test(tcase, test_nothing_else_is_part_of_the_identity);
-        tcase_add_test(tcase, test_replay_has_an_identity_of_its_own);
+        tcase_add_test(tcase, test_marked_record_has_an_identity_of_its_own);
         tcase_add_test(tcase, test_parts_of_an_identity_do_not_run_into_each_other);
         tcase_add_test(tcase, test_missing_parts_are_like_empty_ones);
         tcase_add_test(tcase, test_bodies_that_differ_in_a_bit_or_in_length_are_told_apart);

@@ -198,7 +198,8 @@ START_TEST(test_reasons_have_the_names_of_the_quarantine_header)
         static const char *const names[QUARANTINE_N_REASONS] = {"malformed-json",   "missing-kind",
                                                                 "unknown-kind",     "invalid-field",
                                                                 "conflicting-body", "replayed-signature",
-                                                                "unknown-source",   "unpublishable"};
+                                                                "unknown-source",   "unverified",
+                                                                "unpublishable"};
 
         for (int i = 0; i < QUARANTINE_N_REASONS; i++)
                 ck_assert_str_eq(judge_reason_name((enum quarantine_reason)i), names[i]);

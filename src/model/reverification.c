@@ -1,0 +1,151 @@
+#include "model/reverification.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/release.h"
+
+#define KEY_MAX 1024
+#define HEAD_SIZE (KEY_MAX + 256)
+#define TIMESTAMP_SIZE 11 /* with the NUL */
+
+/* Returns 1, or 0 after writing why not. */
+static int
+check_age(const struct event_rules *rules, const struct record *record, int64_t signed_s, const char *what,
+          struct error *why)
+{
+        int64_t age_ms = record->timestamp_ms - signed_s * 1000;
+        uint64_t apart_ms = age_ms < 0 ? -(uint64_t)age_ms : (uint64_t)age_ms;
+        uint64_t max_ms = rules->tolerance_ms + REVERIFICATION_ALLOWANCE_MS;
+
+        if (apart_ms <= max_ms)
+                return 1;
+        (void)error_set(why,
+                        "%s was signed %" PRIu64 " s %s the record was appended, at most %" PRIu64
+                        " s are possible",
+                        what, apart_ms / 1000, age_ms < 0 ? "after" : "before", max_ms / 1000);
+        return 0;
+}
+
+/* What the result of comparing signatures means. */
+static enum reverification
+judge_signature(const struct event_rules *rules, int matches, const char *header, struct error *why)
+{
+        if (matches > 0)
+                return REVERIFICATION_GENUINE;
+        if (matches < 0)
+                return REVERIFICATION_FAILED;
+        (void)error_set(why, "%s does not match under a secret of [source %s]", header, rules->source);
+        return REVERIFICATION_UNKNOWN_SECRET;
+}
+
+static enum reverification
+check_delivery(const struct event_rules *rules, const struct record *record, struct error *why)
+{
+        uint8_t signature[SIGNATURE_SIZE];
+        char timestamp[TIMESTAMP_SIZE];
+        int64_t signed_s = record_signed_s(record);
+
+        if (signed_s < 0) {
+                (void)error_set(why, "gatepost-timestamp is missing or malformed");
+                return REVERIFICATION_WRONG;
+        }
+        if (record->signature.data == NULL ||
+            signature_parse(record->signature.data, record->signature.len, signature) != 0) {
+                (void)error_set(why, "gatepost-signature is missing or malformed");
+                return REVERIFICATION_WRONG;
+        }
+        if (!check_age(rules, record, signed_s, "the delivery", why))
+                return REVERIFICATION_WRONG;
+        memcpy(timestamp, record->timestamp.data, TIMESTAMP_SIZE - 1);
+        timestamp[TIMESTAMP_SIZE - 1] = '\0';
+        return judge_signature(rules,
+                               signature_verify(rules->keys, rules->n_keys, timestamp, record->body.data,
+                                                record->body.len, signature),
+                               RECORD_SIGNATURE, why);
+}
+
+/* What is signed of a release, up to the body. Begins unlike what the service signs. Returns its length; 0: it has no room. */
+static size_t
+write_head(const struct record *record, const char *now, char head[HEAD_SIZE])
+{
+        int64_t signed_s = record_signed_s(record);
+        int len;
+
+        if (record->key.len > KEY_MAX || record->source.len > 64 || record->released.len >= RELEASE_ID_SIZE)
+                return 0;
+        len = snprintf(head, HEAD_SIZE, "release.%s.%.*s.%.*s.%" PRId64 ".%zu.", now,
+                       (int)record->released.len, record->released.data, (int)record->source.len,
+                       record->source.data, signed_s, record->key.len);
+        memcpy(head + len, record->key.data, record->key.len);
+        head[(size_t)len + record->key.len] = '.';
+        return (size_t)len + record->key.len + 1;
+}
+
+static int
+matches(const struct event_rules *rules, const struct record *record, const char *now,
+        const uint8_t signature[SIGNATURE_SIZE])
+{
+        char head[HEAD_SIZE];
+        size_t head_len = write_head(record, now, head);
+        int genuine = 0;
+
+        for (size_t i = 0; i < rules->n_keys && head_len > 0; i++) {
+                int result = signature_matches(rules->keys[i], head, head_len, record->body.data,
+                                               record->body.len, signature);
+
+                if (result < 0)
+                        return -1;
+                genuine |= result;
+        }
+        return genuine;
+}
+
+static enum reverification
+check_release(const struct event_rules *rules, const struct record *record, struct error *why)
+{
+        const struct span text = record->release_signature;
+        const struct record when = {.timestamp = {text.data, TIMESTAMP_SIZE - 1}};
+        uint8_t signature[SIGNATURE_SIZE];
+        char now[TIMESTAMP_SIZE];
+
+        if (text.len != RELEASE_SIGNATURE_SIZE - 1 || record_signed_s(&when) < 0 ||
+            text.data[TIMESTAMP_SIZE - 1] != ' ' ||
+            signature_parse(text.data + TIMESTAMP_SIZE, SIGNATURE_HEADER_LEN, signature) != 0) {
+                (void)error_set(why, "gatepost-release-signature is missing or malformed");
+                return REVERIFICATION_WRONG;
+        }
+        if (!check_age(rules, record, record_signed_s(&when), "the release", why))
+                return REVERIFICATION_WRONG;
+        memcpy(now, text.data, TIMESTAMP_SIZE - 1);
+        now[TIMESTAMP_SIZE - 1] = '\0';
+        return judge_signature(rules, matches(rules, record, now, signature), RECORD_RELEASE_SIGNATURE, why);
+}
+
+enum reverification
+reverification_check(const struct event_rules *rules, const struct record *record, struct error *why)
+{
+        if (rules->n_keys == 0)
+                return REVERIFICATION_GENUINE;
+        return record->released.len > 0 ? check_release(rules, record, why)
+                                        : check_delivery(rules, record, why);
+}
+
+int
+reverification_sign_release(const struct signature_key *key, const struct record *record, int64_t now_s,
+                            char text[RELEASE_SIGNATURE_SIZE])
+{
+        uint8_t signature[SIGNATURE_SIZE];
+        char head[HEAD_SIZE];
+        size_t head_len;
+
+        (void)snprintf(text, RELEASE_SIGNATURE_SIZE, "%010" PRId64, now_s);
+        head_len = write_head(record, text, head);
+        if (head_len == 0 ||
+            signature_sign(key, head, head_len, record->body.data, record->body.len, signature) != 0)
+                return -1;
+        text[TIMESTAMP_SIZE - 1] = ' ';
+        signature_format(signature, text + TIMESTAMP_SIZE);
+        return 0;
+}
