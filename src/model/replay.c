@@ -8,7 +8,8 @@
 struct entry {
         uint8_t signature[16]; /* half of an HMAC tells signatures apart well enough */
         int64_t expires_ms;
-        uint32_t next; /* in its chain, 1 + index; 0 at the end */
+        uint32_t source; /* hash_source() */
+        uint32_t next;   /* in its chain, 1 + index; 0 at the end */
         char delivery_id[DELIVERY_ID_MAX + 1];
 };
 
@@ -107,21 +108,34 @@ grow(struct replay *replay)
                 link_entry(replay, i);
 }
 
+/* FNV-1a, to tell the few sources of a configuration apart. */
+static uint32_t
+hash_source(const char *source)
+{
+        uint32_t hash = UINT32_C(2166136261);
+
+        for (; *source != '\0'; source++)
+                hash = (hash ^ (uint8_t)*source) * UINT32_C(16777619);
+        return hash;
+}
+
 static const struct entry *
-find(const struct replay *replay, const uint8_t *signature)
+find(const struct replay *replay, uint32_t source, const uint8_t *signature)
 {
         for (uint32_t link = *bucket_of(replay, signature); link != 0;
              link = replay->entries[link - 1].next) {
                 const struct entry *entry = &replay->entries[link - 1];
 
-                if (memcmp(entry->signature, signature, sizeof(entry->signature)) == 0)
+                if (entry->source == source &&
+                    memcmp(entry->signature, signature, sizeof(entry->signature)) == 0)
                         return entry;
         }
         return NULL;
 }
 
 static void
-remember(struct replay *replay, const uint8_t *signature, const char *delivery_id, int64_t expires_ms)
+remember(struct replay *replay, uint32_t source, const uint8_t *signature, const char *delivery_id,
+         int64_t expires_ms)
 {
         struct entry *entry;
         size_t index;
@@ -135,6 +149,7 @@ remember(struct replay *replay, const uint8_t *signature, const char *delivery_i
         index = (replay->oldest + replay->n++) & (replay->capacity - 1);
         entry = &replay->entries[index];
         memcpy(entry->signature, signature, sizeof(entry->signature));
+        entry->source = source;
         entry->expires_ms = expires_ms;
         strncpy(entry->delivery_id, delivery_id, DELIVERY_ID_MAX);
         entry->delivery_id[DELIVERY_ID_MAX] = '\0';
@@ -142,16 +157,17 @@ remember(struct replay *replay, const uint8_t *signature, const char *delivery_i
 }
 
 int
-replay_check(struct replay *replay, const uint8_t signature[SIGNATURE_SIZE], const char *delivery_id,
-             int64_t now_ms, int64_t expires_ms, char original[DELIVERY_ID_MAX + 1])
+replay_check(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
+             const char *delivery_id, int64_t now_ms, int64_t expires_ms, char original[DELIVERY_ID_MAX + 1])
 {
+        const uint32_t source = hash_source(source_name);
         const struct entry *known;
 
         while (replay->n > 0 && replay->entries[replay->oldest].expires_ms < now_ms)
                 drop_oldest(replay);
-        known = find(replay, signature);
+        known = find(replay, source, signature);
         if (known == NULL) {
-                remember(replay, signature, delivery_id, expires_ms);
+                remember(replay, source, signature, delivery_id, expires_ms);
                 return 0;
         }
         if (strcmp(known->delivery_id, delivery_id) == 0)

@@ -19,11 +19,12 @@ struct replay *replay_new(size_t max_entries) MUST_CHECK;
 void replay_free(struct replay *replay);
 
 /**
- * replay_check(replay, signature, delivery_id, now_ms, expires_ms, original):
- * When the signature was accepted under another delivery-id, write that id to original and return 1. Else remember
+ * replay_check(replay, source_name, signature, delivery_id, now_ms, expires_ms, original):
+ * When the signature was accepted for this source under another delivery-id, write that id to original and return 1. Else remember
  * it until expires_ms (then it would be stale anyway) and return 0; also when memory fails.
  */
-int replay_check(struct replay *replay, const uint8_t signature[SIGNATURE_SIZE], const char *delivery_id,
-                 int64_t now_ms, int64_t expires_ms, char original[DELIVERY_ID_MAX + 1]);
+int replay_check(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
+                 const char *delivery_id, int64_t now_ms, int64_t expires_ms,
+                 char original[DELIVERY_ID_MAX + 1]);
 
 #endif

@@ -167,8 +167,8 @@ receiver_shared_is_replay(struct receiver_shared *shared, const struct config_so
         if (!source->replay_guard || shared->replay == NULL)
                 return 0;
         pthread_mutex_lock(&shared->replay_mutex);
-        is_replay = replay_check(shared->replay, delivery->signature, delivery->delivery_id, now_ms, stale_ms,
-                                 original);
+        is_replay = replay_check(shared->replay, source->name, delivery->signature, delivery->delivery_id,
+                                 now_ms, stale_ms, original);
         pthread_mutex_unlock(&shared->replay_mutex);
         return is_replay;
 }

@@ -1,4 +1,5 @@
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -173,6 +174,66 @@ START_TEST(test_released_copy_with_a_conflicting_body_is_published)
 }
 END_TEST
 
+#define LOG_SIZE 120
+
+/* A log of few ids and bodies, with replays and releases, over three windows; timestamps fall back now and then. */
+static void
+make_log(unsigned seed, struct record log[LOG_SIZE])
+{
+        static const struct span ids[] = {SPAN_OF("d-1"), SPAN_OF("d-2"), SPAN_OF("d-3")};
+        static const struct span places[] = {SPAN_OF("0-1"), SPAN_OF("0-2")};
+        static const struct span bodies[] = {SPAN_OF("{\"event\":\"invoice.accepted\"}"),
+                                             SPAN_OF("{\"event\":\"invoice.pending\"}"), SPAN_OF("not JSON")};
+        int64_t now = JUDGING_NOW;
+
+        for (size_t i = 0; i < LOG_SIZE; i++) {
+                log[i] = judging_record(ids[rand_r(&seed) % 3], bodies[rand_r(&seed) % 3]);
+                now += rand_r(&seed) % (3 * JUDGING_WINDOW / LOG_SIZE * 2);
+                log[i].timestamp_ms = now - rand_r(&seed) % (JUDGING_WINDOW / 32);
+                if (rand_r(&seed) % 3 == 0)
+                        log[i].replay_of = SPAN("d-0");
+                if (rand_r(&seed) % 4 == 0)
+                        log[i].released = places[rand_r(&seed) % 2];
+        }
+}
+
+/* Read back from where dedup_restore_start() says, remember up to an offset, and decide from there on. */
+static void
+decide_from(const struct record log[LOG_SIZE], size_t cut, const enum verdict_action expected[LOG_SIZE])
+{
+        int64_t least = INT64_MAX, start;
+
+        for (size_t i = cut; i < LOG_SIZE; i++)
+                least = log[i].timestamp_ms < least ? log[i].timestamp_ms : least;
+        start = dedup_restore_start(JUDGING_WINDOW, least);
+        dedup_free(judging_dedup);
+        judging_dedup = dedup_new(JUDGING_WINDOW, start);
+        ck_assert_ptr_nonnull(judging_dedup);
+        for (size_t i = 0; i < cut; i++) {
+                if (log[i].timestamp_ms >= start)
+                        ck_assert_int_eq(judge_remember(judging_judge, judging_dedup, &log[i]), 0);
+        }
+        for (size_t i = cut; i < LOG_SIZE; i++) {
+                ck_assert(dedup_covers(judging_dedup, log[i].timestamp_ms));
+                ck_assert_msg(judging_decide(&log[i]) == expected[i], "record %zu, from %zu on", i, cut);
+        }
+}
+
+START_TEST(test_decisions_are_the_same_wherever_a_router_begins)
+{
+        enum verdict_action expected[LOG_SIZE];
+        struct record log[LOG_SIZE];
+
+        make_log((unsigned)_i + 1, log);
+        for (size_t i = 0; i < LOG_SIZE; i++)
+                expected[i] = judging_decide(&log[i]);
+        for (size_t i = LOG_SIZE; i > 0; i--) /* rewound: the table knows the future */
+                ck_assert_int_eq(judging_decide(&log[i - 1]), expected[i - 1]);
+        for (size_t cut = 0; cut < LOG_SIZE; cut += 7)
+                decide_from(log, cut, expected);
+}
+END_TEST
+
 Suite *
 suite_judge_repeats(void)
 {
@@ -191,6 +252,7 @@ suite_judge_repeats(void)
         tcase_add_test(tcase, test_released_copy_comes_in_once_and_skips_the_replay_check);
         tcase_add_test(tcase, test_table_remains_valid_when_the_rules_change);
         tcase_add_test(tcase, test_released_copy_with_a_conflicting_body_is_published);
+        tcase_add_loop_test(tcase, test_decisions_are_the_same_wherever_a_router_begins, 0, 20);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -19,7 +19,7 @@ check(struct replay *replay, uint32_t n, const char *delivery_id, int64_t now_ms
         memset(signature, 0x5a, sizeof(signature));
         memcpy(signature, &n, sizeof(n));
         memset(original, 0, sizeof(original));
-        return replay_check(replay, signature, delivery_id, now_ms, expires_ms, original);
+        return replay_check(replay, "invoicing", signature, delivery_id, now_ms, expires_ms, original);
 }
 
 static struct replay *
@@ -52,6 +52,22 @@ START_TEST(test_signature_under_another_id_is_a_replay_of_the_first)
         ck_assert_int_eq(check(replay, 1, "d-3", NOW + 2, LATER), 1);
         ck_assert_str_eq(original, "d-1");
         ck_assert_int_eq(check(replay, 2, "d-2", NOW + 3, LATER), 0);
+        replay_free(replay);
+}
+END_TEST
+
+/* The service signs for both with one secret, in the same second. */
+START_TEST(test_same_signature_for_another_source_is_no_replay)
+{
+        struct replay *replay = replay_of(1000);
+        const uint8_t signature[SIGNATURE_SIZE] = {1};
+
+        ck_assert_int_eq(replay_check(replay, "invoicing", signature, "d-1", NOW, LATER, original), 0);
+        ck_assert_int_eq(replay_check(replay, "billing", signature, "d-2", NOW, LATER, original), 0);
+        ck_assert_int_eq(replay_check(replay, "billing", signature, "d-1", NOW, LATER, original), 1);
+        ck_assert_str_eq(original, "d-2");
+        ck_assert_int_eq(replay_check(replay, "invoicing", signature, "d-2", NOW, LATER, original), 1);
+        ck_assert_str_eq(original, "d-1");
         replay_free(replay);
 }
 END_TEST
@@ -175,6 +191,7 @@ suite_replay(void)
         TCase *tcase = tcase_create("replay");
 
         tcase_add_test(tcase, test_signature_under_another_id_is_a_replay_of_the_first);
+        tcase_add_test(tcase, test_same_signature_for_another_source_is_no_replay);
         tcase_add_test(tcase, test_signature_under_the_same_id_is_no_replay);
         tcase_add_test(tcase, test_longest_id_is_told_whole);
         tcase_add_test(tcase, test_signature_is_forgotten_after_it_expires);
