@@ -17,36 +17,14 @@ audit_bounds_ask(struct offsets *offsets, struct range *ranges, size_t n, struct
         return 0;
 }
 
-static enum range_answer
-on_first(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
-{
-        int64_t *first_ms = arg;
-        rd_kafka_timestamp_type_t type;
-
-        (void)error;
-        first_ms[index] = rd_kafka_message_timestamp(message, &type);
-        return RANGE_ENOUGH;
-}
-
-/*
- * The timestamp of the first record in each range from which some were deleted: AUDIT_NEVER when none is left,
- * AUDIT_FROM_BEGINNING for a range that is whole.
- */
+/* See range_kept_since(). Returns 0, or an exit status after saying why. */
 static int
 read_first(const struct audit_plan *plan, const struct range *ranges, size_t n, int64_t *first_ms)
 {
-        struct range *cut = mem_alloc(n * sizeof(*cut));
-        enum range_result result;
         struct error error;
+        enum range_result result =
+            range_kept_since(plan->config, plan->bootstrap, ranges, n, first_ms, &error);
 
-        memcpy(cut, ranges, n * sizeof(*cut));
-        for (size_t i = 0; i < n; i++) {
-                first_ms[i] = cut[i].from > 0 ? AUDIT_NEVER : AUDIT_FROM_BEGINNING;
-                if (cut[i].from == 0)
-                        cut[i].to = 0;
-        }
-        result = range_read(plan->config, plan->bootstrap, cut, n, on_first, first_ms, &error);
-        free(cut);
         return result == RANGE_DONE ? 0 : audit_plan_failed(result, &error);
 }
 

@@ -9,8 +9,8 @@
 #include "kafka/range.h"
 #include "model/record.h"
 
-#define AUDIT_FROM_BEGINNING INT64_MIN
-#define AUDIT_NEVER INT64_MAX
+#define AUDIT_FROM_BEGINNING RANGE_KEPT_ALL
+#define AUDIT_NEVER RANGE_KEPT_NOTHING
 
 /*
  * So much the clocks of brokers and routers may differ: an event's timestamp is its router's, a delivery's its broker's.

@@ -146,10 +146,13 @@ quarantine_clear(struct quarantine *quarantine)
 {
         for (size_t i = 0; i < quarantine->n; i++) {
                 free(quarantine->records[i].key);
+                free(quarantine->records[i].signature);
                 free(quarantine->records[i].source);
                 free(quarantine->records[i].reason);
                 free(quarantine->records[i].detail);
         }
+        for (size_t i = 0; i < quarantine->n_returns; i++)
+                free(quarantine->returns[i].key);
         free(quarantine->records);
         free(quarantine->returns);
         free(quarantine->ranges);

@@ -18,7 +18,18 @@
 enum quarantine_state {
         QUARANTINE_WAITING,
         QUARANTINE_RELEASED,
-        QUARANTINE_UNSURE, /* a release may have been deleted from `deliveries` by retention */
+        QUARANTINE_UNSURE, /* `deliveries` cannot tell; the doubt says why */
+};
+
+/* Why `deliveries` cannot tell that a record was not released. */
+enum quarantine_doubt {
+        QUARANTINE_NO_DOUBT,
+        QUARANTINE_NO_PLACE,     /* the record does not say where its delivery is */
+        QUARANTINE_DELETED,      /* its delivery was deleted */
+        QUARANTINE_ENDS_BEFORE,  /* the partition ends before the place of its delivery, or is not there */
+        QUARANTINE_NO_RECORD,    /* nothing can be read at that place */
+        QUARANTINE_OTHER_RECORD, /* another record is there */
+        QUARANTINE_PARTLY_DELETED /* a partition to which a release may have gone has lost records of that time */
 };
 
 /* A record of quarantine. What comes from its headers may be anything, and is NULL where there is no header. */
@@ -27,6 +38,8 @@ struct quarantined {
         int64_t timestamp_ms;
         char *key; /* the delivery-id */
         size_t key_len;
+        char *signature;
+        size_t signature_len;
         char *source;
         char *reason;
         char *detail;
@@ -34,6 +47,8 @@ struct quarantined {
             delivery; /* where it stands in `deliveries`; the partition is -1 when it does not say */
 
         enum quarantine_state state;
+        enum quarantine_doubt doubt;
+        int may_be_lost; /* a release may have been deleted from a partition that its key once had */
         struct release_id
             release; /* where its first release stands in `deliveries`; partition -1: not known */
         struct release_id came_back; /* the record that came of it; partition -1: none did */
@@ -52,6 +67,14 @@ struct quarantine_wish {
 
 #define QUARANTINE_FROM_BEGINNING INT64_MIN
 
+/* A record of quarantine that came of a release. */
+struct quarantine_return {
+        struct release_id of; /* the record that was released */
+        struct release_id id;
+        char *key;
+        size_t key_len;
+};
+
 struct quarantine {
         const struct config *config;
         const struct quarantine_wish *wish;
@@ -59,7 +82,7 @@ struct quarantine {
         size_t n_ranges;
         struct quarantined *records; /* by ID */
         size_t n;
-        struct release_id *returns; /* pairs: what was released, and what came of it */
+        struct quarantine_return *returns;
         size_t n_returns;
 };
 
@@ -81,6 +104,12 @@ void quarantine_clear(struct quarantine *quarantine);
 
 /* The record with this ID, or NULL. */
 struct quarantined *quarantine_find(const struct quarantine *quarantine, const struct release_id *id);
+
+#define QUARANTINE_DOUBT_SIZE 512
+
+/* Write why nobody can tell whether a record was released, as a clause; for QUARANTINE_UNSURE. Returns text. */
+char *quarantine_doubt_text(const struct quarantine *quarantine, const struct quarantined *record,
+                            char text[QUARANTINE_DOUBT_SIZE]);
 
 /* Says on stderr why the command ends with this exit status, and returns it. */
 int quarantine_refuse(const struct quarantine_wish *wish, int status, const char *format, ...)

@@ -104,6 +104,16 @@ copy_header(const rd_kafka_message_t *message, const char *name)
         return value.data == NULL ? NULL : mem_strndup(value.data, value.len);
 }
 
+static char *
+copy_bytes(struct span bytes)
+{
+        char *copy = mem_alloc(bytes.len + 1);
+
+        if (bytes.len > 0)
+                memcpy(copy, bytes.data, bytes.len);
+        return copy;
+}
+
 /* A place in `deliveries`, from the two headers that tell it. */
 static struct release_id
 read_place(const rd_kafka_message_t *message)
@@ -147,23 +157,23 @@ add_record(struct reading *reading, const rd_kafka_message_t *message, const str
            const struct release_id *came_of)
 {
         struct quarantine *quarantine = reading->quarantine;
+        struct span key = {message->key, message->key_len};
+        struct span signature = message_header(message, RECORD_SIGNATURE);
         rd_kafka_timestamp_type_t type;
         struct quarantined *record;
-        char *key;
 
         if (quarantine->n == reading->capacity) {
                 reading->capacity = reading->capacity == 0 ? 64 : 2 * reading->capacity;
                 quarantine->records =
                     mem_resize(quarantine->records, reading->capacity, sizeof(*quarantine->records));
         }
-        key = mem_alloc(message->key_len + 1);
-        if (message->key_len > 0)
-                memcpy(key, message->key, message->key_len);
         record = &quarantine->records[quarantine->n++];
         *record = (struct quarantined){.id = *id,
                                        .timestamp_ms = rd_kafka_message_timestamp(message, &type),
-                                       .key = key,
-                                       .key_len = message->key_len,
+                                       .key = copy_bytes(key),
+                                       .key_len = key.len,
+                                       .signature = copy_bytes(signature),
+                                       .signature_len = signature.len,
                                        .source = copy_header(message, RECORD_SOURCE),
                                        .reason = copy_header(message, RECORD_REASON),
                                        .detail = copy_header(message, RECORD_DETAIL),
@@ -184,27 +194,32 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
         (void)error;
         progress_step(&reading->progress);
         if (release_id_parse(message_header(message, RECORD_RELEASED), &came_of) == 0) {
-                size_t n = 2 * quarantine->n_returns;
+                struct span key = {message->key, message->key_len};
 
-                quarantine->returns = mem_resize(quarantine->returns, n + 2, sizeof(id));
-                quarantine->returns[n] = came_of;
-                quarantine->returns[n + 1] = id;
-                quarantine->n_returns++;
+                quarantine->returns =
+                    mem_resize(quarantine->returns, quarantine->n_returns + 1, sizeof(*quarantine->returns));
+                quarantine->returns[quarantine->n_returns++] =
+                    (struct quarantine_return){came_of, id, copy_bytes(key), key.len};
         }
         if (is_wanted(quarantine->wish, message, &id))
                 add_record(reading, message, &id, &came_of);
         return RANGE_GO_ON;
 }
 
-/* What has come back has been released, whether or not its release can still be seen. */
+/*
+ * What has come back has been released, whether or not its release can still be seen. Quarantine made anew gives IDs away
+ * again, so that the key must be the same, too.
+ */
 static void
 note_returns(struct quarantine *quarantine)
 {
         for (size_t i = 0; i < quarantine->n_returns; i++) {
-                struct quarantined *record = quarantine_find(quarantine, &quarantine->returns[2 * i]);
+                const struct quarantine_return *came = &quarantine->returns[i];
+                struct quarantined *record = quarantine_find(quarantine, &came->of);
 
-                if (record != NULL)
-                        record->came_back = quarantine->returns[2 * i + 1];
+                if (record != NULL && record->key_len == came->key_len &&
+                    memcmp(record->key, came->key, came->key_len) == 0)
+                        record->came_back = came->id;
         }
 }
 

@@ -22,9 +22,10 @@ struct wish {
 
 /* What happens to a record without reading it again: it was released before, or it cannot be. */
 static void
-decide(const struct wish *wish, struct releasing *releasing)
+decide(const struct quarantine *quarantine, const struct wish *wish, struct releasing *releasing)
 {
         const struct quarantined *record = releasing->record;
+        char doubt[QUARANTINE_DOUBT_SIZE], reason[QUARANTINE_DOUBT_SIZE + 256];
 
         if (record->key_len == 0) {
                 releasing->outcome = OUTCOME_REFUSED;
@@ -38,9 +39,12 @@ decide(const struct wish *wish, struct releasing *releasing)
                 releasing->outcome = OUTCOME_BEFORE;
         } else if (record->state == QUARANTINE_UNSURE && !wish->is_forced) {
                 releasing->outcome = OUTCOME_REFUSED;
-                releasing->reason =
-                    mem_strdup("it may have been released before, which the topic of deliveries "
-                               "no longer tells; --force releases it");
+                (void)snprintf(reason, sizeof(reason),
+                               "it may have been released before: %s. Look for an event with its delivery-id "
+                               "(gatepost tail --from beginning --until-end --headers); if there is none, "
+                               "release it with --force",
+                               quarantine_doubt_text(quarantine, record, doubt));
+                releasing->reason = mem_strdup(reason);
         }
 }
 
@@ -51,7 +55,7 @@ decide_all(const struct quarantine *quarantine, const struct wish *wish)
 
         for (size_t i = 0; i < quarantine->n; i++) {
                 all[i].record = &quarantine->records[i];
-                decide(wish, &all[i]);
+                decide(quarantine, wish, &all[i]);
                 if (all[i].outcome != OUTCOME_PENDING && !wish->as_json)
                         outcome_print_text(&all[i], quarantine->config);
         }

@@ -1,65 +1,155 @@
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 #include "base/mem.h"
 #include "cli/kafka_access.h"
 #include "cli/progress.h"
 #include "cli/quarantine_look.h"
+#include "cli/quarantine_print.h"
 #include "kafka/message.h"
 
-/* `deliveries`, as far as releases may stand in it. */
+/* The clocks of routers, which stamp records of quarantine, and brokers, which stamp releases, differ by less than this. */
+#define CLOCK_SKEW_MS (60 * 60 * INT64_C(1000))
+
+/*
+ * The search for releases in `deliveries`.
+ *
+ * A release is appended after the delivery that was quarantined, in the partition of its key. So its absence is certain only
+ * if the delivery is still at its place, which also shows that the topic was not made anew meanwhile, and all that came after
+ * it is there. The number of partitions may have grown between quarantine and release: the key may have belonged to other
+ * partitions, which are searched from the time of the quarantine on.
+ */
 struct search {
         struct quarantine *quarantine;
-        struct range *ranges; /* of its partitions, the index is the number */
+        struct range *ranges; /* of the partitions; the index is the number */
         size_t n_ranges;
+        int64_t *kept_ms;              /* of each: range_kept_since() */
+        struct quarantined **by_place; /* the records by the places of their deliveries */
         struct progress progress;
 };
 
-/*
- * From where on a record's releases may stand in the partition that its key belongs to: after itself. That all of that is
- * still there, and it is the log that the record was in, decides whether it is certain that there was none.
- */
-static int64_t
-begin_of(const struct search *search, struct quarantined *record, const struct range *range)
+static int
+compare_places(const void *a, const void *b)
 {
-        const struct release_id *place = &record->delivery;
-        int is_origin = place->partition == range->partition;
+        const struct quarantined *const *one = a, *const *other = b;
 
-        record->state = QUARANTINE_UNSURE;
-        if (is_origin && place->offset >= range->from && place->offset < range->to) {
-                record->state = QUARANTINE_WAITING;
-                return place->offset + 1;
-        }
-        if (range->from == 0 && !is_origin && (size_t)place->partition < search->n_ranges)
-                record->state = QUARANTINE_WAITING; /* the number of partitions has changed */
-        return range->from;
+        return release_id_compare(&(*one)->delivery, &(*other)->delivery);
 }
 
-/* Leave out of the ranges what need not be read. */
+/* What can be said before the delivery is read. */
+static enum quarantine_doubt
+first_doubt(const struct search *search, const struct quarantined *record)
+{
+        const struct release_id *place = &record->delivery;
+
+        if (place->partition < 0)
+                return QUARANTINE_NO_PLACE;
+        if ((size_t)place->partition >= search->n_ranges ||
+            place->offset >= search->ranges[place->partition].to)
+                return QUARANTINE_ENDS_BEFORE;
+        return place->offset < search->ranges[place->partition].from ? QUARANTINE_DELETED
+                                                                     : QUARANTINE_NO_RECORD;
+}
+
+/*
+ * Note from which time on a record's releases may be in partitions other than its delivery's: those to which its key
+ * belonged or belongs, from the least number of partitions under which its delivery came to where it is.
+ */
 static void
-narrow(struct search *search)
+note_times(const struct search *search, struct quarantined *record, int64_t *times)
+{
+        struct span key = {record->key, record->key_len};
+        int32_t n = (int32_t)search->n_ranges, origin = record->delivery.partition, least = 1;
+        int has_grown = message_partition(key, n) != origin, is_there = record->doubt == QUARANTINE_NO_RECORD;
+        int64_t from_ms = record->timestamp_ms - CLOCK_SKEW_MS;
+
+        while (is_there && least <= n && message_partition(key, least) != origin)
+                least++;
+        for (int32_t i = least > n ? 1 : least; i <= n; i++) {
+                int32_t p = message_partition(key, i);
+
+                if (is_there && p == origin)
+                        continue;
+                if (from_ms < times[p])
+                        times[p] = from_ms;
+                if (has_grown && search->kept_ms[p] > from_ms)
+                        record->may_be_lost = 1;
+        }
+}
+
+/* Leave out of the ranges what need not be read. Returns 0, or -1 with the reason. */
+static int
+narrow(struct search *search, struct offsets *offsets, struct error *error)
 {
         struct quarantine *quarantine = search->quarantine;
         int64_t *begins = mem_alloc(search->n_ranges * sizeof(*begins));
+        int64_t *times = mem_alloc(search->n_ranges * sizeof(*times));
+        int result = 0;
 
-        for (size_t p = 0; p < search->n_ranges; p++)
+        for (size_t p = 0; p < search->n_ranges; p++) {
                 begins[p] = search->ranges[p].to;
+                times[p] = INT64_MAX;
+        }
         for (size_t i = 0; i < quarantine->n; i++) {
                 struct quarantined *record = &quarantine->records[i];
-                int32_t p = record->key_len == 0
-                                ? 0 /* it has no identity, and cannot be released */
-                                : message_partition((struct span){record->key, record->key_len},
-                                                    (int32_t)search->n_ranges);
-                int64_t begin = begin_of(search, record, &search->ranges[p]);
 
-                if (record->key_len == 0)
-                        record->state = QUARANTINE_WAITING;
-                else if (begin < begins[p])
-                        begins[p] = begin;
+                record->doubt = first_doubt(search, record);
+                if (record->doubt == QUARANTINE_NO_RECORD &&
+                    record->delivery.offset < begins[record->delivery.partition])
+                        begins[record->delivery.partition] = record->delivery.offset;
+                if (record->key_len > 0)
+                        note_times(search, record, times);
         }
-        for (size_t p = 0; p < search->n_ranges; p++)
-                search->ranges[p].from = begins[p];
+        for (size_t p = 0; p < search->n_ranges && result == 0; p++) {
+                struct range *range = &search->ranges[p];
+
+                if (times[p] == INT64_MAX)
+                        range->from = begins[p];
+                else
+                        result = offsets_begin_at(offsets, range, times[p], KAFKA_ACCESS_TIMEOUT_MS, error);
+                if (begins[p] < range->from)
+                        range->from = begins[p];
+        }
         free(begins);
+        free(times);
+        return result;
+}
+
+/* Whether a record of `deliveries` is the delivery that was quarantined, or a release of it. */
+static int
+is_same(const struct quarantined *record, const rd_kafka_message_t *message)
+{
+        struct span signature = message_header(message, RECORD_SIGNATURE);
+
+        return record->key_len == message->key_len && record->signature_len == signature.len &&
+               (record->key_len == 0 || memcmp(record->key, message->key, message->key_len) == 0) &&
+               (signature.len == 0 || memcmp(record->signature, signature.data, signature.len) == 0);
+}
+
+/* Compare the record at a place with those that were quarantined from there. */
+static void
+check_place(const struct search *search, const rd_kafka_message_t *message)
+{
+        struct quarantined place = {.delivery = {message->partition, message->offset}}, *key = &place;
+        size_t low = 0, high = search->quarantine->n;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (compare_places(&search->by_place[middle], &key) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        for (; low < search->quarantine->n && compare_places(&search->by_place[low], &key) == 0; low++) {
+                struct quarantined *record = search->by_place[low];
+
+                record->doubt = !is_same(record, message) ? QUARANTINE_OTHER_RECORD
+                                : record->may_be_lost     ? QUARANTINE_PARTLY_DELETED
+                                                          : QUARANTINE_NO_DOUBT;
+        }
 }
 
 static enum range_answer
@@ -72,10 +162,12 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
         (void)index;
         (void)error;
         progress_step(&search->progress);
+        check_place(search, message);
         if (release_id_parse(message_header(message, RECORD_RELEASED), &id) != 0)
                 return RANGE_GO_ON;
+        /* Quarantine made anew gives IDs away again: the release must be of the same delivery. */
         record = quarantine_find(search->quarantine, &id);
-        if (record != NULL && record->release.partition < 0)
+        if (record != NULL && record->release.partition < 0 && is_same(record, message))
                 record->release = (struct release_id){message->partition, message->offset};
         return RANGE_GO_ON;
 }
@@ -83,42 +175,91 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
 static int
 read_deliveries(struct search *search)
 {
-        const struct quarantine *quarantine = search->quarantine;
+        struct quarantine *quarantine = search->quarantine;
         enum range_result result;
         struct error error;
 
+        search->by_place = mem_alloc(quarantine->n * sizeof(struct quarantined *));
+        for (size_t i = 0; i < quarantine->n; i++)
+                search->by_place[i] = &quarantine->records[i];
+        qsort(search->by_place, quarantine->n, sizeof(struct quarantined *), compare_places);
         progress_begin(&search->progress, "looking for releases in deliveries",
                        progress_count(search->ranges, search->n_ranges));
         result = range_read(quarantine->config, quarantine->wish->bootstrap, search->ranges, search->n_ranges,
                             on_delivery, search, &error);
         progress_end(&search->progress);
+        free(search->by_place);
         return result == RANGE_DONE ? 0 : quarantine_failed(quarantine->wish, result, &error);
+}
+
+/* Find out what of `deliveries` is to be read. Returns 0, or an exit status after saying why. */
+static int
+bound(struct search *search, struct offsets *offsets)
+{
+        const struct quarantine *quarantine = search->quarantine;
+        enum range_result result = RANGE_DONE;
+        struct error error;
+
+        if (offsets_stable_ranges(offsets, quarantine->config->deliveries_topic, &search->ranges,
+                                  &search->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
+                return quarantine_refuse(quarantine->wish,
+                                         offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
+                                         error.text);
+        search->kept_ms = mem_alloc(search->n_ranges * sizeof(*search->kept_ms));
+        result = range_kept_since(quarantine->config, quarantine->wish->bootstrap, search->ranges,
+                                  search->n_ranges, search->kept_ms, &error);
+        if (result != RANGE_DONE)
+                return quarantine_failed(quarantine->wish, result, &error);
+        if (narrow(search, offsets, &error) != 0)
+                return quarantine_refuse(quarantine->wish, EX_UNAVAILABLE, "%s", error.text);
+        return 0;
 }
 
 int
 quarantine_find_releases(struct quarantine *quarantine, struct offsets *offsets)
 {
         struct search search = {.quarantine = quarantine};
-        struct error error;
         int status;
 
         if (quarantine->n == 0)
                 return 0;
-        if (offsets_stable_ranges(offsets, quarantine->config->deliveries_topic, &search.ranges,
-                                  &search.n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0) {
-                status = quarantine_refuse(quarantine->wish,
-                                           offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
-                                           error.text);
-        } else {
-                narrow(&search);
+        status = bound(&search, offsets);
+        if (status == 0)
                 status = read_deliveries(&search);
-        }
         for (size_t i = 0; i < quarantine->n && status == 0; i++) {
                 struct quarantined *record = &quarantine->records[i];
 
                 if (record->release.partition >= 0 || record->came_back.partition >= 0)
                         record->state = QUARANTINE_RELEASED;
+                else if (record->key_len > 0 && record->doubt != QUARANTINE_NO_DOUBT)
+                        record->state = QUARANTINE_UNSURE;
         }
         free(search.ranges);
+        free(search.kept_ms);
         return status;
+}
+
+char *
+quarantine_doubt_text(const struct quarantine *quarantine, const struct quarantined *record,
+                      char text[QUARANTINE_DOUBT_SIZE])
+{
+        static const char *const what[] = {
+            [QUARANTINE_NO_DOUBT] = "has it",
+            [QUARANTINE_DELETED] = "no longer has it",
+            [QUARANTINE_ENDS_BEFORE] = "ends before that: it was made anew or restored",
+            [QUARANTINE_NO_RECORD] = "has no record there",
+            [QUARANTINE_OTHER_RECORD] = "has another record there: it was made anew or restored",
+            [QUARANTINE_PARTLY_DELETED] =
+                "has more partitions since, of which one has lost the records of that time",
+        };
+        char place[RELEASE_ID_SIZE];
+
+        if (record->doubt == QUARANTINE_NO_PLACE)
+                (void)snprintf(text, QUARANTINE_DOUBT_SIZE, "it does not say where in %s its delivery is",
+                               quarantine->config->deliveries_topic);
+        else
+                (void)snprintf(text, QUARANTINE_DOUBT_SIZE, "its delivery was at %s, and %s %s",
+                               quarantine_print_place(&record->delivery, place),
+                               quarantine->config->deliveries_topic, what[record->doubt]);
+        return text;
 }

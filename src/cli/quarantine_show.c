@@ -44,10 +44,11 @@ print_release(const struct showing *showing)
 {
         const struct quarantined *record = showing->record;
         const char *topic = showing->quarantine->config->deliveries_topic;
-        char text[RELEASE_ID_SIZE];
+        char text[RELEASE_ID_SIZE], doubt[QUARANTINE_DOUBT_SIZE];
 
         if (record->state == QUARANTINE_UNSURE)
-                print_line("released", "unsure: what was released so long ago is no longer in deliveries");
+                printf("%-12s unsure: %s\n", "released",
+                       quarantine_doubt_text(showing->quarantine, record, doubt));
         else if (record->release.partition >= 0)
                 print_place("released as", &record->release, topic);
         else

@@ -166,7 +166,8 @@ offsets_at_time(struct offsets *offsets, const char *topic, int32_t partition, i
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
         rd_kafka_resp_err_t err;
 
-        rd_kafka_topic_partition_list_add(list, topic, partition)->offset = time_ms;
+        /* A negative number is no time to Kafka, but stands for an end of the log. */
+        rd_kafka_topic_partition_list_add(list, topic, partition)->offset = time_ms < 0 ? 0 : time_ms;
         err = rd_kafka_offsets_for_times(offsets->log, list, timeout_ms);
         if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
                 err = list->elems[0].err;

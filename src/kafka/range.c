@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "kafka/client.h"
 
 #define BATCH 1000
@@ -232,5 +233,34 @@ range_read(const struct config *config, const char *bootstrap, struct range *ran
         reading.progress_ms = clock_monotonic_ms();
         result = assign_and_read(&reading);
         rd_kafka_destroy(reading.client);
+        return result;
+}
+
+static enum range_answer
+on_first(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+{
+        int64_t *since_ms = arg;
+        rd_kafka_timestamp_type_t type;
+
+        (void)error;
+        since_ms[index] = rd_kafka_message_timestamp(message, &type);
+        return RANGE_ENOUGH;
+}
+
+enum range_result
+range_kept_since(const struct config *config, const char *bootstrap, const struct range *ranges, size_t n,
+                 int64_t *since_ms, struct error *error)
+{
+        struct range *cut = mem_alloc(n * sizeof(*cut));
+        enum range_result result;
+
+        memcpy(cut, ranges, n * sizeof(*cut));
+        for (size_t i = 0; i < n; i++) {
+                since_ms[i] = cut[i].from > 0 ? RANGE_KEPT_NOTHING : RANGE_KEPT_ALL;
+                if (cut[i].from == 0)
+                        cut[i].to = 0;
+        }
+        result = range_read(config, bootstrap, cut, n, on_first, since_ms, error);
+        free(cut);
         return result;
 }

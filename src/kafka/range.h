@@ -49,4 +49,18 @@ enum range_result {
 enum range_result range_read(const struct config *config, const char *bootstrap, struct range *ranges,
                              size_t n, range_record *on_record, void *arg, struct error *error) MUST_CHECK;
 
+/* What range_kept_since() says of a range. */
+#define RANGE_KEPT_ALL INT64_MIN
+#define RANGE_KEPT_NOTHING INT64_MAX
+
+/**
+ * range_kept_since(config, bootstrap, ranges, n, since_ms, error):
+ * Find out how far back each of n ranges, each from the first offset of its partition that is still there, tells what was
+ * written: since_ms is the timestamp of its first record, RANGE_KEPT_ALL when nothing was deleted before it, or
+ * RANGE_KEPT_NOTHING when all was. Returns as range_read().
+ */
+enum range_result range_kept_since(const struct config *config, const char *bootstrap,
+                                   const struct range *ranges, size_t n, int64_t *since_ms,
+                                   struct error *error) MUST_CHECK;
+
 #endif

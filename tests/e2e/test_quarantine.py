@@ -18,6 +18,7 @@ from cluster import Cluster
 from daemon import ENVIRONMENT, SANITIZER_EXIT, assert_no_sanitizer_report
 from installation import BUILD, Installation
 from kafka_side import murmur2_partition
+from quarantine_side import Quarantine
 from signing import Delivery, event_body, unique
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_NOPERM = 64, 65, 66, 69, 77
@@ -25,63 +26,6 @@ ERASE = "\r\x1b[K"
 TRACE = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "tracestate": "vendor=1"}
 OF_THE_DELIVERY = ["gatepost-source", "gatepost-webhook-id", "gatepost-timestamp", "gatepost-signature",
                    "gatepost-received", "gatepost-request-id", "gatepost-instance"]
-
-
-class Quarantine:
-    """The commands of one installation, with the configuration of its daemon."""
-
-    def __init__(self, installation, daemon):
-        self.installation = installation
-        self.daemon = daemon
-        self.kafka = installation.kafka
-
-    def run(self, *arguments, expect=0):
-        done = self.installation.gatepost("quarantine", *arguments, config=self.daemon.config)
-        assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
-        return done
-
-    def json(self, *arguments, expect=0):
-        return json.loads(self.run(*arguments, "--json", expect=expect).stdout)
-
-    def list(self, *arguments):
-        return self.json("list", *arguments)
-
-    def entry(self, delivery_id):
-        """The oldest record in quarantine of a delivery."""
-        return next(each for each in self.list() if each["deliveryId"] == delivery_id)
-
-    def send(self, delivery, **options):
-        """Have a delivery quarantined. Returns its ID there."""
-        self.daemon.accept(delivery, **options)
-        self.kafka.wait_until_routed()
-        return self.entry(delivery.delivery_id)["id"]
-
-    def release(self, *arguments, expect=0):
-        """Release, and wait for what comes of it. Returns the outcomes."""
-        outcomes = self.json("release", *arguments, expect=expect)
-        self.kafka.wait_until_routed()
-        return outcomes
-
-    def events(self):
-        return [record for record in self.kafka.read() if record.topic != self.kafka.quarantine]
-
-    def published(self, delivery_id):
-        return [record for record in self.events() if record.delivery_id == delivery_id]
-
-    def quarantined(self, delivery_id):
-        return [record for record in self.kafka.read(self.kafka.quarantine) if record.delivery_id == delivery_id]
-
-    def deliveries(self, delivery_id):
-        return sorted((record for record in self.kafka.read(self.kafka.deliveries) if record.delivery_id == delivery_id),
-                      key=lambda record: record.place)
-
-    def mend(self, **events):
-        """Restart the daemon with a topic for more kinds than it knew."""
-        self.daemon.stop()
-        config = self.daemon.config
-        config["events"].update({"invoice.*": f"{self.kafka.prefix}.invoice.accepted"}
-                                | {kind.replace("_", "."): topic for kind, topic in events.items()})
-        self.daemon.restart()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,153 @@
+"""gatepost quarantine release: a record is released twice only by --force, whatever became of the topics."""
+
+import itertools
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import NewPartitions
+
+import waiting
+from kafka_side import murmur2_partition
+from quarantine_side import Quarantine
+from signing import Delivery, event_body, unique
+
+EX_DATAERR = 65
+KIND = "order.created"
+
+
+@pytest.fixture
+def quarantine(installation):
+    config = installation.config()
+    installation.create_topics(config, partitions=1)
+    return Quarantine(installation, installation.start(config))
+
+
+def delivery_for(partition, partitions):
+    """A delivery of a kind without a topic, whose delivery-id belongs to this partition of so many."""
+    ids = (unique() for _ in itertools.count())
+    return Delivery(event_body(KIND), delivery_id=next(
+        each for each in ids if murmur2_partition(each.encode(), partitions) == partition))
+
+
+def make_anew(quarantine, topic):
+    """As gatepost-guide(7) says under DISASTERS."""
+    quarantine.daemon.stop()
+    quarantine.kafka.delete(topic)
+    quarantine.installation.create_topics(quarantine.daemon.config, partitions=1)
+    quarantine.daemon.restart()
+
+
+def add_partitions(quarantine, n):
+    """Under another instance: the group hands one that comes back what it had, for some seconds."""
+    kafka = quarantine.kafka
+    kafka.admin.create_partitions([NewPartitions(kafka.deliveries, n)])[kafka.deliveries].result(30)
+    waiting.until(lambda: kafka.partitions(kafka.deliveries) == n, 30, "the partitions")
+    config = quarantine.daemon.config
+    quarantine.daemon.stop()
+    config["gatepost"]["instance"] += "-again"
+    quarantine.daemon = quarantine.installation.start(config)
+
+
+def mended(quarantine):
+    """Give the kind a topic."""
+    quarantine.mend(order_created=f"{quarantine.kafka.prefix}.invoice.received")
+
+
+def released(quarantine, delivery):
+    """Have a delivery quarantined and released. Returns its ID there."""
+    id = quarantine.send(delivery)
+    mended(quarantine)
+    assert quarantine.release(id)[0]["outcome"] == "released"
+    assert len(quarantine.published(delivery.delivery_id)) == 1
+    return id
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_deliveries_made_anew_do_not_tell_that_there_was_no_release(quarantine, is_empty):
+    delivery = Delivery(event_body(KIND))
+    id = released(quarantine, delivery)
+    make_anew(quarantine, quarantine.kafka.deliveries)
+    if is_empty:
+        outcome, = quarantine.release(id, expect=EX_DATAERR)
+        assert outcome["outcome"] == "refused" and "ends before" in outcome["why"] and "--force" in outcome["why"]
+        return
+    quarantine.kafka.append([Delivery() for _ in range(3)])  # now there is a record at the place of its delivery
+    outcome, = quarantine.release(id, expect=EX_DATAERR)
+    assert outcome["outcome"] == "refused" and "another record" in outcome["why"]
+    text = quarantine.run("release", id, expect=EX_DATAERR).stdout
+    assert "gatepost tail" in text
+    assert quarantine.entry(delivery.delivery_id)["released"] is None
+    assert "another record" in quarantine.run("show", id).stdout
+    assert len(quarantine.published(delivery.delivery_id)) == 1
+    assert quarantine.release(id, "--force")[0]["outcome"] == "released"
+    assert quarantine.release(id, "--force")[0]["outcome"] == "released-before"
+
+
+def test_copy_of_the_same_delivery_at_its_place_is_not_the_delivery(quarantine):
+    """The service repeats an attempt after the topic was made anew, and its record comes to stand at the same offset."""
+    delivery = Delivery(event_body(KIND))
+    id = released(quarantine, delivery)
+    make_anew(quarantine, quarantine.kafka.deliveries)
+    quarantine.kafka.append([delivery.signed_again()])
+    quarantine.kafka.wait_until_routed()
+    assert quarantine.release(id, expect=EX_DATAERR)[0]["outcome"] == "refused"
+
+
+def test_release_is_found_where_it_stood_before_partitions_were_added(quarantine):
+    delivery = delivery_for(1, 2)
+    id = released(quarantine, delivery)
+    add_partitions(quarantine, 2)
+    assert quarantine.entry(delivery.delivery_id)["released"] is True
+    assert quarantine.release(id)[0]["outcome"] == "released-before"
+    assert len(quarantine.published(delivery.delivery_id)) == 1
+
+
+def test_release_is_found_in_a_partition_that_was_added_between_others(quarantine):
+    """Three times as many: the release went where the key belonged when there were two."""
+    delivery = next(each for each in (delivery_for(1, 2) for _ in itertools.count())
+                    if murmur2_partition(each.delivery_id.encode(), 3) == 0)
+    id = quarantine.send(delivery)
+    mended(quarantine)
+    add_partitions(quarantine, 2)
+    assert quarantine.release(id)[0]["outcome"] == "released"
+    add_partitions(quarantine, 3)
+    assert quarantine.release(id)[0]["outcome"] == "released-before"
+    assert len(quarantine.published(delivery.delivery_id)) == 1
+
+
+def test_record_is_released_after_partitions_were_added(quarantine):
+    delivery = delivery_for(1, 2)
+    id = quarantine.send(delivery)
+    mended(quarantine)
+    add_partitions(quarantine, 2)
+    assert quarantine.entry(delivery.delivery_id)["released"] is False
+    assert quarantine.release(id)[0]["outcome"] == "released"
+    assert quarantine.entry(delivery.delivery_id)["release"]["partition"] == 1
+    assert len(quarantine.published(delivery.delivery_id)) == 1
+
+
+def test_release_that_an_added_partition_no_longer_tells_has_to_be_forced(quarantine):
+    """Retention has emptied the partition to which the release went."""
+    delivery = delivery_for(1, 2)
+    id = quarantine.send(delivery)
+    mended(quarantine)
+    add_partitions(quarantine, 2)
+    quarantine.release(id)
+    kafka = quarantine.kafka
+    end = kafka.ends(kafka.deliveries)[1]
+    for future in kafka.admin.delete_records([TopicPartition(kafka.deliveries, 1, end)]).values():
+        future.result(30)
+    outcome, = quarantine.release(id, expect=EX_DATAERR)
+    assert outcome["outcome"] == "refused" and "more partitions since" in outcome["why"]
+    assert len(quarantine.published(delivery.delivery_id)) == 1
+
+
+def test_release_of_a_record_in_a_quarantine_of_old_is_not_that_of_another(quarantine):
+    """Quarantine made anew gives its IDs away again."""
+    id = released(quarantine, Delivery(event_body(KIND)))
+    make_anew(quarantine, quarantine.kafka.quarantine)
+    later = Delivery(event_body("still.unknown"))
+    assert quarantine.send(later) == id
+    assert quarantine.entry(later.delivery_id)["released"] is False
+    assert quarantine.release(id)[0]["outcome"] == "released"
+    assert quarantine.entry(later.delivery_id)["released"] is True
