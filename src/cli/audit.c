@@ -7,6 +7,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/audit_print.h"
 #include "cli/audit_work.h"
@@ -42,13 +43,48 @@ on_finding(const struct tally_finding *finding, void *arg)
                 audit->examples[audit->n_examples++].finding = *finding;
 }
 
+static void
+sum_up(struct audit_partition *all, const struct audit_partition *one)
+{
+        if (one->n_checked > 0 && (all->n_checked == 0 || one->first_checked_ms < all->first_checked_ms))
+                all->first_checked_ms = one->first_checked_ms;
+        if (one->n_waiting > 0 && (all->n_waiting == 0 || one->first_waiting_ms < all->first_waiting_ms))
+                all->first_waiting_ms = one->first_waiting_ms;
+        if (one->last_checked_ms > all->last_checked_ms)
+                all->last_checked_ms = one->last_checked_ms;
+        if (one->last_unchecked_ms > all->last_unchecked_ms)
+                all->last_unchecked_ms = one->last_unchecked_ms;
+        all->n_read += one->n_read;
+        all->n_checked += one->n_checked;
+        all->n_waiting += one->n_waiting;
+        all->n_untold += one->n_untold;
+        all->n_forgotten += one->n_forgotten;
+}
+
+int
+audit_waits_too_long(const struct audit *audit, size_t partition)
+{
+        const struct audit_partition *one = &audit->partitions[partition];
+
+        return one->n_waiting > 0 && (audit->plan->committed[partition] < 0 ||
+                                      clock_now_ms() - one->first_waiting_ms > AUDIT_MAX_WAIT_MS);
+}
+
+uint64_t
+audit_holes(const struct audit *audit)
+{
+        return progress_count(audit->plan->deliveries, audit->plan->n_deliveries) - audit->deliveries.n_read;
+}
+
 /* Read everything as often as it takes. Returns 0, or an exit status after saying why. */
 static int
 compare(struct audit *audit)
 {
         size_t n_left;
-        int status;
+        int status = audit_exceptions(audit);
 
+        if (status != 0)
+                return status;
         do {
                 status = audit_expected(audit);
                 if (status == 0)
@@ -66,7 +102,42 @@ compare(struct audit *audit)
                 audit->total.n_demanded += audit->topics[t].n_demanded;
                 audit->total.n_read += audit->topics[t].n_read;
         }
+        for (size_t p = 0; p < audit->plan->n_deliveries; p++)
+                sum_up(&audit->deliveries, &audit->partitions[p]);
         audit_identify(audit);
+        return 0;
+}
+
+static int
+has_faults(const struct audit *audit)
+{
+        for (size_t f = 0; f < TALLY_N_FAULTS; f++) {
+                if (audit->total.n_faults[f] > 0)
+                        return 1;
+        }
+        for (size_t p = 0; p < audit->plan->n_deliveries; p++) {
+                if (audit_plan_deleted(audit->plan, p) > 0)
+                        return 1;
+        }
+        return 0;
+}
+
+/* What the audit says by its exit status. */
+static int
+judge(const struct audit *audit)
+{
+        const struct audit_partition *all = &audit->deliveries;
+
+        if (has_faults(audit))
+                return EX_DATAERR;
+        for (size_t p = 0; p < audit->plan->n_deliveries; p++) {
+                if (audit_waits_too_long(audit, p))
+                        return EX_TEMPFAIL;
+        }
+        if (all->n_checked == 0)
+                return EX_NOINPUT;
+        if (audit->plan->since_ms != AUDIT_FROM_BEGINNING && all->n_untold + all->n_forgotten > 0)
+                return EX_NOINPUT;
         return 0;
 }
 
@@ -79,6 +150,7 @@ run_plan(const struct audit_plan *plan, const struct wish *wish)
 
         audit->plan = plan;
         audit->topics = mem_alloc(plan->n_topics * sizeof(*audit->topics));
+        audit->partitions = mem_alloc(plan->n_deliveries * sizeof(*audit->partitions));
         audit->tally = tally_new(SKETCH_BITS, MAX_ENTRIES);
         audit->digest = digest_new();
         if (audit->tally == NULL || audit->digest == NULL) {
@@ -89,13 +161,12 @@ run_plan(const struct audit_plan *plan, const struct wish *wish)
         }
         if (status == 0) {
                 (wish->as_json ? audit_print_json : audit_print_text)(audit);
-                for (size_t f = 0; f < TALLY_N_FAULTS; f++) {
-                        if (audit->total.n_faults[f] > 0)
-                                status = EX_DATAERR;
-                }
+                status = judge(audit);
         }
         digest_free(audit->digest);
         tally_free(audit->tally);
+        free(audit->exceptions);
+        free(audit->partitions);
         free(audit->topics);
         free(audit);
         return status;

@@ -35,7 +35,7 @@ is_time(int64_t ms)
 }
 
 int
-audit_bounds_judge(struct audit_plan *plan, int64_t since_ms)
+audit_bounds_judge(struct audit_plan *plan)
 {
         int status = read_first(plan, plan->deliveries, plan->n_deliveries, plan->from_ms);
 
@@ -48,8 +48,8 @@ audit_bounds_judge(struct audit_plan *plan, int64_t since_ms)
                 if (is_time(plan->from_ms[p]))
                         plan->from_ms[p] =
                             dedup_trusted_from(plan->config->dedup_window_ms, plan->from_ms[p]);
-                if (plan->from_ms[p] < since_ms)
-                        plan->from_ms[p] = since_ms;
+                if (plan->from_ms[p] < plan->since_ms)
+                        plan->from_ms[p] = plan->since_ms;
         }
         for (size_t i = 0; i < plan->n_published; i++) {
                 if (is_time(plan->kept_ms[i]))
@@ -59,16 +59,16 @@ audit_bounds_judge(struct audit_plan *plan, int64_t since_ms)
 }
 
 int
-audit_bounds_narrow(struct audit_plan *plan, struct offsets *offsets, int64_t since_ms, struct error *error)
+audit_bounds_narrow(struct audit_plan *plan, struct offsets *offsets, struct error *error)
 {
         int64_t earliest = AUDIT_NEVER;
 
         for (size_t p = 0; p < plan->n_deliveries; p++) {
                 if (plan->from_ms[p] < earliest)
                         earliest = plan->from_ms[p];
-                if (since_ms != AUDIT_FROM_BEGINNING &&
+                if (plan->since_ms != AUDIT_FROM_BEGINNING &&
                     offsets_begin_at(offsets, &plan->deliveries[p],
-                                     dedup_restore_start(plan->config->dedup_window_ms, since_ms),
+                                     dedup_restore_start(plan->config->dedup_window_ms, plan->since_ms),
                                      AUDIT_TIMEOUT_MS, error) != 0)
                         return -1;
         }

@@ -18,14 +18,13 @@
 int audit_bounds_ask(struct offsets *offsets, struct range *ranges, size_t n, struct error *error) MUST_CHECK;
 
 /**
- * audit_bounds_judge(plan, since_ms):
+ * audit_bounds_judge(plan):
  * Find out, by reading the first record of each partition from which some were deleted, what can be demanded: fills
  * from_ms and kept_ms. Returns 0, or an exit status after saying why.
  */
-int audit_bounds_judge(struct audit_plan *plan, int64_t since_ms) MUST_CHECK;
+int audit_bounds_judge(struct audit_plan *plan) MUST_CHECK;
 
 /* Leave out of the ranges what need not be read. Returns 0, or -1 with the reason. */
-int audit_bounds_narrow(struct audit_plan *plan, struct offsets *offsets, int64_t since_ms,
-                        struct error *error) MUST_CHECK;
+int audit_bounds_narrow(struct audit_plan *plan, struct offsets *offsets, struct error *error) MUST_CHECK;
 
 #endif

@@ -36,6 +36,40 @@ fingerprint(struct digest *digest, const struct published *published, const rd_k
         return digest_end(digest, bytes);
 }
 
+/* Count what becomes of a delivery, in the first pass. */
+static void
+count(struct audit *audit, const struct record *record, int is_demanded)
+{
+        const struct audit_plan *plan = audit->plan;
+        struct audit_partition *partition = &audit->partitions[record->partition];
+        int64_t ms = record->timestamp_ms;
+
+        partition->n_read++;
+        if (ms < plan->since_ms)
+                return;
+        if (record->offset >= plan->committed[record->partition]) {
+                if (partition->n_waiting++ == 0 || ms < partition->first_waiting_ms)
+                        partition->first_waiting_ms = ms;
+        } else if (is_demanded) {
+                if (partition->n_checked++ == 0 || ms < partition->first_checked_ms)
+                        partition->first_checked_ms = ms;
+                if (ms > partition->last_checked_ms)
+                        partition->last_checked_ms = ms;
+        } else {
+                partition->n_untold += ms < plan->from_ms[record->partition];
+                partition->n_forgotten += ms >= plan->from_ms[record->partition];
+                if (ms > partition->last_unchecked_ms)
+                        partition->last_unchecked_ms = ms;
+        }
+}
+
+/* Whether that nothing comes of a delivery is checked. */
+static int
+demands_nothing(const struct audit_plan *plan, const struct record *record)
+{
+        return record->timestamp_ms >= plan->from_ms[record->partition];
+}
+
 static int
 add(struct audit *audit, const struct record *record, const struct verdict *verdict,
     const rd_kafka_message_t *message)
@@ -43,20 +77,32 @@ add(struct audit *audit, const struct record *record, const struct verdict *verd
         const struct audit_plan *plan = audit->plan;
         uint8_t bytes[DIGEST_FINGERPRINT_SIZE];
         struct tally_place place = {.partition = record->partition, .offset = record->offset};
+        const struct audit_exception *exception;
         struct published published;
-        enum sketch_side side = SKETCH_ALLOWED;
+        int is_demanded, is_first = audit->n_passes == 0;
 
-        if (!published_describe(record, verdict, plan->config->quarantine_topic, &published))
+        if (!published_describe(record, verdict, plan->config->quarantine_topic, &published)) {
+                if (is_first)
+                        count(audit, record, demands_nothing(plan, record));
                 return 0;
-        place.topic =
-            verdict->action == VERDICT_PUBLISH ? plan->of_rule[verdict->topic->index] : plan->quarantine;
-        if (audit_plan_demands(plan, record, place.topic, published.key)) {
-                side = SKETCH_REQUIRED;
-                audit->topics[place.topic].n_demanded += audit->n_passes == 0;
         }
-        if (fingerprint(audit->digest, &published, message, bytes) != 0)
+        if (audit_find_exception(audit, record, &exception) != 0)
                 return -1;
-        return tally_add(audit->tally, bytes, side, &place);
+        place.topic = verdict->action == VERDICT_PUBLISH && exception == NULL
+                          ? plan->of_rule[verdict->topic->index]
+                          : plan->quarantine;
+        is_demanded =
+            audit_plan_demands(plan, record, place.topic, exception == NULL ? published.key : record->key);
+        if (is_first) {
+                count(audit, record, is_demanded);
+                audit->topics[place.topic].n_demanded += (uint64_t)is_demanded;
+                if (exception != NULL)
+                        audit->n_excepted[exception->reason]++;
+        }
+        if (exception == NULL && fingerprint(audit->digest, &published, message, bytes) != 0)
+                return -1;
+        return tally_add(audit->tally, exception == NULL ? bytes : exception->fingerprint,
+                         is_demanded ? SKETCH_REQUIRED : SKETCH_ALLOWED, &place);
 }
 
 static enum range_answer

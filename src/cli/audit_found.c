@@ -5,8 +5,9 @@
 #include "kafka/message.h"
 #include "model/release.h"
 
-static int
-fingerprint(struct digest *digest, const rd_kafka_message_t *message, uint8_t bytes[DIGEST_FINGERPRINT_SIZE])
+int
+audit_fingerprint(struct digest *digest, const rd_kafka_message_t *message,
+                  uint8_t bytes[DIGEST_FINGERPRINT_SIZE])
 {
         if (digest_begin(digest, rd_kafka_topic_name(message->rkt),
                          (struct span){message->key, message->key_len},
@@ -27,7 +28,7 @@ on_published(const rd_kafka_message_t *message, size_t index, struct error *erro
         if (!audit_plan_counts(audit->plan, message))
                 return RANGE_GO_ON;
         audit->topics[place.topic].n_read += audit->n_passes == 0;
-        if (fingerprint(audit->digest, message, bytes) != 0 ||
+        if (audit_fingerprint(audit->digest, message, bytes) != 0 ||
             tally_add(audit->tally, bytes, SKETCH_FOUND, &place) != 0) {
                 (void)error_set_openssl(error, "the record could not be compared");
                 return RANGE_FAIL;

@@ -74,6 +74,7 @@ list_partitions(struct audit_plan *plan, struct offsets *offsets, struct error *
                 return -1;
         plan->n_deliveries = (size_t)n;
         plan->deliveries = mem_alloc(plan->n_deliveries * sizeof(*plan->deliveries));
+        plan->begin = mem_alloc(plan->n_deliveries * sizeof(*plan->begin));
         plan->committed = mem_alloc(plan->n_deliveries * sizeof(*plan->committed));
         plan->from_ms = mem_alloc(plan->n_deliveries * sizeof(*plan->from_ms));
         for (int32_t p = 0; p < n; p++)
@@ -115,7 +116,7 @@ check_committed(const struct audit_plan *plan)
 
 /* Ask for everything in the order that the header tells. */
 static int
-ask(struct audit_plan *plan, struct offsets *offsets, int64_t since_ms)
+ask(struct audit_plan *plan, struct offsets *offsets)
 {
         struct error error;
         int status;
@@ -126,10 +127,12 @@ ask(struct audit_plan *plan, struct offsets *offsets, int64_t since_ms)
             audit_bounds_ask(offsets, plan->published, plan->n_published, &error) != 0 ||
             audit_bounds_ask(offsets, plan->deliveries, plan->n_deliveries, &error) != 0)
                 return audit_plan_refuse(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, error.text);
+        for (size_t p = 0; p < plan->n_deliveries; p++)
+                plan->begin[p] = plan->deliveries[p].from;
         status = check_committed(plan);
         if (status == 0)
-                status = audit_bounds_judge(plan, since_ms);
-        if (status == 0 && audit_bounds_narrow(plan, offsets, since_ms, &error) != 0)
+                status = audit_bounds_judge(plan);
+        if (status == 0 && audit_bounds_narrow(plan, offsets, &error) != 0)
                 status = audit_plan_refuse(EX_UNAVAILABLE, error.text);
         return status;
 }
@@ -144,11 +147,12 @@ audit_plan_make(const struct config *config, const char *bootstrap, int64_t sinc
         memset(plan, 0, sizeof(*plan));
         plan->config = config;
         plan->bootstrap = bootstrap;
+        plan->since_ms = since_ms;
         offsets = offsets_new(config, bootstrap, &error);
         if (offsets == NULL)
                 return audit_plan_refuse(EX_CONFIG, error.text);
         number_topics(plan);
-        status = ask(plan, offsets, since_ms);
+        status = ask(plan, offsets);
         offsets_free(offsets);
         return status;
 }
@@ -157,6 +161,7 @@ void
 audit_plan_free(struct audit_plan *plan)
 {
         free(plan->deliveries);
+        free(plan->begin);
         free(plan->committed);
         free(plan->from_ms);
         free(plan->topics);
@@ -165,6 +170,14 @@ audit_plan_free(struct audit_plan *plan)
         free(plan->published);
         free(plan->topic_of);
         free(plan->kept_ms);
+}
+
+int64_t
+audit_plan_deleted(const struct audit_plan *plan, size_t partition)
+{
+        int64_t committed = plan->committed[partition] < 0 ? 0 : plan->committed[partition];
+
+        return plan->begin[partition] > committed ? plan->begin[partition] - committed : 0;
 }
 
 int
@@ -235,15 +248,4 @@ audit_plan_checked_from(const struct audit_plan *plan, uint32_t topic)
                         from = plan->kept_ms[i];
         }
         return n_kept == 0 ? AUDIT_NEVER : from;
-}
-
-size_t
-audit_plan_unchecked(const struct audit_plan *plan)
-{
-        int64_t now = clock_now_ms();
-        size_t n = 0;
-
-        for (size_t p = 0; p < plan->n_deliveries; p++)
-                n += plan->deliveries[p].from < plan->deliveries[p].to && plan->from_ms[p] > now;
-        return n;
 }

@@ -32,6 +32,8 @@ struct audit_plan {
         /* The partitions of `deliveries`; an index is the partition's number. */
         struct range *deliveries;
         size_t n_deliveries;
+        int64_t since_ms;   /* older deliveries were not asked for */
+        int64_t *begin;     /* the first offsets that are still there; a range may begin later */
         int64_t *committed; /* -1: no router has committed there */
         int64_t *from_ms;   /* older deliveries cannot be judged, or were not asked for */
 
@@ -58,6 +60,9 @@ int audit_plan_make(const struct config *config, const char *bootstrap, int64_t 
                     struct audit_plan *plan) MUST_CHECK;
 void audit_plan_free(struct audit_plan *plan);
 
+/* How many offsets of a partition of `deliveries` were deleted before a router had committed them. */
+int64_t audit_plan_deleted(const struct audit_plan *plan, size_t partition);
+
 /* Whether what comes of a delivery must be there: a record with this key in a topic. */
 int audit_plan_demands(const struct audit_plan *plan, const struct record *delivery, uint32_t topic,
                        struct span key);
@@ -67,9 +72,6 @@ int audit_plan_counts(const struct audit_plan *plan, const rd_kafka_message_t *m
 
 /* From when on everything in a topic is checked, AUDIT_FROM_BEGINNING, or AUDIT_NEVER when nothing of it can be. */
 int64_t audit_plan_checked_from(const struct audit_plan *plan, uint32_t topic);
-
-/* How many partitions of `deliveries` have records, of which none can be demanded yet: they begin too lately. */
-size_t audit_plan_unchecked(const struct audit_plan *plan);
 
 /* Says why the audit ends with this exit status, and returns it. */
 int audit_plan_refuse(int status, const char *reason);

@@ -67,30 +67,139 @@ print_examples(const struct audit *audit)
                 fprintf(stderr, "and %" PRIu64 " more\n", n_faults - n_told);
 }
 
-/* What the figures leave out. */
+/* The partitions of `deliveries` for which a function says so, such as "2, 3 and 7 more". */
+static void
+print_partitions(const struct audit *audit, int (*is_meant)(const struct audit *audit, size_t partition))
+{
+        size_t n_shown = 0, n_more = 0;
+
+        for (size_t p = 0; p < audit->plan->n_deliveries; p++) {
+                if (!is_meant(audit, p))
+                        continue;
+                if (n_shown < AUDIT_MAX_EXAMPLES)
+                        fprintf(stderr, "%s%zu", n_shown++ == 0 ? "" : ", ", p);
+                else
+                        n_more++;
+        }
+        if (n_more > 0)
+                fprintf(stderr, " and %zu more", n_more);
+}
+
+static int
+is_uncommitted(const struct audit *audit, size_t partition)
+{
+        return audit->partitions[partition].n_waiting > 0 && audit->plan->committed[partition] < 0;
+}
+
+static int
+is_slow(const struct audit *audit, size_t partition)
+{
+        return audit_waits_too_long(audit, partition) && audit->plan->committed[partition] >= 0;
+}
+
+/* Say which deliveries wait for a router that is not there. */
+static void
+print_waiting(const struct audit *audit, const char *why,
+              int (*is_meant)(const struct audit *audit, size_t p))
+{
+        char since[CLOCK_RFC3339_SIZE];
+        int64_t first_ms = 0;
+        uint64_t n = 0;
+
+        for (size_t p = 0; p < audit->plan->n_deliveries; p++) {
+                const struct audit_partition *partition = &audit->partitions[p];
+
+                if (!is_meant(audit, p))
+                        continue;
+                if (n == 0 || partition->first_waiting_ms < first_ms)
+                        first_ms = partition->first_waiting_ms;
+                n += partition->n_waiting;
+        }
+        if (n == 0)
+                return;
+        fprintf(stderr, "waiting: %" PRIu64 " deliveries, the oldest since %s, %s %s, in partition ", n,
+                clock_format_ms(first_ms, since), why, audit->plan->config->group);
+        print_partitions(audit, is_meant);
+        fputc('\n', stderr);
+}
+
+static void
+print_deleted(const struct audit *audit)
+{
+        const struct audit_plan *plan = audit->plan;
+
+        for (size_t p = 0; p < plan->n_deliveries; p++) {
+                int64_t n = audit_plan_deleted(plan, p);
+
+                if (n > 0)
+                        fprintf(stderr,
+                                "deleted before routing: up to %" PRId64
+                                " deliveries of partition %zu, offsets %" PRId64 " to %" PRId64 "\n",
+                                n, p, plan->begin[p] - n, plan->begin[p] - 1);
+        }
+}
+
+/* Say what could not be checked. */
 static void
 print_limits(const struct audit *audit)
 {
+        const struct audit_partition *all = &audit->deliveries;
         uint64_t n_others = audit->total.n_read - count_found(&audit->total);
-        size_t n_unchecked = audit_plan_unchecked(audit->plan), n_committed = 0;
+        uint64_t n_holes = audit_holes(audit);
 
-        for (size_t p = 0; p < audit->plan->n_deliveries; p++)
-                n_committed += audit->plan->committed[p] >= 0;
-        if (n_committed == 0)
-                fprintf(stderr, "gatepost audit: no router of %s has committed anything yet\n",
-                        audit->plan->config->group);
-        if (n_unchecked > 0)
-                fprintf(
-                    stderr,
-                    "gatepost audit: in %zu of %zu partitions of %s nothing can be demanded: what is left of "
-                    "them is too short to tell repeats\n",
-                    n_unchecked, audit->plan->n_deliveries, audit->plan->config->deliveries_topic);
+        print_deleted(audit);
+        print_waiting(audit, "no offset is committed there by", is_uncommitted);
+        print_waiting(audit, "no router goes on there in", is_slow);
+        if (all->n_checked == 0)
+                fprintf(stderr,
+                        "gatepost audit: nothing was checked: no delivery that was routed can be held "
+                        "against what was published\n");
+        if (all->n_untold > 0)
+                fprintf(stderr,
+                        "not checked: %" PRIu64 " deliveries too near to the first that %s still has to tell "
+                        "whether they are repeats\n",
+                        all->n_untold, audit->plan->config->deliveries_topic);
+        if (all->n_forgotten > 0)
+                fprintf(stderr,
+                        "not checked: %" PRIu64
+                        " deliveries of which a topic no longer has what was published at that time\n",
+                        all->n_forgotten);
+        if (n_holes > 0)
+                fprintf(stderr,
+                        "not checked: %" PRIu64
+                        " offsets of %s that have no record: ends of transactions, aborted, "
+                        "or removed by compaction\n",
+                        n_holes, audit->plan->config->deliveries_topic);
         if (n_others > 0)
                 fprintf(stderr,
                         "gatepost audit: %" PRIu64
                         " more records are there of deliveries that are not demanded: not committed "
                         "when this began, or older than what is checked\n",
                         n_others);
+}
+
+/* Say which deliveries were checked. */
+static void
+print_checked(const struct audit *audit)
+{
+        const struct audit_partition *all = &audit->deliveries;
+        char first[CLOCK_RFC3339_SIZE], last[CLOCK_RFC3339_SIZE];
+
+        printf("%" PRIu64 " deliveries checked", all->n_checked);
+        if (all->n_checked > 0)
+                printf(", from %s to %s", clock_format_ms(all->first_checked_ms, first),
+                       clock_format_ms(all->last_checked_ms, last));
+        if (all->n_waiting > 0)
+                printf("; %" PRIu64 " not yet routed", all->n_waiting);
+        if (all->n_untold + all->n_forgotten > 0)
+                printf("; %" PRIu64 " not checked, up to %s", all->n_untold + all->n_forgotten,
+                       clock_format_ms(all->last_unchecked_ms, first));
+        for (size_t r = 0; r < AUDIT_N_EXCEPTIONS; r++) {
+                if (audit->n_excepted[r] > 0)
+                        printf("; %" PRIu64 " in quarantine as %s", audit->n_excepted[r],
+                               audit_exception_name((enum audit_exception_reason)r));
+        }
+        putchar('\n');
 }
 
 void
@@ -101,6 +210,7 @@ audit_print_text(const struct audit *audit)
 
         for (size_t t = 0; t < audit->plan->n_topics; t++)
                 has_since |= *format_since(audit, t, text) != '\0';
+        print_checked(audit);
         printf("%-40s %10s %10s %8s %10s %10s%s\n", "TOPIC", "EXPECTED", "FOUND", "LOST", "DUPLICATED",
                "UNEXPECTED", has_since ? "  CHECKED SINCE" : "");
         for (size_t t = 0; t < audit->plan->n_topics; t++)
@@ -140,6 +250,64 @@ put_topics(yajl_gen json, const struct audit *audit)
 }
 
 static void
+put_time(yajl_gen json, const char *name, uint64_t n, int64_t ms)
+{
+        char text[CLOCK_RFC3339_SIZE];
+
+        json_member(json, name, n == 0 ? NULL : clock_format_ms(ms, text));
+}
+
+static void
+put_partition(yajl_gen json, const struct audit_partition *partition)
+{
+        uint64_t n_unchecked = partition->n_untold + partition->n_forgotten;
+
+        json_number(json, "checked", (int64_t)partition->n_checked);
+        put_time(json, "checkedFrom", partition->n_checked, partition->first_checked_ms);
+        put_time(json, "checkedTo", partition->n_checked, partition->last_checked_ms);
+        json_number(json, "unchecked", (int64_t)n_unchecked);
+        put_time(json, "uncheckedTo", n_unchecked, partition->last_unchecked_ms);
+        json_number(json, "waiting", (int64_t)partition->n_waiting);
+        put_time(json, "waitingSince", partition->n_waiting, partition->first_waiting_ms);
+}
+
+/* What was checked of `deliveries`, and what was not. */
+static void
+put_deliveries(yajl_gen json, const struct audit *audit)
+{
+        const struct audit_plan *plan = audit->plan;
+        int64_t n_deleted = 0;
+
+        json_text(json, "deliveries");
+        (void)yajl_gen_map_open(json);
+        put_partition(json, &audit->deliveries);
+        for (size_t r = 0; r < AUDIT_N_EXCEPTIONS; r++)
+                json_number(json, audit_exception_name((enum audit_exception_reason)r),
+                            (int64_t)audit->n_excepted[r]);
+        for (size_t p = 0; p < plan->n_deliveries; p++)
+                n_deleted += audit_plan_deleted(plan, p);
+        json_number(json, "deletedBeforeRouting", n_deleted);
+        json_number(json, "offsetsWithoutRecord", (int64_t)audit_holes(audit));
+        json_text(json, "partitions");
+        (void)yajl_gen_array_open(json);
+        for (size_t p = 0; p < plan->n_deliveries; p++) {
+                (void)yajl_gen_map_open(json);
+                json_number(json, "partition", (int64_t)p);
+                json_number(json, "begin", plan->begin[p]);
+                json_number(json, "end", plan->deliveries[p].to);
+                if (plan->committed[p] < 0)
+                        json_null(json, "committed");
+                else
+                        json_number(json, "committed", plan->committed[p]);
+                put_partition(json, &audit->partitions[p]);
+                json_number(json, "deletedBeforeRouting", audit_plan_deleted(plan, p));
+                (void)yajl_gen_map_close(json);
+        }
+        (void)yajl_gen_array_close(json);
+        (void)yajl_gen_map_close(json);
+}
+
+static void
 put_example(yajl_gen json, const struct audit *audit, const struct audit_example *example)
 {
         const struct tally_finding *finding = &example->finding;
@@ -165,6 +333,7 @@ audit_print_json(const struct audit *audit)
 
         (void)yajl_gen_map_open(json);
         put_counts(json, &audit->total);
+        put_deliveries(json, audit);
         put_topics(json, audit);
         json_text(json, "examples");
         (void)yajl_gen_array_open(json);

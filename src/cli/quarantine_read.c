@@ -4,7 +4,6 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
-#include "base/number.h"
 #include "cli/kafka_access.h"
 #include "cli/progress.h"
 #include "cli/quarantine_look.h"
@@ -114,24 +113,6 @@ copy_bytes(struct span bytes)
         return copy;
 }
 
-/* A place in `deliveries`, from the two headers that tell it. */
-static struct release_id
-read_place(const rd_kafka_message_t *message)
-{
-        char *partition = copy_header(message, RECORD_PARTITION),
-             *offset = copy_header(message, RECORD_OFFSET);
-        struct release_id place = {-1, -1};
-        struct error error;
-        uint64_t p, o;
-
-        if (partition != NULL && offset != NULL && number_parse(partition, 0, INT32_MAX, &p, &error) == 0 &&
-            number_parse(offset, 0, INT64_MAX, &o, &error) == 0)
-                place = (struct release_id){(int32_t)p, (int64_t)o};
-        free(partition);
-        free(offset);
-        return place;
-}
-
 static int
 compare_ids(const void *a, const void *b)
 {
@@ -159,9 +140,13 @@ add_record(struct reading *reading, const rd_kafka_message_t *message, const str
         struct quarantine *quarantine = reading->quarantine;
         struct span key = {message->key, message->key_len};
         struct span signature = message_header(message, RECORD_SIGNATURE);
+        struct release_id place;
         rd_kafka_timestamp_type_t type;
         struct quarantined *record;
 
+        if (release_place_parse(message_header(message, RECORD_PARTITION),
+                                message_header(message, RECORD_OFFSET), &place) != 0)
+                place = (struct release_id){-1, -1};
         if (quarantine->n == reading->capacity) {
                 reading->capacity = reading->capacity == 0 ? 64 : 2 * reading->capacity;
                 quarantine->records =
@@ -177,7 +162,7 @@ add_record(struct reading *reading, const rd_kafka_message_t *message, const str
                                        .source = copy_header(message, RECORD_SOURCE),
                                        .reason = copy_header(message, RECORD_REASON),
                                        .detail = copy_header(message, RECORD_DETAIL),
-                                       .delivery = read_place(message),
+                                       .delivery = place,
                                        .release = {-1, -1},
                                        .came_back = {-1, -1},
                                        .came_of = *came_of};

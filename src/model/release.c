@@ -39,6 +39,18 @@ release_id_parse(struct span text, struct release_id *id)
         return 0;
 }
 
+int
+release_place_parse(struct span partition, struct span offset, struct release_id *place)
+{
+        uint64_t p, o;
+
+        if (parse_number(partition.data, partition.len, INT32_MAX, &p) != 0 ||
+            parse_number(offset.data, offset.len, INT64_MAX, &o) != 0)
+                return -1;
+        *place = (struct release_id){(int32_t)p, (int64_t)o};
+        return 0;
+}
+
 char *
 release_id_format(const struct release_id *id, char text[RELEASE_ID_SIZE])
 {

@@ -24,6 +24,9 @@ struct release_id {
 /* Read an ID. Returns 0, or -1 when it is none, leading zeros included: each record has one ID. */
 int release_id_parse(struct span text, struct release_id *id) MUST_CHECK;
 
+/* Read a place from the headers that tell its partition and its offset. Returns 0, or -1 when it is none. */
+int release_place_parse(struct span partition, struct span offset, struct release_id *place) MUST_CHECK;
+
 /* Write an ID. Returns text. */
 char *release_id_format(const struct release_id *id, char text[RELEASE_ID_SIZE]);
 

@@ -402,6 +402,7 @@ def test_release_by_reason_takes_those_and_no_others(quarantine):
 
 
 def test_audit_agrees_after_releases(shared_quarantine):
+    shared_quarantine.release(shared_quarantine.send(Delivery(b"no JSON")))
     done = shared_quarantine.installation.gatepost("audit", "--json", config=shared_quarantine.daemon.config)
     report = json.loads(done.stdout)
     assert (done.returncode, report["lost"], report["duplicated"], report["unexpected"]) == (0, 0, 0, 0), done.stderr

@@ -1,0 +1,75 @@
+"""What `gatepost audit` says, and what it can be made to look at."""
+
+import dataclasses
+import json
+
+import confluent_kafka
+from confluent_kafka import TopicPartition
+
+EX_DATAERR = 65
+
+
+@dataclasses.dataclass
+class Result:
+    status: int
+    report: dict
+    stderr: str
+
+    @property
+    def faults(self):
+        return self.report["lost"], self.report["duplicated"], self.report["unexpected"]
+
+    @property
+    def deliveries(self):
+        return self.report["deliveries"]
+
+    @property
+    def examples(self):
+        return [(each["what"], each["deliveryId"]) for each in self.report["examples"]]
+
+    def topic(self, name):
+        (topic,) = [each for each in self.report["topics"] if each["topic"] == name]
+        return topic
+
+
+def audit(installation, *arguments, config=None, status=0):
+    """Audit; the exit status is this one, unless there is a fault."""
+    done = installation.gatepost("audit", "--json", *arguments, config=config)
+    assert done.stdout, done.stderr
+    result = Result(done.returncode, json.loads(done.stdout), done.stderr)
+    is_faulty = any(result.faults) or result.deliveries["deletedBeforeRouting"]
+    assert result.status == (EX_DATAERR if is_faulty else status), done.stdout + done.stderr
+    for name in ("expected", "found", "lost", "duplicated", "unexpected"):
+        assert sum(topic[name] for topic in result.report["topics"]) == result.report[name]
+    return result
+
+
+def by_hand(kafka, records, end="commit"):
+    """Write records as they are, in a transaction; returns its producer when it is left open."""
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 3,
+                                         "transactional.id": f"{kafka.prefix}-by-hand"})
+    producer.init_transactions()
+    producer.begin_transaction()
+    for record in records:
+        producer.produce(record.topic, record.value, record.key, headers=record.headers)
+    producer.flush()
+    if end == "commit":
+        producer.commit_transaction()
+    elif end == "abort":
+        producer.abort_transaction()
+    return producer
+
+
+def claim_routed(kafka, beyond=0):
+    """Commit the ends of deliveries, or more, for the router's group, as if a router had been there."""
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": kafka.group, "log_level": 3})
+    ends = {partition: end + beyond for partition, end in kafka.ends(kafka.deliveries).items()}
+    consumer.commit(offsets=[TopicPartition(kafka.deliveries, *each) for each in ends.items()], asynchronous=False)
+    consumer.close()
+
+
+def drop_first(kafka, topic, n):
+    """Delete the first n records of partition 0 of a topic, as retention does."""
+    future = kafka.admin.delete_records([TopicPartition(topic, 0, n)])
+    (each,) = future.values()
+    assert each.result(30).low_watermark == n

@@ -1,0 +1,199 @@
+"""gatepost audit: it does not say that all is well where it could check nothing, or not all."""
+
+import dataclasses
+import time
+
+import pytest
+from confluent_kafka.admin import NewPartitions
+
+import waiting
+from audit_side import audit, by_hand, claim_routed, drop_first
+from kafka_side import Record, murmur2_partition
+from signing import Delivery, event_body
+
+EX_DATAERR, EX_NOINPUT, EX_TEMPFAIL = 65, 66, 75
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def one_partition(installation):
+    """An installation whose topics have one partition each."""
+    installation.create_topics(partitions=1)
+    return installation
+
+
+def route(installation, deliveries):
+    """Have these routed by a router that then ends."""
+    installation.kafka.append(deliveries)
+    daemon = installation.start(installation.config("router"))
+    installation.kafka.wait_until_routed()
+    daemon.stop()
+    return deliveries
+
+
+def test_deliveries_deleted_before_they_were_routed_are_counted(one_partition):
+    kafka = one_partition.kafka
+    route(one_partition, [Delivery() for _ in range(3)])
+    kafka.append([Delivery() for _ in range(5)])
+    drop_first(kafka, kafka.deliveries, 7)
+    result = audit(one_partition)
+    assert result.status == EX_DATAERR and result.faults == (0, 0, 0)
+    assert result.deliveries["deletedBeforeRouting"] == 4
+    assert "deleted before routing: up to 4 deliveries of partition 0, offsets 3 to 6" in result.stderr
+
+
+def test_deliveries_deleted_before_any_router_came_are_counted(one_partition):
+    kafka = one_partition.kafka
+    kafka.append([Delivery() for _ in range(5)])
+    drop_first(kafka, kafka.deliveries, 5)
+    result = audit(one_partition)
+    assert result.status == EX_DATAERR and result.deliveries["deletedBeforeRouting"] == 5
+
+
+def test_routed_deliveries_that_were_deleted_are_not_counted(one_partition):
+    kafka = one_partition.kafka
+    route(one_partition, [Delivery() for _ in range(5)])
+    drop_first(kafka, kafka.deliveries, 5)
+    result = audit(one_partition, status=EX_NOINPUT)
+    assert result.deliveries["deletedBeforeRouting"] == 0 and "nothing was checked" in result.stderr
+
+
+def test_partitions_that_no_router_has_wait(one_partition):
+    kafka = one_partition.kafka
+    first = route(one_partition, [Delivery() for _ in range(6)])
+    kafka.admin.create_partitions([NewPartitions(kafka.deliveries, 3)])[kafka.deliveries].result(30)
+    waiting.until(lambda: kafka.partitions(kafka.deliveries) == 3, 30, "the partitions")
+    more = [Delivery() for _ in range(20)]
+    kafka.append(more)
+    lost = {p: sum(murmur2_partition(each.delivery_id.encode(), 3) == p for each in more) for p in range(3)}
+    result = audit(one_partition, status=EX_TEMPFAIL)
+    assert result.faults == (0, 0, 0) and result.deliveries["checked"] == len(first)
+    assert result.deliveries["waiting"] == 20
+    for each in result.deliveries["partitions"]:
+        assert each["waiting"] == lost[each["partition"]] and (each["committed"] is None) == (each["partition"] > 0)
+    assert f"waiting: {lost[1] + lost[2]} deliveries, the oldest since 20" in result.stderr
+    assert f"no offset is committed there by {kafka.group}, in partition 1, 2\n" in result.stderr
+
+
+def test_deliveries_wait_a_while_and_not_for_ever(one_partition):
+    """A router may be about to route what came a moment ago."""
+    kafka = one_partition.kafka
+    route(one_partition, [Delivery()])
+    kafka.append([Delivery()])
+    result = audit(one_partition)
+    assert (result.deliveries["checked"], result.deliveries["waiting"]) == (1, 1)
+    kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")
+    kafka.append([Delivery()], timestamp_ms=int(time.time() * 1000) - HOUR_MS)
+    result = audit(one_partition, status=EX_TEMPFAIL)
+    assert result.deliveries["waiting"] == 2
+    assert f"no router goes on there in {kafka.group}, in partition 0\n" in result.stderr
+
+
+def test_what_was_checked_is_said(one_partition):
+    kafka = one_partition.kafka
+    route(one_partition, [Delivery() for _ in range(3)])
+    kafka.append([Delivery()])
+    result = audit(one_partition)
+    assert result.deliveries["checkedFrom"] <= result.deliveries["checkedTo"] <= result.deliveries["waitingSince"]
+    lines = one_partition.gatepost("audit").stdout.splitlines()
+    assert lines[0] == (f"3 deliveries checked, from {result.deliveries['checkedFrom']} to "
+                        f"{result.deliveries['checkedTo']}; 1 not yet routed")
+
+
+def test_events_that_retention_has_deleted_are_not_checked(one_partition):
+    kafka = one_partition.kafka
+    route(one_partition, [Delivery(event_body(kind)) for kind in ("invoice.accepted", "invoice.rejected") for _ in range(4)])
+    accepted = f"{one_partition.prefix}.invoice.accepted"
+    drop_first(kafka, accepted, 2)
+    result = audit(one_partition)
+    assert (result.deliveries["checked"], result.deliveries["unchecked"]) == (4, 4)
+    assert result.deliveries["uncheckedTo"]
+    assert "not checked: 4 deliveries of which a topic no longer has" in result.stderr
+    # What was asked for could not be checked.
+    assert audit(one_partition, "--since", "1h", status=EX_NOINPUT).deliveries["unchecked"] == 4
+
+
+def test_deliveries_near_the_beginning_are_not_checked(one_partition):
+    kafka = one_partition.kafka
+    route(one_partition, [Delivery() for _ in range(5)])
+    drop_first(kafka, kafka.deliveries, 2)
+    result = audit(one_partition, status=EX_NOINPUT)
+    assert (result.deliveries["checked"], result.deliveries["unchecked"]) == (0, 3)
+    assert "not checked: 3 deliveries too near to the first" in result.stderr
+
+
+def test_offsets_without_records_are_counted(one_partition):
+    kafka = one_partition.kafka
+    route(one_partition, [Delivery()])
+    by_hand(kafka, [Record(kafka.deliveries, 0, 0, b"key", b"value", [])] * 2, end="abort")
+    result = audit(one_partition)
+    assert result.deliveries["offsetsWithoutRecord"] == 3
+    assert "not checked: 3 offsets" in result.stderr
+
+
+# Deliveries that a router has quarantined for a reason that the audit cannot find by itself
+
+
+@pytest.fixture
+def passed_over(one_partition):
+    """An installation with two deliveries of which nothing was published; the second is repeated."""
+    one_partition.deliveries = [Delivery(), Delivery()]
+    one_partition.kafka.append([*one_partition.deliveries, one_partition.deliveries[1]])
+    claim_routed(one_partition.kafka)
+    return one_partition
+
+
+def stub(installation, offset, reason="unpublishable", **changes):
+    delivery = installation.deliveries[min(offset, 1)]
+    headers = [("gatepost-source", b"invoicing"), ("gatepost-signature", delivery.signature.encode()),
+               ("gatepost-reason", reason.encode()), ("gatepost-detail", b"no topic takes it"),
+               ("gatepost-partition", b"0"), ("gatepost-offset", str(offset).encode())]
+    record = Record(installation.kafka.quarantine, 0, 0, delivery.delivery_id.encode(), b"", headers)
+    return dataclasses.replace(record, **changes)
+
+
+def test_stub_stands_for_a_delivery_that_could_not_be_published(passed_over):
+    by_hand(passed_over.kafka, [stub(passed_over, 0), stub(passed_over, 1)])
+    result = audit(passed_over)
+    assert result.faults == (0, 0, 0) and result.report["expected"] == 2
+    assert result.deliveries["unpublishable"] == 2 and result.topic(passed_over.kafka.quarantine)["found"] == 2
+    assert "2 in quarantine as unpublishable" in passed_over.gatepost("audit").stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize("wrong", ["key", "value", "place", "reason", "header"])
+def test_record_that_is_not_the_stub_of_a_delivery_is_unexpected(passed_over, wrong):
+    second = stub(passed_over, 1)
+    headers = [each for each in second.headers if each[0] != "gatepost-offset"]
+    record = {"key": stub(passed_over, 1, key=b"another"), "value": stub(passed_over, 1, value=b"{}"),
+              "place": stub(passed_over, 7), "reason": stub(passed_over, 1, reason="unpublished"),
+              "header": stub(passed_over, 1, headers=headers)}[wrong]
+    by_hand(passed_over.kafka, [stub(passed_over, 0), record])
+    result = audit(passed_over)
+    assert result.faults == (1, 0, 1) and result.deliveries["unpublishable"] == 1
+
+
+def test_second_stub_is_duplicated_or_unexpected(passed_over):
+    by_hand(passed_over.kafka, [stub(passed_over, 0), stub(passed_over, 1), stub(passed_over, 1)])
+    assert audit(passed_over).faults == (0, 1, 0)
+    other = stub(passed_over, 1)
+    other.headers[3] = ("gatepost-detail", b"another")
+    by_hand(passed_over.kafka, [other])
+    assert audit(passed_over).faults == (0, 1, 1)
+
+
+def test_stub_of_a_repeat_is_unexpected(passed_over):
+    by_hand(passed_over.kafka, [stub(passed_over, 0), stub(passed_over, 1), stub(passed_over, 2)])
+    assert audit(passed_over).faults == (0, 0, 1)
+
+
+def test_stub_of_a_delivery_that_was_published_is_unexpected(one_partition):
+    one_partition.deliveries = route(one_partition, [Delivery()])
+    by_hand(one_partition.kafka, [stub(one_partition, 0)])
+    assert audit(one_partition).faults == (0, 0, 1)
+
+
+def test_unverified_delivery_is_in_quarantine_with_its_body(passed_over):
+    first, second = (stub(passed_over, offset, reason="unverified") for offset in (0, 1))
+    by_hand(passed_over.kafka, [dataclasses.replace(first, value=passed_over.deliveries[0].body), second])
+    result = audit(passed_over)
+    assert result.faults == (1, 0, 1) and result.deliveries["unverified"] == 1
