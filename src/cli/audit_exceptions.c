@@ -5,9 +5,10 @@
 
 #include "base/mem.h"
 #include "kafka/message.h"
+#include "model/judge.h"
 
 static const char *const names[AUDIT_N_EXCEPTIONS] = {
-    [AUDIT_UNPUBLISHABLE] = "unpublishable", [AUDIT_UNVERIFIED] = "unverified"};
+    [AUDIT_UNPUBLISHABLE] = RECORD_REASON_STUB, [AUDIT_UNVERIFIED] = "unverified"};
 
 const char *
 audit_exception_name(enum audit_exception_reason reason)
@@ -91,15 +92,19 @@ audit_exceptions(struct audit *audit)
         return 0;
 }
 
-/* Whether the record of quarantine has the delivery's key and its value, or none where it cannot have it. */
+/* Whether the record of quarantine has the delivery's key and value. A stub has no value, and no key that is too long. */
 static int
 check_content(const struct audit *audit, const struct record *record, const struct audit_exception *exception,
               int *is_same)
 {
-        struct span value = exception->reason == AUDIT_UNPUBLISHABLE ? (struct span){NULL, 0} : record->body;
+        struct span key = record->key, value = record->body, none = {NULL, 0};
         uint8_t content[DIGEST_FINGERPRINT_SIZE];
 
-        if (digest_content(audit->digest, record->key, value, content) != 0)
+        if (exception->reason == AUDIT_UNPUBLISHABLE) {
+                value = none;
+                key = key.len > JUDGE_TEXT_MAX ? none : key;
+        }
+        if (digest_content(audit->digest, key, value, content) != 0)
                 return -1;
         *is_same = memcmp(content, exception->content, sizeof(content)) == 0;
         return 0;

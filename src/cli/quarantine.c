@@ -10,6 +10,7 @@
 #include "base/suggest.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine_look.h"
+#include "cli/quarantine_print.h"
 #include "model/judge.h"
 
 int
@@ -85,6 +86,18 @@ quarantine_failed(const struct quarantine_wish *wish, enum range_result result, 
                 break;
         }
         return quarantine_refuse(wish, EX_OSERR, "%s", error->text);
+}
+
+char *
+quarantine_stub_text(const struct quarantine *quarantine, const struct quarantined *record,
+                     char text[QUARANTINE_DOUBT_SIZE])
+{
+        char place[RELEASE_ID_SIZE];
+
+        (void)snprintf(text, QUARANTINE_DOUBT_SIZE, "its body is not in quarantine, but at %s of %s",
+                       quarantine_print_place(&record->delivery, place),
+                       quarantine->config->deliveries_topic);
+        return text;
 }
 
 static int

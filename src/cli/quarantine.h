@@ -46,6 +46,7 @@ struct quarantined {
         struct release_id
             delivery; /* where it stands in `deliveries`; the partition is -1 when it does not say */
 
+        int is_stub; /* of a delivery that no topic takes: its body is in `deliveries` only */
         enum quarantine_state state;
         enum quarantine_doubt doubt;
         int may_be_lost; /* a release may have been deleted from a partition that its key once had */
@@ -114,6 +115,10 @@ char *quarantine_doubt_text(const struct quarantine *quarantine, const struct qu
 /* Says on stderr why the command ends with this exit status, and returns it. */
 int quarantine_refuse(const struct quarantine_wish *wish, int status, const char *format, ...)
     PRINTF_LIKE(3, 4);
+
+/* Write where the body of a stub is, as a clause. Returns text. */
+char *quarantine_stub_text(const struct quarantine *quarantine, const struct quarantined *record,
+                           char text[QUARANTINE_DOUBT_SIZE]);
 
 /* For a reading that failed. */
 int quarantine_failed(const struct quarantine_wish *wish, enum range_result result,

@@ -133,6 +133,15 @@ is_wanted(const struct quarantine_wish *wish, const rd_kafka_message_t *message,
         return rd_kafka_message_timestamp(message, &type) >= wish->since_ms;
 }
 
+static int
+is_stub(const rd_kafka_message_t *message)
+{
+        struct span reason = message_header(message, RECORD_REASON);
+
+        return message->len == 0 && reason.len == strlen(RECORD_REASON_STUB) &&
+               memcmp(reason.data, RECORD_REASON_STUB, reason.len) == 0;
+}
+
 static void
 add_record(struct reading *reading, const rd_kafka_message_t *message, const struct release_id *id,
            const struct release_id *came_of)
@@ -163,6 +172,7 @@ add_record(struct reading *reading, const rd_kafka_message_t *message, const str
                                        .reason = copy_header(message, RECORD_REASON),
                                        .detail = copy_header(message, RECORD_DETAIL),
                                        .delivery = place,
+                                       .is_stub = is_stub(message),
                                        .release = {-1, -1},
                                        .came_back = {-1, -1},
                                        .came_of = *came_of};

@@ -27,7 +27,13 @@ decide(const struct quarantine *quarantine, const struct wish *wish, struct rele
         const struct quarantined *record = releasing->record;
         char doubt[QUARANTINE_DOUBT_SIZE], reason[QUARANTINE_DOUBT_SIZE + 256];
 
-        if (record->key_len == 0) {
+        if (record->is_stub) {
+                (void)snprintf(reason, sizeof(reason),
+                               "%s; let a topic take it, then send that body again: gatepost send",
+                               quarantine_stub_text(quarantine, record, doubt));
+                releasing->outcome = OUTCOME_REFUSED;
+                releasing->reason = mem_strdup(reason);
+        } else if (record->key_len == 0) {
                 releasing->outcome = OUTCOME_REFUSED;
                 releasing->reason =
                     mem_strdup("it has no delivery-id, so it would be quarantined again and again");

@@ -63,7 +63,7 @@ static void
 print_text(const struct showing *showing, const rd_kafka_message_t *message)
 {
         const struct quarantined *record = showing->record;
-        char id[RELEASE_ID_SIZE], when[CLOCK_RFC3339_SIZE];
+        char id[RELEASE_ID_SIZE], when[CLOCK_RFC3339_SIZE], stub[QUARANTINE_DOUBT_SIZE];
 
         print_line("id", release_id_format(&record->id, id));
         print_line("quarantined", clock_format_ms(record->timestamp_ms, when));
@@ -76,8 +76,12 @@ print_text(const struct showing *showing, const rd_kafka_message_t *message)
         print_release(showing);
         printf("\nheaders\n");
         show_record_headers(message);
-        printf("\nbody, %zu bytes\n", message->len);
-        show_body(message->payload, message->len);
+        if (record->is_stub) {
+                printf("\nno body: %s\n", quarantine_stub_text(showing->quarantine, record, stub));
+        } else {
+                printf("\nbody, %zu bytes\n", message->len);
+                show_body(message->payload, message->len);
+        }
 }
 
 static void
@@ -132,12 +136,16 @@ static int
 show(const struct config *config, struct quarantine_wish *wish, enum form form)
 {
         struct quarantine quarantine;
+        char stub[QUARANTINE_DOUBT_SIZE];
         int status;
 
         wish->bootstrap = kafka_access_bootstrap(config, wish->bootstrap, &status);
         if (status != 0)
                 return status;
         status = quarantine_look(&quarantine, config, wish);
+        if (status == 0 && form == FORM_RAW && quarantine.records[0].is_stub)
+                status = quarantine_refuse(wish, EX_NOINPUT, "%s",
+                                           quarantine_stub_text(&quarantine, &quarantine.records[0], stub));
         if (status == 0)
                 status = show_record(&quarantine, form);
         quarantine_clear(&quarantine);
