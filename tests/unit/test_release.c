@@ -7,10 +7,16 @@
 #include "spans.h"
 #include "suites.h"
 
+static struct span
+span(const char *text)
+{
+        return (struct span){text, strlen(text)};
+}
+
 static int
 parses(const char *text, struct release_id *id)
 {
-        return release_id_parse((struct span){text, strlen(text)}, id) == 0;
+        return release_id_parse(span(text), id) == 0;
 }
 
 START_TEST(test_id_is_partition_hyphen_offset)
@@ -44,6 +50,21 @@ START_TEST(test_what_is_no_id_is_refused)
         /* A span ends where it ends. */
         ck_assert_int_eq(release_id_parse((struct span){"1-23", 3}, &id), 0);
         ck_assert_int_eq(id.offset, 2);
+}
+END_TEST
+
+START_TEST(test_place_is_read_from_two_headers)
+{
+        static const char *const wrong[][2] = {{"", ""},    {"1", ""},  {"", "1"},          {"-1", "0"},
+                                               {"01", "0"}, {"0", "x"}, {"2147483648", "0"}};
+        struct release_id place;
+
+        ck_assert_int_eq(release_place_parse(SPAN("2"), SPAN("17"), &place), 0);
+        ck_assert_int_eq(place.partition, 2);
+        ck_assert_int_eq(place.offset, 17);
+        for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+                ck_assert_int_ne(release_place_parse(span(wrong[i][0]), span(wrong[i][1]), &place), 0);
+        ck_assert_int_ne(release_place_parse(NO_SPAN, NO_SPAN, &place), 0);
 }
 END_TEST
 
@@ -117,6 +138,7 @@ suite_release(void)
 
         tcase_add_test(tcase, test_id_is_partition_hyphen_offset);
         tcase_add_test(tcase, test_what_is_no_id_is_refused);
+        tcase_add_test(tcase, test_place_is_read_from_two_headers);
         tcase_add_test(tcase, test_id_is_written_as_it_is_read);
         tcase_add_test(tcase, test_ids_are_ordered_by_partition_and_offset);
         tcase_add_test(tcase, test_id_with_a_nul_in_it_is_refused);
