@@ -54,6 +54,8 @@ struct quarantined {
             release; /* where its first release stands in `deliveries`; partition -1: not known */
         struct release_id came_back; /* the record that came of it; partition -1: none did */
         struct release_id came_of;   /* the record whose release it was; partition -1: none */
+        struct release_id
+            twin; /* the same delivery, quarantined before and not released; partition -1: none */
 };
 
 /* What to look for. */

@@ -175,6 +175,7 @@ add_record(struct reading *reading, const rd_kafka_message_t *message, const str
                                        .is_stub = is_stub(message),
                                        .release = {-1, -1},
                                        .came_back = {-1, -1},
+                                       .twin = {-1, -1},
                                        .came_of = *came_of};
 }
 

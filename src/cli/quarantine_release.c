@@ -25,7 +25,7 @@ static void
 decide(const struct quarantine *quarantine, const struct wish *wish, struct releasing *releasing)
 {
         const struct quarantined *record = releasing->record;
-        char doubt[QUARANTINE_DOUBT_SIZE], reason[QUARANTINE_DOUBT_SIZE + 256];
+        char twin[RELEASE_ID_SIZE], doubt[QUARANTINE_DOUBT_SIZE], reason[QUARANTINE_DOUBT_SIZE + 256];
 
         if (record->is_stub) {
                 (void)snprintf(reason, sizeof(reason),
@@ -43,6 +43,11 @@ decide(const struct quarantine *quarantine, const struct wish *wish, struct rele
                 releasing->reason = mem_strdup("it is a stub: its body is in the topic of deliveries only");
         } else if (record->state == QUARANTINE_RELEASED) {
                 releasing->outcome = OUTCOME_BEFORE;
+        } else if (record->twin.partition >= 0) {
+                (void)snprintf(reason, sizeof(reason), "the same delivery is in quarantine as %s, too",
+                               release_id_format(&record->twin, twin));
+                releasing->outcome = OUTCOME_REFUSED;
+                releasing->reason = mem_strdup(reason);
         } else if (record->state == QUARANTINE_UNSURE && !wish->is_forced) {
                 releasing->outcome = OUTCOME_REFUSED;
                 (void)snprintf(reason, sizeof(reason),

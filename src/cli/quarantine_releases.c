@@ -26,16 +26,79 @@ struct search {
         struct range *ranges; /* of the partitions; the index is the number */
         size_t n_ranges;
         int64_t *kept_ms;              /* of each: range_kept_since() */
-        struct quarantined **by_place; /* the records by the places of their deliveries */
+        struct quarantined **by_place; /* the records by the places of their deliveries, */
+        struct quarantined **by_key;   /* and by key and signature */
         struct progress progress;
 };
 
 static int
-compare_places(const void *a, const void *b)
+compare_places(const struct quarantined *one, const struct quarantined *other)
 {
-        const struct quarantined *const *one = a, *const *other = b;
+        return release_id_compare(&one->delivery, &other->delivery);
+}
 
-        return release_id_compare(&(*one)->delivery, &(*other)->delivery);
+static int
+compare_bytes(const char *one, size_t one_len, const char *other, size_t other_len)
+{
+        if (one_len != other_len)
+                return one_len < other_len ? -1 : 1;
+        return one_len == 0 ? 0 : memcmp(one, other, one_len);
+}
+
+static int
+compare_keys(const struct quarantined *one, const struct quarantined *other)
+{
+        int order = compare_bytes(one->key, one->key_len, other->key, other->key_len);
+
+        return order != 0 ? order
+                          : compare_bytes(one->signature, one->signature_len, other->signature,
+                                          other->signature_len);
+}
+
+static int
+sort_places(const void *a, const void *b)
+{
+        const struct quarantined *one = *(struct quarantined *const *)a,
+                                 *other = *(struct quarantined *const *)b;
+        int order = compare_places(one, other);
+
+        return order != 0 ? order : release_id_compare(&one->id, &other->id);
+}
+
+static int
+sort_keys(const void *a, const void *b)
+{
+        return compare_keys(*(struct quarantined *const *)a, *(struct quarantined *const *)b);
+}
+
+/* The records in an order of their own. */
+static struct quarantined **
+sort_records(const struct quarantine *quarantine, int (*compare)(const void *a, const void *b))
+{
+        struct quarantined **sorted = mem_alloc(quarantine->n * sizeof(struct quarantined *));
+
+        for (size_t i = 0; i < quarantine->n; i++)
+                sorted[i] = &quarantine->records[i];
+        qsort(sorted, quarantine->n, sizeof(struct quarantined *), compare);
+        return sorted;
+}
+
+/* The first that does not come before the one that is sought. */
+static size_t
+find_first(struct quarantined **sorted, size_t n, const struct quarantined *sought,
+           int (*compare)(const struct quarantined *one, const struct quarantined *other))
+{
+        size_t low = 0, high = n;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (compare(sorted[middle], sought) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
 }
 
 /* What can be said before the delivery is read. */
@@ -117,58 +180,64 @@ narrow(struct search *search, struct offsets *offsets, struct error *error)
         return result;
 }
 
-/* Whether a record of `deliveries` is the delivery that was quarantined, or a release of it. */
-static int
-is_same(const struct quarantined *record, const rd_kafka_message_t *message)
+/* Compare the delivery at a place with the records that were quarantined from there. */
+static void
+check_place(const struct search *search, const struct quarantined *found)
 {
-        struct span signature = message_header(message, RECORD_SIGNATURE);
+        size_t n = search->quarantine->n;
 
-        return record->key_len == message->key_len && record->signature_len == signature.len &&
-               (record->key_len == 0 || memcmp(record->key, message->key, message->key_len) == 0) &&
-               (signature.len == 0 || memcmp(record->signature, signature.data, signature.len) == 0);
+        for (size_t i = find_first(search->by_place, n, found, compare_places);
+             i < n && compare_places(search->by_place[i], found) == 0; i++) {
+                struct quarantined *record = search->by_place[i];
+
+                record->doubt = compare_keys(record, found) != 0 ? QUARANTINE_OTHER_RECORD
+                                : record->may_be_lost            ? QUARANTINE_PARTLY_DELETED
+                                                                 : QUARANTINE_NO_DOUBT;
+        }
 }
 
-/* Compare the record at a place with those that were quarantined from there. */
-static void
-check_place(const struct search *search, const rd_kafka_message_t *message)
+/*
+ * Whether a release is one of a record's delivery. It names the record by its ID; but quarantine made anew gives IDs away again,
+ * so it must also have the same key and signature. A delivery may be there twice, quarantined again after the offsets of the
+ * routers were set back: a release that comes after it is its own, by whichever ID. It is not one of its predecessor, if it came
+ * of a release itself, for that comes before it.
+ */
+static int
+is_release_of(const struct quarantined *record, const struct release_id *named,
+              const struct release_id *place)
 {
-        struct quarantined place = {.delivery = {message->partition, message->offset}}, *key = &place;
-        size_t low = 0, high = search->quarantine->n;
-
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (compare_places(&search->by_place[middle], &key) < 0)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        for (; low < search->quarantine->n && compare_places(&search->by_place[low], &key) == 0; low++) {
-                struct quarantined *record = search->by_place[low];
-
-                record->doubt = !is_same(record, message) ? QUARANTINE_OTHER_RECORD
-                                : record->may_be_lost     ? QUARANTINE_PARTLY_DELETED
-                                                          : QUARANTINE_NO_DOUBT;
-        }
+        if (release_id_compare(&record->id, named) == 0)
+                return 1;
+        return record->signature_len > 0 && record->doubt == QUARANTINE_NO_DOUBT &&
+               place->partition == record->delivery.partition && place->offset > record->delivery.offset;
 }
 
 static enum range_answer
 on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
         struct search *search = arg;
-        struct release_id id;
-        struct quarantined *record;
+        struct span signature = message_header(message, RECORD_SIGNATURE);
+        struct quarantined found = {.delivery = {message->partition, message->offset},
+                                    .key = message->key,
+                                    .key_len = message->key_len,
+                                    .signature = (char *)(uintptr_t)signature.data,
+                                    .signature_len = signature.len};
+        size_t n = search->quarantine->n;
+        struct release_id named;
 
         (void)index;
         (void)error;
         progress_step(&search->progress);
-        check_place(search, message);
-        if (release_id_parse(message_header(message, RECORD_RELEASED), &id) != 0)
+        check_place(search, &found);
+        if (release_id_parse(message_header(message, RECORD_RELEASED), &named) != 0)
                 return RANGE_GO_ON;
-        /* Quarantine made anew gives IDs away again: the release must be of the same delivery. */
-        record = quarantine_find(search->quarantine, &id);
-        if (record != NULL && record->release.partition < 0 && is_same(record, message))
-                record->release = (struct release_id){message->partition, message->offset};
+        for (size_t i = find_first(search->by_key, n, &found, compare_keys);
+             i < n && compare_keys(search->by_key[i], &found) == 0; i++) {
+                struct quarantined *record = search->by_key[i];
+
+                if (record->release.partition < 0 && is_release_of(record, &named, &found.delivery))
+                        record->release = found.delivery;
+        }
         return RANGE_GO_ON;
 }
 
@@ -179,17 +248,26 @@ read_deliveries(struct search *search)
         enum range_result result;
         struct error error;
 
-        search->by_place = mem_alloc(quarantine->n * sizeof(struct quarantined *));
-        for (size_t i = 0; i < quarantine->n; i++)
-                search->by_place[i] = &quarantine->records[i];
-        qsort(search->by_place, quarantine->n, sizeof(struct quarantined *), compare_places);
         progress_begin(&search->progress, "looking for releases in deliveries",
                        progress_count(search->ranges, search->n_ranges));
         result = range_read(quarantine->config, quarantine->wish->bootstrap, search->ranges, search->n_ranges,
                             on_delivery, search, &error);
         progress_end(&search->progress);
-        free(search->by_place);
         return result == RANGE_DONE ? 0 : quarantine_failed(quarantine->wish, result, &error);
+}
+
+/* Up to where there are records of transactions that are open, so that they are waited for: they may be releases. */
+static int
+include_open(const struct search *search, struct offsets *offsets, struct error *error)
+{
+        for (size_t p = 0; p < search->n_ranges; p++) {
+                struct range *range = &search->ranges[p];
+
+                if (offsets_bounds(offsets, range->topic, range->partition, &range->from, &range->to,
+                                   KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
+                        return -1;
+        }
+        return 0;
 }
 
 /* Find out what of `deliveries` is to be read. Returns 0, or an exit status after saying why. */
@@ -201,7 +279,8 @@ bound(struct search *search, struct offsets *offsets)
         struct error error;
 
         if (offsets_stable_ranges(offsets, quarantine->config->deliveries_topic, &search->ranges,
-                                  &search->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
+                                  &search->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0 ||
+            include_open(search, offsets, &error) != 0)
                 return quarantine_refuse(quarantine->wish,
                                          offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
                                          error.text);
@@ -215,6 +294,28 @@ bound(struct search *search, struct offsets *offsets)
         return 0;
 }
 
+static void
+decide(const struct search *search)
+{
+        const struct quarantined *before = NULL;
+
+        for (size_t i = 0; i < search->quarantine->n; i++) {
+                struct quarantined *record = search->by_place[i];
+
+                if (record->release.partition >= 0 || record->came_back.partition >= 0)
+                        record->state = QUARANTINE_RELEASED;
+                else if (record->key_len > 0 && record->doubt != QUARANTINE_NO_DOUBT)
+                        record->state = QUARANTINE_UNSURE;
+                if (record->state != QUARANTINE_WAITING || record->signature_len == 0)
+                        continue;
+                if (before != NULL && compare_places(record, before) == 0 &&
+                    compare_keys(record, before) == 0)
+                        record->twin = before->id;
+                else
+                        before = record;
+        }
+}
+
 int
 quarantine_find_releases(struct quarantine *quarantine, struct offsets *offsets)
 {
@@ -223,17 +324,15 @@ quarantine_find_releases(struct quarantine *quarantine, struct offsets *offsets)
 
         if (quarantine->n == 0)
                 return 0;
+        search.by_place = sort_records(quarantine, sort_places);
+        search.by_key = sort_records(quarantine, sort_keys);
         status = bound(&search, offsets);
         if (status == 0)
                 status = read_deliveries(&search);
-        for (size_t i = 0; i < quarantine->n && status == 0; i++) {
-                struct quarantined *record = &quarantine->records[i];
-
-                if (record->release.partition >= 0 || record->came_back.partition >= 0)
-                        record->state = QUARANTINE_RELEASED;
-                else if (record->key_len > 0 && record->doubt != QUARANTINE_NO_DOUBT)
-                        record->state = QUARANTINE_UNSURE;
-        }
+        if (status == 0)
+                decide(&search);
+        free(search.by_place);
+        free(search.by_key);
         free(search.ranges);
         free(search.kept_ms);
         return status;

@@ -1,13 +1,16 @@
 """gatepost quarantine release: a record is released twice only by --force, whatever became of the topics."""
 
 import itertools
+import threading
 
+import confluent_kafka
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import NewPartitions
 
 import waiting
-from kafka_side import murmur2_partition
+from audit_side import by_hand
+from kafka_side import Record, murmur2_partition
 from quarantine_side import Quarantine
 from signing import Delivery, event_body, unique
 
@@ -151,3 +154,38 @@ def test_release_of_a_record_in_a_quarantine_of_old_is_not_that_of_another(quara
     assert quarantine.entry(later.delivery_id)["released"] is False
     assert quarantine.release(id)[0]["outcome"] == "released"
     assert quarantine.entry(later.delivery_id)["released"] is True
+
+
+def test_delivery_that_was_quarantined_twice_is_released_once(quarantine):
+    """The group's offsets were set back, as gatepost-guide(7) says: all that was quarantined comes there once more."""
+    kafka, daemon, installation = quarantine.kafka, quarantine.daemon, quarantine.installation
+    delivery = Delivery(event_body(KIND))
+    quarantine.send(delivery)
+    daemon.stop()
+    waiting.until(lambda: kafka.admin.delete_consumer_groups([kafka.group])[kafka.group].exception(30) is None, 30, "the group to go")
+    daemon.restart()
+    kafka.wait_until_routed()
+    first, second = [each["id"] for each in quarantine.list()]
+    mended(quarantine)
+    outcomes = quarantine.release("--reason", "unknown-kind", expect=EX_DATAERR)
+    assert [each["outcome"] for each in outcomes] == ["released", "refused"] and first in outcomes[1]["why"]
+    assert quarantine.release(second)[0]["outcome"] == "released-before"
+    assert len(quarantine.published(delivery.delivery_id)) == 1
+
+
+def test_release_behind_an_open_transaction_is_not_overlooked(quarantine):
+    """As a tool leaves it that copies deliveries in transactions: no consumer reads on before it ends."""
+    kafka = quarantine.kafka
+    delivery = Delivery(event_body(KIND))
+    id = quarantine.send(delivery)
+    (origin,) = quarantine.deliveries(delivery.delivery_id)
+    producer = by_hand(kafka, [Record(kafka.deliveries, 0, 0, b"key", b"{}", [])], end=None)
+    other = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 3})
+    other.produce(origin.topic, origin.value, origin.key, headers=[*origin.headers, ("gatepost-released", id.encode())])
+    assert other.flush(30) == 0
+    ending = threading.Timer(3, producer.abort_transaction)
+    ending.start()
+    try:
+        assert quarantine.entry(delivery.delivery_id)["released"] is True
+    finally:
+        ending.join()
