@@ -1,7 +1,10 @@
 #include "cli/audit_work.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/mem.h"
 #include "kafka/message.h"
 #include "model/release.h"
 
@@ -17,15 +20,38 @@ audit_fingerprint(struct digest *digest, const rd_kafka_message_t *message,
         return digest_end(digest, bytes);
 }
 
+/* The reading of what was published. */
+struct published_reading {
+        struct audit *audit;
+        int64_t *newest_ms; /* of each range, so far */
+        int64_t now_ms;
+};
+
+/*
+ * When a record was published at the earliest: not before those that precede it, whatever its producer says. Otherwise a forged
+ * record could claim to be too old to be checked. Times to come are none.
+ */
+static int64_t
+published_at(const struct published_reading *reading, const rd_kafka_message_t *message, size_t index)
+{
+        rd_kafka_timestamp_type_t type;
+        int64_t timestamp_ms = rd_kafka_message_timestamp(message, &type);
+
+        if (timestamp_ms > reading->newest_ms[index] && timestamp_ms <= reading->now_ms)
+                reading->newest_ms[index] = timestamp_ms;
+        return timestamp_ms > reading->newest_ms[index] ? timestamp_ms : reading->newest_ms[index];
+}
+
 static enum range_answer
 on_published(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
-        struct audit *audit = arg;
+        const struct published_reading *reading = arg;
+        struct audit *audit = reading->audit;
         struct tally_place place = {audit->plan->topic_of[index], message->partition, message->offset};
         uint8_t bytes[DIGEST_FINGERPRINT_SIZE];
 
         progress_step(&audit->progress);
-        if (!audit_plan_counts(audit->plan, message))
+        if (!audit_plan_counts(audit->plan, message, published_at(reading, message, index)))
                 return RANGE_GO_ON;
         audit->topics[place.topic].n_read += audit->n_passes == 0;
         if (audit_fingerprint(audit->digest, message, bytes) != 0 ||
@@ -40,12 +66,15 @@ int
 audit_found(struct audit *audit)
 {
         const struct audit_plan *plan = audit->plan;
+        struct published_reading reading = {.audit = audit, .now_ms = clock_now_ms()};
         enum range_result result;
         struct error error;
 
+        reading.newest_ms = mem_alloc(plan->n_published * sizeof(*reading.newest_ms));
         audit_progress_begin(audit, "what was published", plan->published, plan->n_published);
         result = range_read(plan->config, plan->bootstrap, plan->published, plan->n_published, on_published,
-                            audit, &error);
+                            &reading, &error);
+        free(reading.newest_ms);
         progress_end(&audit->progress);
         return result == RANGE_DONE ? 0 : audit_plan_failed(result, &error);
 }

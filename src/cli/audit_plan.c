@@ -220,14 +220,13 @@ origin(const struct audit_plan *plan, const rd_kafka_message_t *message)
 }
 
 int
-audit_plan_counts(const struct audit_plan *plan, const rd_kafka_message_t *message)
+audit_plan_counts(const struct audit_plan *plan, const rd_kafka_message_t *message, int64_t timestamp_ms)
 {
         size_t p = origin(plan, message);
-        rd_kafka_timestamp_type_t type;
 
         if (p == plan->n_deliveries || plan->from_ms[p] == AUDIT_FROM_BEGINNING)
                 return 1;
-        return rd_kafka_message_timestamp(message, &type) >= plan->from_ms[p] - AUDIT_CLOCK_SKEW_MS;
+        return timestamp_ms >= plan->from_ms[p] - AUDIT_CLOCK_SKEW_MS;
 }
 
 int64_t

@@ -67,8 +67,8 @@ int64_t audit_plan_deleted(const struct audit_plan *plan, size_t partition);
 int audit_plan_demands(const struct audit_plan *plan, const struct record *delivery, uint32_t topic,
                        struct span key);
 
-/* Whether a published record is recent enough to be held against the deliveries. */
-int audit_plan_counts(const struct audit_plan *plan, const rd_kafka_message_t *message);
+/* Whether a record that was published at a time is recent enough to be held against the deliveries. */
+int audit_plan_counts(const struct audit_plan *plan, const rd_kafka_message_t *message, int64_t timestamp_ms);
 
 /* From when on everything in a topic is checked, AUDIT_FROM_BEGINNING, or AUDIT_NEVER when nothing of it can be. */
 int64_t audit_plan_checked_from(const struct audit_plan *plan, uint32_t topic);

@@ -4,6 +4,7 @@ import dataclasses
 import time
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import NewPartitions
 
 import waiting
@@ -129,6 +130,36 @@ def test_offsets_without_records_are_counted(one_partition):
     result = audit(one_partition)
     assert result.deliveries["offsetsWithoutRecord"] == 3
     assert "not checked: 3 offsets" in result.stderr
+
+
+def test_forged_event_is_unexpected_whatever_its_timestamp(one_partition):
+    """Events have the timestamps that their producers give them."""
+    config = one_partition.config("router")
+    config["router"]["dedup_window"] = "20min"
+    kafka = one_partition.kafka
+    kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")
+    start = int(time.time() * 1000) - 2 * HOUR_MS
+    first = Delivery()
+    for minute, delivery in ((0, first), (10, first), (60, Delivery())):
+        kafka.append([delivery], timestamp_ms=start + minute * 60_000)
+    daemon = one_partition.start(config)
+    kafka.wait_until_routed()
+    daemon.stop()
+    drop_first(kafka, kafka.deliveries, 1)
+    result = audit(one_partition, config=config)
+    assert result.faults == (0, 0, 0) and result.deliveries["checked"] == 1
+    event = kafka.read(f"{one_partition.prefix}.invoice.accepted")[0]
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 3})
+    producer.produce(event.topic, b"forged", b"forged", headers=event.headers, timestamp=1000)
+    assert producer.flush(30) == 0
+    assert audit(one_partition, config=config).faults == (0, 0, 1)
+
+
+def test_times_near_the_epoch_are_times(one_partition):
+    """Kafka takes negative ones for the ends of the log."""
+    kafka = one_partition.kafka
+    route(one_partition, [Delivery() for _ in range(3)])
+    assert audit(one_partition, "--since", "1970-01-01T00:00:01Z").deliveries["checked"] == 3
 
 
 # Deliveries that a router has quarantined for a reason that the audit cannot find by itself
