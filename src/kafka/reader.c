@@ -3,8 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "kafka/client.h"
+
+#define LOOK_EVERY_MS 10000 /* for partitions that were added */
+#define LOOK_TIMEOUT_MS 1000
+#define STALL_MS 60000
 
 struct reader {
         rd_kafka_t *client;
@@ -12,6 +17,9 @@ struct reader {
         size_t n_at_end;
         rd_kafka_resp_err_t failure; /* what ends all reading */
         struct error reason;
+        struct error notice; /* of this poll; empty when there is none */
+        int64_t progress_ms; /* monotonic, of the last record or end of a partition */
+        int64_t look_ms;     /* monotonic, of the last look for partitions that were added */
 };
 
 static rd_kafka_t *
@@ -19,13 +27,10 @@ open_client(const struct config *config, const char *bootstrap, struct error *er
 {
         const struct client_property properties[] = {
             {"group.id", "gatepost-reader", 0}, /* librdkafka wants one; it is never joined */
-            {"enable.auto.commit", "false", 0},
-            {"enable.auto.offset.store", "false", 0},
-            {"auto.offset.reset", "earliest", 0},
-            {"isolation.level", "read_committed", 0},
-            {"enable.partition.eof", "true", 0},
-            {"fetch.error.backoff.ms", "50", 1},
-            {NULL, NULL, 0},
+            {"enable.auto.commit", "false", 0},       {"enable.auto.offset.store", "false", 0},
+            {"auto.offset.reset", "error", 0}, /* a record that is gone must not go unnoticed */
+            {"isolation.level", "read_committed", 0}, {"enable.partition.eof", "true", 0},
+            {"fetch.error.backoff.ms", "50", 1},      {NULL, NULL, 0},
         };
         rd_kafka_t *client =
             client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, client_tell_errors, NULL, error);
@@ -107,6 +112,7 @@ reader_new(const struct config *config, const char *bootstrap, const char *const
         struct reader *reader = mem_alloc(sizeof(*reader));
 
         reader->partitions = rd_kafka_topic_partition_list_new((int)n);
+        reader->progress_ms = reader->look_ms = clock_monotonic_ms();
         reader->client = open_client(config, bootstrap, error);
         if (reader->client == NULL || assign(reader, topics, n, from_ms, timeout_ms, error) != 0) {
                 reader_free(reader);
@@ -126,6 +132,74 @@ reader_free(struct reader *reader)
         }
         rd_kafka_topic_partition_list_destroy(reader->partitions);
         free(reader);
+}
+
+/* Read a partition from its beginning, if it is none of those that are read. */
+static void
+add_partition(struct reader *reader, const char *topic, int32_t partition,
+              rd_kafka_topic_partition_list_t *added)
+{
+        if (rd_kafka_topic_partition_list_find(reader->partitions, topic, partition) != NULL)
+                return;
+        rd_kafka_topic_partition_list_add(reader->partitions, topic, partition);
+        rd_kafka_topic_partition_list_add(added, topic, partition)->offset = RD_KAFKA_OFFSET_BEGINNING;
+}
+
+/* Look for partitions that were added. Failures show elsewhere. */
+static void
+look_for_partitions(struct reader *reader)
+{
+        const struct rd_kafka_metadata *metadata;
+        rd_kafka_topic_partition_list_t *added;
+        rd_kafka_error_t *error;
+
+        if (clock_monotonic_ms() - reader->look_ms < LOOK_EVERY_MS)
+                return;
+        if (rd_kafka_metadata(reader->client, 0, NULL, &metadata, LOOK_TIMEOUT_MS) ==
+            RD_KAFKA_RESP_ERR_NO_ERROR) {
+                added = rd_kafka_topic_partition_list_new(1);
+                for (int t = 0; t < metadata->topic_cnt; t++) {
+                        for (int p = 0; p < metadata->topics[t].partition_cnt; p++)
+                                add_partition(reader, metadata->topics[t].topic, p, added);
+                }
+                error = added->cnt == 0 ? NULL : rd_kafka_incremental_assign(reader->client, added);
+                if (error != NULL)
+                        (void)error_set(&reader->notice, "%d partitions that were added cannot be read: %s",
+                                        added->cnt, rd_kafka_error_string(error));
+                rd_kafka_error_destroy(error);
+                rd_kafka_topic_partition_list_destroy(added);
+                rd_kafka_metadata_destroy(metadata);
+        }
+        reader->look_ms = clock_monotonic_ms();
+}
+
+/*
+ * The next record of a partition is not there any more: say so, and read on from what is. librdkafka 2.0.2 has given the
+ * partition up by then and cannot seek in it, so that it is assigned again.
+ */
+static void
+skip_deleted(struct reader *reader, const rd_kafka_message_t *message)
+{
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        const char *topic = rd_kafka_topic_name(message->rkt);
+        int64_t low = RD_KAFKA_OFFSET_BEGINNING, high;
+        rd_kafka_error_t *error;
+
+        (void)error_set(&reader->notice, "%s, partition %d: records were deleted before they were shown",
+                        topic, message->partition);
+        (void)rd_kafka_query_watermark_offsets(reader->client, topic, message->partition, &low, &high,
+                                               LOOK_TIMEOUT_MS);
+        rd_kafka_topic_partition_list_add(list, topic, message->partition)->offset = low;
+        error = rd_kafka_incremental_unassign(reader->client, list);
+        if (error == NULL)
+                error = rd_kafka_incremental_assign(reader->client, list);
+        if (error != NULL) {
+                reader->failure = rd_kafka_error_code(error);
+                (void)error_set(&reader->reason, "%s, partition %d: %s", topic, message->partition,
+                                rd_kafka_error_string(error));
+        }
+        rd_kafka_error_destroy(error);
+        rd_kafka_topic_partition_list_destroy(list);
 }
 
 /* A partition has been read to its end; its opaque in the list is the mark. */
@@ -164,12 +238,21 @@ note_failure(struct reader *reader, const rd_kafka_message_t *message)
 rd_kafka_message_t *
 reader_poll(struct reader *reader, int timeout_ms)
 {
-        rd_kafka_message_t *message = rd_kafka_consumer_poll(reader->client, timeout_ms);
+        rd_kafka_message_t *message;
 
-        if (message == NULL || message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+        reader->notice.text[0] = '\0';
+        look_for_partitions(reader);
+        message = rd_kafka_consumer_poll(reader->client, timeout_ms);
+        if (message == NULL)
+                return NULL;
+        if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR || message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+                reader->progress_ms = clock_monotonic_ms();
+        if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
                 return message;
         if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
                 note_end(reader, message);
+        else if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
+                skip_deleted(reader, message);
         else
                 note_failure(reader, message);
         rd_kafka_message_destroy(message);
@@ -180,6 +263,18 @@ int
 reader_reached_end(const struct reader *reader)
 {
         return reader->n_at_end >= (size_t)reader->partitions->cnt;
+}
+
+const char *
+reader_notice(const struct reader *reader)
+{
+        return reader->notice.text[0] == '\0' ? NULL : reader->notice.text;
+}
+
+int
+reader_is_stalled(const struct reader *reader)
+{
+        return clock_monotonic_ms() - reader->progress_ms > STALL_MS;
 }
 
 const char *

@@ -9,7 +9,10 @@
 #include "base/error.h"
 #include "config/config.h"
 
-/* Reads topics as a consumer does, read_committed, outside any group, and commits nothing. For one thread. */
+/*
+ * Reads topics as a consumer does, read_committed, outside any group, and commits nothing. Partitions that are added are
+ * read from their beginning. For one thread.
+ */
 struct reader;
 
 /* Where to begin, instead of at a time. */
@@ -30,6 +33,15 @@ rd_kafka_message_t *reader_poll(struct reader *reader, int timeout_ms);
 
 /* Whether every partition has been read to its end at least once. */
 int reader_reached_end(const struct reader *reader);
+
+/*
+ * What reader_poll() met that whoever shows the records must say, such as records that were deleted before they were read;
+ * NULL when there is nothing. Valid until reader_poll() is called again.
+ */
+const char *reader_notice(const struct reader *reader);
+
+/* Whether Kafka has not answered for a minute: nothing was read, and no end of a partition was met. */
+int reader_is_stalled(const struct reader *reader);
 
 /* Why nothing more can be read: it is not permitted, or a topic was deleted. NULL while it can. */
 const char *reader_failure(const struct reader *reader, int *is_denied);

@@ -6,6 +6,8 @@ import json
 import os
 import pty
 import re
+import select
+import signal
 import subprocess
 
 import confluent_kafka
@@ -240,3 +242,54 @@ def test_nothing_in_a_record_controls_the_terminal(shared, daemon):
             assert base64.b64encode(HOSTILE).decode() in [each.get("valueBase64") for each in told]
         else:
             assert "naïve" in done.stdout.decode()
+
+
+@pytest.fixture
+def following(installation):
+    """Follow what is published in an installation of the test's own, line by line as JSON."""
+    installation.create_topics(partitions=1)
+    topic = f"{installation.prefix}.invoice.accepted"
+    process = subprocess.Popen([BUILD / "gatepost", "-c", installation.config().write(), "tail", "--from", "beginning", "--json",
+                                "invoice.accepted"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    process.topic, process.kafka = topic, installation.kafka
+    process.producer = confluent_kafka.Producer({"bootstrap.servers": installation.bootstrap, "log_level": 3})
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_tail_follows_partitions_that_are_added(following):
+    kafka = following.kafka
+    following.producer.produce(following.topic, b"first", partition=0)
+    following.producer.flush(30)
+    assert json.loads(following.stdout.readline())["value"] == "first"
+    kafka.admin.create_partitions([confluent_kafka.admin.NewPartitions(following.topic, 2)])[following.topic].result(30)
+    waiting.until(lambda: kafka.partitions(following.topic) == 2, 30, "the partition")
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 3})
+    producer.produce(following.topic, b"second", partition=1)
+    assert producer.flush(30) == 0
+    assert select.select([following.stdout], [], [], 40)[0], "it did not come"
+    printed = json.loads(following.stdout.readline())
+    assert (printed["partition"], printed["value"]) == (1, "second")
+
+
+def test_tail_says_when_records_were_deleted_before_it_showed_them(following):
+    """As retention does while its output waits, or the process is stopped."""
+    kafka = following.kafka
+    following.producer.produce(following.topic, b"first", partition=0)
+    following.producer.flush(30)
+    assert json.loads(following.stdout.readline())["value"] == "first"
+    following.send_signal(signal.SIGSTOP)
+    for _ in range(5):  # what the broker answers to the first is on its way already
+        following.producer.produce(following.topic, b"later", partition=0)
+        following.producer.flush(30)
+    for future in kafka.admin.delete_records([confluent_kafka.TopicPartition(following.topic, 0, 5)]).values():
+        future.result(30)
+    following.send_signal(signal.SIGCONT)
+    offsets = [0]
+    while offsets[-1] < 5:
+        offsets.append(json.loads(following.stdout.readline())["offset"])
+    assert len(offsets) < 6
+    following.send_signal(signal.SIGINT)
+    _, stderr = following.communicate(timeout=30)
+    assert f"{following.topic}, partition 0: records were deleted before they were shown\n" in stderr
