@@ -104,9 +104,9 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
         (void)index;
         (void)error;
         showing->is_shown = 1;
-        if (showing->form == FORM_RAW)
+        if (showing->form == FORM_RAW && message->len > 0)
                 (void)fwrite(message->payload, 1, message->len, stdout);
-        else
+        else if (showing->form != FORM_RAW)
                 (showing->form == FORM_JSON ? print_json : print_text)(showing, message);
         return RANGE_ENOUGH;
 }

@@ -38,9 +38,11 @@ dump_line(const unsigned char *bytes, size_t at, size_t n)
 void
 show_body(const char *body, size_t len)
 {
+        if (len == 0)
+                return;
         if (is_text(body, len)) {
                 (void)fwrite(body, 1, len, stdout);
-                if (len > 0 && body[len - 1] != '\n')
+                if (body[len - 1] != '\n')
                         putchar('\n');
                 return;
         }
