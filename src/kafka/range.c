@@ -22,7 +22,7 @@ struct reading {
         size_t last;   /* the range of the last record: the next is mostly of it too */
         range_record *on_record;
         void *arg;
-        int64_t progress_ms; /* monotonic, of the last record */
+        int64_t progress_ms; /* monotonic, of the last record or end of a partition; errors are none */
         struct error *error;
 };
 
@@ -85,6 +85,7 @@ take_record(struct reading *reading, const rd_kafka_message_t *message, size_t i
 
         range->is_at_end = 0;
         reading->last = index;
+        reading->progress_ms = clock_monotonic_ms();
         if (message->offset < range->to)
                 answer = reading->on_record(message, index, reading->error, reading->arg);
         if (answer == RANGE_FAIL)
@@ -102,8 +103,10 @@ take_error(struct reading *reading, const rd_kafka_message_t *message)
         switch (message->err) {
         case RD_KAFKA_RESP_ERR__PARTITION_EOF:
                 index = find(reading, message);
-                if (index < reading->n)
+                if (index < reading->n) {
                         reading->ranges[index].is_at_end = 1;
+                        reading->progress_ms = clock_monotonic_ms();
+                }
                 if (index < reading->n && message->offset >= reading->ranges[index].to)
                         end_range(reading, index);
                 return RANGE_DONE;
@@ -165,8 +168,6 @@ read_all(struct reading *reading, rd_kafka_queue_t *queue)
         while (reading->n_left > 0 && result == RANGE_DONE) {
                 ssize_t n = rd_kafka_consume_batch_queue(queue, POLL_MS, messages, BATCH);
 
-                if (n > 0)
-                        reading->progress_ms = clock_monotonic_ms();
                 for (ssize_t i = 0; i < n; i++) {
                         if (result == RANGE_DONE)
                                 result = take(reading, messages[i]);
