@@ -99,7 +99,7 @@ is_slow(const struct audit *audit, size_t partition)
 
 /* Say which deliveries wait for a router that is not there. */
 static void
-print_waiting(const struct audit *audit, const char *why,
+print_waiting(const struct audit *audit, const char *what,
               int (*is_meant)(const struct audit *audit, size_t p))
 {
         char since[CLOCK_RFC3339_SIZE];
@@ -117,10 +117,10 @@ print_waiting(const struct audit *audit, const char *why,
         }
         if (n == 0)
                 return;
-        fprintf(stderr, "waiting: %" PRIu64 " deliveries, the oldest since %s, %s %s, in partition ", n,
-                clock_format_ms(first_ms, since), why, audit->plan->config->group);
+        fprintf(stderr, "waiting: %" PRIu64 " deliveries in partition ", n);
         print_partitions(audit, is_meant);
-        fputc('\n', stderr);
+        fprintf(stderr, " that no router has %s, the oldest since %s\n", what,
+                clock_format_ms(first_ms, since));
 }
 
 static void
@@ -148,27 +148,27 @@ print_limits(const struct audit *audit)
         uint64_t n_holes = audit_holes(audit);
 
         print_deleted(audit);
-        print_waiting(audit, "no offset is committed there by", is_uncommitted);
-        print_waiting(audit, "no router goes on there in", is_slow);
+        print_waiting(audit, "committed an offset for", is_uncommitted);
+        print_waiting(audit, "routed for 5 minutes", is_slow);
         if (all->n_checked == 0)
-                fprintf(stderr,
-                        "gatepost audit: nothing was checked: no delivery that was routed can be held "
-                        "against what was published\n");
+                fprintf(
+                    stderr,
+                    "gatepost audit: nothing was checked: no delivery was routed, or too little of the log "
+                    "is left\n");
         if (all->n_untold > 0)
                 fprintf(stderr,
-                        "not checked: %" PRIu64 " deliveries too near to the first that %s still has to tell "
-                        "whether they are repeats\n",
+                        "not checked: %" PRIu64
+                        " deliveries, because %s no longer reaches back far enough to tell repeats\n",
                         all->n_untold, audit->plan->config->deliveries_topic);
         if (all->n_forgotten > 0)
                 fprintf(stderr,
                         "not checked: %" PRIu64
-                        " deliveries of which a topic no longer has what was published at that time\n",
+                        " deliveries, because records of that time were deleted from the topics written\n",
                         all->n_forgotten);
         if (n_holes > 0)
                 fprintf(stderr,
-                        "not checked: %" PRIu64
-                        " offsets of %s that have no record: ends of transactions, aborted, "
-                        "or removed by compaction\n",
+                        "without a record: %" PRIu64
+                        " offsets of %s: transaction markers, aborted or compacted records\n",
                         n_holes, audit->plan->config->deliveries_topic);
         if (n_others > 0)
                 fprintf(stderr,

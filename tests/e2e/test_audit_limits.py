@@ -72,8 +72,7 @@ def test_partitions_that_no_router_has_wait(one_partition):
     assert result.deliveries["waiting"] == 20
     for each in result.deliveries["partitions"]:
         assert each["waiting"] == lost[each["partition"]] and (each["committed"] is None) == (each["partition"] > 0)
-    assert f"waiting: {lost[1] + lost[2]} deliveries, the oldest since 20" in result.stderr
-    assert f"no offset is committed there by {kafka.group}, in partition 1, 2\n" in result.stderr
+    assert f"waiting: {lost[1] + lost[2]} deliveries in partition 1, 2 that no router has committed an offset for, " in result.stderr
 
 
 def test_deliveries_wait_a_while_and_not_for_ever(one_partition):
@@ -87,7 +86,7 @@ def test_deliveries_wait_a_while_and_not_for_ever(one_partition):
     kafka.append([Delivery()], timestamp_ms=int(time.time() * 1000) - HOUR_MS)
     result = audit(one_partition, status=EX_TEMPFAIL)
     assert result.deliveries["waiting"] == 2
-    assert f"no router goes on there in {kafka.group}, in partition 0\n" in result.stderr
+    assert "waiting: 2 deliveries in partition 0 that no router has routed for 5 minutes, the oldest since 20" in result.stderr
 
 
 def test_what_was_checked_is_said(one_partition):
@@ -109,7 +108,7 @@ def test_events_that_retention_has_deleted_are_not_checked(one_partition):
     result = audit(one_partition)
     assert (result.deliveries["checked"], result.deliveries["unchecked"]) == (4, 4)
     assert result.deliveries["uncheckedTo"]
-    assert "not checked: 4 deliveries of which a topic no longer has" in result.stderr
+    assert "not checked: 4 deliveries, because records of that time were deleted" in result.stderr
     # What was asked for could not be checked.
     assert audit(one_partition, "--since", "1h", status=EX_NOINPUT).deliveries["unchecked"] == 4
 
@@ -120,7 +119,7 @@ def test_deliveries_near_the_beginning_are_not_checked(one_partition):
     drop_first(kafka, kafka.deliveries, 2)
     result = audit(one_partition, status=EX_NOINPUT)
     assert (result.deliveries["checked"], result.deliveries["unchecked"]) == (0, 3)
-    assert "not checked: 3 deliveries too near to the first" in result.stderr
+    assert "not checked: 3 deliveries, because" in result.stderr
 
 
 def test_offsets_without_records_are_counted(one_partition):
@@ -129,7 +128,7 @@ def test_offsets_without_records_are_counted(one_partition):
     by_hand(kafka, [Record(kafka.deliveries, 0, 0, b"key", b"value", [])] * 2, end="abort")
     result = audit(one_partition)
     assert result.deliveries["offsetsWithoutRecord"] == 3
-    assert "not checked: 3 offsets" in result.stderr
+    assert "without a record: 3 offsets" in result.stderr
 
 
 def test_forged_event_is_unexpected_whatever_its_timestamp(one_partition):

@@ -15,7 +15,7 @@ import pytest
 
 import waiting
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
-from installation import BUILD
+from installation import BUILD, Installation
 from signing import Delivery, event_body
 
 EX_USAGE, EX_UNAVAILABLE = 64, 69
@@ -293,3 +293,24 @@ def test_tail_says_when_records_were_deleted_before_it_showed_them(following):
     following.send_signal(signal.SIGINT)
     _, stderr = following.communicate(timeout=30)
     assert f"{following.topic}, partition 0: records were deleted before they were shown\n" in stderr
+
+
+def test_tail_does_not_wait_for_its_end_when_kafka_is_silent(own_broker, tmp_path):
+    installation = Installation(tmp_path, own_broker.bootstrap)
+    installation.create_topics(partitions=1)
+    topic = f"{installation.prefix}.invoice.accepted"
+    producer = confluent_kafka.Producer({"bootstrap.servers": installation.bootstrap, "log_level": 3})
+    for _ in range(200):
+        producer.produce(topic, b"x" * 500_000)
+        producer.flush(30)
+    process = subprocess.Popen([BUILD / "gatepost", "-c", installation.config().write(), "tail", "--from", "beginning",
+                                "--until-end", "invoice.accepted"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT)
+    assert process.stdout.read(1)
+    own_broker.pause(1)  # it has not read everything, for nobody reads what it writes
+    try:
+        _, stderr = process.communicate(timeout=120)
+    finally:
+        own_broker.resume(1)
+        process.kill()
+    assert process.returncode == EX_UNAVAILABLE and b"has not answered for a minute" in stderr
+    installation.clean_up()
