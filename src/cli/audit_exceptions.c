@@ -6,14 +6,12 @@
 #include "base/mem.h"
 #include "kafka/message.h"
 #include "model/judge.h"
-
-static const char *const names[AUDIT_N_EXCEPTIONS] = {
-    [AUDIT_UNPUBLISHABLE] = RECORD_REASON_STUB, [AUDIT_UNVERIFIED] = "unverified"};
+#include "model/published.h"
 
 const char *
 audit_exception_name(enum audit_exception_reason reason)
 {
-        return names[reason];
+        return reason == AUDIT_UNPUBLISHABLE ? judge_reason_name(QUARANTINE_UNPUBLISHABLE) : "unverified";
 }
 
 static int
@@ -28,12 +26,14 @@ static size_t
 find_reason(const rd_kafka_message_t *message)
 {
         struct span reason = message_header(message, RECORD_REASON);
-        size_t r = 0;
 
-        while (r < AUDIT_N_EXCEPTIONS &&
-               (reason.len != strlen(names[r]) || memcmp(reason.data, names[r], reason.len) != 0))
-                r++;
-        return r;
+        for (size_t r = 0; r < AUDIT_N_EXCEPTIONS; r++) {
+                const char *name = audit_exception_name((enum audit_exception_reason)r);
+
+                if (reason.len == strlen(name) && memcmp(reason.data, name, reason.len) == 0)
+                        return r;
+        }
+        return AUDIT_N_EXCEPTIONS;
 }
 
 static enum range_answer
@@ -102,7 +102,7 @@ check_content(const struct audit *audit, const struct record *record, const stru
 
         if (exception->reason == AUDIT_UNPUBLISHABLE) {
                 value = none;
-                key = key.len > JUDGE_TEXT_MAX ? none : key;
+                key = key.len > PUBLISHED_STUB_TEXT_MAX ? none : key;
         }
         if (digest_content(audit->digest, key, value, content) != 0)
                 return -1;

@@ -8,6 +8,7 @@
 #include "cli/progress.h"
 #include "cli/quarantine_look.h"
 #include "kafka/message.h"
+#include "model/judge.h"
 
 struct reading {
         struct quarantine *quarantine;
@@ -137,9 +138,9 @@ static int
 is_stub(const rd_kafka_message_t *message)
 {
         struct span reason = message_header(message, RECORD_REASON);
+        const char *stub = judge_reason_name(QUARANTINE_UNPUBLISHABLE);
 
-        return message->len == 0 && reason.len == strlen(RECORD_REASON_STUB) &&
-               memcmp(reason.data, RECORD_REASON_STUB, reason.len) == 0;
+        return message->len == 0 && reason.len == strlen(stub) && memcmp(reason.data, stub, reason.len) == 0;
 }
 
 static void

@@ -19,8 +19,6 @@
 #define RECORD_DETAIL "gatepost-detail"
 #define RECORD_PARTITION "gatepost-partition"
 #define RECORD_OFFSET "gatepost-offset"
-#define RECORD_REASON_STUB \
-        "unpublishable" /* the reason of a record that has no body because no topic takes it */
 #define RECORD_TRACEPARENT "traceparent"
 #define RECORD_TRACESTATE "tracestate"
 
