@@ -16,8 +16,10 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / room) for room in ("kafka", "e2e", "faults")]
 
+from checker import clock
 from cluster import Cluster
 from daemon import ENVIRONMENT
+from deliveries import SHARES
 from proxy import Proxies
 from scenarios import SCENARIOS
 from world import World
@@ -26,7 +28,10 @@ MOST = 2_000_000  # deliveries of one round
 RATE = 400  # a second
 STALLED_SECONDS = 60
 WARM_UP = 50  # accepted before the first act
-FAULTS = ("lost", "duplicated", "unexpected")
+AUDITED = ("lost", "duplicated", "unexpected")
+FAULTS = (*AUDITED, "disordered")
+OLD_REPEATS = (3, 8)  # after each act
+SHOWN = 20  # of each fault
 EX_USAGE, EX_DATAERR = 64, 65
 
 
@@ -50,12 +55,16 @@ def parse(arguments):
     parser.add_argument("--seed", type=int, help="of everything that is left to chance")
     parser.add_argument("--results", metavar="FILE", help="append a line of JSON for each round")
     parser.add_argument("--librdkafka", metavar="VERSION", help="`newest`, or a version: built outside the tree, and used")
+    parser.add_argument("--without", metavar="LIST", default="", help=f"no deliveries of these: {', '.join(SHARES)}")
     parser.add_argument("--verbose", action="store_true", help="tell what the proxies do as well")
     parser.add_argument("--keep", action="store_true", help="keep the logs of the daemons")
     chosen = parser.parse_args(arguments)
     for name in chosen.scenarios:
         if name not in SCENARIOS:
             parser.error(f"there is no scenario {name}; there are {', '.join(SCENARIOS)}")
+    chosen.without = [name for name in chosen.without.split(",") if name]
+    if set(chosen.without) - set(SHARES):
+        parser.error(f"--without: there are {', '.join(SHARES)}")
     return chosen
 
 
@@ -70,14 +79,14 @@ def select(options):
 
 
 class Log:
-    """Lines with the seconds since the start."""
+    """Lines with the time, as the daemons' logs have it, and the seconds since the start."""
 
     def __init__(self, verbose):
         self.started = time.monotonic()
         self.verbose = verbose
 
     def __call__(self, text):
-        print(f"{time.monotonic() - self.started:8.2f}  {text}", flush=True)
+        print(f"{clock(time.time())} {time.monotonic() - self.started:8.2f}  {text}", flush=True)
 
     def detail(self, text):
         if self.verbose:
@@ -105,6 +114,7 @@ def work(world, scenario, acts, deliveries):
         if nemesis and done < acts:
             nemesis.act()
             done += 1
+            sender.repeat_old(world.rng.randint(*OLD_REPEATS))
             time.sleep(world.rng.uniform(*nemesis.pause))
         else:
             await_more(sender)
@@ -113,42 +123,54 @@ def work(world, scenario, acts, deliveries):
     return nemesis.done if nemesis else {}
 
 
+def judge(world, report, audited):
+    """(results, whether nothing is wrong) of a round that came to its end."""
+    found = {name: len(getattr(report, name)) for name in FAULTS}
+    counts = world.sender.counts()
+    wrong_audit = world.setup.audited and any(audited.values())
+    is_clean = not (any(found.values()) or wrong_audit or counts["forged_accepted"] or world.ended)
+    return {"deliveries": world.sender.n_accepted(), "sent": world.sender.n_sent(), **found, "audit": audited,
+            "unnoticed": len(report.unnoticed), "cut": len(report.cut), "of_cut": len(report.of_cut)}, is_clean
+
+
 def play(scenario, acts, deliveries, cluster, proxies, build, options, seed, log):
     """One round. Returns its results."""
-    rng = random.Random(seed)
     begun = time.monotonic()
-    log(f"{scenario.name}: seed {seed}")
-    with contextlib.ExitStack() as stack:
-        directory = tempfile.mkdtemp(prefix="gatepost-faults-")
-        results = {"clean": False}
-        stack.callback(lambda: results["clean"] and not options.keep and shutil.rmtree(directory, ignore_errors=True))
-        bootstrap = cluster.proxied_bootstrap if proxies else cluster.bootstrap
-        world = World(cluster, bootstrap, build, pathlib.Path(directory), rng, log, scenario.receivers, scenario.routers)
-        world.proxies = proxies
-        stack.callback(world.close)
-        try:
-            world.start(options.rate, MOST, everywhere=scenario.everywhere)
-            acted = work(world, scenario, acts, deliveries)
-            if proxies:
-                proxies.clear()
-            world.heal()
-            world.settle()
-            report, audited = world.verify(), world.audit()
-        except BaseException:
-            log(f"the logs are in {directory}")
-            raise
-        found = {name: len(getattr(report, name)) for name in FAULTS}
-        counts = world.sender.counts()
-        results |= {"scenario": scenario.name, "seed": seed, "acts": sum(acted.values()), "acted": acted,
-                   "deliveries": world.sender.n_accepted(), "sent": world.sender.n_sent(), **found, "audit": audited,
-                   "ended": world.ended, "sender": counts, "seconds": round(time.monotonic() - begun, 1)}
-        results["clean"] = found == audited == dict.fromkeys(FAULTS, 0) and not counts["forged_accepted"] and not world.ended
-        log(json.dumps(results))
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="gatepost-faults-"))
+    results = {"scenario": scenario.name, "seed": seed, "acted": {}, "clean": False}
+    log(f"{scenario.name}: seed {seed}, logs in {directory}")
+    world = World(scenario.setup, cluster, build, directory, random.Random(seed), log, options.without)
+    world.proxies = proxies
+    try:
+        world.start(options.rate, MOST)
+        results["acted"] = work(world, scenario, acts, deliveries)
+        if proxies:
+            proxies.clear()
+        world.heal()
+        world.settle()
+        report = world.verify()
+        found, results["clean"] = judge(world, report, world.audit() if scenario.setup.audited else None)
+        results |= found
         for name in FAULTS:
-            for each in getattr(report, name)[:20]:
+            for each in getattr(report, name)[:SHOWN]:
                 log(f"{name}: {each}")
-        if not results["clean"] or options.keep:
-            log(f"the logs are in {directory}")
+    except AssertionError as error:
+        results["stopped"] = str(error)
+        log(f"{traceback.format_exc()}\n{world.describe()}")
+    finally:
+        if proxies:
+            proxies.clear()
+        if not results["clean"]:
+            world.keep_broker_logs(directory)
+        counts = world.sender.counts() if hasattr(world, "sender") else {}
+        world.close()
+    results |= {"acts": sum(results["acted"].values()), "ended": world.ended, "sender": counts,
+                "seconds": round(time.monotonic() - begun, 1)}
+    log(json.dumps(results))
+    if results["clean"] and not options.keep:
+        shutil.rmtree(directory, ignore_errors=True)
+    else:
+        log(f"the logs are in {directory}")
     return results
 
 
@@ -157,12 +179,12 @@ def play_all(options, build, log):
     seeds = random.Random(options.seed if options.seed is not None else random.randrange(1 << 32))
     results = []
     chosen = list(select(options))
-    for brokers, proxied in sorted({(each.brokers, each.proxied) for each, _, _ in chosen}):
+    for kind in dict.fromkeys(json.dumps(scenario.setup.cluster) for scenario, _, _ in chosen):
         with contextlib.ExitStack() as stack:
-            cluster = stack.enter_context(Cluster(nodes=brokers, proxied=proxied))
-            proxies = stack.enter_context(Proxies(cluster, log.detail)) if proxied else None
+            cluster = stack.enter_context(Cluster(**json.loads(kind)))
+            proxies = stack.enter_context(Proxies(cluster, log.detail)) if json.loads(kind)["proxied"] else None
             for scenario, acts, rounds in chosen:
-                if (scenario.brokers, scenario.proxied) != (brokers, proxied):
+                if json.dumps(scenario.setup.cluster) != kind:
                     continue
                 deliveries = scenario.deliveries if options.long or not scenario.short else 0
                 deliveries = options.deliveries if options.deliveries is not None else deliveries
@@ -179,18 +201,21 @@ def agrees(result):
     """Whether the audit found the same. A second event of a copy that was signed again has another ce_time: to the checker
     it is a duplicate, to the audit a record that nothing explains."""
     audit = result["audit"]
-    return result["lost"] == audit["lost"] and \
+    return audit is None or result["lost"] == audit["lost"] and \
         result["duplicated"] + result["unexpected"] == audit["duplicated"] + audit["unexpected"]
 
 
 def tell(results):
     """A table of all scenarios; returns whether nothing was found in any."""
-    print(f"\n{'SCENARIO':16}{'ROUNDS':>7}{'ACTS':>7}{'DELIVERIES':>12}" + "".join(f"{name.upper():>12}" for name in FAULTS) + "  AUDIT")
+    columns = "".join(f"{name.upper():>12}" for name in FAULTS)
+    print(f"\n{'SCENARIO':16}{'ROUNDS':>7}{'ACTS':>7}{'DELIVERIES':>12}{columns}  AUDIT")
     for name in dict.fromkeys(each["scenario"] for each in results):
         rows = [each for each in results if each["scenario"] == name]
-        total = lambda key: sum(each[key] for each in rows)
+        total = lambda key: sum(each.get(key, 0) for each in rows)
+        stopped = sum("stopped" in each for each in rows)
+        verdict = f"  {stopped} STOPPED" if stopped else "  agrees" if all(map(agrees, rows)) else "  DIFFERS"
         print(f"{name:16}{len(rows):7}{total('acts'):7}{total('deliveries'):12}"
-              + "".join(f"{total(fault):12}" for fault in FAULTS) + ("  agrees" if all(map(agrees, rows)) else "  DIFFERS"))
+              + "".join(f"{total(fault):12}" for fault in FAULTS) + verdict)
     return all(each["clean"] for each in results)
 
 
@@ -201,12 +226,7 @@ def main():
     if options.librdkafka:
         library = subprocess.run([HERE / "librdkafka", options.librdkafka], stdout=subprocess.PIPE, text=True, check=True)
         ENVIRONMENT["LD_LIBRARY_PATH"] = library.stdout.strip()
-    try:
-        results = play_all(options, build, log)
-    except AssertionError:
-        traceback.print_exc()
-        return EX_DATAERR
-    return 0 if tell(results) else EX_DATAERR
+    return 0 if tell(play_all(options, build, log)) else EX_DATAERR
 
 
 if __name__ == "__main__":

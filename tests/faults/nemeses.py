@@ -110,6 +110,7 @@ class CrashPoints(Nemesis):
         waiting.until(lambda: not daemon.is_running(), CRASH_SECONDS,
                       lambda: f"{daemon.name} to die at {point}:\n{daemon.log}")
         daemon.wait_for_exit(-9)
+        self.world.note_restart(daemon)
         self.note(f"died at {point}")
         del daemon.environment["GATEPOST_CRASH_POINT"]
         self.world.revive(daemon)

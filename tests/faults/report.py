@@ -12,6 +12,10 @@ class Report:
     lost: list = dataclasses.field(default_factory=list)
     duplicated: list = dataclasses.field(default_factory=list)
     unexpected: list = dataclasses.field(default_factory=list)  # records, and what the daemon must not do
+    disordered: list = dataclasses.field(default_factory=list)  # events of one key that are not in the order of deliveries
+    unnoticed: list = dataclasses.field(default_factory=list)  # ids of replays that no receiver has noticed
+    cut: list = dataclasses.field(default_factory=list)  # ids of what was answered 200 and then lost by Kafka
+    of_cut: list = dataclasses.field(default_factory=list)  # records that came of what Kafka then lost
     notes: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
     def compare(self, kafka, must, may):
@@ -23,7 +27,7 @@ class Report:
 
     @property
     def is_clean(self):
-        return not (self.lost or self.duplicated or self.unexpected)
+        return not (self.lost or self.duplicated or self.unexpected or self.disordered)
 
     def counts(self):
         return {"passes": self.passes, "lost": len(self.lost), "duplicated": len(self.duplicated),

@@ -1,8 +1,9 @@
-"""The scenarios: how many brokers, receivers and routers, which nemesis, how often."""
+"""The scenarios: what there is, which nemesis, how often."""
 
 import dataclasses
 
 import nemeses
+from world import Setup
 
 
 @dataclasses.dataclass(frozen=True)
@@ -12,26 +13,24 @@ class Scenario:
     short: int  # acts in the short form; 0: not in it
     long: int  # acts in a round of the long form
     rounds: int  # of the long form
-    brokers: int = 1
-    receivers: int = 2
-    routers: int = 2
-    proxied: bool = False
-    everywhere: bool = False  # each delivery is sent to all receivers at once
+    setup: Setup = Setup()
     deliveries: int = 0  # acts are repeated until this many are accepted, too
 
 
+PROXIED = Setup(proxied=True)
+THREE = Setup(brokers=3)
 SCENARIOS = {each.name: each for each in [
     Scenario("kill", nemeses.Kill, 12, 110, 9, deliveries=100000),
     Scenario("kill-routers", nemeses.KillRouters, 0, 100, 1),
-    Scenario("zombies", nemeses.Zombies, 4, 30, 8, routers=4),
+    Scenario("zombies", nemeses.Zombies, 4, 30, 8, Setup(routers=4)),
     Scenario("crash-points", nemeses.CrashPoints, 0, 110, 5),
     Scenario("broker", nemeses.Brokers, 3, 35, 3),
-    Scenario("three-brokers", nemeses.Brokers, 0, 40, 2, brokers=3),
-    Scenario("two-of-three", nemeses.TwoOfThree, 0, 20, 1, brokers=3),
-    Scenario("responses", nemeses.Responses, 12, 110, 2, proxied=True),
-    Scenario("late-commits", nemeses.LateCommits, 4, 40, 1, proxied=True),
-    Scenario("connections", nemeses.Connections, 0, 40, 1, proxied=True),
+    Scenario("three-brokers", nemeses.Brokers, 0, 40, 2, THREE),
+    Scenario("two-of-three", nemeses.TwoOfThree, 0, 20, 1, THREE),
+    Scenario("responses", nemeses.Responses, 12, 110, 2, PROXIED),
+    Scenario("late-commits", nemeses.LateCommits, 4, 40, 1, PROXIED),
+    Scenario("connections", nemeses.Connections, 0, 40, 1, PROXIED),
     Scenario("membership", nemeses.Membership, 0, 30, 1),
-    Scenario("clock", nemeses.Clock, 0, 25, 1),
-    Scenario("everywhere", None, 0, 0, 1, receivers=3, everywhere=True, deliveries=10000),
+    Scenario("clock", nemeses.Clock, 0, 25, 1, Setup(refuses=True)),
+    Scenario("everywhere", None, 0, 0, 1, Setup(receivers=3, everywhere=True), deliveries=10000),
 ]}

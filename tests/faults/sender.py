@@ -1,19 +1,22 @@
 """The service's side, in a process of its own: sends deliveries at a steady rate, each until it is answered 2xx, ten times
-at the most, some once more without need, some forged.
+at the most, some once more without need, some forged. On demand it repeats old ones. Somebody who has captured a delivery
+sends it again under another delivery-id, and some delivery-ids come with a second body.
 
-Everything about a delivery follows from its number, so that nothing needs to be kept but how far it came."""
+What a delivery is follows from its number (deliveries.py); a Ledger keeps what became of it."""
 
+import collections
 import dataclasses
 import heapq
 import itertools
-import json
 import multiprocessing
 import random
+import ssl
 import threading
 import time
 
+import deliveries as texts
 import http_client
-from signing import KINDS, Delivery, event_topic, now
+from signing import now
 
 ATTEMPTS = 10
 ATTEMPT_SECONDS = 12
@@ -21,87 +24,104 @@ RETRY_SECONDS = (0.2, 5.0)  # the first pause, and the longest
 REPEATED, REPEAT_WITHIN_SECONDS = 0.10, 3.0
 SIGNED_AGAIN = 0.5  # of the attempts after the first
 FORGED = 0.05
+RECONNECTS = 0.02  # of the attempts
+LATER_SECONDS = 0.5  # a delivery of a source that is not subscribed to is put off so long
+OLD_SECONDS = 3.0  # a delivery accepted longer ago than this is an old one
 IDLE_SECONDS = 0.002
 UNSENT, SENT, ACCEPTED = range(3)
+REFUSALS = (400, 401, 403, 405, 413, 429)  # of a genuine delivery: wrong, unless its time or its secret has run out
 COUNTERS = ("attempts", "answered_200", "answered_503", "answered_other", "broken_off", "repeats", "forged",
-            "forged_accepted", "given_up")
+            "forged_accepted", "given_up", "refused", "old_repeats", "old_accepted", "followed", "follow_accepted")
 
 
-class Deliveries:
-    """The deliveries of one run, by number."""
+class Ledger:
+    """What became of each delivery, by number, in memory that two processes share. `follow_` is what follows a delivery that
+    makes trouble: its replay, or its second body."""
 
-    def __init__(self, run, size=300):
-        self.run = run
-        self.size = size
+    def __init__(self, context, most):
+        self.most = most
+        self.state = context.RawArray("B", most)
+        self.first_sent = context.RawArray("d", most)  # time.time() before the first attempt
+        self.accepted_begun = context.RawArray("d", most)  # the same of the last attempt that was answered 200
+        self.follow_state = context.RawArray("B", most)
+        self.follow_begun = context.RawArray("d", most)
+        self.follow_number = context.RawArray("q", most)  # of the id that a stolen-id comes with
 
-    def id(self, number):
-        return f"{self.run}-{number}"
+    def note_sent(self, task, at):
+        states = self.follow_state if task.follows else self.state
+        states[task.number] = max(states[task.number], SENT)
+        number = self.follow_number[task.number] if task.follows and task.victim else task.number
+        if not self.first_sent[number]:
+            self.first_sent[number] = at
 
-    def number(self, delivery_id):
-        """The number in an id, or None when it is not one of this run."""
-        run, _, number = delivery_id.rpartition("-")
-        return int(number) if run == self.run and number.isascii() and number.isdigit() else None
-
-    def kind(self, number):
-        return KINDS[number % len(KINDS)]
-
-    def topic(self, number):
-        return event_topic(self.kind(number))
-
-    def body(self, number):
-        return json.dumps({"event": self.kind(number), "invoiceId": f"INV-{number}", "text": "x" * self.size}).encode()
-
-    def delivery(self, number, timestamp):
-        return Delivery(self.body(number), self.id(number), timestamp=timestamp)
-
-    def forged(self, number):
-        return Delivery(self.body(number), f"forged-{number}", secret=b"not the secret of the source")
+    def note_accepted(self, task):
+        states, begun = (self.follow_state, self.follow_begun) if task.follows else (self.state, self.accepted_begun)
+        states[task.number] = ACCEPTED
+        begun[task.number] = max(begun[task.number], task.begun)
 
 
 @dataclasses.dataclass(order=True)
 class Task:
+    """One attempt to come."""
     due: float
     order: int
     number: int = dataclasses.field(compare=False)
     attempt: int = dataclasses.field(compare=False)  # 0: a repeat without need
     timestamp: int = dataclasses.field(compare=False)
     address: str = dataclasses.field(compare=False, default=None)  # None: any
+    follows: str = dataclasses.field(compare=False, default=None)  # CONFLICT, REPLAY, STOLEN_ID; None: the delivery itself
+    victim: int = dataclasses.field(compare=False, default=None)  # whose id a stolen-id comes with; sent itself after it
+    secret: int = dataclasses.field(compare=False, default=None)  # None: the newest
+    is_old: bool = dataclasses.field(compare=False, default=False)
+    begun: float = dataclasses.field(compare=False, default=0.0)
 
 
 class _Work:
     """What the threads of the sending process share."""
 
-    def __init__(self, deliveries, addresses, rate, seed, everywhere, state, counters, stopping):
-        self.deliveries = deliveries
+    def __init__(self, shared, addresses, rate, seed, everywhere):
+        self.shared = shared
+        self.deliveries = shared.deliveries
+        self.ledger = shared.ledger
+        self.stopping = shared.stopping
         self.addresses = addresses
         self.rate = rate
         self.rng = random.Random(seed)
         self.everywhere = everywhere
-        self.state = state
-        self.counters = counters
-        self.stopping = stopping
         self.lock = threading.Lock()
         self.tasks = []
         self.busy = 0
         self.order = itertools.count()
-        self.numbers = iter(range(len(state)))
+        self.numbers = iter(range(self.ledger.most))
         self.started = time.monotonic()
         self.n_new = 0
+        self.n_recalled = 0
+        self.young = collections.deque()  # (when, number) of those accepted of late
+        self.old = []  # numbers of those accepted before
 
     def count(self, name):
-        self.counters[COUNTERS.index(name)] += 1
+        self.shared.counters[COUNTERS.index(name)] += 1
 
-    def push(self, *task, **more):
-        heapq.heappush(self.tasks, Task(task[0], next(self.order), *task[1:], **more))
+    def push(self, due, number, attempt, timestamp, **more):
+        heapq.heappush(self.tasks, Task(due, next(self.order), number, attempt, timestamp, **more))
+
+    def _add(self, at, number):
+        for address in self.addresses if self.everywhere else [None]:
+            self.push(at, number, 1, now(), address=address)
 
     def _add_new(self, at):
         number = None if self.stopping.is_set() else next(self.numbers, None)
-        if number is None:
-            return
-        self.n_new += 1
-        targets = self.addresses if self.everywhere else [None]
-        for address in targets:
-            self.push(at, number, 1, now(), address=address)
+        if number is not None:
+            self.n_new += 1
+            self._add(at, number)
+
+    def _recall(self, at):
+        """Repeat as many old deliveries as was asked for, signed anew."""
+        while self.young and self.young[0][0] < at - OLD_SECONDS:
+            self.old.append(self.young.popleft()[1])
+        while self.n_recalled < self.shared.recalled.value and self.old:
+            self.n_recalled += 1
+            self.push(at, self.rng.choice(self.old), 0, now(), is_old=True)
 
     def take(self):
         """A task that is due; None when there is none yet; raises StopIteration when all is done."""
@@ -109,67 +129,134 @@ class _Work:
         with self.lock:
             if at >= self.started + self.n_new / self.rate:
                 self._add_new(at)
+            self._recall(at)
             if self.tasks and self.tasks[0].due <= at:
                 self.busy += 1
                 return heapq.heappop(self.tasks)
-            done = self.stopping.is_set() or self.n_new == len(self.state)
+            done = self.stopping.is_set() or self.n_new == self.ledger.most
             if done and not self.tasks and not self.busy:
                 raise StopIteration
             return None
 
-    def settle(self, task, status):
+    def put_off(self, task):
+        with self.lock:
+            self.busy -= 1
+            if not self.stopping.is_set():
+                task.due += LATER_SECONDS
+                heapq.heappush(self.tasks, task)
+
+    def settle(self, task, status, address, secret):
         """Note an answer, and plan what follows from it."""
         with self.lock:
             self.busy -= 1
             self.count("attempts")
             self.count({200: "answered_200", 503: "answered_503", None: "broken_off"}.get(status, "answered_other"))
+            if status in REFUSALS and task.secret is None:
+                self.count("refused")
             if status == 200:
-                self.state[task.number] = ACCEPTED
+                self._note_accepted(task, address, secret)
             if task.attempt == 0:
                 return
-            at = time.monotonic()
-            if status == 200:
-                if self.rng.random() < REPEATED:
-                    self.count("repeats")
-                    self.push(at + self.rng.random() * REPEAT_WITHIN_SECONDS, task.number, 0, self._timestamp(task))
-            elif task.attempt < ATTEMPTS:
-                pause = min(RETRY_SECONDS[1], RETRY_SECONDS[0] * 1.7 ** task.attempt)
-                self.push(at + pause * self.rng.uniform(0.7, 1.3), task.number, task.attempt + 1,
-                          self._timestamp(task), address=task.address)
-            else:
+            if status != 200 and task.attempt < ATTEMPTS:
+                self._retry(task)
+                return
+            if status != 200:
                 self.count("given_up")
+            if task.victim is not None:
+                self._add(time.monotonic(), task.victim)
+
+    def _retry(self, task):
+        pause = min(RETRY_SECONDS[1], RETRY_SECONDS[0] * 1.7 ** task.attempt)
+        timestamp = task.timestamp if task.secret is not None else self._timestamp(task)
+        self.push(time.monotonic() + pause * self.rng.uniform(0.7, 1.3), task.number, task.attempt + 1, timestamp,
+                  address=task.address, follows=task.follows, victim=task.victim, secret=task.secret)
+
+    def _note_accepted(self, task, address, secret):
+        is_first = not task.follows and self.ledger.state[task.number] != ACCEPTED
+        self.ledger.note_accepted(task)
+        if task.is_old:
+            self.count("old_accepted")
+        if task.follows:
+            self.count("follow_accepted")
+            return
+        at = time.monotonic()
+        if is_first:
+            self.young.append((at, task.number))
+            self._follow(task, address, secret, at)
+        if task.attempt and self.rng.random() < REPEATED:
+            self.count("repeats")
+            self.push(at + self.rng.random() * REPEAT_WITHIN_SECONDS, task.number, 0, self._timestamp(task))
+
+    def _follow(self, task, address, secret, at):
+        """What follows the acceptance of a delivery that makes trouble. A replay has the signature that was accepted, and goes
+        to the receiver that has accepted it."""
+        makes = self.deliveries.makes(task.number)
+        if makes == texts.CONFLICT:
+            self.count("followed")
+            self.push(at + self.rng.random() * REPEAT_WITHIN_SECONDS, task.number, 1, now(), follows=makes)
+        elif makes in (texts.REPLAY, texts.STOLEN_ID):
+            victim = next(self.numbers, None) if makes == texts.STOLEN_ID and not self.stopping.is_set() else None
+            if makes == texts.STOLEN_ID and victim is None:
+                return
+            self.count("followed")
+            if victim is not None:
+                self.ledger.follow_number[task.number] = victim
+            self.push(at, task.number, 1, task.timestamp, follows=makes, victim=victim, secret=secret, address=address)
 
     def _timestamp(self, task):
         return now() if self.rng.random() < SIGNED_AGAIN else task.timestamp
 
 
-def _post(clients, address, delivery):
+def _post(clients, address, tls, source, delivery):
     """The status of the answer; None when there was none."""
     try:
-        client = clients.get(address) or clients.setdefault(address, http_client.Client(address, ATTEMPT_SECONDS))
-        return client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status
+        client = clients.get(address) or clients.setdefault(address, http_client.Client(address, ATTEMPT_SECONDS, tls))
+        return client.request("POST", f"/webhooks/{source}", delivery.headers(f"x-{source}"), delivery.body).status
     except (OSError, http_client.http.client.HTTPException):
         clients.pop(address).close() if address in clients else None
         return None
 
 
+def _delivery(deliveries, task, secret):
+    delivery_id = None
+    if task.follows == texts.REPLAY:
+        delivery_id = deliveries.replay_id(task.number)
+    elif task.follows == texts.STOLEN_ID:
+        delivery_id = deliveries.id(task.victim)
+    variant = texts.OTHER if task.follows == texts.CONFLICT else texts.MAIN
+    return deliveries.delivery(task.number, task.timestamp, variant, delivery_id, secret)
+
+
 def _send(work):
     clients, rng = {}, random.Random(work.rng.random())
+    tls = ssl.create_default_context(cafile=work.shared.ca) if work.shared.ca else None
     try:
         while True:
             task = work.take()
             if task is None:
                 time.sleep(IDLE_SECONDS)
                 continue
-            work.state[task.number] = max(work.state[task.number], SENT)
+            source = work.deliveries.source(task.number)
+            if source == texts.EXTRA_SOURCE and not work.shared.sends_extra.value:
+                work.put_off(task)
+                continue
             if rng.random() < FORGED:
-                status = _post(clients, rng.choice(work.addresses), work.deliveries.forged(task.number))
+                status = _post(clients, rng.choice(work.addresses), tls, source, work.deliveries.forged(task.number))
                 with work.lock:
                     work.count("forged")
                     if status == 200:
                         work.count("forged_accepted")
-            work.settle(task, _post(clients, task.address or rng.choice(work.addresses),
-                                    work.deliveries.delivery(task.number, task.timestamp)))
+            task.begun = time.time()
+            with work.lock:
+                work.ledger.note_sent(task, task.begun)
+                if task.is_old:
+                    work.count("old_repeats")
+            secret = work.shared.secret.value if task.secret is None else task.secret
+            address = task.address or rng.choice(work.addresses)
+            if rng.random() < RECONNECTS and address in clients:
+                clients.pop(address).close()
+            status = _post(clients, address, tls, source, _delivery(work.deliveries, task, secret))
+            work.settle(task, status, address, secret)
     except StopIteration:
         pass
 
@@ -183,35 +270,59 @@ def _run(*arguments, threads):
         thread.join()
 
 
+@dataclasses.dataclass
+class _Shared:
+    """What the sending process and the one that started it both see."""
+    deliveries: texts.Deliveries
+    ledger: Ledger
+    counters: object
+    stopping: object
+    recalled: object  # how many repeats of old deliveries were asked for
+    secret: object  # the number of the secret to sign with
+    sends_extra: object  # whether deliveries of the second source are sent
+    ca: str  # of the receivers' certificates; None: they speak plain HTTP
+
+
 class Sender:
     """Sends until it is stopped or `most` deliveries were sent; `everywhere`, each to all addresses at once."""
 
-    def __init__(self, deliveries, addresses, rate, seed, most, threads=16, everywhere=False):
+    def __init__(self, deliveries, addresses, rate, seed, most, threads=16, everywhere=False, ca=None):
         context = multiprocessing.get_context("spawn")
         self.deliveries = deliveries
-        self.state = context.RawArray("B", most)
-        self._counters = context.RawArray("q", len(COUNTERS))
-        self._stopping = context.Event()
-        self._process = context.Process(
-            target=_run, args=(deliveries, addresses, rate, seed, everywhere, self.state, self._counters, self._stopping),
-            kwargs={"threads": threads}, daemon=True)
+        self.ledger = Ledger(context, most)
+        self._shared = _Shared(deliveries, self.ledger, context.RawArray("q", len(COUNTERS)), context.Event(),
+                               context.RawValue("q", 0), context.RawValue("i", 0), context.RawValue("b", 1), ca)
+        self._process = context.Process(target=_run, args=(self._shared, addresses, rate, seed, everywhere),
+                                        kwargs={"threads": threads}, daemon=True)
         self._process.start()
 
     def counts(self):
-        return dict(zip(COUNTERS, self._counters))
+        return dict(zip(COUNTERS, self._shared.counters))
 
     def is_sending(self):
         return self._process.is_alive()
 
     def n_sent(self):
-        return len(self.state) - bytes(self.state).count(UNSENT)
+        return self.ledger.most - bytes(self.ledger.state).count(UNSENT)
 
     def n_accepted(self):
-        return bytes(self.state).count(ACCEPTED)
+        return bytes(self.ledger.state).count(ACCEPTED)
+
+    def repeat_old(self, n):
+        """Send n deliveries again that were accepted some time ago."""
+        self._shared.recalled.value += n
+
+    def sign_with(self, number):
+        """Sign with another of SECRETS from now on."""
+        self._shared.secret.value = number
+
+    def send_extra(self, is_on):
+        """Whether to send deliveries of the second source, or to put them off."""
+        self._shared.sends_extra.value = is_on
 
     def stop(self, seconds=180):
         """Begin no more deliveries, and wait until those under way are accepted or given up."""
-        self._stopping.set()
+        self._shared.stopping.set()
         self._process.join(seconds)
         assert not self._process.is_alive(), f"the sender did not end within {seconds} s: {self.counts()}"
 

@@ -1,15 +1,23 @@
 """An installation under fault: brokers, receivers, routers, and what became of what was sent to them."""
 
+import dataclasses
 import json
+import math
+import pathlib
 import signal
 import socket
 import subprocess
 import uuid
 
-from checker import check
+import deliveries as texts
+import reloading
+import waiting
+from authority import Authority
+from checker import Checker
 from daemon import ENVIRONMENT
+from deliveries import Deliveries
 from installation import Installation
-from sender import Deliveries, Sender
+from sender import Sender
 
 # Short, so that what waits for them can be seen often; they decide when, never whether.
 SESSION_SECONDS = 6
@@ -17,11 +25,35 @@ TRANSACTION_SECONDS = 8
 PARTITIONS = 6
 ROUTED_SECONDS = 240
 AUDIT_SECONDS = 900
-EX_DATAERR = 65
+EX_DATAERR, EX_TEMPFAIL = 65, 75
+RELEASE_EXITS = (0, EX_DATAERR, EX_TEMPFAIL)
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """What a world consists of."""
+    brokers: int = 1
+    receivers: int = 2
+    routers: int = 2
+    proxied: bool = False  # a proxy before each broker, for its clients
+    everywhere: bool = False  # each delivery is sent to all receivers at once
+    both: bool = False  # the receivers are routers, too, and there are no others
+    tls: bool = False
+    window: int = 0  # seconds of the dedup window; 0: the default
+    tolerance: int = 0  # seconds; 0: the default
+    has_extra: bool = False  # a second source
+    refuses: bool = False  # genuine deliveries may be refused: their time runs out, or a clock is wrong
+    audited: bool = True  # whether the audit can know what the checker knows
+
+    @property
+    def cluster(self):
+        """Options of the Cluster that it needs."""
+        return {"nodes": self.brokers, "proxied": self.proxied}
 
 
 class World:
-    def __init__(self, cluster, bootstrap, build, directory, rng, log, receivers=2, routers=2):
+    def __init__(self, setup, cluster, build, directory, rng, log, without=()):
+        self.setup = setup
         self.cluster = cluster
         self.rng = rng
         self.log = log
@@ -30,17 +62,43 @@ class World:
         self.proxies = None  # set where there are any
         self.paused = set()
         self.ended = []  # daemons that ended by themselves, with their exit statuses
-        self._bootstrap = bootstrap
+        self.cuts = []  # times at which Kafka lost the end of `deliveries`
+        self.may_lack = ()  # sources that routers may not have known for a while
+        self.receivers_restarted = False
+        self._trouble = texts.TROUBLE - set(without)
+        self._bootstrap = cluster.proxied_bootstrap if setup.proxied else cluster.bootstrap
         self._ports = []
-        self.receivers = [self._receiver() for _ in range(receivers)]
-        self.routers = [self._router() for _ in range(routers)]
+        self._authority = Authority(directory) if setup.tls else None
+        self._n_certificates = 0
+        self.receivers = [self._receiver() for _ in range(setup.receivers)]
+        self.routers = self.receivers if setup.both else [self._router() for _ in range(setup.routers)]
+        if setup.tls:
+            self.renew_certificates()
+        self._cli = self.config("receiver, router")
+        self._cli["kafka"]["bootstrap.servers"] = cluster.bootstrap
 
-    def _config(self, roles):
+    @property
+    def daemons(self):
+        return list(dict.fromkeys([*self.receivers, *self.routers]))
+
+    def config(self, roles):
         config = self.installation.config(roles)
         config["kafka"].update({"bootstrap.servers": self._bootstrap, "session.timeout.ms": SESSION_SECONDS * 1000,
                                 "heartbeat.interval.ms": 1000, "transaction.timeout.ms": TRANSACTION_SECONDS * 1000,
                                 "socket.timeout.ms": (TRANSACTION_SECONDS - 1) * 1000})
+        config["source invoicing"]["secret_file"] = self.secret_file(config, 0)
+        if self.setup.has_extra:
+            config.source(texts.EXTRA_SOURCE)["source extra"]["secret_file"] = self.secret_file(config, 0)
+        if self.setup.window:
+            config["router"]["dedup_window"] = f"{self.setup.window}s"
+        for source in config.sections if self.setup.tolerance else ():
+            if source.startswith("source "):
+                config[source]["tolerance"] = f"{self.setup.tolerance}s"
         return config
+
+    @staticmethod
+    def secret_file(config, number):
+        return config.secret_file(f"secret-{number}", texts.SECRETS[number])
 
     def _receiver(self):
         """A receiver that keeps its port when it is started again."""
@@ -48,30 +106,34 @@ class World:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(("127.0.0.1", 0))
         self._ports.append(holder)
-        config = self._config("receiver")
+        config = self.config("receiver, router" if self.setup.both else "receiver")
         config["receiver"]["listen"] = f"127.0.0.1:{holder.getsockname()[1]}"
         return self.installation.daemon(config)
 
     def _router(self):
-        return self.installation.daemon(self._config("router"))
+        return self.installation.daemon(self.config("router"))
 
     def add_router(self):
         """One more router, not started."""
         self.routers.append(self._router())
         return self.routers[-1]
 
-    def start(self, rate, most, everywhere=False, routers=None):
-        replicas = str(min(3, len(self.cluster.nodes)))
-        done = self.installation.gatepost("topics", "create", "--partitions", str(PARTITIONS), "--replication-factor",
-                                          replicas)
-        assert done.returncode == 0, done.stderr
-        for daemon in [*self.receivers, *self.routers[:routers]]:
+    def start(self, rate, most):
+        self._create_topics()
+        for daemon in self.daemons:
             daemon.start()
         for daemon in self.receivers:
             daemon.wait_until_ready()
         addresses = [daemon.config["receiver"]["listen"] for daemon in self.receivers]
-        self.deliveries = Deliveries(f"d{uuid.uuid4().hex[:8]}")
-        self.sender = Sender(self.deliveries, addresses, rate, self.rng.random(), most, everywhere=everywhere)
+        self.deliveries = Deliveries(f"d{uuid.uuid4().hex[:8]}", trouble=self._trouble, has_extra=self.setup.has_extra)
+        self.sender = Sender(self.deliveries, addresses, rate, self.rng.random(), most, everywhere=self.setup.everywhere,
+                             ca=str(self._authority.certificate) if self._authority else None)
+
+    def _create_topics(self):
+        replicas = str(min(3, len(self.cluster.nodes)))
+        done = self.installation.gatepost("topics", "create", "--partitions", str(PARTITIONS), "--replication-factor",
+                                          replicas, config=self._cli)
+        assert done.returncode == 0, done.stderr
 
     # What nemeses do
 
@@ -79,11 +141,17 @@ class World:
         self.resume(daemon)
         if daemon.is_running():
             daemon.kill()
+            self.note_restart(daemon)
+
+    def note_restart(self, daemon):
+        """A receiver forgets which signatures it has accepted when it ends."""
+        self.receivers_restarted |= daemon in self.receivers
 
     def revive(self, daemon):
         """Start it if it does not run. None may have ended by itself."""
         self.resume(daemon)
         if not daemon.is_running():
+            self.note_restart(daemon)
             if daemon.process and not daemon._exit_checked:
                 self.ended.append((daemon.name, daemon.process.returncode))
                 self.log(f"{daemon.name} ended by itself with {daemon.process.returncode}:\n{daemon.log[-2000:]}")
@@ -98,13 +166,40 @@ class World:
             daemon.process.send_signal(signal.SIGCONT)
             self.paused.discard(daemon)
 
+    def reload(self, daemons):
+        """Have these take over their configurations, one after the other; one that does not is an error."""
+        for daemon in daemons:
+            reloading.reload(daemon)
+
+    def renew_certificates(self):
+        """A new certificate for all receivers, to be taken over at a reload."""
+        self._n_certificates += 1
+        certificate, key = self._authority.issue(f"certificate-{self._n_certificates}")
+        for daemon in self.receivers:
+            daemon.config.tls(certificate, key)
+
+    def release(self, *arguments):
+        """`gatepost quarantine release`. Returns how many records it has released."""
+        done = self.installation.gatepost("quarantine", "release", "--json", *arguments, config=self._cli)
+        assert done.returncode in RELEASE_EXITS, (done.returncode, done.stderr)
+        outcomes = [each["outcome"] for each in json.loads(done.stdout or "[]")]
+        return outcomes.count("released")
+
+    def wait_until_routed_so_far(self):
+        """Until everything is routed that stands in deliveries now."""
+        ends = self.kafka.ends(self.kafka.deliveries)
+        def is_routed():
+            committed = self.kafka.committed()
+            return all(committed.get(partition, 0) >= end for partition, end in ends.items())
+        waiting.until(is_routed, ROUTED_SECONDS, lambda: f"committed {self.kafka.committed()}, then ends {ends}")
+
     def heal(self):
         for number, node in self.cluster.nodes.items():
             if node.is_running():
                 self.cluster.resume(number)
             else:
                 self.cluster.start_node(number)
-        for daemon in [*self.receivers, *self.routers]:
+        for daemon in self.daemons:
             daemon.environment.pop("GATEPOST_CRASH_POINT", None)
             self.revive(daemon)
 
@@ -117,17 +212,43 @@ class World:
 
     def verify(self):
         """What the independent checker finds."""
-        return check(self.kafka, self.deliveries, bytes(self.sender.state))
+        report = Checker(self.kafka, self.deliveries, self.sender.ledger, self.setup.window or math.inf, self.may_lack,
+                         self.cuts).run()
+        if not self.receivers_restarted:
+            report.unexpected += [f"{each}: its receiver did not notice the replay" for each in report.unnoticed]
+        if not self.setup.refuses and self.sender.counts()["refused"]:
+            report.unexpected.append(f"{self.sender.counts()['refused']} genuine attempts were refused")
+        return report
 
     def audit(self):
         """What `gatepost audit` finds: the same three counts."""
-        config = self.installation.config()
-        config["kafka"]["bootstrap.servers"] = self.cluster.bootstrap
-        done = subprocess.run([self.installation.build / "gatepost", "-c", config.write("audit.conf"), "audit", "--json"],
+        done = subprocess.run([self.installation.build / "gatepost", "-c", self._cli.write("audit.conf"), "audit", "--json"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=AUDIT_SECONDS, env=ENVIRONMENT)
         assert done.returncode in (0, EX_DATAERR), (done.returncode, done.stderr)
         found = json.loads(done.stdout)
+        if done.returncode:
+            self.log(f"the audit: {done.stderr[-4000:]}")
         return {name: found[name] for name in ("lost", "duplicated", "unexpected")}
+
+    def describe(self):
+        """Where everything stands, for when it does not go on."""
+        lines = [f"sender {self.sender.counts()}"] if hasattr(self, "sender") else []
+        for what in (self.kafka.committed, lambda: self.kafka.ends(self.kafka.deliveries), self.kafka.members):
+            try:
+                lines.append(str(what()))
+            except Exception as error:  # what does not answer is told, too
+                lines.append(repr(error))
+        for daemon in self.daemons:
+            try:
+                state = daemon.admin("/readyz").body.decode().strip() if daemon.is_running() else "not running"
+            except OSError as error:
+                state = repr(error)
+            lines.append(f"{daemon.name} {daemon.config['gatepost']['roles']}: {state}\n{daemon.last_log(1500)}")
+        return "\n".join(lines)
+
+    def keep_broker_logs(self, directory):
+        for number, node in self.cluster.nodes.items():
+            (pathlib.Path(directory) / f"broker-{number}.log").write_text(node.log_tail(3000))
 
     def close(self):
         """End everything, remove the topics; how the daemons end was seen before."""

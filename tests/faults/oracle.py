@@ -1,0 +1,96 @@
+"""What must come of each record in `deliveries`, worked out from what the README promises; it shares no code with Gatepost."""
+
+import dataclasses
+import math
+
+import deliveries as texts
+
+DROP, EVENT = "drop", "event"
+CONFLICTING, REPLAYED, UNKNOWN_SOURCE = "conflicting-body", "replayed-signature", "unknown-source"
+
+
+@dataclasses.dataclass(slots=True)
+class Entry:
+    """One record of `deliveries`."""
+    place: tuple  # (partition, offset)
+    timestamp_ms: int
+    identity: tuple  # (source, delivery-id, what it is a release of or None)
+    origin: tuple  # (number, variant) of its body
+    signed: str  # the signed timestamp
+    is_replay: bool  # its receiver has noticed that the signature came before under another delivery-id
+    digest: int  # of key, value and headers
+    original: int  # the same without the headers that tell of a replay or a release
+    allowed: frozenset = frozenset()  # DROP, EVENT, or a reason of quarantine
+    quarantined_at: list = dataclasses.field(default_factory=list)  # (partition, offset) in quarantine
+
+
+def header(headers, name):
+    """The last value of a header as text; None when it is absent."""
+    return next((value.decode(errors="replace") for each, value in reversed(headers) if each == name), None)
+
+
+def original(headers):
+    """Without those that tell of a replay or a release."""
+    return [each for each in headers if each[0] not in ("gatepost-released", "gatepost-replay-of")]
+
+
+def digest(key, value, headers):
+    return hash((key, value, tuple(headers)))
+
+
+class Oracle:
+    """Takes the records of `deliveries`, those of a partition in their order."""
+
+    def __init__(self, deliveries, window_seconds=math.inf, may_lack=()):
+        """window_seconds: the dedup window. may_lack: sources that routers may not know for a while."""
+        self.deliveries = deliveries
+        self.entries = {}  # by place
+        self.by_identity = {}  # lists in the order of the log
+        self.strange = []  # records that nobody sent
+        self._window_ms = window_seconds * 1000
+        self._may_lack = may_lack
+
+    def add(self, message):
+        headers = message.headers() or []
+        place, delivery_id = (message.partition(), message.offset()), (message.key() or b"").decode(errors="replace")
+        origin = self.deliveries.origin(message.value() or b"")
+        if origin is None or self.deliveries.parse_id(delivery_id) is None:
+            self.strange.append((place, delivery_id))
+            return
+        released = header(headers, "gatepost-released")
+        identity = header(headers, "gatepost-source"), delivery_id, released
+        entry = Entry(place, message.timestamp()[1], identity, origin, header(headers, "gatepost-timestamp"),
+                      header(headers, "gatepost-replay-of") is not None and released is None,
+                      digest(message.key(), message.value(), headers), digest(message.key(), message.value(), original(headers)))
+        entry.allowed = frozenset(self._allowed(entry))
+        self.entries[place] = entry
+        self.by_identity.setdefault(identity, []).append(entry)
+
+    def _fresh(self, entry):
+        """What may come of a record that is the first of its identity."""
+        source = entry.identity[0]
+        if source not in (texts.FIRST_SOURCE, texts.EXTRA_SOURCE):
+            return {UNKNOWN_SOURCE}
+        also = {UNKNOWN_SOURCE} if source in self._may_lack else set()
+        if entry.is_replay:
+            return {REPLAYED} | also
+        return {self.deliveries.reason(entry.origin[0]) or EVENT} | also
+
+    def _allowed(self, entry):
+        earlier = self.by_identity.get(entry.identity, ())
+        oldest_ms = entry.timestamp_ms - self._window_ms
+        plain = [each for each in earlier if not each.is_replay]
+        within = [each for each in plain if each.timestamp_ms >= oldest_ms]
+        if not within:
+            again = entry.is_replay and any(each.timestamp_ms >= oldest_ms for each in earlier)
+            return self._fresh(entry) | ({DROP} if again else set())
+        # The earliest one in the window decides. Where an older one had another body, that may still be remembered.
+        decisive = plain if len(within) < len(plain) else within[:1]
+        found = {DROP if each.origin == entry.origin else CONFLICTING for each in decisive}
+        return found | {REPLAYED} if entry.is_replay else found
+
+    def unnoticed_replays(self):
+        """Captured deliveries that came with another id without being noticed, which only a receiver that had forgotten them,
+        or never saw them, may let pass."""
+        return [each for each in self.entries.values() if not each.is_replay and not each.identity[2]
+                and self.deliveries.parse_id(each.identity[1]) != (each.origin[0], False)]
