@@ -2,8 +2,11 @@
 
 The pauses in here wait for nothing: they are the pace at which things fail."""
 
+import re
+import signal
 import time
 
+import deliveries as texts
 import waiting
 from preload import FakeClock
 from world import SESSION_SECONDS, TRANSACTION_SECONDS
@@ -294,3 +297,169 @@ class Clock(Nemesis):
                 clock.set(seconds)
                 self.note(f"the clock of a {role} was set forward")
             time.sleep(self.rng.uniform(1, 4))
+
+
+class Reload(Nemesis):
+    """SIGHUP: nothing new, other limits, a rotated secret, a renewed certificate, a source added or removed; now and then a
+    router is killed after it."""
+    pause = (0.05, 0.6)
+    grace_seconds = 2  # how long an old secret holds after the new one is known
+
+    def __init__(self, world):
+        super().__init__(world)
+        self.secrets = [0]  # numbers of those that hold
+        self.rotated = 0.0
+        self.has_extra = True
+
+    def act(self):
+        acts = [self._nothing, self._limits, self._secret, self._source, self._kill]
+        if self.world.setup.tls:
+            acts.append(self._certificate)
+        self.rng.choice(acts)()
+
+    def _some(self):
+        return self.rng.sample(self.world.daemons, self.rng.randint(1, len(self.world.daemons)))
+
+    def _reload(self, daemons, what):
+        self.world.reload(daemons)
+        self.done["reloads"] = self.done.get("reloads", 0) + len(daemons)
+        self.note(what)
+
+    def _nothing(self):
+        self._reload(self._some(), "nothing new")
+
+    def _limits(self):
+        chosen = self._some()
+        for daemon in chosen:
+            daemon.config["router"]["max_batch"] = self.rng.choice((50, 500, 10000))
+            if daemon in self.world.receivers:
+                daemon.config["receiver"].update({"max_connections": self.rng.choice((1000, 4096)),
+                                                  "idle_timeout": self.rng.choice(("5s", "60s"))})
+        self._reload(chosen, "other limits")
+
+    def _secret(self):
+        """A new secret beside the old one, or, when it has been there for a while, without."""
+        if len(self.secrets) == 1:
+            self.secrets = [self.secrets[0], self.secrets[0] + 1]
+            self._write_secrets()
+            self._reload(self.world.daemons, f"secret {self.secrets[1]} added")
+            self.world.sender.sign_with(self.secrets[1])
+            self.rotated = time.monotonic()
+        elif time.monotonic() - self.rotated > self.grace_seconds:
+            del self.secrets[0]
+            self._write_secrets()
+            self._reload(self.world.daemons, f"secret {self.secrets[0] - 1} removed")
+
+    def _write_secrets(self):
+        for daemon in self.world.daemons:
+            for section in [name for name in daemon.config.sections if name.startswith("source ")]:
+                daemon.config[section]["secret_file"] = [self.world.secret_file(daemon.config, each) for each in self.secrets]
+
+    def _certificate(self):
+        self.world.renew_certificates()
+        self._reload(self.world.receivers, "certificate renewed")
+
+    def _source(self):
+        """Routers learn of a source before receivers, and forget it after them, when all that came from it is routed."""
+        if self.has_extra:
+            self.world.sender.send_extra(False)  # the service's subscription goes first
+            if not self.world.setup.both:
+                self._forget_source(self.world.receivers)
+            else:
+                time.sleep(1)  # attempts that are under way
+            self.world.wait_until_routed_so_far()
+            self._forget_source(self.world.routers)
+            self.note("source removed")
+        else:
+            self.world.sender.send_extra(True)
+            for daemons in (self.world.receivers,) if self.world.setup.both else (self.world.routers, self.world.receivers):
+                for daemon in daemons:
+                    daemon.config.source(texts.EXTRA_SOURCE)
+                self._write_secrets()
+                self.world.reload(daemons)
+            self.note("source added")
+        self.has_extra = not self.has_extra
+
+    def _forget_source(self, daemons):
+        for daemon in daemons:
+            del daemon.config.sections["source extra"]
+        self.world.reload(daemons)
+
+    def _kill(self):
+        daemon = self.rng.choice(self.world.routers)
+        self._reload([daemon], "killed a router after a reload")
+        time.sleep(self.rng.uniform(0, 0.5))
+        self.world.kill(daemon)
+        self.world.revive(daemon)
+
+    def end(self):
+        if not self.has_extra:
+            self._source()
+
+
+class Restore(Nemesis):
+    """Routers die or stand still while they read back what is to be remembered, or leave the group; the window is short, so
+    that ids expire all the time."""
+    pause = (0.2, 2.0)
+    restoring = re.compile(r"remembering_from=")
+
+    def act(self):
+        self.rng.choice((self._die_by_count, self._die_by_log, self._stand_still, self._leave))(
+            self.rng.choice(self.world.routers))
+
+    def _begin_restore(self, daemon):
+        self.world.kill(daemon)
+        daemon.launch()
+        waiting.until(lambda: self.restoring.search(daemon.log) or not daemon.is_running(), CRASH_SECONDS,
+                      lambda: f"{daemon.name} to restore:\n{daemon.log}", step=0.002)
+
+    def _die_by_count(self, daemon):
+        self.world.kill(daemon)
+        daemon.environment["GATEPOST_CRASH_POINT"] = f"after-poll:{self.rng.choice((1, 2, 10, 100, 500, 1000, 2000))}"
+        daemon.launch()
+        waiting.until(lambda: not daemon.is_running(), CRASH_SECONDS, lambda: f"{daemon.name} to die:\n{daemon.log}")
+        daemon.wait_for_exit(-signal.SIGKILL)
+        del daemon.environment["GATEPOST_CRASH_POINT"]
+        self.note("died within a restore, by count")
+        self.world.revive(daemon)
+
+    def _die_by_log(self, daemon):
+        self._begin_restore(daemon)
+        time.sleep(self.rng.uniform(0, 0.05))
+        self.world.kill(daemon)
+        self.note("killed within a restore")
+        self.world.revive(daemon)
+
+    def _stand_still(self, daemon):
+        self._begin_restore(daemon)
+        time.sleep(self.rng.uniform(0, 0.05))
+        self.world.pause(daemon)
+        self.note("stopped within a restore")
+        time.sleep(self.rng.uniform(0.5, SESSION_SECONDS + 4))
+        self.world.resume(daemon)
+
+    def _leave(self, daemon):
+        """Others restore what this one had, and then it does."""
+        if daemon.is_running():
+            daemon.stop()
+        self.note("a router left")
+        time.sleep(self.rng.uniform(0.5, 3))
+        self.world.revive(daemon)
+
+
+class Mix(Nemesis):
+    """Kills of anybody, and releases from quarantine: bad bodies come back, replays and second bodies become events."""
+    pause = (0.2, 1.5)
+    reasons = ("conflicting-body", "replayed-signature", "malformed-json", "missing-kind", "unknown-kind", "invalid-field")
+
+    def act(self):
+        if self.rng.random() < 0.6:
+            reason = self.rng.choice(self.reasons)
+            released = self.world.release("--reason", reason, *self.rng.choice(((), ("--since", "20s"))))
+            self.note("released")
+            self.world.log(f"released {released} {reason}")
+            return
+        daemon = self.rng.choice(self.world.daemons)
+        self.world.kill(daemon)
+        self.note(f"killed a {daemon.config['gatepost']['roles']}")
+        self.world.revive(daemon)

@@ -32,5 +32,9 @@ SCENARIOS = {each.name: each for each in [
     Scenario("connections", nemeses.Connections, 0, 40, 1, PROXIED),
     Scenario("membership", nemeses.Membership, 0, 30, 1),
     Scenario("clock", nemeses.Clock, 0, 25, 1, Setup(refuses=True)),
+    Scenario("reload", nemeses.Reload, 25, 150, 2, Setup(tls=True, has_extra=True), deliveries=50000),
+    Scenario("reload-one", nemeses.Reload, 0, 150, 2, Setup(receivers=1, both=True, has_extra=True), deliveries=50000),
+    Scenario("restore", nemeses.Restore, 8, 30, 20, Setup(window=20, tolerance=5, refuses=True)),
+    Scenario("mix", nemeses.Mix, 10, 40, 20),
     Scenario("everywhere", None, 0, 0, 1, Setup(receivers=3, everywhere=True), deliveries=10000),
 ]}

@@ -241,7 +241,7 @@ class World:
         for daemon in self.daemons:
             try:
                 state = daemon.admin("/readyz").body.decode().strip() if daemon.is_running() else "not running"
-            except OSError as error:
+            except (OSError, IndexError) as error:
                 state = repr(error)
             lines.append(f"{daemon.name} {daemon.config['gatepost']['roles']}: {state}\n{daemon.last_log(1500)}")
         return "\n".join(lines)
