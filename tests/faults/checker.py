@@ -74,7 +74,7 @@ class Event:
 
 
 class Checker:
-    def __init__(self, kafka, deliveries, ledger, window_seconds=math.inf, may_lack=(), cuts=()):
+    def __init__(self, kafka, deliveries, ledger, window_seconds=math.inf, may_lack=None, cuts=()):
         self.kafka = kafka
         self.deliveries = deliveries
         self.ledger = ledger

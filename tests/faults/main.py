@@ -102,13 +102,14 @@ def await_more(sender):
 
 
 def work(world, scenario, acts, deliveries):
-    """Let the nemesis act. Returns what it did."""
+    """Let the nemesis act; world.acted says what it did."""
     sender = world.sender
     begun = time.monotonic()
     while sender.n_accepted() < WARM_UP:
         assert time.monotonic() - begun < 60, f"nothing is accepted: {sender.counts()}"
         time.sleep(0.05)
     nemesis = scenario.nemesis(world) if scenario.nemesis else None
+    world.acted = nemesis.done if nemesis else {}
     done = 0
     while done < acts or sender.n_accepted() < deliveries:
         if nemesis and done < acts:
@@ -120,7 +121,6 @@ def work(world, scenario, acts, deliveries):
             await_more(sender)
     if nemesis:
         nemesis.end()
-    return nemesis.done if nemesis else {}
 
 
 def judge(world, report, audited):
@@ -137,15 +137,15 @@ def play(scenario, acts, deliveries, cluster, proxies, build, options, seed, log
     """One round. Returns its results."""
     begun = time.monotonic()
     directory = pathlib.Path(tempfile.mkdtemp(prefix="gatepost-faults-"))
-    results = {"scenario": scenario.name, "seed": seed, "acted": {}, "clean": False}
+    results = {"scenario": scenario.name, "seed": seed, "clean": False}
     log(f"{scenario.name}: seed {seed}, logs in {directory}")
     world = World(scenario.setup, cluster, build, directory, random.Random(seed), log, options.without)
-    world.proxies = proxies
+    world.proxies, world.internal = proxies
     try:
         world.start(options.rate, MOST)
-        results["acted"] = work(world, scenario, acts, deliveries)
-        if proxies:
-            proxies.clear()
+        work(world, scenario, acts, deliveries)
+        for each in filter(None, proxies):
+            each.clear()
         world.heal()
         world.settle()
         report = world.verify()
@@ -158,13 +158,13 @@ def play(scenario, acts, deliveries, cluster, proxies, build, options, seed, log
         results["stopped"] = str(error)
         log(f"{traceback.format_exc()}\n{world.describe()}")
     finally:
-        if proxies:
-            proxies.clear()
+        for each in filter(None, proxies):
+            each.clear()
         if not results["clean"]:
             world.keep_broker_logs(directory)
         counts = world.sender.counts() if hasattr(world, "sender") else {}
         world.close()
-    results |= {"acts": sum(results["acted"].values()), "ended": world.ended, "sender": counts,
+    results |= {"acts": sum(world.acted.values()), "acted": world.acted, "ended": world.ended, "sender": counts,
                 "seconds": round(time.monotonic() - begun, 1)}
     log(json.dumps(results))
     if results["clean"] and not options.keep:
@@ -182,7 +182,8 @@ def play_all(options, build, log):
     for kind in dict.fromkeys(json.dumps(scenario.setup.cluster) for scenario, _, _ in chosen):
         with contextlib.ExitStack() as stack:
             cluster = stack.enter_context(Cluster(**json.loads(kind)))
-            proxies = stack.enter_context(Proxies(cluster, log.detail)) if json.loads(kind)["proxied"] else None
+            proxies = [stack.enter_context(Proxies(cluster, log.detail, internal=name == "internal")) if json.loads(kind)[name]
+                       else None for name in ("proxied", "internal")]
             for scenario, acts, rounds in chosen:
                 if json.dumps(scenario.setup.cluster) != kind:
                     continue

@@ -2,6 +2,7 @@
 
 The pauses in here wait for nothing: they are the pace at which things fail."""
 
+import math
 import re
 import signal
 import time
@@ -463,3 +464,50 @@ class Mix(Nemesis):
         self.world.kill(daemon)
         self.note(f"killed a {daemon.config['gatepost']['roles']}")
         self.world.revive(daemon)
+
+
+class Split(Nemesis):
+    """Receivers and routers with files that differ: bodies that only the receivers' max_body lets in, a tolerance that only
+    routers have, and a source that routers come to know late, and forget, with releases of what it sent meanwhile."""
+    pause = (0.3, 2.0)
+
+    def __init__(self, world):
+        super().__init__(world)
+        world.may_lack["extra"] = math.inf
+        self._know([], "nobody knows the source")
+
+    def _know(self, routers, what):
+        """These routers know the second source, the others do not."""
+        for daemon in self.world.routers:
+            if daemon in routers:
+                daemon.config.source(texts.EXTRA_SOURCE)
+                daemon.config["source extra"]["secret_file"] = self.world.secret_file(daemon.config, 1)  # they do not use it
+            else:
+                daemon.config.sections.pop("source extra", None)
+        self.world.reload(self.world.routers)
+        self.note(what)
+
+    def act(self):
+        chance = self.rng.random()
+        if chance < 0.4:
+            daemon = self.rng.choice(self.world.daemons)
+            self.world.kill(daemon)
+            self.note(f"killed a {daemon.config['gatepost']['roles']}")
+            self.world.revive(daemon)
+        elif chance < 0.8:
+            routers = self.rng.sample(self.world.routers, self.rng.randint(0, len(self.world.routers)))
+            self._know(routers, f"{len(routers)} routers know the source")
+        else:
+            self.world.log(f"released {self.world.release('--reason', 'unknown-source')} of an unknown source")
+            self.note("released")
+
+    def end(self):
+        """In the end all routers know the source, and everything that it sent comes out by a release."""
+        self.world.sender.send_extra(False)
+        self._know(self.world.routers, "all routers know the source")
+        self.world.wait_until_routed_so_far()
+        self.world.may_lack["extra"] = time.time()
+        while self.world.release("--reason", "unknown-source"):
+            self.world.wait_until_routed_so_far()
+        self.note("released")
+        self.world.sender.send_extra(True)

@@ -41,14 +41,14 @@ def digest(key, value, headers):
 class Oracle:
     """Takes the records of `deliveries`, those of a partition in their order."""
 
-    def __init__(self, deliveries, window_seconds=math.inf, may_lack=()):
-        """window_seconds: the dedup window. may_lack: sources that routers may not know for a while."""
+    def __init__(self, deliveries, window_seconds=math.inf, may_lack=None):
+        """window_seconds: the dedup window. may_lack: sources that routers may not have known, and until when."""
         self.deliveries = deliveries
         self.entries = {}  # by place
         self.by_identity = {}  # lists in the order of the log
         self.strange = []  # records that nobody sent
         self._window_ms = window_seconds * 1000
-        self._may_lack = may_lack
+        self._may_lack = may_lack or {}
 
     def add(self, message):
         headers = message.headers() or []
@@ -71,7 +71,7 @@ class Oracle:
         source = entry.identity[0]
         if source not in (texts.FIRST_SOURCE, texts.EXTRA_SOURCE):
             return {UNKNOWN_SOURCE}
-        also = {UNKNOWN_SOURCE} if source in self._may_lack else set()
+        also = {UNKNOWN_SOURCE} if entry.timestamp_ms < self._may_lack.get(source, 0) * 1000 else set()
         if entry.is_replay:
             return {REPLAYED} | also
         return {self.deliveries.reason(entry.origin[0]) or EVENT} | also

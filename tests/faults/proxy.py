@@ -97,18 +97,20 @@ class Connection:
 
 
 class Proxy:
-    """Stands before one broker."""
+    """Stands before one listener of a broker."""
 
-    def __init__(self, proxies, node):
+    def __init__(self, proxies, node, port, broker_port):
         self.proxies = proxies
         self.node = node
+        self._port = port
+        self._broker_port = broker_port
         self.thawed = asyncio.Event()
         self.thawed.set()
         self._connections = {}  # by the task that runs each; None until there is one
         self._server = None
 
     async def open(self):
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.node.proxy_port)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
 
     async def close(self):
         self._server.close()
@@ -131,7 +133,7 @@ class Proxy:
     async def _serve(self, task, client):
         await self.thawed.wait()
         try:
-            broker = await asyncio.open_connection("127.0.0.1", self.node.proxied_port)
+            broker = await asyncio.open_connection("127.0.0.1", self._broker_port)
         except OSError:
             return
         self._connections[task] = Connection(self, client, broker)
@@ -145,12 +147,14 @@ class Proxy:
 class Proxies:
     """A proxy for each node of a cluster, in a thread of their own."""
 
-    def __init__(self, cluster, log=print):
-        """log is called with each line, from another thread."""
+    def __init__(self, cluster, log=print, internal=False):
+        """log is called with each line, from another thread. With internal, they are between the brokers."""
         self._log = log
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._proxies = {number: Proxy(self, node) for number, node in cluster.nodes.items()}
+        self._proxies = {number: Proxy(self, node, *((node.internal_proxy_port, node.internal_port) if internal else
+                                                     (node.proxy_port, node.proxied_port)))
+                         for number, node in cluster.nodes.items()}
         self._rules = []
         self._seen = collections.defaultdict(lambda: collections.deque(maxlen=REMEMBERED_REQUESTS))
         self._changed = threading.Condition()

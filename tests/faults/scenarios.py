@@ -2,8 +2,9 @@
 
 import dataclasses
 
+import broker_nemeses
 import nemeses
-from world import Setup
+from world import PAIRS, SINGLE, Setup
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,5 +37,11 @@ SCENARIOS = {each.name: each for each in [
     Scenario("reload-one", nemeses.Reload, 0, 150, 2, Setup(receivers=1, both=True, has_extra=True), deliveries=50000),
     Scenario("restore", nemeses.Restore, 8, 30, 20, Setup(window=20, tolerance=5, refuses=True)),
     Scenario("mix", nemeses.Mix, 10, 40, 20),
+    Scenario("split", nemeses.Split, 0, 40, 20, Setup(split=True, has_extra=True, rate=200)),
+    Scenario("lookups", broker_nemeses.Lookups, 0, 60, 20, PROXIED),
+    Scenario("offline", broker_nemeses.Offline, 0, 6, 20, Setup(brokers=3, layout=SINGLE, ack_seconds=1, rate=60)),
+    Scenario("unclean", broker_nemeses.Unclean, 0, 3, 20, Setup(brokers=3, layout=PAIRS, ack_seconds=2, rate=200, audited=False)),
+    Scenario("links", broker_nemeses.Links, 0, 12, 20, Setup(brokers=3, proxied=True, internal=True)),
+    Scenario("full-disk", broker_nemeses.FullDisk, 0, 3, 20, Setup(brokers=3, small_disk=64, rate=200)),
     Scenario("everywhere", None, 0, 0, 1, Setup(receivers=3, everywhere=True), deliveries=10000),
 ]}

@@ -6,7 +6,7 @@ import time
 
 APIS = {"Produce": 0, "Fetch": 1, "ListOffsets": 2, "Metadata": 3, "OffsetCommit": 8, "OffsetFetch": 9,
         "FindCoordinator": 10, "JoinGroup": 11, "Heartbeat": 12, "LeaveGroup": 13, "SyncGroup": 14, "ApiVersions": 18,
-        "InitProducerId": 22, "AddPartitionsToTxn": 24, "AddOffsetsToTxn": 25, "EndTxn": 26, "TxnOffsetCommit": 28}
+        "InitProducerId": 22, "OffsetForLeaderEpoch": 23, "AddPartitionsToTxn": 24, "AddOffsetsToTxn": 25, "EndTxn": 26, "TxnOffsetCommit": 28}
 NAMES = {key: name for name, key in APIS.items()}
 
 # Responses that begin with throttle time and one error code: the versions from which they do, and from which they are
@@ -32,6 +32,12 @@ class Request:
     def mentions(self, text):
         """Whether a name, such as a topic's or a transactional id, stands in it."""
         return text.encode() in self.frame
+
+    @property
+    def client(self):
+        """The client.id in its header."""
+        (length,) = struct.unpack_from(">h", self.frame, 12)
+        return self.frame[14:14 + max(length, 0)].decode(errors="replace")
 
     @property
     def commits(self):

@@ -13,6 +13,7 @@ import deliveries as texts
 import reloading
 import waiting
 from authority import Authority
+from confluent_kafka.admin import NewTopic
 from checker import Checker
 from daemon import ENVIRONMENT
 from deliveries import Deliveries
@@ -26,6 +27,10 @@ PARTITIONS = 6
 ROUTED_SECONDS = 240
 AUDIT_SECONDS = 900
 EX_DATAERR, EX_TEMPFAIL = 65, 75
+SINGLE, PAIRS = "single", "pairs"
+PAIR_LAYOUT = ([1, 2], [2, 3], [3, 1], [2, 1], [3, 2], [1, 3])
+LARGE_BODY = 4 << 20  # bytes, where there are large ones
+DAY_MS = 86400000
 RELEASE_EXITS = (0, EX_DATAERR, EX_TEMPFAIL)
 
 
@@ -42,13 +47,21 @@ class Setup:
     window: int = 0  # seconds of the dedup window; 0: the default
     tolerance: int = 0  # seconds; 0: the default
     has_extra: bool = False  # a second source
+    internal: bool = False  # a proxy before each broker, for the other brokers
+    small_disk: int = 0  # MiB of a disk for half of the partitions of broker 2; 0: none
+    layout: str = ""  # SINGLE or PAIRS: how `deliveries` is replicated; else as `gatepost topics create` does it
+    split: bool = False  # routers have files of their own, without [receiver], and other options than the receivers'
+    ack_seconds: int = 0  # ack_timeout; 0: the default
+    rate: int = 0  # deliveries a second, 0: as the options say
     refuses: bool = False  # genuine deliveries may be refused: their time runs out, or a clock is wrong
     audited: bool = True  # whether the audit can know what the checker knows
 
     @property
     def cluster(self):
         """Options of the Cluster that it needs."""
-        return {"nodes": self.brokers, "proxied": self.proxied}
+        disk = {"small_disk": [2, self.small_disk]} if self.small_disk else {}
+        shrinking = {"properties": {"replica.lag.time.max.ms": 5000}} if self.internal else {}
+        return {"nodes": self.brokers, "proxied": self.proxied, "internal": self.internal} | disk | shrinking
 
 
 class World:
@@ -59,11 +72,13 @@ class World:
         self.log = log
         self.installation = Installation(directory, cluster.bootstrap, build)
         self.kafka = self.installation.kafka
-        self.proxies = None  # set where there are any
+        self.proxies = self.internal = None  # set where there are any
         self.paused = set()
         self.ended = []  # daemons that ended by themselves, with their exit statuses
         self.cuts = []  # times at which Kafka lost the end of `deliveries`
-        self.may_lack = ()  # sources that routers may not have known for a while
+        self.may_lack = {}  # sources that routers may not have known, and until when (time.time())
+        self.acted = {}  # what the nemesis did, and how often
+        self.wrong = []  # what a nemesis has seen and must not be
         self.receivers_restarted = False
         self._trouble = texts.TROUBLE - set(without)
         self._bootstrap = cluster.proxied_bootstrap if setup.proxied else cluster.bootstrap
@@ -75,6 +90,8 @@ class World:
         if setup.tls:
             self.renew_certificates()
         self._cli = self.config("receiver, router")
+        if setup.split:
+            self._cli["receiver"]["max_body"] = f"{LARGE_BODY}B"
         self._cli["kafka"]["bootstrap.servers"] = cluster.bootstrap
 
     @property
@@ -108,10 +125,18 @@ class World:
         self._ports.append(holder)
         config = self.config("receiver, router" if self.setup.both else "receiver")
         config["receiver"]["listen"] = f"127.0.0.1:{holder.getsockname()[1]}"
+        if self.setup.split:
+            config["receiver"]["max_body"] = f"{LARGE_BODY}B"
+        if self.setup.ack_seconds:
+            config["receiver"]["ack_timeout"] = f"{self.setup.ack_seconds}s"
         return self.installation.daemon(config)
 
     def _router(self):
-        return self.installation.daemon(self.config("router"))
+        config = self.config("router")
+        if self.setup.split:
+            del config.sections["receiver"]
+            config["source invoicing"]["tolerance"] = f"{self.rng.choice((1, 60, 3600))}s"
+        return self.installation.daemon(config)
 
     def add_router(self):
         """One more router, not started."""
@@ -125,17 +150,35 @@ class World:
         for daemon in self.receivers:
             daemon.wait_until_ready()
         addresses = [daemon.config["receiver"]["listen"] for daemon in self.receivers]
-        self.deliveries = Deliveries(f"d{uuid.uuid4().hex[:8]}", trouble=self._trouble, has_extra=self.setup.has_extra)
-        self.sender = Sender(self.deliveries, addresses, rate, self.rng.random(), most, everywhere=self.setup.everywhere,
+        self.deliveries = Deliveries(f"d{uuid.uuid4().hex[:8]}", trouble=self._trouble, has_extra=self.setup.has_extra,
+                                     large=LARGE_BODY - 1000 if self.setup.split else 0)
+        threads = 64 if self.setup.layout == SINGLE else 16  # what waits for a partition that is offline must not hold up the rest
+        self.sender = Sender(self.deliveries, addresses, self.setup.rate or rate, self.rng.random(), most, threads, self.setup.everywhere,
                              ca=str(self._authority.certificate) if self._authority else None)
 
     def _create_topics(self):
+        if self.setup.layout:
+            self._create_deliveries()
         replicas = str(min(3, len(self.cluster.nodes)))
         done = self.installation.gatepost("topics", "create", "--partitions", str(PARTITIONS), "--replication-factor",
                                           replicas, config=self._cli)
         assert done.returncode == 0, done.stderr
 
+    def _create_deliveries(self):
+        """With one replica in sync enough, and an election of one that is not in sync allowed."""
+        layout = [[1 + each % self.setup.brokers] for each in range(PARTITIONS)] if self.setup.layout == SINGLE else PAIR_LAYOUT
+        config = {"cleanup.policy": "delete", "retention.ms": str(5 * DAY_MS), "retention.bytes": "-1",
+                  "message.timestamp.type": "LogAppendTime", "max.message.bytes": str(2 << 20), "min.insync.replicas": "1",
+                  "unclean.leader.election.enable": "true"}
+        topic = NewTopic(self.kafka.deliveries, PARTITIONS, replica_assignment=layout, config=config)
+        self.kafka.admin.create_topics([topic])[self.kafka.deliveries].result(30)
+        waiting.until(lambda: self.kafka.deliveries in self.kafka.topics(), 30, "the topic of deliveries")
+
     # What nemeses do
+
+    def note_wrong(self, what):
+        self.wrong.append(what)
+        self.log(f"WRONG: {what}")
 
     def kill(self, daemon):
         self.resume(daemon)
@@ -214,6 +257,7 @@ class World:
         """What the independent checker finds."""
         report = Checker(self.kafka, self.deliveries, self.sender.ledger, self.setup.window or math.inf, self.may_lack,
                          self.cuts).run()
+        report.unexpected += [each.splitlines()[0] for each in self.wrong]
         if not self.receivers_restarted:
             report.unexpected += [f"{each}: its receiver did not notice the replay" for each in report.unnoticed]
         if not self.setup.refuses and self.sender.counts()["refused"]:

@@ -8,6 +8,11 @@
 Cluster(proxied=True) gives each broker a second listener, which names the port of a proxy as its address: clients that
 bootstrap at proxied_bootstrap stay behind the proxies of tests/faults, which are to be started; others connect directly.
 
+Cluster(internal=True) does the same for the connections by which brokers replicate from one another: proxies between them.
+
+Cluster(small_disk=(NODE, MIB)) gives that node a second log directory, on a file system of its own of that size, which takes
+about half of its partitions: cluster.small_disk. That takes root.
+
 Cluster(secured=FILE) asks an authorizer (StandardAuthorizer) about everything and gives each broker a listener where clients
 log in by SCRAM-SHA-512, or with passwords={user: password} by PLAIN, over TLS with the certificate and the key in that
 file (PEM): cluster.secured_bootstrap. Who uses the plain listener, the brokers themselves and the test, is the super user.
@@ -66,13 +71,15 @@ class Node:
     """One broker, which is a controller too."""
 
     def __init__(self, number, directory, port, controller_port, pid=None, started=None, proxied_port=None,
-                 proxy_port=None, secured_port=None):
+                 proxy_port=None, secured_port=None, internal_port=None, internal_proxy_port=None):
         self.number = number
         self.directory = pathlib.Path(directory)
         self.port = port
         self.controller_port = controller_port
         self.proxied_port = proxied_port  # where it listens for its proxy, if it has one
         self.proxy_port = proxy_port  # where its proxy listens for clients
+        self.internal_port = internal_port  # where it listens for the proxy between it and other brokers, if there is one
+        self.internal_proxy_port = internal_proxy_port  # where that proxy listens
         self.secured_port = secured_port  # where it wants a user and a password, if it does anywhere
         self.pid = pid
         self.started = started
@@ -123,9 +130,10 @@ class Node:
 
 class Cluster:
     def __init__(self, nodes=1, directory=None, port=None, proxied=False, properties=None, secured=None,
-                 passwords=None):
+                 passwords=None, internal=False, small_disk=None):
         """A cluster of this many nodes, not yet started. Without a directory it makes one and removes it in stop();
-        without a port for the first node it takes a free one. With proxied it has room for a proxy at each node;
+        without a port for the first node it takes a free one. With proxied it has room for a proxy at each node, with
+        internal for one between it and the other nodes; small_disk is a node's number and the size of its second disk in MiB;
         secured is the file of the brokers' certificate and key, for a cluster that lets in users only, by SCRAM or by
         these passwords of theirs; properties are set beside the usual ones."""
         self._secured = secured
@@ -139,9 +147,13 @@ class Cluster:
         for number in range(1, nodes + 1):
             client_port = port if port and number == 1 else self._reserve_port()
             proxy_ports = (self._reserve_port(), self._reserve_port()) if proxied else (None, None)
+            internal_ports = (self._reserve_port(), self._reserve_port()) if internal else (None, None)
             self.nodes[number] = Node(number, self.directory / f"node{number}", client_port, self._reserve_port(),
                                       proxied_port=proxy_ports[0], proxy_port=proxy_ports[1],
+                                      internal_port=internal_ports[0], internal_proxy_port=internal_ports[1],
                                       secured_port=self._reserve_port() if secured else None)
+        self._small = small_disk
+        self._mounted = False
 
     def _reserve_port(self):
         """A free port. The socket stays bound, without listening, so that nobody else is given the port while a
@@ -164,13 +176,29 @@ class Cluster:
         return cluster
 
     def _save(self):
-        fields = ("number", "port", "controller_port", "proxied_port", "proxy_port", "secured_port", "pid",
-                  "started")
+        fields = ("number", "port", "controller_port", "proxied_port", "proxy_port", "secured_port", "internal_port",
+                  "internal_proxy_port", "pid", "started")
         nodes = [{"directory": str(node.directory)} | {field: getattr(node, field) for field in fields}
                  for node in self.nodes.values()]
         scratch = self.directory / "cluster.json.new"
         scratch.write_text(json.dumps({"nodes": nodes}, indent=1) + "\n")
         scratch.rename(self.directory / "cluster.json")
+
+    @property
+    def small_disk(self):
+        """(node's number, where its small disk is mounted)."""
+        return self._small[0], self.nodes[self._small[0]].directory / "small"
+
+    def _mount(self):
+        _, path = self.small_disk
+        path.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={self._small[1]}m", "gatepost-tests", path], check=True)
+        self._mounted = True
+
+    def _unmount(self):
+        if self._mounted:
+            subprocess.run(["umount", "--lazy", self.small_disk[1]], check=True)
+            self._mounted = False
 
     @property
     def bootstrap(self):
@@ -234,6 +262,7 @@ class Cluster:
                 node.wait_until_gone(STOP_SECONDS)
         for holder in self._reserved:
             holder.close()
+        self._unmount()
         self._remove_data()
 
     def _remove_data(self):
@@ -274,6 +303,8 @@ class Cluster:
         for node in self.nodes.values():
             shutil.rmtree(node.directory, ignore_errors=True)
             node.directory.mkdir()
+            if self._small and self._small[0] == node.number:
+                self._mount()
             node.properties.write_text(self._server_properties(node))
             tools.append(subprocess.Popen(
                 [*JAVA, *archive.options(), "-cp", self._class_path, "kafka.tools.StorageTool", "format",
@@ -295,11 +326,12 @@ class Cluster:
             "controller.quorum.voters": voters,
             "listeners": listeners,
             "advertised.listeners": advertised,
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,SECURED:SASL_SSL,"
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,INTERNAL:PLAINTEXT,SECURED:SASL_SSL,"
                                               "CONTROLLER:PLAINTEXT",
             "controller.listener.names": "CONTROLLER",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "log.dirs": node.directory / "data",
+            "inter.broker.listener.name": "INTERNAL" if node.internal_port else "PLAINTEXT",
+            "log.dirs": ",".join(str(each) for each in self._log_directories(node)),
+            "metadata.log.dir": node.directory / "data",
             "auto.create.topics.enable": "false",
             "default.replication.factor": replicas,
             "min.insync.replicas": in_sync,
@@ -327,6 +359,10 @@ class Cluster:
             **self._properties,
         }.items())
 
+    def _log_directories(self, node):
+        has_small = self._small and self._small[0] == node.number
+        return [node.directory / "data"] + ([self.small_disk[1] / "data"] if has_small else [])
+
     def _security(self):
         """What a broker needs to know its clients by name and to ask an authorizer about them."""
         listener = "listener.name.secured."
@@ -351,6 +387,9 @@ class Cluster:
         if node.proxied_port:
             listeners.append(f"PROXIED://127.0.0.1:{node.proxied_port}")
             advertised.append(f"PROXIED://127.0.0.1:{node.proxy_port}")
+        if node.internal_port:
+            listeners.append(f"INTERNAL://127.0.0.1:{node.internal_port}")
+            advertised.append(f"INTERNAL://127.0.0.1:{node.internal_proxy_port}")
         if node.secured_port:
             listeners.append(f"SECURED://127.0.0.1:{node.secured_port}")
             advertised.append(f"SECURED://127.0.0.1:{node.secured_port}")

@@ -1,0 +1,251 @@
+"""What goes wrong at Kafka's side: answers to what clients look up, single partitions, links, elections, disks."""
+
+import re
+import time
+
+import confluent_kafka
+from confluent_kafka import ElectionType, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+import waiting
+from checker import Cut
+from nemeses import Nemesis
+from rules import CUT, KEEP
+
+LOOKUPS = ("Fetch", "OffsetFetch", "ListOffsets", "FindCoordinator", "Metadata", "OffsetForLeaderEpoch")
+GOES_ON_SECONDS = 45  # within which what a fault does not touch must go on: a router's session and its coordinator may end
+ELECTION_SECONDS = 60
+
+
+class Lookups(Nemesis):
+    """Answers to Fetch, OffsetFetch, ListOffsets, FindCoordinator, Metadata or OffsetForLeaderEpoch are lost or late, while
+    routers restart, which is when most of them are asked for."""
+    pause = (0.2, 1.0)
+
+    def act(self):
+        api = self.rng.choice(LOOKUPS)
+        if self.rng.random() < 0.4:
+            of = self.rng.choice(("request", "response"))
+            rule = self.world.proxies.delay(api, self.rng.uniform(0.3, 6), of=of, times=self.rng.randint(1, 3))
+            what = f"delayed {api}"
+        else:
+            rule = self.world.proxies.lose_response(api, self.rng.choice((CUT, KEEP)), times=self.rng.randint(1, 3))
+            what = f"lost a response to {api}"
+        if self.rng.random() < 0.7:
+            self._restart_router()
+        if rule.wait(5):
+            self.note(what)
+        rule.end()
+
+    def _restart_router(self):
+        daemon = self.rng.choice(self.world.routers)
+        if self.rng.random() < 0.5:
+            self.world.kill(daemon)
+        elif daemon.is_running():
+            daemon.stop()
+        self.world.revive(daemon)
+
+
+class BrokerNemesis(Nemesis):
+    """One that looks at single partitions of `deliveries`."""
+
+    def _partitions(self):
+        topic = self.world.kafka.deliveries
+        return self.world.kafka.admin.list_topics(topic, timeout=30).topics[topic].partitions
+
+    def _ends(self, partitions):
+        """The end offset of each of these partitions."""
+        topic = self.world.kafka.deliveries
+        wanted = {TopicPartition(topic, each): OffsetSpec.latest() for each in partitions}
+        futures = self.world.kafka.admin.list_offsets(wanted, request_timeout=30)
+        return {each.partition: future.result().offset for each, future in futures.items()}
+
+    def _committed(self):
+        try:
+            return self.world.kafka.committed()
+        except confluent_kafka.KafkaException:
+            return {}
+
+    def _await_routed(self, partitions, what, seconds=GOES_ON_SECONDS):
+        """What stands in these partitions now is routed within this time, or it is noted as wrong."""
+        ends = self._ends(partitions)
+        begun = time.monotonic()
+        while True:
+            committed = self._committed()
+            if all(committed.get(each, 0) >= end for each, end in ends.items()):
+                self.world.log(f"{what}: routed after {time.monotonic() - begun:.1f} s")
+                return
+            if time.monotonic() - begun > seconds:
+                self.world.note_wrong(f"{what}: partitions that are not touched were not routed within {seconds} s: "
+                                      f"committed {committed}, ends {ends}\n{self.world.describe()}")
+                return
+            time.sleep(0.2)
+
+    def _await_accepted(self, what, n, seconds=GOES_ON_SECONDS):
+        before, begun = self.world.sender.n_accepted(), time.monotonic()
+        while self.world.sender.n_accepted() < before + n:
+            if time.monotonic() - begun > seconds:
+                self.world.note_wrong(f"{what}: {self.world.sender.n_accepted() - before} of {n} deliveries were accepted within "
+                                      f"{seconds} s\n{self.world.describe()}")
+                return
+            time.sleep(0.2)
+
+
+class Offline(BrokerNemesis):
+    """The only replica of some partitions of `deliveries` is away: the others go on, with a router that restarts as well, and
+    afterwards everything is routed."""
+    pause = (1.0, 3.0)
+
+    def act(self):
+        number = self.rng.choice(list(self.world.cluster.nodes))
+        self.world.cluster.kill(number)
+        self.note("killed the only replica")
+        partitions = self._partitions()
+        healthy = [each for each, found in partitions.items() if number not in found.replicas]
+        what = f"partitions {sorted(set(partitions) - set(healthy))} offline"
+        self.world.log(what)
+        if self.rng.random() < 0.6:
+            daemon = self.rng.choice(self.world.routers)
+            self.world.kill(daemon)
+            self.world.revive(daemon)
+            self.note("restarted a router meanwhile")
+        time.sleep(self.rng.uniform(1, 4))
+        self._await_accepted(what, 20)
+        self._await_routed(healthy, what)
+        self.world.cluster.start_node(number)
+        self._await_routed(partitions, "all partitions online again")
+        for daemon in self.world.daemons:
+            self.world.revive(daemon)
+
+
+class Unclean(BrokerNemesis):
+    """A follower dies, its leader acknowledges alone and dies, and the follower leads without what it has missed. What was
+    acknowledged and cut off is reported; what is acknowledged afterwards must come out."""
+    pause = (2.0, 4.0)
+
+    def act(self):
+        partition, found = self.rng.choice(sorted(self._partitions().items()))
+        leader = found.leader
+        follower = next(each for each in found.replicas if each != leader)
+        self.world.cluster.kill(follower)
+        self.world.log(f"partition {partition}: follower {follower} is dead, {leader} leads alone")
+        waiting.until(lambda: self._partitions()[partition].isrs == [leader], ELECTION_SECONDS, "a shrunk ISR")
+        end = self._ends([partition])[partition]
+        wanted = self.rng.randint(20, 100)
+        waiting.until(lambda: self._ends([partition])[partition] >= end + wanted, ELECTION_SECONDS,
+                      lambda: f"{wanted} records that only {leader} has")
+        if self.rng.random() < 0.3:
+            daemon = self.rng.choice(self.world.routers)
+            self.world.kill(daemon)
+            self.note("the router was away meanwhile")
+        else:
+            daemon = None
+        self.world.cluster.kill(leader)
+        at = time.time()
+        self.world.cluster.start_node(follower)
+        self._elect()
+        self.world.cuts.append(Cut(at))
+        self.note("unclean election")
+        self.world.log(f"partition {partition}: {follower} leads; {leader} had {self._end_text(partition, end)}")
+        if daemon:
+            self.world.revive(daemon)
+        self._await_accepted("after an unclean election", 100)
+        time.sleep(self.rng.uniform(0, 4))
+        self.world.cluster.start_node(leader)
+        self._await_routed(self._partitions(), "after an unclean election")
+        for daemon in self.world.daemons:
+            self.world.revive(daemon)
+
+    def _end_text(self, partition, before):
+        return f"at least {before} before; it ends at {self._ends([partition])[partition]} now"
+
+    def _elect(self):
+        """Have a leader in each partition, whatever it lacks."""
+        topic = self.world.kafka.deliveries
+
+        def all_led():
+            headless = [number for number, found in self._partitions().items() if found.leader < 0]
+            if headless:
+                wanted = [TopicPartition(topic, number) for number in headless]
+                try:
+                    self.world.kafka.admin.elect_leaders(ElectionType.UNCLEAN, wanted, request_timeout=10).result()
+                except confluent_kafka.KafkaException as error:
+                    self.world.log(f"no election yet: {error}")
+            return not headless
+        waiting.until(all_led, ELECTION_SECONDS, "leaders", step=0.5)
+
+
+class Links(BrokerNemesis):
+    """Links fail: between clients and single brokers, between brokers, or both, for one broker or for a pair."""
+    pause = (1.0, 3.0)
+
+    def act(self):
+        self.rng.choice((self._clients, self._clients, self._followers, self._isolate, self._pair, self._cut))(
+            self.rng.choice(list(self.world.cluster.nodes)))
+
+    def _for_a_while(self, freeze, thaw, what):
+        freeze()
+        self.note(what)
+        time.sleep(self.rng.uniform(0.5, 15))
+        thaw()
+
+    def _clients(self, node):
+        proxies = self.world.proxies
+        self._for_a_while(lambda: proxies.freeze(node), lambda: proxies.thaw(node), "a broker that clients do not reach")
+
+    def _followers(self, node):
+        internal = self.world.internal
+        self._for_a_while(lambda: internal.freeze(node), lambda: internal.thaw(node), "a broker that brokers do not reach")
+
+    def _isolate(self, node):
+        both = self.world.proxies, self.world.internal
+        self._for_a_while(lambda: [each.freeze(node) for each in both], lambda: [each.thaw(node) for each in both],
+                          "a broker that nobody reaches")
+
+    def _pair(self, node):
+        """One broker does not replicate from one other."""
+        other = self.rng.choice([each for each in self.world.cluster.nodes if each != node])
+        rule = self.world.internal.hold_request(
+            "Fetch", KEEP, match=lambda request: request.node == node and request.client.startswith(f"broker-{other}-fetcher"))
+        if rule.wait(10):
+            self.note("a broker that does not replicate from another")
+            time.sleep(self.rng.uniform(0.5, 12))
+        rule.end()
+        rule.release()
+
+    def _cut(self, node):
+        self.world.proxies.cut(node)
+        self.world.internal.cut(node)
+        self.note("cut all connections to a broker")
+
+
+class FullDisk(BrokerNemesis):
+    """The disk under half of one broker's partitions is full; it is emptied, and the broker restarted. The others go on."""
+    pause = (3.0, 6.0)
+    failed = re.compile(r"No space left|offline|InternalError|Halting|Stopping serving")
+
+    def act(self):
+        number, disk = self.world.cluster.small_disk
+        node = self.world.cluster.nodes[number]
+        written = node.log.stat().st_size
+        balloon = disk / "balloon"
+        with open(balloon, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(1 << 16))
+            except OSError as error:
+                self.world.log(f"the disk of broker {number} is full: {error}")
+
+        def has_failed():
+            with open(node.log, "rb") as log:
+                log.seek(written)
+                return self.failed.search(log.read().decode(errors="replace")) or not node.is_running()
+        waiting.until(has_failed, 60, lambda: f"broker {number} to notice that its disk is full\n{node.log_tail()}")
+        self.note("full disk" if node.is_running() else "full disk, broker ended")
+        self._await_accepted(f"the disk of broker {number} is full", 200)
+        time.sleep(self.rng.uniform(0, 5))
+        balloon.unlink()
+        if node.is_running():
+            self.world.cluster.kill(number)
+        self.world.cluster.start_node(number)
+        self._await_routed(self._partitions(), "the broker with the full disk is back")
