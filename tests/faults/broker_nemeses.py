@@ -57,8 +57,15 @@ class BrokerNemesis(Nemesis):
         """The end offset of each of these partitions."""
         topic = self.world.kafka.deliveries
         wanted = {TopicPartition(topic, each): OffsetSpec.latest() for each in partitions}
-        futures = self.world.kafka.admin.list_offsets(wanted, request_timeout=30)
-        return {each.partition: future.result().offset for each, future in futures.items()}
+
+        def ends():
+            self._partitions()  # for the client to learn of new leaders
+            futures = self.world.kafka.admin.list_offsets(wanted, request_timeout=10)
+            try:
+                return {each.partition: future.result().offset for each, future in futures.items()}
+            except confluent_kafka.KafkaException:  # a leader may just have come
+                return None
+        return waiting.until(ends, ELECTION_SECONDS, f"the ends of {sorted(partitions)}", step=0.5)
 
     def _committed(self):
         try:

@@ -154,7 +154,7 @@ def play(scenario, acts, deliveries, cluster, proxies, build, options, seed, log
         for name in FAULTS:
             for each in getattr(report, name)[:SHOWN]:
                 log(f"{name}: {each}")
-    except AssertionError as error:
+    except Exception as error:  # a round that cannot be finished is one that failed; the others are played
         results["stopped"] = str(error)
         log(f"{traceback.format_exc()}\n{world.describe()}")
     finally:

@@ -28,7 +28,7 @@ ROUTED_SECONDS = 240
 AUDIT_SECONDS = 900
 EX_DATAERR, EX_TEMPFAIL = 65, 75
 SINGLE, PAIRS = "single", "pairs"
-PAIR_LAYOUT = ([1, 2], [2, 3], [3, 1], [2, 1], [3, 2], [1, 3])
+PAIR_LAYOUT = [[1, 2], [2, 3], [3, 1], [2, 1], [3, 2], [1, 3]]
 LARGE_BODY = 4 << 20  # bytes, where there are large ones
 DAY_MS = 86400000
 RELEASE_EXITS = (0, EX_DATAERR, EX_TEMPFAIL)
@@ -285,9 +285,10 @@ class World:
         for daemon in self.daemons:
             try:
                 state = daemon.admin("/readyz").body.decode().strip() if daemon.is_running() else "not running"
+                state += "\n" + daemon.last_log(1500)
             except (OSError, IndexError) as error:
                 state = repr(error)
-            lines.append(f"{daemon.name} {daemon.config['gatepost']['roles']}: {state}\n{daemon.last_log(1500)}")
+            lines.append(f"{daemon.name} {daemon.config['gatepost']['roles']}: {state}")
         return "\n".join(lines)
 
     def keep_broker_logs(self, directory):
