@@ -5,7 +5,6 @@ import time
 
 import confluent_kafka
 from confluent_kafka import ElectionType, TopicPartition
-from confluent_kafka.admin import OffsetSpec
 
 import waiting
 from checker import Cut
@@ -53,32 +52,12 @@ class BrokerNemesis(Nemesis):
         topic = self.world.kafka.deliveries
         return self.world.kafka.admin.list_topics(topic, timeout=30).topics[topic].partitions
 
-    def _ends(self, partitions):
-        """The end offset of each of these partitions."""
-        topic = self.world.kafka.deliveries
-        wanted = {TopicPartition(topic, each): OffsetSpec.latest() for each in partitions}
-
-        def ends():
-            self._partitions()  # for the client to learn of new leaders
-            futures = self.world.kafka.admin.list_offsets(wanted, request_timeout=10)
-            try:
-                return {each.partition: future.result().offset for each, future in futures.items()}
-            except confluent_kafka.KafkaException:  # a leader may just have come
-                return None
-        return waiting.until(ends, ELECTION_SECONDS, f"the ends of {sorted(partitions)}", step=0.5)
-
-    def _committed(self):
-        try:
-            return self.world.kafka.committed()
-        except confluent_kafka.KafkaException:
-            return {}
-
     def _await_routed(self, partitions, what, seconds=GOES_ON_SECONDS):
         """What stands in these partitions now is routed within this time, or it is noted as wrong."""
-        ends = self._ends(partitions)
+        ends = self.world.wait_for_ends(partitions)
         begun = time.monotonic()
         while True:
-            committed = self._committed()
+            committed = self.world.committed()
             if all(committed.get(each, 0) >= end for each, end in ends.items()):
                 self.world.log(f"{what}: routed after {time.monotonic() - begun:.1f} s")
                 return
@@ -137,10 +116,9 @@ class Unclean(BrokerNemesis):
         self.world.cluster.kill(follower)
         self.world.log(f"partition {partition}: follower {follower} is dead, {leader} leads alone")
         waiting.until(lambda: self._partitions()[partition].isrs == [leader], ELECTION_SECONDS, "a shrunk ISR")
-        end = self._ends([partition])[partition]
-        wanted = self.rng.randint(20, 100)
-        waiting.until(lambda: self._ends([partition])[partition] >= end + wanted, ELECTION_SECONDS,
-                      lambda: f"{wanted} records that only {leader} has")
+        had = self.world.wait_for_ends([partition])[partition] + self.rng.randint(20, 100)
+        waiting.until(lambda: self.world.wait_for_ends([partition])[partition] >= had, ELECTION_SECONDS,
+                      lambda: f"records before {had} that only {leader} has")
         if self.rng.random() < 0.3:
             daemon = self.rng.choice(self.world.routers)
             self.world.kill(daemon)
@@ -153,7 +131,8 @@ class Unclean(BrokerNemesis):
         self._elect()
         self.world.cuts.append(Cut(at))
         self.note("unclean election")
-        self.world.log(f"partition {partition}: {follower} leads; {leader} had {self._end_text(partition, end)}")
+        self.world.log(f"partition {partition}: {follower} leads, until {self.world.wait_for_ends([partition])[partition]}; "
+                       f"{leader} led beyond {had}")
         if daemon:
             self.world.revive(daemon)
         self._await_accepted("after an unclean election", 100)
@@ -162,9 +141,6 @@ class Unclean(BrokerNemesis):
         self._await_routed(self._partitions(), "after an unclean election")
         for daemon in self.world.daemons:
             self.world.revive(daemon)
-
-    def _end_text(self, partition, before):
-        return f"at least {before} before; it ends at {self._ends([partition])[partition]} now"
 
     def _elect(self):
         """Have a leader in each partition, whatever it lacks."""

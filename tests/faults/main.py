@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -222,6 +223,7 @@ def tell(results):
 
 def main():
     options = parse(sys.argv[1:])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # brokers and daemons end as well
     build = pathlib.Path(os.environ["GATEPOST_FAULTS_BUILD"])
     log = Log(options.verbose)
     if options.librdkafka:

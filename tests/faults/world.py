@@ -9,10 +9,12 @@ import socket
 import subprocess
 import uuid
 
+import confluent_kafka
 import deliveries as texts
 import reloading
 import waiting
 from authority import Authority
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import NewTopic
 from checker import Checker
 from daemon import ENVIRONMENT
@@ -25,6 +27,7 @@ SESSION_SECONDS = 6
 TRANSACTION_SECONDS = 8
 PARTITIONS = 6
 ROUTED_SECONDS = 240
+SETTLED_SECONDS = 90
 AUDIT_SECONDS = 900
 EX_DATAERR, EX_TEMPFAIL = 65, 75
 SINGLE, PAIRS = "single", "pairs"
@@ -228,13 +231,41 @@ class World:
         outcomes = [each["outcome"] for each in json.loads(done.stdout or "[]")]
         return outcomes.count("released")
 
-    def wait_until_routed_so_far(self):
-        """Until everything is routed that stands in deliveries now."""
-        ends = self.kafka.ends(self.kafka.deliveries)
+    def committed(self):
+        """The routers' committed offset in each partition that has one; nothing where that cannot be told now. By a new
+        client each time: one that has seen brokers die may stay with what it knew, or worse."""
+        consumer = confluent_kafka.Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": self.kafka.group,
+                                             "enable.auto.commit": False, "log_level": 0})
+        wanted = [TopicPartition(self.kafka.deliveries, each) for each in range(PARTITIONS)]
+        try:
+            return {each.partition: each.offset for each in consumer.committed(wanted, timeout=5) if each.offset >= 0}
+        except confluent_kafka.KafkaException:
+            return {}
+        finally:
+            consumer.close()
+
+    def ends(self, partitions=range(PARTITIONS)):
+        """The end offset of each of these partitions of `deliveries`; None while that cannot be told."""
+        consumer = confluent_kafka.Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": "ends", "log_level": 0})
+        try:
+            return {each: consumer.get_watermark_offsets(TopicPartition(self.kafka.deliveries, each), timeout=5)[1]
+                    for each in partitions}
+        except confluent_kafka.KafkaException:
+            return None
+        finally:
+            consumer.close()
+
+    def wait_for_ends(self, partitions=range(PARTITIONS), seconds=60):
+        return waiting.until(lambda: self.ends(partitions), seconds, f"the ends of partitions {list(partitions)}", step=0.5)
+
+    def wait_until_routed_so_far(self, seconds=ROUTED_SECONDS):
+        """Until everything is routed that stands in `deliveries` now."""
+        ends = self.wait_for_ends()
+
         def is_routed():
-            committed = self.kafka.committed()
+            committed = self.committed()
             return all(committed.get(partition, 0) >= end for partition, end in ends.items())
-        waiting.until(is_routed, ROUTED_SECONDS, lambda: f"committed {self.kafka.committed()}, then ends {ends}")
+        waiting.until(is_routed, seconds, lambda: f"committed {self.committed()}, then ends {ends}", step=0.3)
 
     def heal(self):
         for number, node in self.cluster.nodes.items():
@@ -251,7 +282,8 @@ class World:
     def settle(self):
         """Wait until everything that was sent is answered or given up, and everything stored is routed."""
         self.sender.stop()
-        self.kafka.wait_until_routed(ROUTED_SECONDS)
+        self.wait_until_routed_so_far()
+        waiting.until(self.kafka.is_settled, SETTLED_SECONDS, "the end of the routers' transactions")
 
     def verify(self):
         """What the independent checker finds."""
@@ -277,11 +309,7 @@ class World:
     def describe(self):
         """Where everything stands, for when it does not go on."""
         lines = [f"sender {self.sender.counts()}"] if hasattr(self, "sender") else []
-        for what in (self.kafka.committed, lambda: self.kafka.ends(self.kafka.deliveries), self.kafka.members):
-            try:
-                lines.append(str(what()))
-            except Exception as error:  # what does not answer is told, too
-                lines.append(repr(error))
+        lines.append(f"committed {self.committed()}, ends {self.ends()}")
         for daemon in self.daemons:
             try:
                 state = daemon.admin("/readyz").body.decode().strip() if daemon.is_running() else "not running"
