@@ -11,6 +11,7 @@ import confluent_kafka
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
 import deliveries as texts
+import waiting
 from oracle import DROP, EVENT, Oracle, digest, header, original
 from report import Report
 from sender import ACCEPTED
@@ -20,12 +21,18 @@ AT_ONCE = 5000
 ADDED_IN_QUARANTINE = ("gatepost-reason", "gatepost-detail", "gatepost-partition", "gatepost-offset")
 
 
+def _known(consumer, topics):
+    """What brokers say of these topics, once they know all of them."""
+    known = consumer.list_topics(timeout=30).topics
+    return all(name in known and known[name].error is None and known[name].partitions for name in topics) and known
+
+
 def _records(kafka, topics):
     """All records of these topics, read_committed, up to their ends."""
     consumer = confluent_kafka.Consumer({
         "bootstrap.servers": kafka.bootstrap, "group.id": f"checker-{uuid.uuid4()}", "isolation.level": "read_committed",
         "enable.auto.commit": False, "auto.offset.reset": "error", "enable.partition.eof": True, "log_level": 3})
-    known = consumer.list_topics(timeout=30).topics
+    known = waiting.until(lambda: _known(consumer, topics), READ_SECONDS, f"brokers to know {topics}")
     partitions = [TopicPartition(topic, partition, OFFSET_BEGINNING) for topic in topics
                   for partition in known[topic].partitions]
     left = {(each.topic, each.partition) for each in partitions}

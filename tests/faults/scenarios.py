@@ -41,7 +41,7 @@ SCENARIOS = {each.name: each for each in [
     Scenario("lookups", broker_nemeses.Lookups, 0, 60, 20, PROXIED),
     Scenario("offline", broker_nemeses.Offline, 0, 6, 20, Setup(brokers=3, layout=SINGLE, ack_seconds=1, rate=60)),
     Scenario("unclean", broker_nemeses.Unclean, 0, 3, 20, Setup(brokers=3, layout=PAIRS, ack_seconds=2, rate=200, audited=False)),
-    Scenario("links", broker_nemeses.Links, 0, 12, 20, Setup(brokers=3, proxied=True, internal=True)),
-    Scenario("full-disk", broker_nemeses.FullDisk, 0, 3, 20, Setup(brokers=3, small_disk=64, rate=200)),
+    Scenario("links", broker_nemeses.Links, 0, 12, 20, Setup(brokers=3, proxied=True, internal=True, ack_seconds=2, rate=200)),
+    Scenario("full-disk", broker_nemeses.FullDisk, 0, 3, 20, Setup(brokers=3, small_disk=64, ack_seconds=2, rate=200)),
     Scenario("everywhere", None, 0, 0, 1, Setup(receivers=3, everywhere=True), deliveries=10000),
 ]}

@@ -155,7 +155,7 @@ class World:
         addresses = [daemon.config["receiver"]["listen"] for daemon in self.receivers]
         self.deliveries = Deliveries(f"d{uuid.uuid4().hex[:8]}", trouble=self._trouble, has_extra=self.setup.has_extra,
                                      large=LARGE_BODY - 1000 if self.setup.split else 0)
-        threads = 64 if self.setup.layout == SINGLE else 16  # what waits for a partition that is offline must not hold up the rest
+        threads = 64 if self.setup.ack_seconds else 16  # what waits for one broker must not hold up the rest
         self.sender = Sender(self.deliveries, addresses, self.setup.rate or rate, self.rng.random(), most, threads, self.setup.everywhere,
                              ca=str(self._authority.certificate) if self._authority else None)
 
