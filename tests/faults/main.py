@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import traceback
 
@@ -33,6 +34,7 @@ AUDITED = ("lost", "duplicated", "unexpected")
 FAULTS = (*AUDITED, "disordered")
 OLD_REPEATS = (3, 8)  # after each act
 SHOWN = 20  # of each fault
+EVERYWHERE = "Each delivery to three receivers at once."
 EX_USAGE, EX_DATAERR = 64, 65
 
 
@@ -43,8 +45,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(arguments):
-    about = [f"  {each.name:16}{each.nemesis.__doc__ if each.nemesis else 'Each delivery to three receivers at once.'}"
-             for each in SCENARIOS.values()]
+    about = [textwrap.fill(" ".join((each.nemesis.__doc__ if each.nemesis else EVERYWHERE).split()), 110,
+                           initial_indent=f"  {each.name:16}", subsequent_indent=" " * 18) for each in SCENARIOS.values()]
     parser = Parser(prog="tests/faults/run", description=__doc__, epilog="\n".join(["scenarios:", *about]),
                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="by default those of the form chosen")
