@@ -51,6 +51,13 @@ def test_what_can_be_run_in_the_repository_can_be_in_the_release(members):
     assert {name for name, member in members.items() if member.mode & stat.S_IXUSR} - GENERATED == executable
 
 
+def test_only_one_script_installs_packages(tree):
+    """What another installs for itself would be missing where that one has not run before."""
+    scripts = [path for path in tree.rglob("*") if path.is_file() and path.read_bytes().startswith(b"#!")]
+    assert {path.relative_to(tree).as_posix() for path in scripts if "apt-get" in path.read_text(errors="replace")
+            } == {"packaging/install-packages"}
+
+
 def test_release_tells_nothing_of_who_made_it(members):
     assert {(member.uid, member.gid, member.uname, member.gname) for member in members.values()} == {(0, 0, "", "")}
     assert len({member.mtime for member in members.values()}) == 1
@@ -67,7 +74,8 @@ def test_release_is_the_same_bytes_under_another_umask_at_another_time(tarball, 
 
 
 @pytest.mark.parametrize("script", ["tests/layers", "tests/format", "tests/run --help", "tests/fuzz/run --help",
-                                    "tests/package/run --help", "quickstart --help"])
+                                    "tests/package/run --help", "quickstart --help",
+                                    "packaging/install-packages --help"])
 def test_scripts_work_in_an_unpacked_release(tree, script):
     done = run_in(tree, *script.split())
     assert done.returncode == 0, done.stdout
