@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "config/config.h"
-#include "config/kafka.h"
+#include "config/kafka_properties.h"
 #include "config/load.h"
 #include "config/options.h"
 
@@ -109,7 +109,8 @@ dump_kafka(const struct dump *dump)
 
                 if (entry->name != NULL && strcmp(entry->section, "kafka") == 0)
                         dump->show(&(struct shown){"kafka", "", entry->name,
-                                                   kafka_is_secret(entry->name) ? masked : entry->value,
+                                                   kafka_property_is_secret(entry->name) ? masked
+                                                                                         : entry->value,
                                                    entry->line},
                                    dump->arg);
         }

@@ -1,225 +1,192 @@
 #include "config/kafka.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <librdkafka/rdkafka.h>
 
 #include "base/mem.h"
-#include "base/suggest.h"
+#include "config/kafka_properties.h"
 #include "config/secrets.h"
 
-/* What Gatepost sets itself, and why a configuration may not. Aliases of librdkafka too. */
-static const struct {
-        const char *name;
-        const char *reason;
-} refused[] = {
-    {"acks", "a delivery is answered 200 when all in-sync replicas have it"},
-    {"request.required.acks", "a delivery is answered 200 when all in-sync replicas have it"},
-    {"enable.idempotence", "without it a record could be there twice"},
-    {"enable.gapless.guarantee", "it turns a time-out into a failure of the whole producer"},
-    {"max.in.flight", "idempotence sets it"},
-    {"max.in.flight.requests.per.connection", "idempotence sets it"},
-    {"partitioner", "copies of a delivery meet in one partition only when all choose it alike"},
-    {"message.max.bytes", "it follows max_body"},
-    {"message.timeout.ms", "it follows ack_timeout"},
-    {"delivery.timeout.ms", "it follows ack_timeout"},
-    {"enable.auto.commit", "offsets are committed with the events, in one transaction"},
-    {"auto.commit.enable", "offsets are committed with the events, in one transaction"},
-    {"enable.auto.offset.store", "offsets are committed with the events, in one transaction"},
-    {"auto.offset.reset", "the router must not skip or repeat records unnoticed"},
-    {"isolation.level", "aborted records must not be seen"},
-    {"transactional.id", "it follows prefix and instance"},
-    {"group.id", "it follows prefix"},
-    {"group.instance.id", "it is `instance`, in [gatepost]"},
-    {"partition.assignment.strategy", "the router gives up all partitions at once"},
-    {"allow.auto.create.topics", "topics are made with the right settings: gatepost topics create"},
-    {"delivery.report.only.error", "a delivery is answered when its report comes"},
-    {"enabled_events", "a delivery is answered when its report comes"},
-    {"statistics.interval.ms", "readiness is read from the statistics"},
-    {"offset.store.method", "offsets are committed with the events, in one transaction"},
-    {"group.protocol", "the router gives up all partitions at once"},
-    {"group.protocol.type", "the router gives up all partitions at once"},
-    {"plugin.library.paths", "no foreign code in this process"},
-    {"interceptors", "no foreign code in this process"},
-};
+#define BROKERS "metadata.broker.list" /* bootstrap.servers, by its own name */
 
-static const char *const secret_names[] = {
-    "sasl.password", "ssl.key.password",        "ssl.keystore.password",
-    "ssl.key.pem",   "sasl.oauthbearer.config", "sasl.oauthbearer.client.secret",
-};
-
-int
-kafka_is_secret(const char *name)
+/* Some that other clients have, librdkafka knows well enough to say what to do instead. */
+static int
+unknown(const struct kafka_properties *properties, const char *name, struct error *error)
 {
-        for (size_t i = 0; i < ARRAY_LEN(secret_names); i++) {
-                if (strcmp(name, secret_names[i]) == 0)
-                        return 1;
-        }
-        return 0;
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        char advice[256];
+        rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, name, "", advice, sizeof(advice));
+        const char *closest = kafka_properties_suggest(properties, name);
+
+        rd_kafka_conf_destroy(conf);
+        if (result == RD_KAFKA_CONF_INVALID)
+                return error_set(error, "%s", advice);
+        return error_set(error, "librdkafka has no such property%s%s%s",
+                         closest == NULL ? "" : "; did you mean ", closest == NULL ? "" : closest,
+                         closest == NULL ? "" : "?");
 }
 
 static int
-check_refused(const char *name, struct error *error)
+refuse(const char *reason, struct error *error)
 {
-        if (strncmp(name, "test.mock.", 10) == 0)
-                return error_set(error, "may not be set: a mock broker keeps no promise; see `embedded`");
-        for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-                if (strcmp(name, refused[i].name) == 0)
-                        return error_set(error, "may not be set: %s", refused[i].reason);
-        }
-        return 0;
+        return error_set(error, "may not be set: %s", reason);
 }
 
 /*
- * Cut the names out of librdkafka's documentation of its properties, `name | ... ` a line. It has what
- * rd_kafka_conf_dump() leaves out: the aliases, bootstrap.servers among them. Returns how many; the caller frees the list.
+ * Whether librdkafka takes it, and sets nothing by it that is refused. Its reason quotes the value, so that must not be a
+ * secret.
  */
-static size_t
-cut_names(char *documentation, const char ***names)
-{
-        char *save = NULL;
-        size_t n = 0;
-
-        *names = NULL;
-        for (char *line = strtok_r(documentation, "\n", &save); line != NULL;
-             line = strtok_r(NULL, "\n", &save)) {
-                size_t len = strcspn(line, " ");
-
-                if (len == 0 || strspn(line + len, " ") == 0 || line[len + strspn(line + len, " ")] != '|')
-                        continue;
-                line[len] = '\0';
-                *names = mem_resize(*names, n + 1, sizeof(**names));
-                (*names)[n++] = line;
-        }
-        return n;
-}
-
-static int
-unknown(const char *name, struct error *error)
-{
-        char *documentation = NULL;
-        size_t len, n;
-        FILE *out = open_memstream(&documentation, &len);
-        const char **names, *closest;
-
-        if (out == NULL)
-                return error_set(error, "librdkafka has no such property");
-        rd_kafka_conf_properties_show(out);
-        (void)fclose(out);
-        n = cut_names(documentation, &names);
-        closest = suggest_closest(name, names, n);
-        (void)error_set(error, "librdkafka has no such property%s%s%s",
-                        closest == NULL ? "" : "; did you mean ", closest == NULL ? "" : closest,
-                        closest == NULL ? "" : "?");
-        free(names);
-        free(documentation);
-        return -1;
-}
-
-/* Whether librdkafka takes it. Its reason quotes the value, so that must not be a secret. */
 static int
 check_property(const char *name, const char *value, struct error *error)
 {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        char reason[256];
-        rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, name, value, reason, sizeof(reason));
+        char text[256];
+        rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, name, value, text, sizeof(text));
+        const char *reason = result == RD_KAFKA_CONF_OK ? kafka_property_changed(conf) : NULL;
 
         rd_kafka_conf_destroy(conf);
+        if (reason != NULL)
+                return refuse(reason, error);
         if (result == RD_KAFKA_CONF_OK)
                 return 0;
-        if (result == RD_KAFKA_CONF_UNKNOWN)
-                return unknown(name, error);
-        reason[strcspn(reason, "\n")] = '\0'; /* some of its reasons end with one */
-        return error_set(error, "%s", reason);
+        text[strcspn(text, "\n")] = '\0'; /* some of its reasons end with one */
+        return error_set(error, "%s", text);
 }
 
-/* Files that librdkafka reads when a client is made. It does not say which one was not there, nor looks at its mode. */
 static int
-check_file(const char *name, const char *value, struct error *error)
+ends_with(const char *text, const char *end)
 {
-        static const char *const files[] = {"ssl.ca.location", "ssl.certificate.location", "ssl.crl.location",
-                                            "ssl.key.location", "ssl.keystore.location"};
-        size_t i = 0;
+        size_t len = strlen(text), end_len = strlen(end);
 
-        while (i < ARRAY_LEN(files) && strcmp(name, files[i]) != 0)
-                i++;
-        if (i == ARRAY_LEN(files) || strcmp(value, "probe") == 0)
+        return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+/*
+ * Files that librdkafka reads when a client is made. It does not say which one was not there, nor looks at its mode, and
+ * waits for a FIFO to be written to.
+ */
+static int
+check_file(const char *own_name, const char *path, struct error *error)
+{
+        struct stat st;
+
+        if (ends_with(own_name, "key.location") || ends_with(own_name, "keystore.location") ||
+            ends_with(own_name, "key.file") || ends_with(own_name, "assertion.file") ||
+            ends_with(own_name, "keytab"))
+                return secrets_check_file(path, error);
+        if (!(ends_with(own_name, ".location") || ends_with(own_name, ".file")) || strcmp(path, "probe") == 0)
                 return 0;
-        if (strcmp(name, "ssl.key.location") == 0 || strcmp(name, "ssl.keystore.location") == 0)
-                return secrets_check_file(value, error);
-        if (access(value, F_OK) != 0)
-                return error_set(error, "%s cannot be opened: %s", value, strerror(errno));
+        if (stat(path, &st) != 0)
+                return error_set(error, "%s cannot be opened: %s", path, strerror(errno));
+        if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+                return error_set(error, "%s is neither a file nor a directory", path);
         return 0;
 }
 
-static int
-is_set(const struct config *config, const char *name)
+/* Returns the property's own name, or NULL with the reason when there is no such property or it is refused. */
+static const char *
+own_name_of(const struct kafka_properties *properties, const char *name, struct error *error)
 {
-        for (size_t i = 0; i < config->n_kafka; i++) {
-                if (strcmp(config->kafka[i].name, name) == 0)
-                        return 1;
-        }
-        return config->embedded && strcmp(name, "bootstrap.servers") == 0;
+        const char *own = kafka_properties_find(properties, name);
+        const char *reason = kafka_property_refused(own == NULL ? name : own);
+
+        if (reason != NULL)
+                (void)refuse(reason, error);
+        else if (own == NULL)
+                (void)unknown(properties, name, error);
+        return reason == NULL ? own : NULL;
 }
 
 static int
-add(struct config *config, const char *name, const char *value, struct error *error)
+is_set(const struct config *config, const struct kafka_properties *properties, const char *own_name)
 {
-        if (is_set(config, name))
-                return error_set(error, "it is set already, by its other name; remove one");
-        if (check_property(name, kafka_is_secret(name) ? "a secret" : value, error) != 0 ||
-            check_file(name, value, error) != 0)
+        for (size_t i = 0; i < config->n_kafka; i++) {
+                if (strcmp(kafka_properties_find(properties, config->kafka[i].name), own_name) == 0)
+                        return 1;
+        }
+        return config->embedded && strcmp(own_name, BROKERS) == 0;
+}
+
+static int
+add(struct config *config, const struct kafka_properties *properties, const char *name, const char *value,
+    struct error *error)
+{
+        const char *own_name = own_name_of(properties, name, error);
+        int is_secret;
+
+        if (own_name == NULL)
                 return -1;
+        is_secret = kafka_property_is_secret(own_name) || kafka_property_is_secret(name);
+        if (is_set(config, properties, own_name))
+                return error_set(error, "it is set already, by its other name; remove one");
+        if (check_property(name, is_secret ? "a secret" : value, error) != 0 ||
+            check_file(own_name, value, error) != 0)
+                return -1;
+        /* The rest of Gatepost knows the brokers by their usual name. */
+        if (strcmp(own_name, BROKERS) == 0)
+                name = "bootstrap.servers";
         config->kafka = mem_resize(config->kafka, config->n_kafka + 1, sizeof(struct config_property));
         config->kafka[config->n_kafka++] =
-            (struct config_property){mem_strdup(name), mem_strdup(value), kafka_is_secret(name)};
+            (struct config_property){mem_strdup(name), mem_strdup(value), is_secret};
         return 0;
 }
 
 /* sasl.password_file and the like. Returns 1 when the name was one, -1 with the reason when it failed, else 0. */
 static int
-set_from_file(struct config *config, const char *name, const char *path, struct error *error)
+set_from_file(struct config *config, const struct kafka_properties *properties, const char *name,
+              const char *path, struct error *error)
 {
-        size_t len = strlen(name), secret_len;
+        size_t secret_len;
         char *property, *secret;
         int result;
 
-        if (len <= 5 || strcmp(name + len - 5, "_file") != 0)
+        if (!ends_with(name, "_file"))
                 return 0;
-        property = mem_strndup(name, len - 5);
-        if (!kafka_is_secret(property)) {
+        property = mem_strndup(name, strlen(name) - strlen("_file"));
+        if (!kafka_property_is_secret(property)) {
                 free(property);
                 return 0;
         }
         secret = secrets_read(path, 1, &secret_len, error);
-        result = secret == NULL || add(config, property, secret, error) != 0 ? -1 : 1;
+        result = secret == NULL || add(config, properties, property, secret, error) != 0 ? -1 : 1;
         secrets_free(secret, secret == NULL ? 0 : secret_len);
         free(property);
         return result;
 }
 
-int
-kafka_set(struct config *config, const char *name, const char *value, struct error *error)
+static int
+set(struct config *config, const struct kafka_properties *properties, const char *name, const char *value,
+    struct error *error)
 {
-        int from_file = set_from_file(config, name, value, error);
+        int from_file = set_from_file(config, properties, name, value, error);
+        const char *own_name;
 
         if (from_file != 0)
                 return from_file > 0 ? 0 : -1;
-        if (check_refused(name, error) != 0)
+        own_name = own_name_of(properties, name, error);
+        if (own_name == NULL)
                 return -1;
         if (*value == '\0')
                 return error_set(error, "the value is missing");
-        if (kafka_is_secret(name) && secrets_check_file(config->file, error) != 0)
+        if (kafka_property_is_secret(name) && secrets_check_file(config->file, error) != 0)
                 return -1;
-        if (strcmp(name, "metadata.broker.list") == 0)
-                name = "bootstrap.servers";
-        if (strcmp(name, "bootstrap.servers") == 0 && strcmp(value, "embedded") == 0) {
+        if (strcmp(own_name, BROKERS) == 0 && strcmp(value, "embedded") == 0) {
                 config->embedded = 1;
                 return 0;
         }
-        return add(config, name, value, error);
+        return add(config, properties, name, value, error);
+}
+
+int
+kafka_set(struct config *config, const char *name, const char *value, struct error *error)
+{
+        struct kafka_properties *properties = kafka_properties_new();
+        int result = set(config, properties, name, value, error);
+
+        kafka_properties_free(properties);
+        return result;
 }

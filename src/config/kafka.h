@@ -12,7 +12,4 @@
  */
 int kafka_set(struct config *config, const char *name, const char *value, struct error *error) MUST_CHECK;
 
-/* Whether the property's value is a secret. */
-int kafka_is_secret(const char *name);
-
 #endif

@@ -1,6 +1,10 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/compiler.h"
+#include "config/kafka_properties.h"
 #include "scratch.h"
 #include "suites.h"
 
@@ -30,39 +34,223 @@ START_TEST(test_properties_are_taken_as_they_are)
 }
 END_TEST
 
+/* By its own name, its aliases, and with the prefix by which librdkafka takes properties of topics. */
+static const char *const refused[] = {"acks = 1",
+                                      "request.required.acks = 1",
+                                      "topic.acks = 1",
+                                      "topic.request.required.acks = all",
+                                      "enable.idempotence = true",
+                                      "topic.enable.idempotence = false",
+                                      "max.in.flight = 1",
+                                      "max.in.flight.requests.per.connection = 1",
+                                      "enable.gapless.guarantee = true",
+                                      "retries = 0",
+                                      "message.send.max.retries = 0",
+                                      "queuing.strategy = lifo",
+                                      "topic.queuing.strategy = lifo",
+                                      "partitioner = random",
+                                      "topic.partitioner = random",
+                                      "message.max.bytes = 1000",
+                                      "message.timeout.ms = 1",
+                                      "topic.message.timeout.ms = 1",
+                                      "delivery.timeout.ms = 1",
+                                      "topic.delivery.timeout.ms = 1",
+                                      "enable.auto.commit = true",
+                                      "topic.enable.auto.commit = true",
+                                      "auto.commit.enable = true",
+                                      "topic.auto.commit.enable = true",
+                                      "enable.auto.offset.store = true",
+                                      "offset.store.method = file",
+                                      "topic.offset.store.method = file",
+                                      "auto.offset.reset = latest",
+                                      "topic.auto.offset.reset = latest",
+                                      "isolation.level = read_uncommitted",
+                                      "enable.partition.eof = true",
+                                      "transactional.id = a",
+                                      "group.id = a",
+                                      "group.instance.id = a",
+                                      "partition.assignment.strategy = range",
+                                      "group.protocol = consumer",
+                                      "group.protocol.type = a",
+                                      "group.remote.assignor = uniform",
+                                      "allow.auto.create.topics = true",
+                                      "topic.blacklist = .*",
+                                      "delivery.report.only.error = true",
+                                      "enabled_events = 1",
+                                      "statistics.interval.ms = 1",
+                                      "log.queue = true",
+                                      "internal.termination.signal = 9",
+                                      "api.version.request = false",
+                                      "api.version.fallback.ms = 1",
+                                      "broker.version.fallback = 0.9.0",
+                                      "plugin.library.paths = /x.so",
+                                      "interceptors = a",
+                                      "ssl.engine.location = /x.so",
+                                      "ssl.engine.id = a",
+                                      "ssl.providers = a",
+                                      "sasl.kerberos.kinit.cmd = true",
+                                      "test.mock.num.brokers = 1",
+                                      "test.mock.broker.rtt = 1"};
+
 START_TEST(test_property_that_would_break_a_guarantee_is_refused_with_the_reason)
 {
-        static const char *const names[] = {"acks",
-                                            "request.required.acks",
-                                            "enable.idempotence",
-                                            "max.in.flight",
-                                            "max.in.flight.requests.per.connection",
-                                            "enable.gapless.guarantee",
-                                            "partitioner",
-                                            "message.max.bytes",
-                                            "message.timeout.ms",
-                                            "delivery.timeout.ms",
-                                            "enable.auto.commit",
-                                            "auto.commit.enable",
-                                            "enable.auto.offset.store",
-                                            "auto.offset.reset",
-                                            "isolation.level",
-                                            "transactional.id",
-                                            "group.id",
-                                            "group.instance.id",
-                                            "partition.assignment.strategy",
-                                            "allow.auto.create.topics",
-                                            "delivery.report.only.error",
-                                            "enabled_events",
-                                            "statistics.interval.ms",
-                                            "plugin.library.paths",
-                                            "test.mock.num.brokers",
-                                            "test.mock.broker.rtt"};
         char more[128], words[128];
 
-        (void)snprintf(more, sizeof(more), "%s = 1\n", names[_i]);
-        (void)snprintf(words, sizeof(words), "%s: may not be set: ", names[_i]);
+        (void)snprintf(more, sizeof(more), "%s\n", refused[_i]);
+        (void)snprintf(words, sizeof(words), "%.*s: may not be set: ", (int)strcspn(refused[_i], " "),
+                       refused[_i]);
         scratch_expect_refused(more, words);
+}
+END_TEST
+
+/* All properties of librdkafka 2.0.2 to 2.16.0 that are taken, which somebody has looked at: none breaks a promise. */
+static const char taken[] =
+    " builtin.features client.id metadata.broker.list bootstrap.servers message.copy.max.bytes "
+    "receive.message.max.bytes topic.metadata.refresh.interval.ms metadata.max.age.ms "
+    "topic.metadata.refresh.fast.interval.ms topic.metadata.refresh.fast.cnt topic.metadata.refresh.sparse "
+    "topic.metadata.propagation.max.ms debug socket.timeout.ms socket.blocking.max.ms "
+    "socket.send.buffer.bytes socket.receive.buffer.bytes socket.keepalive.enable socket.nagle.disable "
+    "socket.max.fails broker.address.ttl broker.address.family socket.connection.setup.timeout.ms "
+    "connections.max.idle.ms reconnect.backoff.jitter.ms reconnect.backoff.ms reconnect.backoff.max.ms "
+    "log_level log.thread.name enable.random.seed log.connection.close api.version.request.timeout.ms "
+    "security.protocol ssl.cipher.suites ssl.curves.list ssl.sigalgs.list ssl.key.location ssl.key.password "
+    "ssl.key.pem ssl.certificate.location ssl.certificate.pem ssl.ca.location ssl.ca.pem "
+    "ssl.ca.certificate.stores ssl.crl.location ssl.keystore.location ssl.keystore.password "
+    "enable.ssl.certificate.verification ssl.endpoint.identification.algorithm https.ca.location "
+    "https.ca.pem sasl.mechanisms sasl.mechanism sasl.kerberos.service.name sasl.kerberos.principal "
+    "sasl.kerberos.keytab sasl.kerberos.min.time.before.relogin sasl.username sasl.password "
+    "sasl.oauthbearer.config enable.sasl.oauthbearer.unsecure.jwt sasl.oauthbearer.method "
+    "sasl.oauthbearer.client.id sasl.oauthbearer.client.credentials.client.id "
+    "sasl.oauthbearer.client.credentials.client.secret sasl.oauthbearer.client.secret "
+    "sasl.oauthbearer.scope sasl.oauthbearer.extensions sasl.oauthbearer.token.endpoint.url "
+    "sasl.oauthbearer.sub.claim.name sasl.oauthbearer.grant.type sasl.oauthbearer.assertion.algorithm "
+    "sasl.oauthbearer.assertion.private.key.file sasl.oauthbearer.assertion.private.key.passphrase "
+    "sasl.oauthbearer.assertion.private.key.pem sasl.oauthbearer.assertion.file "
+    "sasl.oauthbearer.assertion.claim.aud sasl.oauthbearer.assertion.claim.exp.seconds "
+    "sasl.oauthbearer.assertion.claim.iss sasl.oauthbearer.assertion.claim.jti.include "
+    "sasl.oauthbearer.assertion.claim.nbf.seconds sasl.oauthbearer.assertion.claim.sub "
+    "sasl.oauthbearer.assertion.jwt.template.file sasl.oauthbearer.metadata.authentication.type "
+    "session.timeout.ms heartbeat.interval.ms coordinator.query.interval.ms max.poll.interval.ms "
+    "auto.commit.interval.ms queued.min.messages queued.max.messages.kbytes fetch.wait.max.ms "
+    "fetch.queue.backoff.ms fetch.message.max.bytes max.partition.fetch.bytes fetch.max.bytes "
+    "fetch.min.bytes fetch.error.backoff.ms check.crcs client.rack client.dns.lookup "
+    "enable.metrics.push metadata.recovery.strategy metadata.recovery.rebootstrap.trigger.ms "
+    "max.poll.records share.acknowledgement.mode transaction.timeout.ms queue.buffering.max.messages "
+    "queue.buffering.max.kbytes queue.buffering.max.ms linger.ms retry.backoff.ms retry.backoff.max.ms "
+    "queue.buffering.backpressure.threshold compression.codec compression.type batch.num.messages "
+    "batch.size sticky.partitioning.linger.ms request.timeout.ms produce.offset.report "
+    "compression.level offset.store.path offset.store.sync.interval.ms consume.callback.max.messages ";
+
+static int
+is_taken(const char *name)
+{
+        char word[128];
+
+        (void)snprintf(word, sizeof(word), " %s ", name);
+        return strstr(taken, word) != NULL;
+}
+
+/* What a program sets by a function of its own: librdkafka does not take a text for it. */
+static int
+is_set_by_function(const char *name)
+{
+        size_t len = strlen(name);
+
+        return (len > 3 && strcmp(name + len - 3, "_cb") == 0) || strcmp(name, "opaque") == 0 ||
+               strcmp(name, "default_topic_conf") == 0 || strcmp(name, "msg_order_cmp") == 0 ||
+               strncmp(name, "ssl_", 4) == 0;
+}
+
+START_TEST(test_each_property_of_librdkafka_is_either_taken_or_refused)
+{
+        char *text, *save = NULL;
+        size_t len, n = 0;
+        FILE *out = open_memstream(&text, &len);
+        struct kafka_properties *properties = kafka_properties_new();
+
+        rd_kafka_conf_properties_show(out);
+        (void)fclose(out);
+        for (char *line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+                const char *own;
+
+                line[strcspn(line, " ")] = '\0';
+                own = kafka_properties_find(properties, line);
+                if (own == NULL || is_set_by_function(line))
+                        continue; /* a title */
+                n++;
+                if (rd_kafka_version() <= 0x021000ff)
+                        ck_assert_msg(is_taken(line) != (kafka_property_refused(own) != NULL),
+                                      "%s: is it to be taken?", line);
+        }
+        ck_assert_uint_gt(n, 130);
+        kafka_properties_free(properties);
+        free(text);
+}
+END_TEST
+
+START_TEST(test_property_of_topics_may_have_the_prefix)
+{
+        struct loaded loaded = scratch_load_more("topic.compression.level = 3\n");
+
+        ck_assert_str_eq(property(&loaded, "topic.compression.level")->value, "3");
+        scratch_release(&loaded);
+        scratch_expect_refused("compression.level = 3\ntopic.compression.level = 3\n", "set already");
+        scratch_expect_refused("linger.ms = 3\nqueue.buffering.max.ms = 3\n", "set already");
+        scratch_expect_refused("topic.topic.acks = 1\n", "no such property");
+}
+END_TEST
+
+START_TEST(test_secret_is_known_by_the_end_of_its_name)
+{
+        static const char *const secret[] = {"sasl.password",
+                                             "ssl.key.password",
+                                             "ssl.keystore.password",
+                                             "ssl.truststore.password",
+                                             "ssl.key.pem",
+                                             "ssl_key",
+                                             "sasl.jaas.config",
+                                             "sasl.oauthbearer.config",
+                                             "sasl.oauthbearer.client.secret",
+                                             "sasl.oauthbearer.client.credentials.client.secret",
+                                             "sasl.oauthbearer.assertion.private.key.passphrase",
+                                             "sasl.oauthbearer.assertion.private.key.pem",
+                                             "topic.sasl.password",
+                                             "some.later.token"};
+        static const char *const open[] = {"sasl.username", "ssl.certificate.pem", "ssl.key.location",
+                                           "sasl.oauthbearer.client.id",
+                                           "sasl.oauthbearer.token.endpoint.url"};
+
+        for (size_t i = 0; i < ARRAY_LEN(secret); i++)
+                ck_assert_msg(kafka_property_is_secret(secret[i]), "%s", secret[i]);
+        for (size_t i = 0; i < ARRAY_LEN(open); i++)
+                ck_assert_msg(!kafka_property_is_secret(open[i]), "%s", open[i]);
+}
+END_TEST
+
+START_TEST(test_value_of_a_secret_is_in_no_complaint)
+{
+        static const char *const wrong[] = {"sasl.pasword = hunter2\n", "topic.sasl.password = hunter2\n",
+                                            "ssl.truststore.password = hunter2\n",
+                                            "sasl.jaas.config = hunter2\n", "ssl_key = hunter2\n"};
+        struct loaded loaded = scratch_load_more(wrong[_i]);
+
+        ck_assert_ptr_null(loaded.config);
+        ck_assert_ptr_null(strstr(loaded.messages, "hunter2"));
+        scratch_release(&loaded);
+}
+END_TEST
+
+START_TEST(test_file_that_would_make_a_client_wait_is_refused)
+{
+        static const char *const names[] = {"ssl.ca.location",       "ssl.certificate.location",
+                                            "ssl.crl.location",      "ssl.key.location",
+                                            "ssl.keystore.location", "sasl.kerberos.keytab"};
+        const char *fifo = scratch_path("fifo");
+        char more[256];
+
+        ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+        (void)snprintf(more, sizeof(more), "%s = %s\n", names[_i], fifo);
+        scratch_expect_refused(more, fifo);
 }
 END_TEST
 
@@ -179,7 +367,12 @@ suite_config_kafka(void)
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
         tcase_add_test(tests, test_properties_are_taken_as_they_are);
         tcase_add_loop_test(tests, test_property_that_would_break_a_guarantee_is_refused_with_the_reason, 0,
-                            25);
+                            ARRAY_LEN(refused));
+        tcase_add_test(tests, test_each_property_of_librdkafka_is_either_taken_or_refused);
+        tcase_add_test(tests, test_property_of_topics_may_have_the_prefix);
+        tcase_add_test(tests, test_secret_is_known_by_the_end_of_its_name);
+        tcase_add_loop_test(tests, test_value_of_a_secret_is_in_no_complaint, 0, 5);
+        tcase_add_loop_test(tests, test_file_that_would_make_a_client_wait_is_refused, 0, 6);
         tcase_add_loop_test(tests, test_unknown_property_gets_a_suggestion, 0, 5);
         tcase_add_test(tests, test_unknown_property_like_no_other_is_refused);
         tcase_add_test(tests, test_value_that_librdkafka_does_not_take_is_refused_with_its_reason);

@@ -82,7 +82,7 @@ START_TEST(test_what_is_printed_loads_again_and_prints_the_same_values)
 {
         char *first = print(write_more("[gatepost]\ninstance = gw\n[events]\na.* = t.a\n"
                                        "[kafka]\nsasl.username = \" spaces ; and comments \"\n"
-                                       "sasl.kerberos.kinit.cmd = a;b \"c\"\n"),
+                                       "sasl.kerberos.principal = a;b \"c\"\n"),
                             0);
         struct loaded loaded;
 

@@ -1,0 +1,227 @@
+#include "config/kafka_properties.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/suggest.h"
+
+#define ACKS "a delivery is answered 200 when all in-sync replicas have it"
+#define AFTER_ACK "a delivery is answered when its report comes"
+#define ASSIGNMENT "the router gives up all partitions at once"
+#define CODE "it would load foreign code into this process"
+#define OFFSETS "offsets are committed with the events, in one transaction"
+#define TIMEOUT "it follows ack_timeout"
+#define VERSIONS "idempotence, transactions and headers need what the brokers say of themselves"
+
+/* What Gatepost sets itself, and what would break a promise, by librdkafka's own names. */
+static const struct {
+        const char *name;
+        const char *reason;
+} refused[] = {
+    {"request.required.acks", ACKS},
+    {"enable.idempotence", "without it a record could be there twice"},
+    {"enable.gapless.guarantee", "it turns a time-out into a failure of the whole producer"},
+    {"max.in.flight.requests.per.connection", "idempotence sets it"},
+    {"message.send.max.retries", "a record is sent again until ack_timeout is over"},
+    {"queuing.strategy", "records stay in order"},
+    {"partitioner", "copies of a delivery meet in one partition only when all choose it alike"},
+    {"message.max.bytes", "it follows max_body"},
+    {"message.timeout.ms", TIMEOUT},
+    {"enable.auto.commit", OFFSETS},
+    {"auto.commit.enable", OFFSETS},
+    {"enable.auto.offset.store", OFFSETS},
+    {"offset.store.method", OFFSETS},
+    {"auto.offset.reset", "the router must not skip or repeat records unnoticed"},
+    {"isolation.level", "aborted records must not be seen"},
+    {"enable.partition.eof", "it is set where the end of a partition counts"},
+    {"transactional.id", "it follows prefix and instance"},
+    {"group.id", "it follows prefix"},
+    {"group.instance.id", "it is `instance`, in [gatepost]"},
+    {"partition.assignment.strategy", ASSIGNMENT},
+    {"group.protocol", ASSIGNMENT},
+    {"group.protocol.type", ASSIGNMENT},
+    {"group.remote.assignor", ASSIGNMENT},
+    {"allow.auto.create.topics", "topics are made with the right settings: gatepost topics create"},
+    {"topic.blacklist", "Gatepost must see its own topics; it reads no others"},
+    {"delivery.report.only.error", AFTER_ACK},
+    {"enabled_events", AFTER_ACK},
+    {"statistics.interval.ms", "readiness is read from the statistics"},
+    {"log.queue", "nobody would read the queue, which would grow without end"},
+    {"internal.termination.signal", "signals are for the daemon alone"},
+    {"api.version.request", VERSIONS},
+    {"api.version.fallback.ms", VERSIONS},
+    {"broker.version.fallback", VERSIONS},
+    {"plugin.library.paths", CODE},
+    {"interceptors", CODE},
+    {"ssl.engine.location", CODE},
+    {"ssl.engine.id", CODE},
+    {"ssl.providers", CODE "; openssl.cnf(5) names providers for the whole system"},
+    {"sasl.kerberos.kinit.cmd", "it would run a command as the daemon; renew tickets outside, and set "
+                                "sasl.kerberos.min.time.before.relogin to 0"},
+};
+
+struct name {
+        const char *name;
+        const char *own; /* the same, but for an alias */
+};
+
+struct kafka_properties {
+        char *text; /* librdkafka's documentation, in which the names lie */
+        struct name *names;
+        size_t n;
+};
+
+/* The property that a line of the documentation says it is an alias for; cut out of the line. */
+static const char *
+alias_for(char *description)
+{
+        static const char before[] = "Alias for `";
+        char *own = strstr(description, before);
+
+        if (own == NULL)
+                return NULL;
+        own += strlen(before);
+        own[strcspn(own, "`")] = '\0';
+        return own;
+}
+
+/* Take the names out of the documentation: `name | C/P | range | default | importance | description` a line. */
+static void
+cut_names(struct kafka_properties *properties)
+{
+        char *save = NULL;
+
+        for (char *line = strtok_r(properties->text, "\n", &save); line != NULL;
+             line = strtok_r(NULL, "\n", &save)) {
+                size_t len = strcspn(line, " ");
+                const char *own;
+
+                if (!islower((unsigned char)*line) || line[len + strspn(line + len, " ")] != '|')
+                        continue; /* a title */
+                line[len] = '\0';
+                own = alias_for(line + len + 1);
+                properties->names =
+                    mem_resize(properties->names, properties->n + 1, sizeof(*properties->names));
+                properties->names[properties->n++] = (struct name){line, own == NULL ? line : own};
+        }
+}
+
+/* rd_kafka_conf_dump() has no aliases, so the names are taken from the documentation, which has. */
+struct kafka_properties *
+kafka_properties_new(void)
+{
+        struct kafka_properties *properties = mem_alloc(sizeof(*properties));
+        size_t len;
+        FILE *out = open_memstream(&properties->text, &len);
+
+        if (out == NULL)
+                return properties;
+        rd_kafka_conf_properties_show(out);
+        (void)fclose(out);
+        cut_names(properties);
+        return properties;
+}
+
+void
+kafka_properties_free(struct kafka_properties *properties)
+{
+        if (properties == NULL)
+                return;
+        free(properties->names);
+        free(properties->text);
+        free(properties);
+}
+
+static const char *
+find(const struct kafka_properties *properties, const char *name)
+{
+        for (size_t i = 0; i < properties->n; i++) {
+                if (strcmp(properties->names[i].name, name) == 0)
+                        return properties->names[i].own;
+        }
+        return NULL;
+}
+
+const char *
+kafka_properties_find(const struct kafka_properties *properties, const char *name)
+{
+        static const char prefix[] = "topic.";
+        const char *own = find(properties, name);
+
+        if (own == NULL && strncmp(name, prefix, strlen(prefix)) == 0)
+                own = find(properties, name + strlen(prefix));
+        return own;
+}
+
+const char *
+kafka_properties_suggest(const struct kafka_properties *properties, const char *name)
+{
+        const char **names = mem_alloc(properties->n * sizeof(*names));
+        const char *closest;
+
+        for (size_t i = 0; i < properties->n; i++)
+                names[i] = properties->names[i].name;
+        closest = suggest_closest(name, names, properties->n);
+        free(names);
+        return closest;
+}
+
+const char *
+kafka_property_refused(const char *name)
+{
+        if (strncmp(name, "test.mock.", 10) == 0)
+                return "a mock broker keeps no promise; see `embedded`";
+        for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+                if (strcmp(name, refused[i].name) == 0)
+                        return refused[i].reason;
+        }
+        return NULL;
+}
+
+/* Whether conf has the property with another value than a fresh one. */
+static int
+differs(rd_kafka_conf_t *conf, rd_kafka_conf_t *fresh, const char *name)
+{
+        char is[512], was[512];
+        size_t is_size = sizeof(is), was_size = sizeof(was);
+
+        return rd_kafka_conf_get(conf, name, is, &is_size) == RD_KAFKA_CONF_OK &&
+               rd_kafka_conf_get(fresh, name, was, &was_size) == RD_KAFKA_CONF_OK && strcmp(is, was) != 0;
+}
+
+const char *
+kafka_property_changed(rd_kafka_conf_t *conf)
+{
+        rd_kafka_conf_t *fresh = rd_kafka_conf_new();
+        const char *reason = NULL;
+
+        /* Properties of topics are there once one of them is set. */
+        (void)rd_kafka_conf_set(fresh, "request.timeout.ms", "30000", NULL, 0);
+        for (size_t i = 0; i < ARRAY_LEN(refused) && reason == NULL; i++) {
+                if (differs(conf, fresh, refused[i].name))
+                        reason = refused[i].reason;
+        }
+        rd_kafka_conf_destroy(fresh);
+        return reason;
+}
+
+int
+kafka_property_is_secret(const char *name)
+{
+        static const char *const ends[] = {"password",    "passphrase",        "secret",      "token",
+                                           "key.pem",     "private.key",       "jaas.config", "ssl_key",
+                                           "credentials", "oauthbearer.config"};
+        size_t len = strlen(name);
+
+        for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+                size_t end = strlen(ends[i]);
+
+                if (len >= end && strcmp(name + len - end, ends[i]) == 0)
+                        return 1;
+        }
+        return 0;
+}
