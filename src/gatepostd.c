@@ -37,7 +37,7 @@ main(int argc, char **argv)
         struct config *config;
         int option, only_check = 0, status = 0;
 
-        daemon_hold_orders();
+        daemon_hold_signals();
         standard_files_hold();
         while ((option = getopt_long(argc, argv, "c:thV", options, NULL)) != -1) {
                 switch (option) {

@@ -60,7 +60,8 @@ struct config_property {
 struct config {
         atomic_uint n_holders; /* beside the one who loaded it */
         char *file;
-        unsigned roles; /* config_role bits, at least one */
+        mode_t file_mode; /* when it was read */
+        unsigned roles;   /* config_role bits, at least one */
         char *instance;
         enum log_level log_level;
 

@@ -23,7 +23,7 @@ void
 each_secret(const char *file, each_secret_visit *visit, void *arg)
 {
         struct problems problems = {.file = file};
-        struct ini ini = {NULL, 0};
+        struct ini ini = {0};
 
         if (read_file(file, &ini, &problems) == 0) {
                 for (size_t i = 0; i < ini.n; i++) {

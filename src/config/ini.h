@@ -2,6 +2,7 @@
 #define CONFIG_INI_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "config/problems.h"
 
@@ -23,6 +24,7 @@ struct ini_entry {
 struct ini {
         struct ini_entry *entries;
         size_t n;
+        mode_t mode; /* of the file that was read; 0 for a text from elsewhere */
 };
 
 /**

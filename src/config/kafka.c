@@ -172,7 +172,7 @@ set(struct config *config, const struct kafka_properties *properties, const char
                 return -1;
         if (*value == '\0')
                 return error_set(error, "the value is missing");
-        if (kafka_property_is_secret(name) && secrets_check_file(config->file, error) != 0)
+        if (kafka_property_is_secret(name) && secrets_check_mode(config->file_mode, config->file, error) != 0)
                 return -1;
         if (strcmp(own_name, BROKERS) == 0 && strcmp(value, "embedded") == 0) {
                 config->embedded = 1;

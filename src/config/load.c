@@ -228,6 +228,7 @@ load_file(const char *file, struct ini *ini, problems_teller *tell)
         config->file = mem_strdup(file);
         config->topics = topic_table_new();
         if (read_file(file, ini, &problems) == 0) {
+                config->file_mode = ini->mode;
                 take_entries(&load);
                 take_defaults(&load);
                 finish_config(config, ini, &problems);

@@ -1,9 +1,11 @@
 #include "config/read.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <openssl/crypto.h>
 
@@ -22,17 +24,22 @@ fail(struct problems *problems, const char *reason)
 int
 read_file(const char *file, struct ini *ini, struct problems *problems)
 {
-        FILE *in = fopen(file, "re");
+        int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO has nobody who writes */
+        FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
         struct stat st;
         char *text;
         size_t len;
         int failed;
 
-        if (in == NULL)
-                return fail(problems, strerror(errno));
-        if (fstat(fileno(in), &st) == 0 && S_ISDIR(st.st_mode)) {
+        if (in == NULL) {
+                (void)fail(problems, strerror(errno));
+                if (fd >= 0)
+                        (void)close(fd);
+                return -1;
+        }
+        if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
                 (void)fclose(in);
-                return fail(problems, "is a directory");
+                return fail(problems, "is not a regular file");
         }
         (void)setvbuf(in, NULL, _IONBF, 0); /* no copy of a secret stays in a buffer */
         text = mem_alloc(FILE_MAX + 1);
@@ -41,6 +48,7 @@ read_file(const char *file, struct ini *ini, struct problems *problems)
         (void)fclose(in);
         if (!failed && len <= FILE_MAX)
                 ini_parse(text, len, ini, problems);
+        ini->mode = st.st_mode;
         secrets_free(text, len);
         if (failed)
                 return fail(problems, "cannot be read");

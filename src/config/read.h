@@ -7,8 +7,8 @@
 
 /**
  * read_file(file, ini, problems):
- * Read and parse a configuration file of at most 1 MiB. Returns 0; -1 with one problem when it cannot be read or says
- * nothing at all.
+ * Read and parse a configuration file of at most 1 MiB. Returns 0; -1 with one problem when it cannot be read, is no
+ * regular file, or says nothing at all.
  */
 int read_file(const char *file, struct ini *ini, struct problems *problems) MUST_CHECK;
 

@@ -11,16 +11,15 @@
 
 #include "base/mem.h"
 
-static int
-check(const struct stat *st, const char *path, struct error *error)
+int
+secrets_check_mode(mode_t mode, const char *path, struct error *error)
 {
-        if (!S_ISREG(st->st_mode))
+        if (!S_ISREG(mode))
                 return error_set(error, "%s is not a regular file", path);
-        if (st->st_mode & (S_IROTH | S_IWOTH))
+        if (mode & (S_IROTH | S_IWOTH))
                 return error_set(error,
                                  "%s holds a secret and others can %s it (mode %04o); mend it: chmod o= %s",
-                                 path, st->st_mode & S_IROTH ? "read" : "write",
-                                 (unsigned)(st->st_mode & 07777), path);
+                                 path, mode & S_IROTH ? "read" : "write", (unsigned)(mode & 07777), path);
         return 0;
 }
 
@@ -36,7 +35,7 @@ open_checked(const char *path, struct error *error)
         if (fstat(fd, &st) != 0)
                 result = error_set(error, "%s: %s", path, strerror(errno));
         else
-                result = check(&st, path, error);
+                result = secrets_check_mode(st.st_mode, path, error);
         if (result == 0)
                 return fd;
         (void)close(fd);
@@ -49,7 +48,7 @@ secrets_check_file(const char *path, struct error *error)
         struct stat st;
 
         if (stat(path, &st) == 0)
-                return check(&st, path, error);
+                return secrets_check_mode(st.st_mode, path, error);
         return errno == EACCES ? 0 : error_set(error, "%s cannot be opened: %s", path, strerror(errno));
 }
 

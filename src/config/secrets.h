@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -28,5 +29,8 @@ void secrets_free(char *secret, size_t len);
  * the API key, which the daemon does not use. Returns 0, or -1 with the reason and the remedy.
  */
 int secrets_check_file(const char *path, struct error *error) MUST_CHECK;
+
+/* The same of the file at path, whose mode was taken from the descriptor by which it was read. */
+int secrets_check_mode(mode_t mode, const char *path, struct error *error) MUST_CHECK;
 
 #endif

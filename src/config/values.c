@@ -227,7 +227,7 @@ set_secret(struct setting *s)
 
         if (len < SIGNATURE_SECRET_MIN)
                 return error_set(s->error, "the secret is shorter than %d bytes", SIGNATURE_SECRET_MIN);
-        if (secrets_check_file(s->config->file, s->error) != 0)
+        if (secrets_check_mode(s->config->file_mode, s->config->file, s->error) != 0)
                 return -1;
         return add_key(s, s->value, len);
 }
@@ -309,7 +309,7 @@ set_api_key(struct setting *s)
 {
         char **field = s->field;
 
-        if (secrets_check_file(s->config->file, s->error) != 0)
+        if (secrets_check_mode(s->config->file_mode, s->config->file, s->error) != 0)
                 return -1;
         secrets_free(*field, *field == NULL ? 0 : strlen(*field));
         *field = mem_strdup(s->value);

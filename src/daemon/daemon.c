@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
+#include <sys/signalfd.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -26,13 +28,14 @@ struct daemon {
         struct service service;
         struct activation activation;
         struct event_base *base;
-        struct event *signals[4];
-        struct event *reload;  /* once for all SIGHUP that have come */
+        struct event *signals;
         struct event *changes; /* other threads write to the pipe when something has changed */
         struct event *tick;
         struct event *drain; /* while stopping */
         struct clock_watch clock;
         int pipe[2];
+        int signal_fd;
+        int reload_again; /* SIGHUP came during a reload */
         int exit_status;
         int64_t stopping_since_ms; /* monotonic; 0: it is not */
         int64_t told_ms;           /* of stopping: when the log last told of it */
@@ -87,6 +90,24 @@ watch_stopping(struct daemon *daemon)
                     (now - daemon->stopping_since_ms) / 1000);
 }
 
+/* The file is read, and Kafka asked, by another thread: on_changes() sees that end. */
+static void
+begin_reload(struct daemon *daemon)
+{
+        service_reloading(&daemon->service);
+        parts_begin_renewal(&daemon->parts, tell_main_thread, daemon);
+}
+
+static void
+end_reload(struct daemon *daemon)
+{
+        service_reloaded(&daemon->service, parts_end_renewal(&daemon->parts));
+        service_tick(&daemon->service, &daemon->parts);
+        if (daemon->reload_again)
+                begin_reload(daemon);
+        daemon->reload_again = 0;
+}
+
 static void
 on_changes(evutil_socket_t fd, short what, void *arg)
 {
@@ -100,6 +121,8 @@ on_changes(evutil_socket_t fd, short what, void *arg)
         status = parts_note_changes(&daemon->parts);
         if (status != 0)
                 begin_to_stop(daemon, status);
+        if (daemon->stopping_since_ms == 0 && parts_renewal(&daemon->parts) == RELOAD_DONE)
+                end_reload(daemon);
 }
 
 static void
@@ -121,82 +144,77 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-on_stop(evutil_socket_t fd, short what, void *arg)
+stop(struct daemon *daemon, uint32_t number)
 {
-        struct daemon *daemon = arg;
-
-        (void)what;
         if (daemon->stopping_since_ms == 0)
-                log_notice("stopping signal=%s", fd == SIGTERM ? "SIGTERM" : "SIGINT");
+                log_notice("stopping signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
         begin_to_stop(daemon, 0);
 }
 
+/* However many SIGHUP come during a reload, one more follows it: the file may have changed since it was read. */
 static void
-on_reload(evutil_socket_t fd, short what, void *arg)
+reload(struct daemon *daemon)
 {
-        struct daemon *daemon = arg;
-
-        (void)fd;
-        (void)what;
         if (daemon->stopping_since_ms != 0)
                 return;
-        service_reloading(&daemon->service);
-        service_reloaded(&daemon->service, parts_renew(&daemon->parts));
-        service_tick(&daemon->service, &daemon->parts);
+        if (parts_renewal(&daemon->parts) == RELOAD_NONE)
+                begin_reload(daemon);
+        else
+                daemon->reload_again = 1;
 }
 
-/*
- * libevent calls for each signal that has come, and for all before anything else is done. One reading serves all of them;
- * more in a row, with Kafka away, would let neither SIGTERM nor a sign of life through for long.
- */
 static void
-on_reload_asked(evutil_socket_t fd, short what, void *arg)
+on_signal(evutil_socket_t fd, short what, void *arg)
 {
         struct daemon *daemon = arg;
+        struct signalfd_siginfo info;
 
-        (void)fd;
         (void)what;
-        event_active(daemon->reload, EV_TIMEOUT, 0);
+        while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+                if (info.ssi_signo == SIGHUP)
+                        reload(daemon);
+                else if (info.ssi_signo == SIGUSR1)
+                        status_log(&daemon->parts);
+                else
+                        stop(daemon, info.ssi_signo);
+        }
 }
+
+static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 
 static void
-mask_orders(int how)
+list_signals(sigset_t *set)
 {
-        sigset_t orders;
-
-        (void)sigemptyset(&orders);
-        (void)sigaddset(&orders, SIGHUP);
-        (void)sigaddset(&orders, SIGUSR1);
-        (void)pthread_sigmask(how, &orders, NULL);
-}
-
-void
-daemon_hold_orders(void)
-{
-        mask_orders(SIG_BLOCK);
-}
-
-static void
-on_status(evutil_socket_t fd, short what, void *arg)
-{
-        const struct daemon *daemon = arg;
-
-        (void)fd;
-        (void)what;
-        status_log(&daemon->parts);
+        (void)sigemptyset(set);
+        for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+                (void)sigaddset(set, signals[i]);
 }
 
 /*
- * The handlers come with the event loop and go with it. What comes after them is ignored: a second SIGTERM must not turn an
- * orderly end into another one. SIGHUP and SIGUSR1 are held instead.
+ * They stay blocked in all threads and are read from a descriptor. With handlers they would interrupt librdkafka's threads,
+ * and its mock broker's thread ends, with a mutex locked, when its poll() is interrupted (2.0.2). What comes after the event
+ * loop has ended is never delivered: a second SIGTERM does not turn an orderly end into another one.
  */
-static void
-ignore_signals(void)
+void
+daemon_hold_signals(void)
 {
-        static const int signals[] = {SIGTERM, SIGINT, SIGPIPE};
+        sigset_t set;
 
+        list_signals(&set);
+        (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+        /* One that is ignored, as nohup has it, would not be read either. */
         for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-                (void)signal(signals[i], SIG_IGN);
+                (void)signal(signals[i], SIG_DFL);
+}
+
+static int
+open_signals(struct daemon *daemon)
+{
+        sigset_t set;
+
+        list_signals(&set);
+        daemon->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+        return daemon->signal_fd < 0 ? -1 : 0;
 }
 
 static int
@@ -205,26 +223,19 @@ open_events(struct daemon *daemon, struct error *error)
         int64_t interval_ms = service_interval_ms(&daemon->service);
         const struct timeval interval = {interval_ms / 1000, interval_ms % 1000 * 1000};
 
-        ignore_signals();
         event_set_mem_functions(pool_alloc, pool_resize, pool_free);
         daemon->base = event_base_new();
-        if (daemon->base == NULL || pipe2(daemon->pipe, O_NONBLOCK | O_CLOEXEC) != 0)
+        if (daemon->base == NULL || pipe2(daemon->pipe, O_NONBLOCK | O_CLOEXEC) != 0 ||
+            open_signals(daemon) != 0)
                 return error_set(error, "the event loop does not start");
-        daemon->signals[0] = evsignal_new(daemon->base, SIGTERM, on_stop, daemon);
-        daemon->signals[1] = evsignal_new(daemon->base, SIGINT, on_stop, daemon);
-        daemon->signals[2] = evsignal_new(daemon->base, SIGHUP, on_reload_asked, daemon);
-        daemon->signals[3] = evsignal_new(daemon->base, SIGUSR1, on_status, daemon);
-        daemon->reload = event_new(daemon->base, -1, 0, on_reload, daemon);
+        daemon->signals = event_new(daemon->base, daemon->signal_fd, EV_READ | EV_PERSIST, on_signal, daemon);
         daemon->changes = event_new(daemon->base, daemon->pipe[0], EV_READ | EV_PERSIST, on_changes, daemon);
         daemon->tick = event_new(daemon->base, -1, EV_PERSIST, on_tick, daemon);
         daemon->drain = event_new(daemon->base, -1, EV_PERSIST, on_drain, daemon);
-        if (daemon->signals[0] == NULL || daemon->signals[1] == NULL || daemon->signals[2] == NULL ||
-            daemon->signals[3] == NULL || daemon->reload == NULL || daemon->changes == NULL ||
-            daemon->tick == NULL || daemon->drain == NULL)
+        if (daemon->signals == NULL || daemon->changes == NULL || daemon->tick == NULL ||
+            daemon->drain == NULL)
                 return error_set(error, "out of memory");
-        for (size_t i = 0; i < ARRAY_LEN(daemon->signals); i++)
-                (void)event_add(daemon->signals[i], NULL);
-        mask_orders(SIG_UNBLOCK);
+        (void)event_add(daemon->signals, NULL);
         (void)event_add(daemon->changes, NULL);
         (void)event_add(daemon->tick, &interval);
         (void)clock_take_step(&daemon->clock);
@@ -234,13 +245,8 @@ open_events(struct daemon *daemon, struct error *error)
 static void
 close_events(struct daemon *daemon)
 {
-        daemon_hold_orders();
-        for (size_t i = 0; i < ARRAY_LEN(daemon->signals); i++) {
-                if (daemon->signals[i] != NULL)
-                        event_free(daemon->signals[i]);
-        }
-        if (daemon->reload != NULL)
-                event_free(daemon->reload);
+        if (daemon->signals != NULL)
+                event_free(daemon->signals);
         if (daemon->changes != NULL)
                 event_free(daemon->changes);
         if (daemon->tick != NULL)
@@ -253,6 +259,8 @@ close_events(struct daemon *daemon)
                 (void)close(daemon->pipe[0]);
                 (void)close(daemon->pipe[1]);
         }
+        if (daemon->signal_fd >= 0)
+                (void)close(daemon->signal_fd);
 }
 
 static int
@@ -270,7 +278,7 @@ open_daemon(struct daemon *daemon, const struct config *config, struct error *er
 int
 daemon_run(const struct config *config)
 {
-        struct daemon daemon = {.pipe = {-1, -1}};
+        struct daemon daemon = {.pipe = {-1, -1}, .signal_fd = -1};
         char quoted[LOG_QUOTED_SIZE];
         struct error error;
 

@@ -4,8 +4,11 @@
 #include "base/compiler.h"
 #include "config/config.h"
 
-/* From now on SIGHUP and SIGUSR1 wait until they are heeded: by themselves they end the process. To be called first of all. */
-void daemon_hold_orders(void);
+/*
+ * Block the signals that daemon_run() reads, in this thread and in those that it starts. To be called first of all: until
+ * they are read they wait, instead of ending the process or a system call of a library.
+ */
+void daemon_hold_signals(void);
 
 /*
  * Run gatepostd with a configuration until SIGTERM or SIGINT, or until a part cannot go on. Returns the exit status

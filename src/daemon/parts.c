@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "ops/reload.h"
 
 #define ALIVE_WITHIN_MS 15000 /* for /healthz */
 #define COMMIT_MAX_MS 30000 /* Kafka gives a transaction up that has been open for so long (transaction.c) */
@@ -172,8 +171,10 @@ parts_describe(const struct parts *parts, char *text, size_t size)
 void
 parts_close(struct parts *parts)
 {
+        reload_cancel(&parts->reload);
         receiver_free(parts->receiver);
         router_free(parts->router);
+        config_free(reload_end(&parts->reload));
         probe_free(parts->probe);
         admin_free(parts->admin);
         metrics_free(parts->metrics);
@@ -233,10 +234,22 @@ take_over(struct parts *parts, const struct config *next)
         reload_log_certificate(next);
 }
 
-int
-parts_renew(struct parts *parts)
+void
+parts_begin_renewal(struct parts *parts, void (*changed)(void *arg), void *arg)
 {
-        const struct config *next = reload_read(parts->current, parts->probe);
+        reload_begin(&parts->reload, parts->current, parts->probe, changed, arg);
+}
+
+enum reload_state
+parts_renewal(const struct parts *parts)
+{
+        return reload_state(&parts->reload);
+}
+
+int
+parts_end_renewal(struct parts *parts)
+{
+        const struct config *next = reload_end(&parts->reload);
         struct error error;
 
         parts->was_refused = next == NULL || prepare_for(parts, next, &error) != 0;

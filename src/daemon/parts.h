@@ -14,6 +14,7 @@
 #include "ops/admin.h"
 #include "ops/health.h"
 #include "ops/metrics.h"
+#include "ops/reload.h"
 #include "receiver/receiver.h"
 #include "router/router.h"
 
@@ -30,6 +31,7 @@ struct parts {
         struct receiver *receiver; /* NULL: another process has the role; router as well */
         struct router *router;
         struct admin *admin; /* NULL: not wanted */
+        struct reload reload;
         int64_t started_ms;  /* monotonic */
         uint64_t n_renewals; /* configurations that were taken over after the first */
         int64_t renewed_ms;  /* when the last was, the first included, since the epoch */
@@ -82,9 +84,17 @@ int parts_note_changes(struct parts *parts) MUST_CHECK;
 void parts_tick(struct parts *parts);
 
 /*
- * Read the configuration again. All that can change without a restart is taken over, or nothing is; the log says which.
+ * Begin to read the configuration again, in another thread; changed is called from there when that is done, and
+ * parts_end_renewal() is to follow.
+ */
+void parts_begin_renewal(struct parts *parts, void (*changed)(void *arg), void *arg);
+
+enum reload_state parts_renewal(const struct parts *parts);
+
+/*
+ * Take the configuration over when it may be: all that can change without a restart is, or nothing is; the log says which.
  * Returns whether it was.
  */
-int parts_renew(struct parts *parts);
+int parts_end_renewal(struct parts *parts);
 
 #endif

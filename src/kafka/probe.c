@@ -286,9 +286,9 @@ probe_has_verified(const struct probe *probe)
 
 int
 probe_check_new_topics(struct probe *probe, const struct config *before, const struct config *next,
-                       struct error *error)
+                       const atomic_int *cancelled, struct error *error)
 {
-        return probe->config->embedded ? 0 : topics_check_new(probe->client, before, next, error);
+        return probe->config->embedded ? 0 : topics_check_new(probe->client, before, next, cancelled, error);
 }
 
 void

@@ -1,6 +1,7 @@
 #ifndef KAFKA_PROBE_H
 #define KAFKA_PROBE_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -45,7 +46,7 @@ int probe_has_verified(const struct probe *probe);
 
 /* topics_check_new(), with the probe's client. From any thread. The embedded broker's topics are not checked. */
 int probe_check_new_topics(struct probe *probe, const struct config *before, const struct config *next,
-                           struct error *error) MUST_CHECK;
+                           const atomic_int *cancelled, struct error *error) MUST_CHECK;
 
 /* The brokers, as they were some seconds ago; none before Kafka has answered. From any thread. */
 void probe_brokers(struct probe *probe, struct brokers *brokers);

@@ -4,10 +4,23 @@
 #include "kafka/client.h"
 #include "kafka/topics.h"
 
-/*
- * Whether and how the topics are there. Asks for all topics at first; a list of all leaves out those that this account may
- * not see, so that those which are not in it are asked for by name.
- */
+#define MAX_ASKED_BY_NAME 10
+
+static void
+read_topic(struct topic_state *state, const struct rd_kafka_metadata_topic *topic)
+{
+        if (topic->partition_cnt == 0)
+                return;
+        state->exists = 1;
+        state->partitions = topic->partition_cnt;
+        state->replicas = topic->partitions[0].replica_cnt;
+        for (int p = 1; p < topic->partition_cnt; p++) {
+                if (topic->partitions[p].replica_cnt < state->replicas)
+                        state->replicas = topic->partitions[p].replica_cnt;
+        }
+}
+
+/* Which topics are there, and how. A list of all topics leaves out those that this account may not see. */
 static int
 read_metadata(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
               int timeout_ms, struct error *error)
@@ -19,25 +32,31 @@ read_metadata(rd_kafka_t *client, const struct topic_need *needs, size_t n, stru
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
         for (int t = 0; t < metadata->topic_cnt; t++) {
-                const struct rd_kafka_metadata_topic *topic = &metadata->topics[t];
-
                 for (size_t i = 0; i < n; i++) {
-                        if (strcmp(topic->topic, needs[i].name) != 0 || topic->partition_cnt == 0)
-                                continue;
-                        states[i].exists = 1;
-                        states[i].partitions = topic->partition_cnt;
-                        states[i].replicas = topic->partitions[0].replica_cnt;
-                        for (int p = 1; p < topic->partition_cnt; p++) {
-                                if (topic->partitions[p].replica_cnt < states[i].replicas)
-                                        states[i].replicas = topic->partitions[p].replica_cnt;
-                        }
+                        if (strcmp(metadata->topics[t].topic, needs[i].name) == 0)
+                                read_topic(&states[i], &metadata->topics[t]);
                 }
         }
         rd_kafka_metadata_destroy(metadata);
-        /* Clients are told not to create what they ask for. */
-        for (size_t i = 0; i < n; i++)
-                states[i].hidden = !states[i].exists && client_is_hidden(client, needs[i].name, timeout_ms);
         return 0;
+}
+
+/*
+ * Of the topics that may be hidden, rather than missing, ask for the first by name: that is a request for each, and whether
+ * one more is hidden is not worth the time when there are hundreds. Clients are told not to create what they ask for.
+ */
+static void
+find_hidden(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
+            int timeout_ms)
+{
+        size_t n_asked = 0;
+
+        for (size_t i = 0; i < n && n_asked < MAX_ASKED_BY_NAME; i++) {
+                if (!states[i].hidden)
+                        continue;
+                states[i].hidden = client_is_hidden(client, needs[i].name, timeout_ms);
+                n_asked++;
+        }
 }
 
 static void
@@ -66,10 +85,12 @@ read_settings(const rd_kafka_ConfigResource_t *resource, struct topic_state *sta
 {
         size_t n;
         const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(resource, &n);
+        rd_kafka_resp_err_t err = rd_kafka_ConfigResource_error(resource);
 
-        if (rd_kafka_ConfigResource_error(resource) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        state->hidden = !state->exists && err != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+        state->settings_known = state->exists && err == RD_KAFKA_RESP_ERR_NO_ERROR;
+        if (!state->settings_known)
                 return;
-        state->settings_known = 1;
         for (size_t i = 0; i < n; i++)
                 read_setting(state, rd_kafka_ConfigEntry_name(entries[i]),
                              rd_kafka_ConfigEntry_value(entries[i]));
@@ -91,7 +112,7 @@ read_result(rd_kafka_event_t *event, const struct topic_need *needs, size_t n, s
         }
 }
 
-/* Ask for the settings of the topics that exist, all in one request. */
+/* Ask for the settings of all in one request, which also says of those that no list had whether they are missing. */
 static int
 describe_settings(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
                   int timeout_ms, struct error *error)
@@ -106,9 +127,8 @@ describe_settings(rd_kafka_t *client, const struct topic_need *needs, size_t n, 
 
         (void)rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, NULL, 0);
         for (size_t i = 0; resources != NULL && i < n; i++) {
-                if (states[i].exists)
-                        resources[n_resources++] =
-                            rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, needs[i].name);
+                resources[n_resources++] =
+                    rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, needs[i].name);
         }
         if (n_resources > 0) {
                 rd_kafka_DescribeConfigs(client, resources, n_resources, options, queue);
@@ -132,7 +152,9 @@ topics_describe(rd_kafka_t *client, const struct topic_need *needs, size_t n, st
                 int timeout_ms, struct error *error)
 {
         memset(states, 0, n * sizeof(*states));
-        if (read_metadata(client, needs, n, states, timeout_ms, error) != 0)
+        if (read_metadata(client, needs, n, states, timeout_ms, error) != 0 ||
+            describe_settings(client, needs, n, states, timeout_ms, error) != 0)
                 return -1;
-        return describe_settings(client, needs, n, states, timeout_ms, error);
+        find_hidden(client, needs, n, states, timeout_ms);
+        return 0;
 }

@@ -11,6 +11,7 @@
 #define TIMEOUT_MS 2000
 #define LOOKS 5 /* a topic that was made a moment ago may not be known to every broker yet */
 #define PAUSE_MS 100
+#define DEADLINE_MS 10000
 
 struct findings {
         int tells; /* warnings */
@@ -54,11 +55,11 @@ find_new(const struct config *before, const struct config *next, size_t *n)
 /* Returns 1 when the topics are right, 0 when they are not, -1 when Kafka did not answer; but for 1, with the reason. */
 static int
 look(rd_kafka_t *client, const struct config *config, const struct topic_need *needs, size_t n,
-     struct error *error)
+     int timeout_ms, struct error *error)
 {
         struct topic_state *states = mem_alloc(n * sizeof(*states));
         struct findings findings = {0, 0, error};
-        int result = topics_describe(client, needs, n, states, TIMEOUT_MS, error);
+        int result = topics_describe(client, needs, n, states, timeout_ms, error);
 
         for (size_t i = 0; i < n && result == 0; i++)
                 topics_check(config, &needs[i], &states[i], on_finding, &findings);
@@ -74,16 +75,22 @@ look(rd_kafka_t *client, const struct config *config, const struct topic_need *n
 
 int
 topics_check_new(rd_kafka_t *client, const struct config *before, const struct config *next,
-                 struct error *error)
+                 const atomic_int *cancelled, struct error *error)
 {
+        int64_t end_ms = clock_monotonic_ms() + DEADLINE_MS;
         size_t n;
         struct topic_need *needs = find_new(before, next, &n);
         int result = n == 0;
 
         for (int looks = 0; looks < LOOKS && result == 0; looks++) {
+                int64_t left_ms = end_ms - clock_monotonic_ms();
+
+                if (looks > 0 && (left_ms <= 0 || atomic_load(cancelled)))
+                        break;
                 if (looks > 0)
                         clock_sleep_ms(PAUSE_MS);
-                result = look(client, next, needs, n, error);
+                result =
+                    look(client, next, needs, n, left_ms < TIMEOUT_MS ? (int)left_ms : TIMEOUT_MS, error);
         }
         if (result < 0)
                 (void)error_prefix(error, "the topics that are new cannot be checked");

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "config/restart.h"
 
 static void
@@ -81,9 +82,9 @@ reload_log_refused(const struct config *first, const char *reason)
 
 /* Returns 0 when the configuration, with the newest's prefix, may take its place, -1 with the reason when not. */
 static int
-check(struct current *current, struct config *next, struct probe *probe, struct error *error)
+check(const struct reload *reload, struct config *next, struct error *error)
 {
-        const struct config *first = current_first(current), *newest = current_hold(current);
+        const struct config *first = current_first(reload->current), *newest = current_hold(reload->current);
         int result = check_certificate(newest, next, error);
 
         restart_keep_topics(next, newest);
@@ -92,15 +93,15 @@ check(struct current *current, struct config *next, struct probe *probe, struct 
         if (result == 0)
                 result = check_room(first, next, error);
         if (result == 0 && (first->roles & CONFIG_ROUTER))
-                result = probe_check_new_topics(probe, newest, next, error);
+                result = probe_check_new_topics(reload->probe, newest, next, &reload->cancelled, error);
         config_free(newest);
         return result;
 }
 
-const struct config *
-reload_read(struct current *current, struct probe *probe)
+static const struct config *
+read_again(const struct reload *reload)
 {
-        const struct config *first = current_first(current);
+        const struct config *first = current_first(reload->current);
         struct config *next = config_load_telling(first->file, log_problem);
         struct error error;
 
@@ -109,9 +110,61 @@ reload_read(struct current *current, struct probe *probe)
                 return NULL;
         }
         restart_needed(first, next, log_restart_needed, NULL);
-        if (check(current, next, probe, &error) == 0)
+        if (check(reload, next, &error) == 0)
                 return next;
         reload_log_refused(first, error.text);
         config_free(next);
         return NULL;
+}
+
+static void *
+run(void *arg)
+{
+        struct reload *reload = arg;
+
+        reload->next = read_again(reload);
+        atomic_store(&reload->state, RELOAD_DONE);
+        reload->done(reload->arg);
+        return NULL;
+}
+
+void
+reload_begin(struct reload *reload, struct current *current, struct probe *probe, void (*done)(void *arg),
+             void *arg)
+{
+        *reload = (struct reload){.current = current, .probe = probe, .done = done, .arg = arg};
+        atomic_store(&reload->state, RELOAD_RUNNING);
+        if (pthread_create(&reload->thread, NULL, run, reload) == 0)
+                return;
+        reload_log_refused(current_first(current), "no thread can be started");
+        reload->thread = pthread_self();
+        atomic_store(&reload->state, RELOAD_DONE);
+        done(arg);
+}
+
+enum reload_state
+reload_state(const struct reload *reload)
+{
+        return atomic_load(&reload->state);
+}
+
+void
+reload_cancel(struct reload *reload)
+{
+        atomic_store(&reload->cancelled, 1);
+}
+
+const struct config *
+reload_end(struct reload *reload)
+{
+        const struct config *next;
+
+        if (reload_state(reload) == RELOAD_NONE)
+                return NULL;
+        if (!pthread_equal(reload->thread, pthread_self()))
+                thread_join(reload->thread, "reload");
+        next = reload->next;
+        reload->next = NULL;
+        atomic_store(&reload->state, RELOAD_NONE);
+        return next;
 }

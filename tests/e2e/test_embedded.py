@@ -2,8 +2,10 @@
 
 import json
 import re
+import signal
 
 import waiting
+from reloading import hang_up
 from signing import Delivery, event_body
 
 
@@ -22,6 +24,18 @@ def test_embedded_broker_needs_no_kafka(installation):
         return [json.loads(line) for line in done.stdout.splitlines()]
     (event,) = waiting.until(seen, 30, "the event")
     assert event["headers"]["ce_id"] == delivery.delivery_id and event["value"] == delivery.body.decode()
+
+
+def test_signals_do_not_interrupt_the_embedded_broker(installation):
+    config = installation.config()
+    config["kafka"]["bootstrap.servers"] = "embedded"
+    daemon = installation.start(config)
+    for _ in range(300):
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.process.send_signal(signal.SIGUSR1)
+    assert "configuration read again" in hang_up(daemon)
+    assert daemon.admin("/healthz").status == 200
+    daemon.accept()
 
 
 def test_check_online_does_not_claim_to_have_asked_the_embedded_broker(offline):

@@ -1,9 +1,9 @@
 """SIGHUP: sources, secrets and the certificate change, and no connection and no delivery is lost over it."""
 
-import errno
 import itertools
 import json
 import os
+import pathlib
 import re
 import signal
 import threading
@@ -289,33 +289,40 @@ def test_many_signals_at_once_do_no_harm(daemon):
     assert set(load.answers) == {200}
 
 
-def open_when_read(fifo):
-    """The writing end of a FIFO, as soon as somebody reads from it."""
-    def opened():
-        try:
-            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError as error:
-            assert error.errno == errno.ENXIO
-    return open(waiting.until(opened, 30, "a reader"), "w")
+def wait_until_signals_are_held(daemon):
+    """As soon as the process blocks SIGHUP: it is gatepostd, and its first statement has run."""
+    def held():
+        status = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text()
+        return int(re.search(r"^SigBlk:\s*(\w+)", status, re.M)[1], 16) >> (signal.SIGHUP - 1) & 1
+    waiting.until(held, 30, "SIGHUP to be blocked")
 
 
 def test_signals_while_the_daemon_starts_are_heeded_when_it_has_started(offline):
-    """The configuration is a FIFO, so that the daemon waits for it."""
-    config = offline.config("receiver")
-    daemon = offline.daemon(config)
-    fifo = config.directory / f"{daemon.name}.conf"
-    os.mkfifo(fifo, 0o600)
-    config.write = lambda name: fifo
+    daemon = offline.daemon(offline.config("receiver"))
     daemon.launch()
-    with open_when_read(fifo) as file:
-        for number in (signal.SIGHUP, signal.SIGUSR1):
-            daemon.process.send_signal(number)
-        file.write(config.text)
-    daemon.wait_for_log("listening for=receiver")
-    with open_when_read(fifo) as file:
-        file.write(config.text)
+    wait_until_signals_are_held(daemon)
+    for number in (signal.SIGHUP, signal.SIGUSR1):
+        daemon.process.send_signal(number)
     daemon.wait_for_log("configuration read again")
     daemon.wait_for_log("status of process")
+
+
+@pytest.mark.parametrize("after", range(8))
+def test_sigterm_at_the_very_start_is_an_orderly_end(offline, after):
+    daemon = offline.daemon(offline.config("receiver"))
+    daemon.launch()
+    wait_until_signals_are_held(daemon)
+    time.sleep(after * 0.02)
+    daemon.process.send_signal(signal.SIGTERM)
+    daemon.wait_for_exit(0)
+
+
+def test_configuration_that_has_become_a_fifo_is_refused(daemon):
+    file = daemon.config.directory / f"{daemon.name}.conf"
+    file.unlink()
+    os.mkfifo(file, 0o600)
+    assert "is not a regular file" in hang_up(daemon)
+    daemon.accept()
 
 
 def test_many_signals_while_kafka_is_away_hold_up_neither_signs_of_life_nor_the_end(offline, tmp_path):

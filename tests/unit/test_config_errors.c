@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "scratch.h"
 #include "suites.h"
@@ -277,7 +278,11 @@ START_TEST(test_file_that_cannot_be_read_is_named)
         ck_assert_ptr_nonnull(strstr(written, "No such file"));
         free(written);
         written = scratch_capture(load_missing, (void *)(uintptr_t) "/tmp");
-        ck_assert_ptr_nonnull(strstr(written, "/tmp: is a directory"));
+        ck_assert_ptr_nonnull(strstr(written, "/tmp: is not a regular file"));
+        free(written);
+        ck_assert_int_eq(mkfifo(scratch_path("fifo"), 0600), 0);
+        written = scratch_capture(load_missing, (void *)(uintptr_t)scratch_path("fifo"));
+        ck_assert_ptr_nonnull(strstr(written, "fifo: is not a regular file"));
         free(written);
 }
 END_TEST

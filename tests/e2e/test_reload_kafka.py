@@ -1,0 +1,100 @@
+"""A reload that has to ask Kafka for new topics: nothing else of the daemon waits for the answer."""
+
+import signal
+import time
+
+import pytest
+
+from cluster import Cluster
+from installation import Installation
+from proxy import Proxies
+from reloading import reload
+
+KINDS = 998
+ROUND_TRIP_SECONDS = 0.03
+
+
+@pytest.fixture(scope="module")
+def proxied_broker():
+    with Cluster(proxied=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def proxies(proxied_broker):
+    with Proxies(proxied_broker) as each:
+        yield each
+
+
+@pytest.fixture
+def installation(proxied_broker, proxies, tmp_path):
+    """Its command line connects directly."""
+    each = Installation(tmp_path, proxied_broker.bootstrap)
+    yield each
+    each.clean_up()
+
+
+@pytest.fixture
+def daemon(installation, proxied_broker):
+    config = installation.config()
+    installation.create_topics(config)
+    config["kafka"]["bootstrap.servers"] = proxied_broker.proxied_bootstrap
+    return installation.start(config).wait_until_ready()
+
+
+def add_kinds(config, n):
+    config["events"].update({f"kind.n{i}": f"{config.get('topics', 'prefix')[0]}.new{i}" for i in range(n)})
+
+
+def assert_answers(daemon, end):
+    """/healthz is answered by the main thread, as are signals and the watchdog."""
+    longest = 0
+    while not end():
+        began = time.monotonic()
+        assert daemon.admin("/healthz").status == 200
+        longest = max(longest, time.monotonic() - began)
+        time.sleep(0.05)
+    assert longest < 3
+
+
+def test_many_new_kinds_are_asked_for_at_once_while_the_main_thread_goes_on(daemon, proxies):
+    proxies.delay("Metadata", ROUND_TRIP_SECONDS, times=None)
+    add_kinds(daemon.config, KINDS)
+    daemon.config.write(f"{daemon.name}.conf")
+    began = time.monotonic()
+    daemon.process.send_signal(signal.SIGHUP)
+    assert_answers(daemon, lambda: "not taken over" in daemon.log or time.monotonic() - began > 60)
+    assert time.monotonic() - began < 20
+    assert "the topic is missing" in daemon.log
+    daemon.accept()
+
+
+@pytest.fixture
+def waiting_daemon(daemon, proxies):
+    """One whose reload waits for Kafka, which does not answer."""
+    add_kinds(daemon.config, 1)
+    daemon.config.write(f"{daemon.name}.conf")
+    proxies.freeze()
+    daemon.process.send_signal(signal.SIGHUP)
+    yield daemon
+    proxies.thaw()
+
+
+def test_more_signals_during_a_reload_are_one_more_reload(waiting_daemon, proxies):
+    for _ in range(20):
+        waiting_daemon.process.send_signal(signal.SIGHUP)
+        time.sleep(0.01)
+    assert_answers(waiting_daemon, lambda: waiting_daemon.log.count("not taken over") == 2)
+    proxies.thaw()
+    del waiting_daemon.config.sections["events"]
+    reload(waiting_daemon)
+    assert waiting_daemon.log.count("not taken over") == 2
+
+
+def test_sigterm_ends_a_daemon_whose_reload_waits(waiting_daemon, proxies):
+    proxies.thaw()
+    proxies.delay("Metadata", 600, times=None)
+    began = time.monotonic()
+    waiting_daemon.process.send_signal(signal.SIGTERM)
+    waiting_daemon.wait_for_exit(0)
+    assert time.monotonic() - began < 15
