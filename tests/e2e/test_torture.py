@@ -54,8 +54,8 @@ class Certificates:
 def usual(shared, certificates):
     """A receiver with fewer connections than the attack opens."""
     config = shared.config("receiver").tls(*certificates.files)
-    config["receiver"].update({"threads": 2, "max_connections": 32, "handshake_timeout": "2s", "header_timeout": "2s",
-                               "request_timeout": "3s", "idle_timeout": "4s", "max_body": "256KiB",
+    config["receiver"].update({"threads": 2, "max_connections": 12, "handshake_timeout": "2s", "header_timeout": "5s",
+                               "request_timeout": "6s", "idle_timeout": "4s", "max_body": "256KiB",
                                "max_in_flight": "1MiB"})
     return config
 
