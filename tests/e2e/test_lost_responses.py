@@ -2,6 +2,7 @@
 
 import random
 import signal
+import threading
 
 import pytest
 
@@ -12,12 +13,13 @@ from load import Load
 from manager import Manager
 from proxy import Proxies
 from rules import KEEP
-from signing import Delivery
+from signing import Delivery, event_body
 from tally import assert_exactly_once
 
 RULE_SECONDS = 60
 COORDINATOR_NOT_AVAILABLE = 15
 CONCURRENT_TRANSACTIONS = 51
+NOT_LEADER_OR_FOLLOWER = 6
 COMMIT_SECONDS = 30
 LOAD_RATE = 100  # a second
 SOCKET_TIMEOUT_SECONDS = 60  # librdkafka's, after which it would ask again
@@ -252,3 +254,33 @@ def test_router_that_is_told_to_wait_leaves_more_time(installation, proxies, pro
     append_until(installation, lambda: len(told) > 20 and min(gaps_ms(ends, refusals)[-10:]) >= 15,
                  lambda: f"longer gaps than these, in ms: {gaps_ms(ends, refusals)}")
     installation.kafka.wait_until_routed()
+
+
+def test_record_that_no_leader_has_taken_is_not_answered_200(installation, proxied, proxies):
+    """librdkafka 2.0.2 counts a record that the broker has refused as stored when the broker takes a later one of the same
+    producer, as one does that has become the leader in between and does not know the producer yet."""
+    installation.create_topics(partitions=1)
+    daemon = proxied("receiver").start().wait_until_ready()
+    rule = proxies.refuse_first(NOT_LEADER_OR_FOLLOWER, match=lambda request: request.mentions(installation.kafka.deliveries))
+    first, second = Delivery(), Delivery()
+    answers = {}
+    thread = threading.Thread(target=lambda: answers.update({first.delivery_id: daemon.post(first).status}))
+    thread.start()
+    assert rule.wait(RULE_SECONDS)
+    answers[second.delivery_id] = daemon.post(second).status
+    thread.join()
+    assert rule.count == 2
+    stored = {record.delivery_id for record in installation.kafka.read(installation.kafka.deliveries)}
+    assert {each for each, status in answers.items() if status == 200} <= stored, (answers, stored)
+
+
+def test_event_that_no_leader_has_taken_is_not_committed_without(installation, proxied, proxies):
+    """The same for a router: its transaction must not be committed without the event."""
+    installation.create_topics(partitions=1)
+    deliveries = [Delivery(event_body(text="x" * 400000)) for _ in range(8)]  # more than librdkafka puts into a request
+    installation.kafka.append(deliveries)
+    rule = proxies.refuse_first(NOT_LEADER_OR_FOLLOWER, match=lambda request: request.mentions("invoice.accepted"))
+    proxied("router").start()
+    assert rule.wait(RULE_SECONDS, count=2)
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, {each.delivery_id: each for each in deliveries})

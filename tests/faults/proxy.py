@@ -201,6 +201,10 @@ class Proxies:
         """The client gets an error for an answer."""
         return self._add(rules.Refuse(self, api, error, **options))
 
+    def refuse_first(self, error, **options):
+        """The first of two Produce requests is refused and never stored, the second taken."""
+        return self._add(rules.RefuseFirst(self, error, **options))
+
     def delay(self, api, seconds, of="response", **options):
         """Requests or responses come so much later."""
         return self._add(rules.Delay(self, api, seconds, of, **options))

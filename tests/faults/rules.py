@@ -166,3 +166,25 @@ class HoldRequest(Rule):
             self._changed.notify_all()
         await connection.to_client(response.frame)
         self._answered.set()
+
+
+class RefuseFirst(Rule):
+    """A broker that becomes the leader between two Produce requests that are in flight: it refuses the first, which it never
+    stores, and takes the second."""
+
+    def __init__(self, proxies, error, **options):
+        super().__init__(proxies, "Produce", times=2, **options)
+        self._error = error
+        self._first = None
+
+    async def on_request(self, connection, request):
+        if self._first is None:
+            self._first = request
+            self._act(request, "held")
+            return
+        await connection.to_client(self._first.refused_produce(self._error))
+        self._act(request, f"passed on, {self._first} answered with error {self._error}")
+        await connection.to_broker(request.frame)
+
+    async def on_response(self, connection, response):
+        await connection.to_client(response.frame)

@@ -44,6 +44,18 @@ class Request:
         """Of EndTxn: whether it commits. The flag is last, before the tagged fields of flexible versions."""
         return self.frame[-2 if self.version >= WITH_ERROR["EndTxn"][1] else -1] == 1
 
+    def refused_produce(self, error):
+        """The response to this Produce, of one partition, with an error."""
+        assert self.api == "Produce" and 5 <= self.version <= 7, self
+        at = 14 + len(self.client)
+        (id_length,) = struct.unpack_from(">h", self.frame, at)
+        at += 2 + max(id_length, 0) + 2 + 4 + 4  # transactional id, acks, timeout, number of topics
+        (name_length,) = struct.unpack_from(">h", self.frame, at)
+        name = self.frame[at:at + 2 + name_length]
+        (partition,) = struct.unpack_from(">i", self.frame, at + len(name) + 4)
+        body = struct.pack(">ii", self.correlation, 1) + name + struct.pack(">iihqqqi", 1, partition, error, -1, -1, -1, 0)
+        return struct.pack(">i", len(body)) + body
+
     def __str__(self):
         return f"node {self.node} {self.api} v{self.version} #{self.correlation}"
 
