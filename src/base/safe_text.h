@@ -7,7 +7,8 @@
 /**
  * safe_text_char(text, len):
  * How many bytes the character has that text, of at least 1 byte, begins with. 0 when a terminal cannot be trusted with it:
- * a control character, which could play tricks there, those of Unicode (U+0080 to U+009F) too, or no UTF-8.
+ * a control character, which could play tricks there, those of Unicode (U+0080 to U+009F) too, one that
+ * is not seen or changes how others are shown, such as an override of the direction, or no UTF-8.
  */
 size_t safe_text_char(const char *text, size_t len);
 

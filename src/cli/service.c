@@ -150,6 +150,7 @@ set_options(CURL *curl, const struct service *service)
 
         (void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, is_plain ? "http" : "https");
         (void)curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+        (void)curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
         (void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L);
         (void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L);
         (void)curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);

@@ -40,9 +40,17 @@ int
 subscription_calls_remove(struct service *service, const char *command, const char *id, int *was_there)
 {
         char *escaped = service_escape(id), *path = mem_printf("/webhooks/%s", escaped);
-        struct service_answer answer;
+        struct service_answer answer = {0};
         int status = 0;
 
+        *was_there = 1;
+        if (strcmp(id, ".") == 0 || strcmp(id, "..") == 0) {
+                /* Nothing escapes dots: a proxy or the service would take it for the path above. */
+                fprintf(stderr, "gatepost %s: %s is no ID of a subscription\n", command, id);
+                free(path);
+                free(escaped);
+                return EX_DATAERR;
+        }
         service_call_again(service, "DELETE", path, &answer);
         *was_there = answer.status != 404 && answer.status != 410;
         /* After a try whose answer was lost it may be gone for that. */

@@ -33,15 +33,39 @@ wait_for_all(rd_kafka_t *client, const struct topic_need *needs, size_t n)
         return n_there == n ? 0 : EX_TEMPFAIL;
 }
 
+/*
+ * Have Kafka check all topics before it makes the first: it refuses names that collide with those of other topics, and
+ * more replicas than there are brokers.
+ */
+static int
+check_all(const struct config *config, rd_kafka_t *client, const struct topic_settings *settings,
+          const struct topic_need *needs, size_t n)
+{
+        struct topic_settings only_check = *settings;
+        int status = 0;
+
+        only_check.only_check = 1;
+        for (size_t i = 0; i < n; i++) {
+                struct error error;
+
+                if (topics_create(client, config, &needs[i], &only_check, KAFKA_ACCESS_TIMEOUT_MS, &error) >=
+                    0)
+                        continue;
+                fprintf(stderr, "gatepost topics create: %s: %s\n", needs[i].name, error.text);
+                status = EX_UNAVAILABLE;
+        }
+        return status;
+}
+
 /* Make each topic; goes on after a failure, so that all is told at once. */
 static int
 create_all(const struct config *config, rd_kafka_t *client, const struct topic_settings *settings)
 {
         size_t n;
         struct topic_need *needs = topics_needed(config, &n);
-        int status = 0;
+        int status = check_all(config, client, settings, needs, n), may_be_made = status == 0;
 
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n && may_be_made; i++) {
                 struct error error;
                 int made =
                     topics_create(client, config, &needs[i], settings, KAFKA_ACCESS_TIMEOUT_MS, &error);

@@ -85,6 +85,41 @@ check_source(struct config *config, struct config_source *source, const struct i
         }
 }
 
+/* Whether Kafka takes only one of the names: its metrics have `_` for `.`, so that it refuses the second such topic. */
+static int
+collide(const char *a, const char *b)
+{
+        int differ = 0;
+
+        for (; *a != '\0' && *b != '\0'; a++, b++) {
+                if ((*a == '.' ? '_' : *a) != (*b == '.' ? '_' : *b))
+                        return 0;
+                differ |= *a != *b;
+        }
+        return *a == *b && differ;
+}
+
+/* A topic for events: neither Gatepost's own, nor one that collides with another. */
+static void
+check_topic(const struct config *config, size_t i, size_t line, struct problems *problems)
+{
+        const char *topic = topic_table_rule(config->topics, i)->topic, *other = NULL;
+
+        if (strcmp(topic, config->deliveries_topic) == 0 || strcmp(topic, config->quarantine_topic) == 0)
+                problems_add(problems, line, "%s cannot take events: it is Gatepost's own", topic);
+        if (collide(topic, config->deliveries_topic))
+                other = config->deliveries_topic;
+        else if (collide(topic, config->quarantine_topic))
+                other = config->quarantine_topic;
+        for (size_t k = 0; k < i && other == NULL; k++) {
+                if (collide(topic, topic_table_rule(config->topics, k)->topic))
+                        other = topic_table_rule(config->topics, k)->topic;
+        }
+        if (other != NULL)
+                problems_add(problems, line, "%s and %s differ in . and _ only, which Kafka refuses", topic,
+                             other);
+}
+
 static void
 finish_topics(struct config *config, const struct ini *ini, struct problems *problems)
 {
@@ -100,14 +135,13 @@ finish_topics(struct config *config, const struct ini *ini, struct problems *pro
                 problems_add(problems, line_of(ini, "events", "", NULL),
                              "[events] is empty: every delivery would go to quarantine; leave it out for the "
                              "defaults");
-        for (size_t i = 0; i < topic_table_size(config->topics); i++) {
-                const struct topic_rule *rule = topic_table_rule(config->topics, i);
-
-                if (strcmp(rule->topic, config->deliveries_topic) == 0 ||
-                    strcmp(rule->topic, config->quarantine_topic) == 0)
-                        problems_add(problems, line_of(ini, "events", "", rule->pattern),
-                                     "%s cannot take events: it is Gatepost's own", rule->topic);
-        }
+        if (!topic_name_is_valid(config->quarantine_topic))
+                problems_add(problems, line_of(ini, "topics", "", "prefix"),
+                             "prefix is too long: %s is no name that Kafka takes", config->quarantine_topic);
+        for (size_t i = 0; i < topic_table_size(config->topics); i++)
+                check_topic(config, i,
+                            line_of(ini, "events", "", topic_table_rule(config->topics, i)->pattern),
+                            problems);
 }
 
 /* The line of whichever of two options of a section comes later in the file. */

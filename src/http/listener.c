@@ -12,11 +12,11 @@
 #define BACKLOG 1024
 #define UNIX_MODE 0660
 
-/* Whether somebody listens on the path. */
+/* Whether somebody listens on the path. One who is stopped has a full queue, which connect() must not wait for. */
 static int
 is_alive(const struct sockaddr *address, socklen_t len)
 {
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         int alive = fd < 0 || connect(fd, address, len) == 0 || errno != ECONNREFUSED;
 
         if (fd >= 0)

@@ -52,6 +52,7 @@ int topics_describe(rd_kafka_t *client, const struct topic_need *needs, size_t n
 struct topic_settings {
         int partitions;
         int replicas;
+        int only_check; /* make nothing, but have Kafka check whether it would */
 };
 
 /* 6 partitions, and 3 replicas where there are three brokers. Returns 0, or -1 with the reason. */
@@ -60,7 +61,7 @@ int topics_default_settings(rd_kafka_t *client, struct topic_settings *settings,
 
 /**
  * topics_create(client, config, need, settings, timeout_ms, error):
- * Make a topic with what its use asks for. Returns 1 when it was made, 0 when it was there already, -1 with the reason.
+ * Make a topic with what its use asks for. Returns 1 when it was made, or would be, 0 when it was there already, -1 with the reason.
  */
 int topics_create(rd_kafka_t *client, const struct config *config, const struct topic_need *need,
                   const struct topic_settings *settings, int timeout_ms, struct error *error) MUST_CHECK;

@@ -9,11 +9,12 @@ import subprocess
 import threading
 
 import pytest
+from confluent_kafka.admin import NewTopic
 
 from installation import BUILD
 from signing import KINDS, Delivery, event_body, event_topic
 
-EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_TEMPFAIL, EX_CONFIG = 64, 65, 66, 75, 78
+EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_TEMPFAIL, EX_CONFIG = 64, 65, 66, 69, 75, 78
 COMMANDS = ["audit", "check", "config", "quarantine list", "quarantine release", "quarantine show",
             "send", "secret new", "subscriptions add", "subscriptions ensure",
             "subscriptions list", "subscriptions remove", "topics create", "topics list", "tail"]
@@ -306,3 +307,15 @@ def send_to(offline):
             thread.join()
         return done
     return run
+
+
+def test_topics_of_which_one_cannot_be_made_are_none_of_them_made(installation):
+    """Kafka refuses names that differ from another topic's in . and _ only, whoever made that."""
+    config = installation.config()
+    config["events"].update({"a": f"{installation.prefix}.one", "b": f"{installation.prefix}.two"})
+    other = installation.prefix + "_two"
+    installation.kafka.admin.create_topics([NewTopic(other, 1, 1)])[other].result()
+    done = installation.gatepost("topics", "create", config=config)
+    assert done.returncode == EX_UNAVAILABLE and "collides" in done.stderr and done.stdout == ""
+    assert not [name for name in installation.kafka.admin.list_topics(timeout=10).topics
+                if name.startswith(f"{installation.prefix}.")]

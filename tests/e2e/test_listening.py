@@ -1,5 +1,8 @@
 """Where and how a receiver listens, and with which secrets."""
 
+import contextlib
+import socket
+
 import http_client
 from signing import SECRET, Delivery
 
@@ -23,6 +26,24 @@ def test_receiver_starts_again_where_its_unix_socket_was_left(installation):
     daemon = installation.start(config)
     daemon.kill()
     daemon.restart().accept()
+
+
+def test_start_does_not_wait_for_a_stopped_process_whose_socket_has_a_full_queue(offline, tmp_path):
+    path = tmp_path / "receiver.sock"
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.ExitStack() as clients:
+        listener.bind(str(path))
+        listener.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                client = clients.enter_context(socket.socket(socket.AF_UNIX))
+                client.setblocking(False)
+                client.connect(str(path))
+        config = offline.config("receiver")
+        config["receiver"]["listen"] = f"unix:{path}"
+        daemon = offline.daemon(config)
+        daemon.launch()
+        assert daemon.take_exit_status() != 0
+    assert "another process listens on" in daemon.log
 
 
 def test_two_threads_serve_many_connections(installation):

@@ -107,6 +107,12 @@ def test_service_gets_what_was_given(fake, service):
     assert service.calls == [("POST", "/v1/webhooks"), ("DELETE", "/v1/webhooks/a%2Fb%20%3F%23%25%C3%A9..")]
 
 
+@pytest.mark.parametrize("dots", [".", ".."])
+def test_path_above_the_subscriptions_is_not_removed(fake, service, dots):
+    assert "is no ID" in fake.run("remove", dots, expect=EX_DATAERR).stderr
+    assert service.calls == []
+
+
 def test_secret_reaches_the_service_and_nobody_else(fake, service):
     seen = []
     service.faults = [lambda handler: (seen.append(handler.payload["secret"]), service.usual(handler))]

@@ -83,3 +83,9 @@ def test_bash_completes_by_what_is_installed(unpacked):
     script = unpacked / "usr/share/bash-completion/completions/gatepost"
     assert "complete " in script.read_text()
     output("bash", "-n", script)
+
+
+def test_building_leaves_foreign_files_alone(deb):
+    """tests/package/run puts them there before it builds."""
+    assert (deb.parent / "gatepost_notes").read_text() == "foreign\n"
+    assert (deb.parent / deb.name.partition("-")[0].replace("_", "-") / "foreign").exists()

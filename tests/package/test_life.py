@@ -291,3 +291,16 @@ def test_purge_leaves_nothing(machine, deb, tmp_path):
     machine.run("dpkg", "--purge", "gatepost")
     assert machine.left_behind() == set() and not (machine.root / "run/gatepost").exists()
     assert machine.run("dpkg", "-s", "gatepost", check=False).returncode != 0
+
+
+def test_purge_is_complete_where_a_directory_is_mounted(machine, deb):
+    configured(machine, deb)
+    state = machine.root / "var/lib/gatepost"
+    state.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", state], check=True)
+    (state / "table").write_text("")
+    machine.run("systemctl", "enable", SOCKET)
+    assert "is it mounted?" in machine.run("dpkg", "--purge", "gatepost").stdout
+    assert list(state.iterdir()) == []
+    assert not (machine.root / "etc/gatepost").exists()
+    assert machine.run("dpkg", "-s", "gatepost", check=False).returncode != 0

@@ -263,6 +263,17 @@ START_TEST(test_everything_that_is_missing_is_told)
 }
 END_TEST
 
+START_TEST(test_topics_that_kafka_takes_only_one_of_are_refused)
+{
+        static const char *const events[] = {"a = t.a\nb = t_a\n", "a = x.y_z\nb = u\nc = x_y.z\n",
+                                             "a = gatepost_deliveries\n", "a = gatepost_quarantine\n"};
+        char more[256];
+
+        (void)snprintf(more, sizeof(more), "[events]\n%s", events[_i]);
+        scratch_expect_refused(more, "differ in . and _ only");
+}
+END_TEST
+
 static void
 load_missing(void *arg)
 {
@@ -326,6 +337,7 @@ texts_and_names(void)
         tcase_add_loop_test(tests, test_misspelt_name_gets_a_suggestion, 0, 6);
         tcase_add_test(tests, test_option_in_a_wrong_section_is_sent_to_its_own);
         tcase_add_test(tests, test_option_given_twice_names_the_earlier_line);
+        tcase_add_loop_test(tests, test_topics_that_kafka_takes_only_one_of_are_refused, 0, 4);
         tcase_add_loop_test(tests, test_heading_with_a_wrong_name_is_one_message, 0, 4);
         tcase_add_loop_test(tests, test_name_of_a_source_has_its_letters, 0, 5);
         tcase_add_loop_test(tests, test_file_that_says_nothing_is_refused, 0, 3);

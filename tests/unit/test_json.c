@@ -73,6 +73,16 @@ static const struct {
     {"\xc2\x9f", 0},
     {"\x9b[31m", 0},
     {"\xff", 0},
+    {"\xc2\xad", 0},         /* soft hyphen */
+    {"\xd8\x9c", 0},         /* Arabic letter mark */
+    {"\xe2\x80\x8b", 0},     /* zero-width space */
+    {"\xe2\x80\xae", 0},     /* right-to-left override */
+    {"\xe2\x80\xa8", 0},     /* line separator */
+    {"\xe2\x81\xa6", 0},     /* left-to-right isolate */
+    {"\xef\xbb\xbf", 0},     /* byte order mark */
+    {"\xf3\xa0\x81\xa1", 0}, /* tag */
+    {"\xd7\x90", 2},         /* Hebrew alef */
+    {"\xe2\x82\xac", 3},     /* euro */
     {"\xc2", 0},
     {"\xe2\x98", 0},
     {"\xf5\x80\x80\x80", 0},
