@@ -197,6 +197,19 @@ client_is_denied(rd_kafka_resp_err_t err)
                err == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
 }
 
+/*
+ * librdkafka reports success for a record whose request was refused when a later request of the same producer is accepted
+ * ("implicit ack", 2.0.2 and later). But a leader that does not know the producer accepts any first sequence number, so the
+ * record may be in no log. Such a report has no offset.
+ */
+const char *
+client_append_error(const rd_kafka_message_t *report)
+{
+        if (report->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return rd_kafka_err2str(report->err);
+        return report->offset < 0 ? "no broker has confirmed it" : NULL;
+}
+
 int
 client_is_final(rd_kafka_resp_err_t err)
 {

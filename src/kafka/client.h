@@ -42,6 +42,9 @@ void client_tell_error(const rd_kafka_t *client, int code, const char *reason);
 /* Whether an error says that this account is not permitted to do what it tried. */
 int client_is_denied(rd_kafka_resp_err_t err);
 
+/* From a delivery report: why a record was not appended, a constant; NULL: it was. */
+const char *client_append_error(const rd_kafka_message_t *report);
+
 /* Whether an error says that a record itself is not acceptable: too large for its topic, for instance. */
 int client_is_final(rd_kafka_resp_err_t err);
 

@@ -27,13 +27,12 @@ static void
 on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 {
         struct producer *producer = opaque;
+        const char *failure = client_append_error(message);
 
         (void)client;
-        if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+        if (failure == NULL)
                 client_reached();
-        producer->report(message->_private,
-                         message->err == RD_KAFKA_RESP_ERR_NO_ERROR ? NULL : rd_kafka_err2str(message->err),
-                         producer->arg);
+        producer->report(message->_private, failure, producer->arg);
 }
 
 /* They come far more often than anybody wants to know them. */

@@ -129,15 +129,16 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
         struct transaction *transaction = opaque;
         const struct transaction_failure failure = {(uintptr_t)message->_private,
                                                     rd_kafka_topic_name(message->rkt),
-                                                    rd_kafka_err2str(message->err),
+                                                    client_append_error(message),
                                                     client_is_final(message->err)};
 
         (void)client;
-        if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR || message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
-            message->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT || transaction->on_failure == NULL)
+        if (failure.reason == NULL || message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
+            message->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
                 return;
         transaction->n_failures++;
-        transaction->on_failure(&failure, transaction->arg);
+        if (transaction->on_failure != NULL)
+                transaction->on_failure(&failure, transaction->arg);
 }
 
 static void
@@ -286,6 +287,7 @@ transaction_begin(struct transaction *transaction, struct error *error)
         rd_kafka_error_t *failure;
 
         atomic_store(&transaction->is_answered, 0);
+        transaction->n_failures = 0;
         failure = rd_kafka_begin_transaction(transaction->client);
         if (failure != NULL)
                 return take_error(failure, "begin_transaction", error);
@@ -351,6 +353,10 @@ commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t
                 return take_error(find_cause(transaction, failure), "send_offsets_to_transaction", error);
         if (transaction_is_unfenced(transaction))
                 return error_set(error, "the brokers are older than Kafka 2.5, which the router needs");
+        /* All reports must be seen first: librdkafka would commit without a record that no broker has confirmed. */
+        (void)rd_kafka_flush(transaction->client, -1);
+        if (transaction->n_failures > 0)
+                return error_set(error, "Kafka has not accepted %d records", transaction->n_failures);
         crash_point("before-commit");
         failure = rd_kafka_commit_transaction(transaction->client, -1);
         crash_point("after-commit");
