@@ -14,8 +14,9 @@ from deliveries import Deliveries
 from kafka_side import Kafka
 from sender import ACCEPTED
 
-SIGNED = 1790000000
-SIGNED_TEXT = "2026-09-21T14:13:20Z"
+SIGNED = int(time.time()) - 120  # of late: brokers delete old records
+SIGNED_TEXT = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(SIGNED))
+LATER_TEXT = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(SIGNED + 1))
 NUMBERS = 400  # among which all trouble occurs
 WINDOW_SECONDS = 60
 
@@ -146,7 +147,7 @@ def test_second_event_is_duplicated(topics):
 
 def test_event_of_a_later_copy_is_unexpected(topics):
     topics.send(topics.number(after=100))
-    topics.event(topics.number(after=100), signed="2026-09-21T14:13:21Z")
+    topics.event(topics.number(after=100), signed=LATER_TEXT)
     assert counts(topics.check()) == {"unexpected": 1}
 
 
