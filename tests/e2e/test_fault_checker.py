@@ -17,7 +17,7 @@ from sender import ACCEPTED
 SIGNED = int(time.time()) - 120  # of late: brokers delete old records
 SIGNED_TEXT = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(SIGNED))
 LATER_TEXT = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(SIGNED + 1))
-NUMBERS = 400  # among which all trouble occurs
+NUMBERS = 3000  # among which all trouble occurs
 WINDOW_SECONDS = 60
 
 
