@@ -48,6 +48,7 @@ struct transaction {
         void (*on_failure)(const struct transaction_failure *failure, void *arg);
         void *arg;
         int n_failures;
+        struct error failure; /* the first of them */
 };
 
 /* Write an error's text and release it. Returns -1. */
@@ -136,7 +137,8 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
         if (failure.reason == NULL || message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
             message->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
                 return;
-        transaction->n_failures++;
+        if (transaction->n_failures++ == 0)
+                (void)error_set(&transaction->failure, "%s: %s", failure.topic, failure.reason);
         if (transaction->on_failure != NULL)
                 transaction->on_failure(&failure, transaction->arg);
 }
@@ -356,7 +358,8 @@ commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t
         /* All reports must be seen first: librdkafka would commit without a record that no broker has confirmed. */
         (void)rd_kafka_flush(transaction->client, -1);
         if (transaction->n_failures > 0)
-                return error_set(error, "Kafka has not accepted %d records", transaction->n_failures);
+                return error_set(error, "Kafka has not accepted %d records, the first for %s",
+                                 transaction->n_failures, transaction->failure.text);
         crash_point("before-commit");
         failure = rd_kafka_commit_transaction(transaction->client, -1);
         crash_point("after-commit");
