@@ -10,16 +10,16 @@
 
 /* Records that are not routed, those of the open batch included, as far as the last fetch or question knew. */
 static int64_t
-lag_of(const struct partition *partition, const struct consumer *consumer, const char *topic)
+lag_of(struct partition *partition, const struct consumer *consumer, const char *topic)
 {
-        int64_t low, high = -1;
+        int64_t low, high;
 
-        if (consumer == NULL || partition->stage != PARTITION_PLACED ||
-            rd_kafka_get_watermark_offsets(consumer_client(consumer), topic, partition->id, &low, &high) !=
-                RD_KAFKA_RESP_ERR_NO_ERROR ||
-            high < 0)
-                high = partition->high;
-        return high > partition->decide_from ? high - partition->decide_from : 0;
+        if (consumer != NULL && partition->stage == PARTITION_PLACED &&
+            rd_kafka_get_watermark_offsets(consumer_client(consumer), topic, partition->id, &low, &high) ==
+                RD_KAFKA_RESP_ERR_NO_ERROR &&
+            high >= 0)
+                partition->high = high;
+        return partition->high > partition->decide_from ? partition->high - partition->decide_from : 0;
 }
 
 static int
@@ -98,7 +98,7 @@ partition_status_log(const struct partition_list *partitions, const struct consu
         char quoted[LOG_QUOTED_SIZE];
 
         for (size_t i = 0; i < partitions->n; i++) {
-                const struct partition *partition = partitions->items[i];
+                struct partition *partition = partitions->items[i];
 
                 log_notice("status of partition partition=%" PRId32 " state=%s committed=%" PRId64
                            " next=%" PRId64 " lag=%" PRId64 " remembered_ids=%zu%s%s",

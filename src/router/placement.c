@@ -133,7 +133,8 @@ static int
 apply(const struct position *position, const struct config *config, struct partition *partition,
       int64_t now_ms)
 {
-        partition->high = position->high;
+        if (position->high >= 0)
+                partition->high = position->high;
         if (position->trouble != TROUBLE_NONE)
                 return give_up(position, position->trouble, position->error.text, partition, now_ms);
         if (position->n_cut_off > 0 && partition->diverged_at < 0 &&

@@ -315,13 +315,13 @@ position_find(struct log_query *query, const struct config *config, const struct
                 search.items[i].partition = questions[i].partition;
         }
         ask_leaders(&search, n_partitions);
-        ask_topics(&search);
         ask_facts(&search);
         for (size_t i = 0; i < n; i++) {
                 if (is_open(&search, i))
                         judge_committed(&search, i);
         }
         find_cuts(&search);
+        ask_topics(&search);
         find_restore_starts(&search);
         free(search.items);
         free(search.metadata);
