@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/crash.h"
 #include "base/mem.h"
 #include "kafka/client.h"
@@ -120,6 +121,17 @@ close_socket(int fd, void *opaque)
         return rouser_close(transaction->rouser, fd);
 }
 
+static void
+fail(struct transaction *transaction, uintptr_t tag, const char *topic, const char *reason, int is_final)
+{
+        const struct transaction_failure failure = {tag, topic, reason, is_final};
+
+        if (transaction->n_failures++ == 0)
+                (void)error_set(&transaction->failure, "%s: %s", topic, reason);
+        if (transaction->on_failure != NULL)
+                transaction->on_failure(&failure, transaction->arg);
+}
+
 /*
  * Called for every record. A commit also waits for these reports: without a callback it looks only every 10 ms whether all
  * records have arrived.
@@ -127,20 +139,13 @@ close_socket(int fd, void *opaque)
 static void
 on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 {
-        struct transaction *transaction = opaque;
-        const struct transaction_failure failure = {(uintptr_t)message->_private,
-                                                    rd_kafka_topic_name(message->rkt),
-                                                    client_append_error(message),
-                                                    client_is_final(message->err)};
+        const char *reason = client_append_error(message);
 
         (void)client;
-        if (failure.reason == NULL || message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
-            message->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
-                return;
-        if (transaction->n_failures++ == 0)
-                (void)error_set(&transaction->failure, "%s: %s", failure.topic, failure.reason);
-        if (transaction->on_failure != NULL)
-                transaction->on_failure(&failure, transaction->arg);
+        if (reason != NULL && message->err != RD_KAFKA_RESP_ERR__PURGE_QUEUE &&
+            message->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
+                fail(opaque, (uintptr_t)message->_private, rd_kafka_topic_name(message->rkt), reason,
+                     client_is_final(message->err));
 }
 
 static void
@@ -323,6 +328,8 @@ transaction_produce(struct transaction *transaction, const char *topic, struct s
         if (failure == NULL)
                 return 0;
         rd_kafka_headers_destroy(headers);
+        if (client_is_final(rd_kafka_error_code(failure)))
+                fail(transaction, tag, topic, rd_kafka_err2str(rd_kafka_error_code(failure)), 1);
         return take_error(failure, "produce", error);
 }
 
@@ -375,15 +382,26 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
         rouser_begin(transaction->rouser);
         result = commit(transaction, group, offsets, error);
         rouser_end(transaction->rouser);
-        /* The report of the record that was refused follows its transaction's failure, if that is why it failed. */
-        (void)rd_kafka_poll(transaction->client,
-                            result == 0 || transaction->n_failures > 0 ? 0 : REPORT_WAIT_MS);
+        (void)rd_kafka_poll(transaction->client, 0);
         if (result == 0) {
                 transaction->is_open = 0;
                 markers_committed(&transaction->markers);
                 client_reached();
         }
         return result;
+}
+
+/* The report of the record that was refused follows its transaction's failure, behind those of the records before it. */
+void
+transaction_learn(struct transaction *transaction)
+{
+        int64_t until_ms = clock_monotonic_ms() + REPORT_WAIT_MS, left_ms = REPORT_WAIT_MS;
+
+        (void)rd_kafka_poll(transaction->client, 0);
+        while (transaction->n_failures == 0 && left_ms > 0) {
+                (void)rd_kafka_poll(transaction->client, (int)left_ms);
+                left_ms = until_ms - clock_monotonic_ms();
+        }
 }
 
 int

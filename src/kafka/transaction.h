@@ -26,8 +26,8 @@ struct transaction_failure {
 };
 
 /*
- * transactional.id is `<group>-<instance>`. on_failure may be called from transaction_commit(), with arg. Returns NULL with the
- * reason.
+ * transactional.id is `<group>-<instance>`. on_failure may be called, with arg, from transaction_produce(), transaction_commit() and
+ * transaction_learn(). Returns NULL with the reason.
  */
 struct transaction *transaction_new(const struct config *config, const char *bootstrap,
                                     void (*on_failure)(const struct transaction_failure *failure, void *arg),
@@ -75,6 +75,9 @@ int transaction_produce(struct transaction *transaction, const char *topic, stru
  */
 int transaction_commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t *group,
                        const rd_kafka_topic_partition_list_t *offsets, struct error *error) MUST_CHECK;
+
+/* After a failure: see which records of the transaction were refused, if that is why it failed. Waits for up to 50 ms. */
+void transaction_learn(struct transaction *transaction);
 
 /**
  * transaction_is_tainted(transaction):

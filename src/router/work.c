@@ -320,10 +320,8 @@ work_commit(struct work *work, struct error *error)
                          : transaction_commit(work->transaction, work->group, offsets, error);
 
         rd_kafka_topic_partition_list_destroy(offsets);
-        if (result != 0) {
-                batch_shrink(&work->batch);
+        if (result != 0)
                 return -1;
-        }
         metrics_observe(work->metrics, HISTOGRAM_COMMIT, (uint64_t)(clock_monotonic_ns() - began_ns), 1);
         work->is_behind = work_is_full(work);
         work->is_open = 0;
@@ -353,7 +351,8 @@ note_refused(struct work *work)
             work->n_refused == 1 ? partition_find(&work->partitions, work->refused.partition) : NULL;
         char quoted[LOG_QUOTED_SIZE];
 
-        if (partition == NULL)
+        /* One that is known and not committed yet stays so: the batch is halved until it is committed without this one. */
+        if (partition == NULL || partition->unpublishable >= partition->decide_from)
                 return;
         partition->unpublishable = work->refused.offset;
         partition->unpublishable_why = work->refused_why;
@@ -369,7 +368,9 @@ work_give_up(struct work *work)
 
         if (work->is_open) {
                 metrics_count_transaction(work->metrics, 0);
+                transaction_learn(work->transaction);
                 note_refused(work);
+                batch_shrink(&work->batch);
         }
         drop_transaction(work);
         for (size_t i = 0; i < work->partitions.n; i++) {
