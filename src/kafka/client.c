@@ -3,9 +3,12 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+
+#define APPEND_TIMEOUT_MS 15000
 
 /* What the log has said of Kafka's being away. The one thing that all clients share, as they share the log. */
 enum told { TOLD_NOTHING, TOLD_SYMPTOM, TOLD_CAUSE };
@@ -186,6 +189,20 @@ client_new(rd_kafka_type_t type, const struct config *config, const char *bootst
                 (void)error_set(error, "cannot make a Kafka client: %s", reason);
         }
         return client;
+}
+
+long
+client_append_timeout_ms(const struct config *config)
+{
+        long timeout_ms = APPEND_TIMEOUT_MS;
+
+        for (size_t i = 0; i < config->n_kafka; i++) {
+                long configured = strtol(config->kafka[i].value, NULL, 10);
+
+                if (strcmp(config->kafka[i].name, "transaction.timeout.ms") == 0 && configured < timeout_ms)
+                        timeout_ms = configured;
+        }
+        return timeout_ms;
 }
 
 int

@@ -39,6 +39,12 @@ void client_tell_errors(rd_kafka_conf_t *conf);
 /* For a client with an error callback of its own: say it, if it is why Kafka cannot be reached. */
 void client_tell_error(const rd_kafka_t *client, int code, const char *reason);
 
+/*
+ * How long a router tries to append a record, in ms: a topic without a leader holds up all others for this time. Never longer
+ * than a transaction may last.
+ */
+long client_append_timeout_ms(const struct config *config) MUST_CHECK;
+
 /* Whether an error says that this account is not permitted to do what it tried. */
 int client_is_denied(rd_kafka_resp_err_t err);
 

@@ -19,7 +19,6 @@
 #define LEAVE_TIMEOUT_MS 1000
 #define METADATA_TIMEOUT_MS 2000
 #define REPORT_WAIT_MS 50
-#define APPEND_TIMEOUT_MS 15000
 
 /* Kafka's numbers of the requests that change a transaction, and of Produce, which is safe by its sequence numbers. */
 #define API_PRODUCE 0
@@ -157,24 +156,6 @@ set_callbacks(rd_kafka_conf_t *conf)
         (void)rd_kafka_conf_interceptor_add_on_new(conf, "gatepost", on_new, NULL);
 }
 
-/*
- * How long to try to append a record, in ms: a topic without a leader holds up all others for this time. Never longer than a
- * transaction may last.
- */
-static long
-append_timeout_ms(const struct config *config)
-{
-        long timeout_ms = APPEND_TIMEOUT_MS;
-
-        for (size_t i = 0; i < config->n_kafka; i++) {
-                long configured = strtol(config->kafka[i].value, NULL, 10);
-
-                if (strcmp(config->kafka[i].name, "transaction.timeout.ms") == 0 && configured < timeout_ms)
-                        timeout_ms = configured;
-        }
-        return timeout_ms;
-}
-
 static rd_kafka_t *
 open_client(const struct config *config, const char *bootstrap, struct transaction *transaction,
             struct error *error)
@@ -197,7 +178,7 @@ open_client(const struct config *config, const char *bootstrap, struct transacti
         };
         rd_kafka_t *client;
 
-        (void)snprintf(timeout, sizeof(timeout), "%ld", append_timeout_ms(config));
+        (void)snprintf(timeout, sizeof(timeout), "%ld", client_append_timeout_ms(config));
         (void)snprintf(max_record, sizeof(max_record), "%d", MAX_RECORD_BYTES);
         (void)snprintf(max_batch, sizeof(max_batch), "%" PRId64,
                        topics_max_record(config) < MAX_BATCH_BYTES ? topics_max_record(config)
@@ -324,12 +305,14 @@ transaction_produce(struct transaction *transaction, const char *topic, struct s
             {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = (void *)tag},
         };
         rd_kafka_error_t *failure = rd_kafka_produceva(transaction->client, fields, ARRAY_LEN(fields));
+        rd_kafka_resp_err_t err;
 
         if (failure == NULL)
                 return 0;
         rd_kafka_headers_destroy(headers);
-        if (client_is_final(rd_kafka_error_code(failure)))
-                fail(transaction, tag, topic, rd_kafka_err2str(rd_kafka_error_code(failure)), 1);
+        err = rd_kafka_error_code(failure);
+        if (client_is_final(err) || client_is_denied(err) || err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC)
+                fail(transaction, tag, topic, rd_kafka_err2str(err), client_is_final(err));
         return take_error(failure, "produce", error);
 }
 
@@ -395,13 +378,11 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
 void
 transaction_learn(struct transaction *transaction)
 {
-        int64_t until_ms = clock_monotonic_ms() + REPORT_WAIT_MS, left_ms = REPORT_WAIT_MS;
+        int64_t until_ms = clock_monotonic_ms() + REPORT_WAIT_MS;
 
-        (void)rd_kafka_poll(transaction->client, 0);
-        while (transaction->n_failures == 0 && left_ms > 0) {
+        for (int64_t left_ms = REPORT_WAIT_MS; transaction->n_failures == 0 && left_ms > 0;
+             left_ms = until_ms - clock_monotonic_ms())
                 (void)rd_kafka_poll(transaction->client, (int)left_ms);
-                left_ms = until_ms - clock_monotonic_ms();
-        }
 }
 
 int

@@ -176,6 +176,40 @@ def test_compressed_record_that_is_large_stops_nothing(installation):
     assert stub.header("gatepost-reason") == "unpublishable"
 
 
+def test_record_that_is_refused_before_its_batch_is_complete_stops_nothing(installation):
+    """With a backlog behind it, librdkafka takes no more records before the batch is committed."""
+    config = installation.config("router")
+    installation.create_topics(config, partitions=2)
+    kafka = installation.kafka
+    kafka.configure(kafka.deliveries, "max.message.bytes", LARGE_RECORD)
+    (large,) = deliveries_of(0, 1, 2, padding="x" * (3 << 20))
+    append_large(kafka, [large])
+    kafka.append([Delivery() for _ in range(20000)])
+    installation.daemon(config).start()
+    kafka.wait_until_routed()
+    (stub,) = quarantined(kafka, large)
+    assert stub.header("gatepost-reason") == "unpublishable"
+
+
+def test_record_with_headers_that_librdkafka_refuses_stops_nothing(installation):
+    """Quarantine keeps the headers of a delivery."""
+    config = installation.config("router")
+    installation.create_topics(config, partitions=1)
+    kafka = installation.kafka
+    delivery = Delivery(b"not JSON")
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "message.max.bytes": 200 << 20,
+                                         "compression.type": "gzip"})
+    producer.produce(kafka.deliveries, delivery.body, delivery.delivery_id, headers=[
+        ("gatepost-source", "invoicing"), ("gatepost-timestamp", str(delivery.timestamp)), ("x", b"h" * 105_000_000)])
+    assert producer.flush(60) == 0
+    after = [Delivery() for _ in range(10)]
+    kafka.append(after)
+    installation.start(config)
+    wait_until_published(kafka, after)
+    (stub,) = quarantined(kafka, delivery)
+    assert stub.header("gatepost-reason") == "unpublishable"
+
+
 # Gaps and times
 
 def test_control_records_cost_no_second_each(single):
