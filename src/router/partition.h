@@ -61,6 +61,9 @@ struct partition {
         int64_t high;         /* the log's end, when the position was last asked for; -1: not known */
         int64_t counted_to; /* records below were counted, if they had been deleted before they were routed */
         struct consumer_origin origin; /* of the last record; none: any will do */
+        /* The table also knows records from decide_from up to this offset, of a transaction that was not committed, */
+        int64_t known_to;
+        struct consumer_origin known_origin; /* from this log */
 
         enum partition_stage stage;
         enum partition_trouble trouble;

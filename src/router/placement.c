@@ -88,6 +88,8 @@ begin_restore(const struct position *position, const struct config *config, stru
         partition->dedup = dedup_new(config->dedup_window_ms, position->complete_ms);
         partition->next = position->restore_from;
         partition->expired_from = position->decide_from;
+        partition->known_to = 0;
+        partition->unpublishable = -1; /* the log may be another one */
         return partition->dedup == NULL ? -1 : 0;
 }
 

@@ -232,6 +232,19 @@ look_again(struct partition *partition, const char *why)
         return WORK_UNPLACED;
 }
 
+/*
+ * The table knows records that were not committed, from a log that may since have been cut off before them: what is
+ * accepted now would be taken for a repeat of what is gone.
+ */
+static enum work_result
+forget(struct partition *partition)
+{
+        dedup_free(partition->dedup);
+        partition->dedup = NULL;
+        return look_again(partition,
+                          "the leader has changed or started again before a commit; filling the table anew");
+}
+
 /* Take a record that is the next one of its partition, as far as can be said from its offset. */
 static enum work_result
 take_next(struct work *work, struct partition *partition, const rd_kafka_message_t *message,
@@ -269,6 +282,9 @@ work_take(struct work *work, const rd_kafka_message_t *message, const struct con
                 return WORK_TAKEN;
         if (!consumer_origin_is(&partition->origin, origin))
                 return look_again(partition, "the leader has changed or started again");
+        if (partition->known_to > partition->decide_from && partition_open(partition) == 0 &&
+            !consumer_origin_is(&partition->known_origin, origin))
+                return forget(partition);
         if (message->offset < partition->scan_next)
                 partition->scan_next = -1; /* read again from next, for another partition's sake */
         if (partition->scan_next >= 0 || !partition_accepts(partition, message->offset)) {
@@ -277,8 +293,11 @@ work_take(struct work *work, const rd_kafka_message_t *message, const struct con
                 return WORK_TAKEN;
         }
         result = take_next(work, partition, message, error);
-        if (result == WORK_TAKEN)
-                partition->origin = *origin;
+        if (result != WORK_TAKEN)
+                return result;
+        partition->origin = partition->known_origin = *origin;
+        if (partition->known_to < partition->next)
+                partition->known_to = partition->next;
         return result;
 }
 

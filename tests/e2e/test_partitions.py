@@ -463,6 +463,40 @@ def test_what_is_accepted_after_an_unclean_election_is_published(spread, brokers
     assert not result.lost and not result.duplicated and not result.unexpected, str(result)
 
 
+def remake(kafka, topic, replicas, **settings):
+    """Make a topic anew with these replicas and settings beside its own."""
+    made = kafka.configuration(topic)
+    kafka.delete(topic)
+    wanted = {"max.message.bytes": made["max.message.bytes"]} | settings
+    waiting.until(lambda: create(kafka, NewTopic(topic, 1, replica_assignment=[replicas], config=wanted)), 60, "the topic to be made")
+
+
+def test_what_was_decided_and_not_committed_may_be_cut_off(spread, brokers):
+    """A delivery whose record is gone is accepted again: the table knows it, but nothing of it was published."""
+    kafka = spread.kafka
+    create_deliveries(spread, [[1, 2]], **{"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
+    remake(kafka, f"{kafka.prefix}.invoice.accepted", [1, 2], **{"min.insync.replicas": "2"})
+    daemon = spread.start(spread.config("router"))
+    first = [Delivery() for _ in range(20)]
+    kafka.append(first)
+    kafka.wait_until_routed()
+    waiting.until(lambda: leader(kafka, 0) == 1, 60, "broker 1 to lead")
+    brokers.kill(2)
+    again = Delivery()
+    kafka.append([again])
+    waiting.until(lambda: daemon.metric("gatepost_transactions_total", result="aborted") >= 1, SECONDS, "an abort")
+    brokers.kill(1)
+    brokers.start_node(2)
+    try:
+        waiting.until(lambda: leader(kafka, 0) == 2, 90, "broker 2 to be elected")
+        later = [Delivery() for _ in range(5)]
+        kafka.append([*later, again])
+    finally:
+        brokers.start_node(1)
+    wait_until_published(kafka, [*later, again], 150)
+    assert_exactly_once(kafka, by_id([*first, *later, again]))
+
+
 def seconds_to_route(kafka, daemon, deliveries):
     """How long it takes until all of these have been published, from when they were appended."""
     wanted = daemon.metric("gatepost_events_total") + len(deliveries)
