@@ -13,6 +13,7 @@
 #define AFTER_ACK "a delivery is answered when its report comes"
 #define ASSIGNMENT "the router gives up all partitions at once"
 #define CODE "it would load foreign code into this process"
+#define KINIT "Gatepost runs no command, and so no kinit; renew tickets outside"
 #define OFFSETS "offsets are committed with the events, in one transaction"
 #define TIMEOUT "it follows ack_timeout"
 #define VERSIONS "idempotence, transactions and headers need what the brokers say of themselves"
@@ -60,8 +61,8 @@ static const struct {
     {"ssl.engine.location", CODE},
     {"ssl.engine.id", CODE},
     {"ssl.providers", CODE "; openssl.cnf(5) names providers for the whole system"},
-    {"sasl.kerberos.kinit.cmd", "it would run a command as the daemon; renew tickets outside, and set "
-                                "sasl.kerberos.min.time.before.relogin to 0"},
+    {"sasl.kerberos.kinit.cmd", KINIT},
+    {"sasl.kerberos.min.time.before.relogin", KINIT},
 };
 
 struct name {

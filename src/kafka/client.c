@@ -141,6 +141,17 @@ set_some(rd_kafka_conf_t *conf, const struct client_property *properties, int yi
         return 0;
 }
 
+/*
+ * librdkafka would run kinit by the shell, with the principal and the keytab as they are in the command. A librdkafka without
+ * Kerberos refuses these properties, and runs nothing.
+ */
+static void
+forbid_kinit(rd_kafka_conf_t *conf)
+{
+        (void)rd_kafka_conf_set(conf, "sasl.kerberos.min.time.before.relogin", "0", NULL, 0);
+        (void)rd_kafka_conf_set(conf, "sasl.kerberos.kinit.cmd", "", NULL, 0);
+}
+
 static int
 set_all(rd_kafka_conf_t *conf, const struct config *config, const char *bootstrap,
         const struct client_property *properties, struct error *error)
@@ -163,6 +174,7 @@ set_all(rd_kafka_conf_t *conf, const struct config *config, const char *bootstra
         if (set(conf, "allow.auto.create.topics", "false", error) != 0 ||
             set_some(conf, properties, 0, error) != 0)
                 return -1;
+        forbid_kinit(conf);
         return debug || set(conf, "log_level", "0", error) == 0 ? 0 : -1;
 }
 

@@ -276,3 +276,16 @@ def test_sources_have_settings_of_their_own(installation):
     records = installation.kafka.read()
     assert [record.topic for record in records] == [f"{installation.prefix}.invoice.accepted"] * 2
     assert {record.header("ce_source") for record in records} == {"/loose"}
+
+
+def test_kerberos_runs_no_command(offline):
+    """librdkafka would run kinit by the shell, with what the configuration says of the principal and the keytab in it."""
+    ran = offline.directory / "ran"
+    config = offline.config()
+    keytab = config.secret_file("keytab", SECRET)
+    config["kafka"].update({"security.protocol": "sasl_plaintext", "sasl.mechanism": "GSSAPI", "sasl.kerberos.keytab": keytab,
+                            "sasl.kerberos.principal": f"x; touch {ran}; echo"})
+    done = offline.gatepost("topics", "list", config=config)
+    assert done.returncode == 69, done.stderr
+    assert not ran.exists()
+    assert "kinit" not in done.stderr

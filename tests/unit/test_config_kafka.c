@@ -89,6 +89,7 @@ static const char *const refused[] = {"acks = 1",
                                       "ssl.engine.id = a",
                                       "ssl.providers = a",
                                       "sasl.kerberos.kinit.cmd = true",
+                                      "sasl.kerberos.min.time.before.relogin = 0",
                                       "test.mock.num.brokers = 1",
                                       "test.mock.broker.rtt = 1"};
 
@@ -118,7 +119,7 @@ static const char taken[] =
     "ssl.ca.certificate.stores ssl.crl.location ssl.keystore.location ssl.keystore.password "
     "enable.ssl.certificate.verification ssl.endpoint.identification.algorithm https.ca.location "
     "https.ca.pem sasl.mechanisms sasl.mechanism sasl.kerberos.service.name sasl.kerberos.principal "
-    "sasl.kerberos.keytab sasl.kerberos.min.time.before.relogin sasl.username sasl.password "
+    "sasl.kerberos.keytab sasl.username sasl.password "
     "sasl.oauthbearer.config enable.sasl.oauthbearer.unsecure.jwt sasl.oauthbearer.method "
     "sasl.oauthbearer.client.id sasl.oauthbearer.client.credentials.client.id "
     "sasl.oauthbearer.client.credentials.client.secret sasl.oauthbearer.client.secret "
