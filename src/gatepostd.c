@@ -6,6 +6,7 @@
 #include "base/standard_files.h"
 #include "config/config.h"
 #include "daemon/daemon.h"
+#include "kafka/clients_check.h"
 #include "ops/tls_check.h"
 
 #define DEFAULT_FILE SYSCONFDIR "/gatepost/gatepost.conf"
@@ -66,7 +67,8 @@ main(int argc, char **argv)
         config = config_load(file);
         if (config == NULL)
                 return EX_CONFIG;
-        if (tls_check_strength(config) != 0 || (only_check && tls_check_dates(config) != 0))
+        if (tls_check_strength(config) != 0 || clients_check(config) != 0 ||
+            (only_check && tls_check_dates(config) != 0))
                 status = EX_CONFIG;
         else if (!only_check)
                 status = daemon_run(config);

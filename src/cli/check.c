@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/kafka_access.h"
 #include "config/config.h"
+#include "kafka/clients_check.h"
 #include "kafka/topics_check.h"
 #include "ops/tls_check.h"
 
@@ -93,7 +94,7 @@ check_run(const struct command_context *context, int argc, char **argv)
         config = config_load(context->file);
         if (config == NULL)
                 return EX_CONFIG;
-        if (tls_check_strength(config) != 0 || tls_check_dates(config) != 0)
+        if (tls_check_strength(config) != 0 || clients_check(config) != 0 || tls_check_dates(config) != 0)
                 status = EX_CONFIG;
         if (online && config->embedded) {
                 fprintf(stderr, "gatepost check: the broker is embedded in gatepostd, which makes its topics "

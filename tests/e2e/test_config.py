@@ -289,3 +289,21 @@ def test_kerberos_runs_no_command(offline):
     assert done.returncode == 69, done.stderr
     assert not ran.exists()
     assert "kinit" not in done.stderr
+
+
+@pytest.mark.parametrize("properties, reason", [
+    ({"receive.message.max.bytes": "1000"}, "receive.message.max.bytes"),
+    ({"session.timeout.ms": "400000"}, "session.timeout.ms"),
+    ({"linger.ms": "900000"}, "linger.ms"),
+    ({"security.protocol": "ssl", "ssl.key.pem": "no key"}, "ssl.key.pem"),
+])
+def test_properties_of_which_no_client_can_be_made_are_an_error_of_the_configuration(offline, properties, reason):
+    """gatepostd could not start with them, and systemd would start it again and again."""
+    config = offline.config()
+    config["kafka"].update(properties)
+    done = offline.gatepost("check", config=config)
+    assert done.returncode == 78 and reason in done.stderr, done
+    daemon = offline.daemon(config).launch()
+    assert daemon.take_exit_status() == 78 and reason in daemon.log
+    done = subprocess.run([BUILD / "gatepostd", "-t", "-c", config.write("gatepost.conf")], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 78 and reason in done.stderr, done
