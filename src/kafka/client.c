@@ -15,6 +15,21 @@ enum told { TOLD_NOTHING, TOLD_SYMPTOM, TOLD_CAUSE };
 
 static _Atomic enum told told;
 
+/* What librdkafka says, for the log: without the secret that some of its messages end with, after its name. */
+static void
+quote(const char *text, char quoted[LOG_QUOTED_SIZE])
+{
+        static const char secret[] = "sasl.oauthbearer.config";
+        const char *name = strstr(text, secret);
+        char cut[512];
+
+        if (name != NULL) {
+                (void)snprintf(cut, sizeof(cut), "%.*s", (int)(name - text) + (int)strlen(secret), text);
+                text = cut;
+        }
+        (void)log_quote(text, quoted);
+}
+
 void
 client_reached(void)
 {
@@ -32,8 +47,10 @@ tell_away(enum told what, const char *reason)
 
         while (before < what && !atomic_compare_exchange_weak(&told, &before, what))
                 ;
-        if (before < what)
-                log_warning("kafka is away, waiting for it reason=%s", log_quote(reason, quoted));
+        if (before >= what)
+                return;
+        quote(reason, quoted);
+        log_warning("kafka is away, waiting for it reason=%s", quoted);
 }
 
 void
@@ -50,8 +67,9 @@ on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
         (void)rk;
         if (strcmp(facility, "FATAL") == 0)
                 return; /* comes back from the call that met it */
+        quote(text, quoted);
         log_line(level < LOG_LEVEL_WARNING ? LOG_LEVEL_WARNING : (enum log_level)level,
-                 "librdkafka facility=%s text=%s", facility, log_quote(text, quoted));
+                 "librdkafka facility=%s text=%s", facility, quoted);
 }
 
 /*

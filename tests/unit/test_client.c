@@ -50,6 +50,22 @@ START_TEST(test_cause_that_is_known_only_later_is_told_too)
 }
 END_TEST
 
+/* It quotes sasl.oauthbearer.config, which is masked everywhere else. */
+START_TEST(test_secret_that_librdkafka_quotes_is_not_told)
+{
+        client_tell_error(NULL, RD_KAFKA_RESP_ERR__RESOLVE,
+                          "Failed to acquire SASL OAUTHBEARER token: Unrecognized sasl.oauthbearer.config "
+                          "beginning at: hunter2");
+        expect("Failed to acquire SASL OAUTHBEARER token: Unrecognized sasl.oauthbearer.config\"");
+        client_reached();
+        expect("kafka is back");
+        client_tell_error(NULL, RD_KAFKA_RESP_ERR__RESOLVE, "no such host");
+        expect("reason=\"no such host\"");
+        client_reached();
+        expect("kafka is back");
+}
+END_TEST
+
 START_TEST(test_that_no_broker_is_left_is_told_with_the_cause_that_came_before)
 {
         client_tell_error(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "connection refused");
@@ -70,6 +86,7 @@ suite_client(void)
         tcase_add_checked_fixture(tcase, logged_setup, logged_teardown);
         tcase_add_test(tcase, test_kafka_that_is_away_is_told_once);
         tcase_add_test(tcase, test_cause_that_is_known_only_later_is_told_too);
+        tcase_add_test(tcase, test_secret_that_librdkafka_quotes_is_not_told);
         tcase_add_test(tcase, test_that_no_broker_is_left_is_told_with_the_cause_that_came_before);
         suite_add_tcase(suite, tcase);
         return suite;
