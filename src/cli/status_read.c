@@ -9,7 +9,8 @@
 
 #define TIMEOUT_MS 5000L
 #define PAGE_MAX (16u << 20)
-#define MOST 1e15 /* beyond it a number is no count */
+#define LINES_MAX 20000 /* each source and each partition is looked for among all */
+#define MOST 1e15       /* beyond it a number is no count */
 
 static int
 ask(const struct own_url *endpoint, const char *path, struct transfer_answer *answer, struct error *error)
@@ -32,6 +33,16 @@ make_printable(char *text)
         }
 }
 
+static size_t
+count_lines(const char *text)
+{
+        size_t n = 0;
+
+        for (; *text != '\0'; text++)
+                n += *text == '\n';
+        return n;
+}
+
 int
 status_read(const struct own_url *endpoint, struct status *status, struct error *error)
 {
@@ -49,7 +60,9 @@ status_read(const struct own_url *endpoint, struct status *status, struct error 
         status->readiness = ready.body;
         status->read_ms = clock_monotonic_ms();
         make_printable(status->readiness);
-        if (prometheus_parse(metrics.body, &status->page, error) != 0)
+        if (count_lines(metrics.body) > LINES_MAX)
+                result = error_set(error, "%s/metrics: has more than %d lines", endpoint->url, LINES_MAX);
+        else if (prometheus_parse(metrics.body, &status->page, error) != 0)
                 result = error_prefix(error, "%s/metrics", endpoint->url);
         else if ((ready.status != 200 && ready.status != 503) || metrics.status != 200 ||
                  prometheus_next(&status->page, "gatepost_start_time_seconds", NULL) == NULL)

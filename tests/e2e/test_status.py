@@ -233,6 +233,13 @@ def test_somebody_else_who_answers_is_told_from_gatepostd(impostor, answers):
     assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and done.stderr
 
 
+def test_endless_page_is_refused(impostor):
+    """Each source is looked for among all samples."""
+    metrics = b"".join(b'gatepost_requests_total{source="s%d",outcome="a"} 1\n' % i for i in range(25000))
+    done = impostor(metrics=(200, b"gatepost_start_time_seconds 0\n" + metrics))
+    assert done.returncode == EX_UNAVAILABLE and "lines" in done.stderr
+
+
 def test_odd_numbers_and_texts_do_no_harm(impostor):
     metrics = b"".join(b"%b %b\n" % (name, value) for value in (b"NaN", b"+Inf", b"-1e300", b"1e300")
                        for name in (b"gatepost_start_time_seconds", b'gatepost_events_total{kind="a"}',
