@@ -402,7 +402,7 @@ class Restore(Nemesis):
     """Routers die or stand still while they read back what is to be remembered, or leave the group; the window is short, so
     that ids expire all the time."""
     pause = (0.2, 2.0)
-    restoring = re.compile(r"remembering_from=")
+    restoring = re.compile(r" partition assigned .*reading_from=")
 
     def act(self):
         self.rng.choice((self._die_by_count, self._die_by_log, self._stand_still, self._leave))(

@@ -31,7 +31,7 @@ def header(headers, name):
 
 def original(headers):
     """Without those that tell of a replay or a release."""
-    return [each for each in headers if each[0] not in ("gatepost-released", "gatepost-replay-of")]
+    return [each for each in headers if each[0] not in ("gatepost-released", "gatepost-release-signature", "gatepost-replay-of")]
 
 
 def digest(key, value, headers):

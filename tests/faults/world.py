@@ -57,7 +57,7 @@ class Setup:
     ack_seconds: int = 0  # ack_timeout; 0: the default
     rate: int = 0  # deliveries a second, 0: as the options say
     refuses: bool = False  # genuine deliveries may be refused: their time runs out, or a clock is wrong
-    audited: bool = True  # whether the audit can know what the checker knows
+    audited: bool = True  # whether the audit can know what the checker knows: it decides by one configuration
 
     @property
     def cluster(self):
