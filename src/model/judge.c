@@ -87,8 +87,8 @@ is_replay(const struct record *record)
 #define MARK_REPLAY "replay"
 #define MARK_UNVERIFIED "unverified"
 /*
- * An unverified record that was routed before, and is only read back: it may have been published, verified by a secret that
- * has since been removed.
+ * A record that is refused now, was routed before, and is only read back: it may have been published, verified by a secret that
+ * has since been removed, or within a tolerance that has since been made smaller.
  */
 #define MARK_DOUBTFUL "doubtful"
 
@@ -261,7 +261,7 @@ verify(const struct record *record, struct verdict *verdict)
                                          ? REVERIFICATION_GENUINE
                                          : reverification_check(verdict->rules, record, &why);
 
-        if (result == REVERIFICATION_WRONG || result == REVERIFICATION_UNKNOWN_SECRET)
+        if (result == REVERIFICATION_MALFORMED || result == REVERIFICATION_REFUSED)
                 quarantine(verdict, QUARANTINE_UNVERIFIED, "%s", why.text);
         return result;
 }
@@ -280,8 +280,7 @@ judge_remember(struct judge *judge, struct dedup *dedup, const struct record *re
                 return -1;
         if (result == REVERIFICATION_GENUINE)
                 return remember(judge, dedup, record, is_replay(record) ? MARK_REPLAY : NULL, body);
-        if (result == REVERIFICATION_UNKNOWN_SECRET &&
-            remember(judge, dedup, record, MARK_DOUBTFUL, body) != 0)
+        if (result == REVERIFICATION_REFUSED && remember(judge, dedup, record, MARK_DOUBTFUL, body) != 0)
                 return -1;
         return remember(judge, dedup, record, MARK_UNVERIFIED, body);
 }

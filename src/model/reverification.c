@@ -37,7 +37,7 @@ judge_signature(const struct event_rules *rules, int matches, const char *header
         if (matches < 0)
                 return REVERIFICATION_FAILED;
         (void)error_set(why, "%s does not match under a secret of [source %s]", header, rules->source);
-        return REVERIFICATION_UNKNOWN_SECRET;
+        return REVERIFICATION_REFUSED;
 }
 
 static enum reverification
@@ -49,15 +49,15 @@ check_delivery(const struct event_rules *rules, const struct record *record, str
 
         if (signed_s < 0) {
                 (void)error_set(why, "gatepost-timestamp is missing or malformed");
-                return REVERIFICATION_WRONG;
+                return REVERIFICATION_MALFORMED;
         }
         if (record->signature.data == NULL ||
             signature_parse(record->signature.data, record->signature.len, signature) != 0) {
                 (void)error_set(why, "gatepost-signature is missing or malformed");
-                return REVERIFICATION_WRONG;
+                return REVERIFICATION_MALFORMED;
         }
         if (!check_age(rules, record, signed_s, "the delivery", why))
-                return REVERIFICATION_WRONG;
+                return REVERIFICATION_REFUSED;
         memcpy(timestamp, record->timestamp.data, TIMESTAMP_SIZE - 1);
         timestamp[TIMESTAMP_SIZE - 1] = '\0';
         return judge_signature(rules,
@@ -114,10 +114,10 @@ check_release(const struct event_rules *rules, const struct record *record, stru
             text.data[TIMESTAMP_SIZE - 1] != ' ' ||
             signature_parse(text.data + TIMESTAMP_SIZE, SIGNATURE_HEADER_LEN, signature) != 0) {
                 (void)error_set(why, "gatepost-release-signature is missing or malformed");
-                return REVERIFICATION_WRONG;
+                return REVERIFICATION_MALFORMED;
         }
         if (!check_age(rules, record, record_signed_s(&when), "the release", why))
-                return REVERIFICATION_WRONG;
+                return REVERIFICATION_REFUSED;
         memcpy(now, text.data, TIMESTAMP_SIZE - 1);
         now[TIMESTAMP_SIZE - 1] = '\0';
         return judge_signature(rules, matches(rules, record, now, signature), RECORD_RELEASE_SIGNATURE, why);

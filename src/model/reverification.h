@@ -20,10 +20,10 @@
 #define REVERIFICATION_ALLOWANCE_MS UINT64_C(300000)
 
 enum reverification {
-        REVERIFICATION_FAILED = -1,    /* memory or OpenSSL did */
-        REVERIFICATION_GENUINE,        /* also when the rules have no keys */
-        REVERIFICATION_WRONG,          /* malformed, or too old or new */
-        REVERIFICATION_UNKNOWN_SECRET, /* forged, or signed with a secret that the rules do not have any more */
+        REVERIFICATION_FAILED = -1, /* memory or OpenSSL did */
+        REVERIFICATION_GENUINE,     /* also when the rules have no keys */
+        REVERIFICATION_MALFORMED,   /* not written by a receiver or a release */
+        REVERIFICATION_REFUSED, /* forged, or accepted with a secret or a tolerance that the rules no longer have */
 };
 
 /**

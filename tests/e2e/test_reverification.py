@@ -104,6 +104,24 @@ def test_secret_that_was_removed_makes_no_duplicates_after_a_restart(verifying):
     assert verifying.reasons(first.delivery_id) == []
 
 
+def test_smaller_tolerance_makes_no_duplicates_after_a_restart(installation):
+    installation.create_topics()
+    receiver, router = installation.config("receiver"), installation.config("router")
+    router["router"]["verify"] = "on"
+    for config in (receiver, router):
+        config["source invoicing"]["tolerance"] = "1h"
+    verifying = Verifying(installation, installation.start(receiver), installation.start(router))
+    first = verifying.receiver.accept(Delivery(timestamp=now() - 1800))
+    verifying.kafka.wait_until_routed()
+    verifying.router.stop()
+    del router["source invoicing"]["tolerance"]
+    verifying.router.restart()
+    verifying.receiver.accept(first.but(timestamp=now()))
+    verifying.kafka.wait_until_routed()
+    assert len(verifying.published(first.delivery_id)) == 1
+    assert verifying.reasons(first.delivery_id) == []
+
+
 def test_router_that_verifies_needs_the_secrets(offline):
     config = offline.config("router")
     config["router"]["verify"] = "on"
