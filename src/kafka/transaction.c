@@ -1,7 +1,6 @@
 #include "kafka/transaction.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +8,9 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/mem.h"
+#include "kafka/answers.h"
 #include "kafka/client.h"
 #include "kafka/ending.h"
-#include "kafka/markers.h"
 #include "kafka/rouser.h"
 #include "kafka/topics.h"
 
@@ -19,15 +18,7 @@
 #define LEAVE_TIMEOUT_MS 1000
 #define METADATA_TIMEOUT_MS 2000
 #define REPORT_WAIT_MS 50
-
-/* Kafka's numbers of the requests that change a transaction, and of Produce, which is safe by its sequence numbers. */
-#define API_PRODUCE 0
-#define API_ADD_PARTITIONS_TO_TXN 24
-#define API_ADD_OFFSETS_TO_TXN 25
-#define API_END_TXN 26
-#define API_TXN_OFFSET_COMMIT 28
-#define API_UNKNOWN (-1)
-#define TXN_OFFSET_COMMIT_FENCED 3 /* its first version that names the member's generation */
+#define TOPIC_SIZE 256 /* Kafka allows 249 characters */
 
 /* Brokers accept requests of 100 MiB (socket.request.max.bytes). What a topic accepts its brokers say. */
 #define MAX_RECORD_BYTES 100000000
@@ -39,16 +30,14 @@ struct transaction {
         rd_kafka_topic_t **topics; /* held so that their metadata stay known */
         size_t n_topics;
         int is_open;
-        struct markers markers;
-        /* Set by librdkafka's threads. */
-        atomic_int is_tainted;
-        atomic_int is_answered; /* a request of the open transaction was */
-        int is_embedded;        /* the broker is librdkafka's, which knows no fencing; it has one router */
-        atomic_int is_unfenced;
+        struct answers answers;
         void (*on_failure)(const struct transaction_failure *failure, void *arg);
         void *arg;
         int n_failures;
         struct error failure; /* the first of them */
+        size_t n_produced;
+        uintptr_t first_tag; /* of the records produced, and where it goes */
+        char first_topic[TOPIC_SIZE];
 };
 
 /* Write an error's text and release it. Returns -1. */
@@ -61,47 +50,14 @@ take_error(rd_kafka_error_t *failure, const char *what, struct error *error)
         return -1;
 }
 
-/*
- * An interceptor, called for each request that is answered, and with an error for each that ends without an answer,
- * before librdkafka sends that once more. Nobody knows then whether Kafka has the first copy, or will have it later.
- */
-static rd_kafka_resp_err_t
-on_response(rd_kafka_t *client, int fd, const char *broker, int32_t broker_id, int16_t api, int16_t version,
-            int32_t correlation, size_t size, int64_t rtt, rd_kafka_resp_err_t err, void *opaque)
-{
-        struct transaction *transaction = opaque;
-
-        (void)client, (void)fd, (void)broker, (void)broker_id, (void)correlation, (void)size, (void)rtt;
-        if (api == API_TXN_OFFSET_COMMIT && version < TXN_OFFSET_COMMIT_FENCED && !transaction->is_embedded)
-                atomic_store(&transaction->is_unfenced, 1);
-        if (api == API_ADD_PARTITIONS_TO_TXN)
-                markers_registered(&transaction->markers);
-        else if (api == API_PRODUCE)
-                markers_produced(&transaction->markers);
-        switch (api) {
-        case API_ADD_PARTITIONS_TO_TXN:
-        case API_ADD_OFFSETS_TO_TXN:
-        case API_END_TXN:
-        case API_TXN_OFFSET_COMMIT:
-                atomic_store(&transaction->is_answered, 1);
-                break;
-        case API_UNKNOWN:
-                break;
-        default:
-                return RD_KAFKA_RESP_ERR_NO_ERROR;
-        }
-        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                atomic_store(&transaction->is_tainted, 1);
-        return RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
 /* Interceptors of responses are added to a client before it has any connection. */
 static rd_kafka_resp_err_t
 on_new(rd_kafka_t *client, const rd_kafka_conf_t *conf, void *opaque, char *reason, size_t reason_size)
 {
+        struct transaction *transaction = rd_kafka_opaque(client);
+
         (void)conf, (void)opaque, (void)reason, (void)reason_size;
-        return rd_kafka_interceptor_add_on_response_received(client, "gatepost", on_response,
-                                                             rd_kafka_opaque(client));
+        return answers_watch(&transaction->answers, client);
 }
 
 static int
@@ -219,11 +175,10 @@ transaction_new(const struct config *config, const char *bootstrap,
 {
         struct transaction *transaction = mem_alloc(sizeof(*transaction));
 
-        transaction->is_embedded = config->embedded;
         transaction->on_failure = on_failure;
         transaction->arg = arg;
 
-        markers_init(&transaction->markers);
+        answers_init(&transaction->answers, config->embedded);
         transaction->rouser = rouser_new(error);
         if (transaction->rouser != NULL)
                 transaction->client = open_client(config, bootstrap, transaction, error);
@@ -266,7 +221,7 @@ transaction_init(struct transaction *transaction, int timeout_ms, struct error *
 void
 transaction_settle(struct transaction *transaction)
 {
-        markers_wait(&transaction->markers);
+        markers_wait(&transaction->answers.markers);
 }
 
 int
@@ -274,12 +229,13 @@ transaction_begin(struct transaction *transaction, struct error *error)
 {
         rd_kafka_error_t *failure;
 
-        atomic_store(&transaction->is_answered, 0);
+        atomic_store(&transaction->answers.is_any, 0);
         transaction->n_failures = 0;
+        transaction->n_produced = 0;
         failure = rd_kafka_begin_transaction(transaction->client);
         if (failure != NULL)
                 return take_error(failure, "begin_transaction", error);
-        markers_begin(&transaction->markers);
+        markers_begin(&transaction->answers.markers);
         transaction->is_open = 1;
         return 0;
 }
@@ -307,6 +263,10 @@ transaction_produce(struct transaction *transaction, const char *topic, struct s
         rd_kafka_error_t *failure = rd_kafka_produceva(transaction->client, fields, ARRAY_LEN(fields));
         rd_kafka_resp_err_t err;
 
+        if (transaction->n_produced++ == 0) {
+                transaction->first_tag = tag;
+                (void)snprintf(transaction->first_topic, sizeof(transaction->first_topic), "%s", topic);
+        }
         if (failure == NULL)
                 return 0;
         rd_kafka_headers_destroy(headers);
@@ -333,6 +293,18 @@ find_cause(const struct transaction *transaction, rd_kafka_error_t *failure)
         return cause;
 }
 
+/* Kafka does not say to which of the topics in a transaction the account may not write: one record has one topic. */
+static int
+take_commit_error(struct transaction *transaction, rd_kafka_error_t *failure, const char *what,
+                  struct error *error)
+{
+        if (rd_kafka_error_code(failure) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED &&
+            transaction->n_produced == 1 && transaction->n_failures == 0)
+                fail(transaction, transaction->first_tag, transaction->first_topic,
+                     rd_kafka_error_string(failure), 0);
+        return take_error(failure, what, error);
+}
+
 static int
 commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t *group,
        const rd_kafka_topic_partition_list_t *offsets, struct error *error)
@@ -342,7 +314,8 @@ commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t
         crash_point("before-offsets");
         failure = rd_kafka_send_offsets_to_transaction(transaction->client, offsets, group, -1);
         if (failure != NULL)
-                return take_error(find_cause(transaction, failure), "send_offsets_to_transaction", error);
+                return take_commit_error(transaction, find_cause(transaction, failure),
+                                         "send_offsets_to_transaction", error);
         if (transaction_is_unfenced(transaction))
                 return error_set(error, "the brokers are older than Kafka 2.5, which the router needs");
         /* All reports must be seen first: librdkafka would commit without a record that no broker has confirmed. */
@@ -353,7 +326,7 @@ commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t
         crash_point("before-commit");
         failure = rd_kafka_commit_transaction(transaction->client, -1);
         crash_point("after-commit");
-        return failure == NULL ? 0 : take_error(failure, "commit_transaction", error);
+        return failure == NULL ? 0 : take_commit_error(transaction, failure, "commit_transaction", error);
 }
 
 int
@@ -368,7 +341,7 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
         (void)rd_kafka_poll(transaction->client, 0);
         if (result == 0) {
                 transaction->is_open = 0;
-                markers_committed(&transaction->markers);
+                markers_committed(&transaction->answers.markers);
                 client_reached();
         }
         return result;
@@ -388,13 +361,13 @@ transaction_learn(struct transaction *transaction)
 int
 transaction_is_tainted(struct transaction *transaction)
 {
-        return atomic_load(&transaction->is_tainted);
+        return atomic_load(&transaction->answers.is_tainted);
 }
 
 int
 transaction_is_unfenced(struct transaction *transaction)
 {
-        return atomic_load(&transaction->is_unfenced);
+        return atomic_load(&transaction->answers.is_unfenced);
 }
 
 static void
@@ -427,7 +400,7 @@ transaction_abort(struct transaction *transaction)
 static void
 leave_early(struct transaction *transaction)
 {
-        if (!atomic_load(&transaction->is_answered))
+        if (!atomic_load(&transaction->answers.is_any))
                 abort_within(transaction, LEAVE_TIMEOUT_MS);
 }
 

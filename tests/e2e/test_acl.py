@@ -14,6 +14,7 @@ from accounts import Accounts, error_of, guide_commands
 from authority import Authority
 from installation import Installation
 from signing import Delivery, event_body
+from test_partitions import deliveries_of, wait_for_state, wait_until_published
 
 NAMES = ("gatepost-receiver", "gatepost-router", "gatepost-admin", "gatepost-operator", "erp")
 EX_UNAVAILABLE, EX_NOPERM, EX_CONFIG = 69, 77, 78
@@ -354,6 +355,25 @@ def test_router_without_a_permission_waits_and_goes_on_when_it_has_it_again(inst
     kafka.wait_until_routed()
     published = [record.delivery_id for record in kafka.read()]
     assert [published.count(each.delivery_id) for each in sent] == [1] * len(sent)
+
+
+def test_topic_that_the_router_may_not_write_stops_no_other_partition(installation):
+    router = installation.start(configure(installation, "router"))
+    kafka = installation.kafka
+    denial = AclBinding(ResourceType.TOPIC, f"{kafka.prefix}.invoice.rejected", ResourcePatternType.LITERAL,
+                        "User:gatepost-router", "*", AclOperation.WRITE, AclPermissionType.DENY)
+    denied, others = (deliveries_of(partition, 5, 2, kind=kind)
+                      for partition, kind in ((0, "invoice.rejected"), (1, "invoice.accepted")))
+    installation.accounts.grant(denial)
+    kafka.append(denied)
+    wait_for_state(router, 0, "waiting", "output-topic")
+    wait_for_state(router, 1, "routing", "")
+    assert "Topic authorization failed" in router.admin("/readyz").body.decode()
+    kafka.append(others)
+    wait_until_published(kafka, others)
+    installation.accounts.revoke(denial)
+    wait_until_published(kafka, denied, 60)
+    router.wait_until_ready()
 
 
 # Logging in

@@ -1,0 +1,57 @@
+#include "kafka/answers.h"
+
+/* Kafka's numbers of the requests that change a transaction, and of Produce, which is safe by its sequence numbers. */
+#define API_PRODUCE 0
+#define API_ADD_PARTITIONS_TO_TXN 24
+#define API_ADD_OFFSETS_TO_TXN 25
+#define API_END_TXN 26
+#define API_TXN_OFFSET_COMMIT 28
+#define API_UNKNOWN (-1)
+#define TXN_OFFSET_COMMIT_FENCED 3 /* its first version that names the member's generation */
+
+void
+answers_init(struct answers *answers, int is_embedded)
+{
+        *answers = (struct answers){.is_embedded = is_embedded};
+        markers_init(&answers->markers);
+}
+
+/*
+ * An interceptor, called for each request that is answered, and with an error for each that ends without an answer,
+ * before librdkafka sends that once more. Nobody knows then whether Kafka has the first copy, or will have it later.
+ */
+static rd_kafka_resp_err_t
+on_response(rd_kafka_t *client, int fd, const char *broker, int32_t broker_id, int16_t api, int16_t version,
+            int32_t correlation, size_t size, int64_t rtt, rd_kafka_resp_err_t err, void *opaque)
+{
+        struct answers *answers = opaque;
+
+        (void)client, (void)fd, (void)broker, (void)broker_id, (void)correlation, (void)size, (void)rtt;
+        if (api == API_TXN_OFFSET_COMMIT && version < TXN_OFFSET_COMMIT_FENCED && !answers->is_embedded)
+                atomic_store(&answers->is_unfenced, 1);
+        if (api == API_ADD_PARTITIONS_TO_TXN)
+                markers_registered(&answers->markers);
+        else if (api == API_PRODUCE)
+                markers_produced(&answers->markers);
+        switch (api) {
+        case API_ADD_PARTITIONS_TO_TXN:
+        case API_ADD_OFFSETS_TO_TXN:
+        case API_END_TXN:
+        case API_TXN_OFFSET_COMMIT:
+                atomic_store(&answers->is_any, 1);
+                break;
+        case API_UNKNOWN:
+                break;
+        default:
+                return RD_KAFKA_RESP_ERR_NO_ERROR;
+        }
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                atomic_store(&answers->is_tainted, 1);
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+rd_kafka_resp_err_t
+answers_watch(struct answers *answers, rd_kafka_t *client)
+{
+        return rd_kafka_interceptor_add_on_response_received(client, "gatepost", on_response, answers);
+}
