@@ -161,6 +161,7 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
             {"enable.auto.commit", "false", 0},
             {"enable.auto.offset.store", "false", 0},
             {"auto.offset.reset", "error", 0},
+            {"enable.partition.eof", "true", 0},
             {"isolation.level", "read_committed", 0},
             {"statistics.interval.ms", "5000", 0},
             {"partition.assignment.strategy", "range", 0},
@@ -270,6 +271,8 @@ consumer_poll(struct consumer *consumer, int timeout_ms, rd_kafka_message_t **me
                 return CONSUMER_NOTHING;
         if ((*message)->err == RD_KAFKA_RESP_ERR_NO_ERROR)
                 return CONSUMER_MESSAGE;
+        if ((*message)->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+                return CONSUMER_END;
         result = classify(consumer, *message, partition, error);
         rd_kafka_message_destroy(*message);
         *message = NULL;

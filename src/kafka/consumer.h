@@ -35,6 +35,7 @@ void consumer_free(struct consumer *consumer);
 enum consumer_result {
         CONSUMER_MESSAGE,
         CONSUMER_NOTHING, /* for now */
+        CONSUMER_END, /* all of a partition has been read: the message has its id and the offset of the end */
         CONSUMER_TROUBLE, /* it tries again by itself, but may not succeed */
         CONSUMER_LOST,    /* the position in a partition is gone: look it up, and assign anew */
         CONSUMER_FENCED,  /* another member uses this instance's name */
@@ -43,8 +44,9 @@ enum consumer_result {
 
 /**
  * consumer_poll(consumer, timeout_ms, message, partition, error):
- * The next record, if there is one within the time; the caller destroys it. After on_assigned and until consumer_assign()
- * records of earlier positions may still come. error is filled for the last four results; partition, for CONSUMER_LOST.
+ * The next record, if there is one within the time, or CONSUMER_END; the caller destroys the message of both. After
+ * on_assigned and until consumer_assign() records of earlier positions may still come. error is filled for the last four
+ * results; partition, for CONSUMER_LOST.
  */
 enum consumer_result consumer_poll(struct consumer *consumer, int timeout_ms, rd_kafka_message_t **message,
                                    int32_t *partition, struct error *error) MUST_CHECK;

@@ -20,11 +20,9 @@ struct locator {
         struct position_question *questions; /* NULL: none; n of them */
         struct position *positions;          /* the answers; NULL: none yet */
         size_t n;
-        struct locator_unassigned *unassigned;
-        size_t n_unassigned;
-        int n_looks;
         int n_assigned; /* to this router */
         int32_t n_partitions;
+        struct locator_view view; /* of the last look */
 };
 
 /* Wait for questions or the next look. Returns the questions, which remain the locator's, or NULL. */
@@ -82,57 +80,82 @@ count_waiting(struct locator *locator, struct locator_unassigned *unassigned, si
         free(positions);
 }
 
-/* Look which partitions nobody has. Returns 1, or 0 when that cannot be said now. */
+/* Find the partitions that nobody has. Returns 1, or 0 when that cannot be said now. */
 static int
-look(struct locator *locator, int n_assigned, struct locator_unassigned **unassigned, size_t *n,
-     int32_t *n_partitions)
+find_unassigned(struct locator *locator, int n_assigned, struct locator_view *view)
 {
-        struct error error;
         uint8_t *is_assigned;
         int is_known;
 
-        *n = 0;
-        *unassigned = NULL;
-        if (log_query_leaders(locator->query, NULL, 0, n_partitions, &error) != 0)
-                return 0;
-        if (n_assigned >= *n_partitions)
+        if (n_assigned >= view->n_partitions)
                 return 1; /* this router has all of them */
-        is_assigned = mem_alloc((size_t)*n_partitions);
-        is_known = log_query_assigned(locator->query, is_assigned, *n_partitions);
-        for (int32_t p = 0; is_known && p < *n_partitions; p++) {
+        is_assigned = mem_alloc((size_t)view->n_partitions);
+        is_known = log_query_assigned(locator->query, is_assigned, view->n_partitions);
+        for (int32_t p = 0; is_known && p < view->n_partitions; p++) {
                 if (is_assigned[p])
                         continue;
-                *unassigned = mem_resize(*unassigned, *n + 1, sizeof(**unassigned));
-                (*unassigned)[(*n)++] = (struct locator_unassigned){p, 0};
+                view->unassigned =
+                    mem_resize(view->unassigned, view->n_unassigned + 1, sizeof(*view->unassigned));
+                view->unassigned[view->n_unassigned++] = (struct locator_unassigned){p, 0};
         }
         free(is_assigned);
-        if (*n > 0)
-                count_waiting(locator, *unassigned, *n, *n_partitions);
+        if (view->n_unassigned > 0)
+                count_waiting(locator, view->unassigned, view->n_unassigned, view->n_partitions);
         return is_known;
+}
+
+/* Ask how many partitions the topic has, and which of the first n_known have no leader. Returns 0 or -1. */
+static int
+find_leaders(struct locator *locator, int32_t n_known, struct locator_view *view)
+{
+        size_t n = n_known > 0 ? (size_t)n_known : 0;
+        struct log_query_item *items = mem_alloc((n + 1) * sizeof(*items));
+        struct error error;
+        int result;
+
+        for (size_t i = 0; i < n; i++)
+                items[i].partition = (int32_t)i;
+        result = log_query_leaders(locator->query, items, n, &view->n_partitions, &error);
+        if (result == 0) {
+                view->has_no_leader = mem_alloc(n + 1);
+                view->n_leaders = n;
+        }
+        for (size_t i = 0; i < view->n_leaders; i++)
+                view->has_no_leader[i] = items[i].leader < 0;
+        free(items);
+        return result;
 }
 
 static void
 look_around(struct locator *locator)
 {
-        struct locator_unassigned *unassigned;
-        int32_t n_partitions = -1;
-        size_t n;
-        int n_assigned, is_known;
+        struct locator_view found = {.n_partitions = -1}, before;
+        int32_t n_known;
+        int n_assigned;
 
         pthread_mutex_lock(&locator->mutex);
         n_assigned = locator->n_assigned;
+        n_known = locator->n_partitions;
         pthread_mutex_unlock(&locator->mutex);
-        is_known = look(locator, n_assigned, &unassigned, &n, &n_partitions);
+        if (find_leaders(locator, n_known, &found) != 0)
+                return;
+        if (!find_unassigned(locator, n_assigned, &found))
+                found.n_looks = -1;
         pthread_mutex_lock(&locator->mutex);
-        if (n_partitions >= 0)
-                locator->n_partitions = n_partitions;
-        if (is_known) {
-                free(locator->unassigned);
-                locator->unassigned = unassigned;
-                locator->n_unassigned = n;
-                locator->n_looks = n > 0 ? locator->n_looks + 1 : 0;
+        before = locator->view;
+        if (found.n_looks < 0) { /* still as it was */
+                found.unassigned = before.unassigned;
+                found.n_unassigned = before.n_unassigned;
+                found.n_looks = before.n_looks;
+                before.unassigned = NULL;
+        } else if (found.n_unassigned > 0) {
+                found.n_looks = before.n_looks + 1;
         }
+        locator->n_partitions = found.n_partitions;
+        found.number = before.number + 1;
+        locator->view = found;
         pthread_mutex_unlock(&locator->mutex);
+        locator_view_clear(&before);
 }
 
 static void *
@@ -195,7 +218,7 @@ locator_free(struct locator *locator)
         log_query_free(locator->query);
         free(locator->questions);
         free(locator->positions);
-        free(locator->unassigned);
+        locator_view_clear(&locator->view);
         free(locator);
 }
 
@@ -246,19 +269,31 @@ locator_set_assigned(struct locator *locator, int n)
         pthread_mutex_unlock(&locator->mutex);
 }
 
-struct locator_unassigned *
-locator_unassigned(struct locator *locator, size_t *n, int *n_looks, int32_t *n_partitions)
+/* A copy of n items, NULL for none. */
+static void *
+copy(const void *items, size_t n, size_t size)
 {
-        struct locator_unassigned *copy = NULL;
+        void *copied = items == NULL || n == 0 ? NULL : mem_alloc(n * size);
 
+        if (copied != NULL)
+                memcpy(copied, items, n * size);
+        return copied;
+}
+
+void
+locator_view(struct locator *locator, struct locator_view *view)
+{
         pthread_mutex_lock(&locator->mutex);
-        *n = locator->n_unassigned;
-        *n_looks = locator->n_looks;
-        *n_partitions = locator->n_partitions;
-        if (*n > 0) {
-                copy = mem_alloc(*n * sizeof(*copy));
-                memcpy(copy, locator->unassigned, *n * sizeof(*copy));
-        }
+        *view = locator->view;
+        view->n_partitions = locator->n_partitions;
+        view->has_no_leader = copy(view->has_no_leader, view->n_leaders, 1);
+        view->unassigned = copy(view->unassigned, view->n_unassigned, sizeof(*view->unassigned));
         pthread_mutex_unlock(&locator->mutex);
-        return copy;
+}
+
+void
+locator_view_clear(struct locator_view *view)
+{
+        free(view->has_no_leader);
+        free(view->unassigned);
 }

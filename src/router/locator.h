@@ -8,7 +8,8 @@
 
 /*
  * Finds positions in a thread of its own, so that partitions whose leader does not answer hold up no others. Every five
- * seconds it also looks which partitions the group has assigned to nobody. Calls are for one thread, the router's.
+ * seconds it also looks which partitions have no leader, or are assigned to no member of the group. Calls are for one thread,
+ * the router's.
  */
 struct locator;
 
@@ -40,12 +41,19 @@ struct locator_unassigned {
         int64_t waiting; /* records that nobody routes; 0 also when that is not known */
 };
 
-/**
- * locator_unassigned(locator, n, n_looks, n_partitions):
- * The partitions that nobody has, as the last look found them, n of them; the array is the caller's to free, NULL when there
- * are none. n_looks is how many looks in a row found some. n_partitions is what the topic has, -1 when not known yet.
- */
-struct locator_unassigned *locator_unassigned(struct locator *locator, size_t *n, int *n_looks,
-                                              int32_t *n_partitions);
+/* What the last look found. */
+struct locator_view {
+        uint64_t number;        /* of the look; 0: there was none */
+        int32_t n_partitions;   /* of the topic; -1: not known yet */
+        uint8_t *has_no_leader; /* of partitions 0 to n_leaders - 1 */
+        size_t n_leaders;
+        struct locator_unassigned *unassigned;
+        size_t n_unassigned;
+        int n_looks; /* how many in a row found unassigned partitions */
+};
+
+/* A copy, which locator_view_clear() releases. */
+void locator_view(struct locator *locator, struct locator_view *view);
+void locator_view_clear(struct locator_view *view);
 
 #endif

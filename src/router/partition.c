@@ -214,6 +214,37 @@ partition_committed(struct partition *partition)
                      partition->needed_ms < partition->last_ms ? partition->needed_ms : partition->last_ms);
 }
 
+void
+partition_note_end(struct partition *partition, int64_t end)
+{
+        if (partition->stage == PARTITION_PLACED && partition->scan_next < 0 && end >= partition->next)
+                partition->end = (struct partition_gap){partition->next, end};
+}
+
+int
+partition_note_leader(struct partition *partition, int has_leader, int64_t now_ms)
+{
+        if (partition->stage != PARTITION_PLACED)
+                return 0;
+        if (has_leader && partition->trouble == TROUBLE_NO_LEADER)
+                partition_settle(partition);
+        if (has_leader || partition->trouble != TROUBLE_NONE)
+                return 0;
+        partition->trouble = TROUBLE_NO_LEADER;
+        partition->troubled_ms = now_ms;
+        (void)error_set(&partition->reason, "the partition has no leader");
+        return 1;
+}
+
+int64_t
+partition_lag(const struct partition *partition)
+{
+        int64_t from =
+            partition->decide_from == partition->end.from ? partition->end.to : partition->decide_from;
+
+        return partition->high > from ? partition->high - from : 0;
+}
+
 int64_t
 partition_open(const struct partition *partition)
 {

@@ -59,6 +59,7 @@ struct partition {
         int64_t needed_ms;    /* records from this time on are to be judged; INT64_MAX: timestamps rise */
         int64_t caught_up_ms; /* since the epoch: when no record was seen to wait last; 0: never */
         int64_t high;         /* the log's end, when the position was last asked for; -1: not known */
+        struct partition_gap end; /* the last that was seen at the log's end: control records, for instance */
         int64_t counted_to; /* records below were counted, if they had been deleted before they were routed */
         struct consumer_origin origin; /* of the last record; none: any will do */
         /* The table also knows records from decide_from up to this offset, of a transaction that was not committed, */
@@ -155,6 +156,15 @@ int partition_can_judge(struct partition *partition, int64_t timestamp_ms) MUST_
 
 /* All records below next have been committed: they will not be decided again. */
 void partition_committed(struct partition *partition);
+
+/* All records below end have been read: from next on there are none. */
+void partition_note_end(struct partition *partition, int64_t end);
+
+/* Note whether its leader is missing while it is read. Returns whether that is news. now_ms is monotonic. */
+int partition_note_leader(struct partition *partition, int has_leader, int64_t now_ms);
+
+/* Number of offsets up to high that may have records which are not committed as routed. */
+int64_t partition_lag(const struct partition *partition);
 
 /* Number of records that are decided and not committed. */
 int64_t partition_open(const struct partition *partition);

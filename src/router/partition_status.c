@@ -19,7 +19,7 @@ lag_of(struct partition *partition, const struct consumer *consumer, const char 
                 RD_KAFKA_RESP_ERR_NO_ERROR &&
             high >= 0)
                 partition->high = high;
-        return partition->high > partition->decide_from ? partition->high - partition->decide_from : 0;
+        return partition_lag(partition);
 }
 
 static int

@@ -326,8 +326,28 @@ settle(struct placement *placement)
                 struct partition *partition = placement->partitions->items[i];
 
                 if (partition->stage == PARTITION_PLACED && partition->trouble != TROUBLE_NONE &&
+                    partition->trouble != TROUBLE_NO_LEADER &&
                     now_ms - partition->placed_ms >= SETTLED_AFTER_MS)
                         partition_settle(partition);
+        }
+}
+
+/* librdkafka waits for a leader without a word. */
+static void
+note_leaders(struct placement *placement, const struct locator_view *view)
+{
+        if (placement->n_looks == view->number)
+                return;
+        placement->n_looks = view->number;
+        for (size_t i = 0; i < placement->partitions->n; i++) {
+                struct partition *partition = placement->partitions->items[i];
+
+                if ((size_t)partition->id < view->n_leaders &&
+                    partition_note_leader(partition, !view->has_no_leader[partition->id],
+                                          clock_monotonic_ms()))
+                        log_warning("partition waits partition=%" PRId32 " cause=%s reason=\"%s\"",
+                                    partition->id, partition_trouble_name(partition->trouble),
+                                    partition->reason.text);
         }
 }
 
@@ -366,17 +386,15 @@ rejoin(struct placement *placement, struct consumer *consumer, const struct loca
 void
 placement_look(struct placement *placement, struct consumer *consumer, struct partition_status *status)
 {
-        size_t n;
-        int n_looks;
-        int32_t n_partitions;
-        struct locator_unassigned *unassigned =
-            locator_unassigned(placement->locator, &n, &n_looks, &n_partitions);
+        struct locator_view view;
 
+        locator_view(placement->locator, &view);
         settle(placement);
-        note_growth(placement, n_partitions);
+        note_leaders(placement, &view);
+        note_growth(placement, view.n_partitions);
         partition_status_read(status, placement->partitions, consumer, placement->config->deliveries_topic,
-                              unassigned, n, placement->metrics);
-        if (n > 0)
-                rejoin(placement, consumer, unassigned, n_looks);
-        free(unassigned);
+                              view.unassigned, view.n_unassigned, placement->metrics);
+        if (view.n_unassigned > 0)
+                rejoin(placement, consumer, view.unassigned, view.n_looks);
+        locator_view_clear(&view);
 }

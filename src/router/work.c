@@ -301,6 +301,15 @@ work_take(struct work *work, const rd_kafka_message_t *message, const struct con
         return result;
 }
 
+void
+work_note_end(struct work *work, int32_t id, int64_t end)
+{
+        struct partition *partition = partition_find(&work->partitions, id);
+
+        if (partition != NULL)
+                partition_note_end(partition, end);
+}
+
 int
 work_is_full(const struct work *work)
 {

@@ -75,6 +75,9 @@ enum work_result {
 enum work_result work_take(struct work *work, const rd_kafka_message_t *message,
                            const struct consumer_origin *origin, struct error *error) MUST_CHECK;
 
+/* A partition has been read up to its end, an offset. */
+void work_note_end(struct work *work, int32_t id, int64_t end);
+
 /* Whether what is open has come to its limits. */
 int work_is_full(const struct work *work);
 

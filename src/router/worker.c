@@ -230,6 +230,10 @@ take(struct worker *worker, enum consumer_result result, rd_kafka_message_t *mes
                 rd_kafka_message_destroy(message);
                 end_scans(worker, 0);
                 return work_is_full(&worker->work);
+        case CONSUMER_END:
+                work_note_end(&worker->work, message->partition, message->offset);
+                rd_kafka_message_destroy(message);
+                return 0;
         case CONSUMER_NOTHING:
                 end_scans(worker, 1);
                 return worker->work.is_open;

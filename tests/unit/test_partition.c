@@ -187,6 +187,39 @@ START_TEST(test_what_waits_came_after_what_was_routed_and_after_nothing_waited)
 }
 END_TEST
 
+START_TEST(test_control_records_at_the_end_do_not_wait)
+{
+        struct partition partition = {
+            .decide_from = 5, .next = 7, .high = 10, .scan_next = -1, .stage = PARTITION_PLACED};
+
+        ck_assert_int_eq(partition_lag(&partition), 5);
+        partition_note_end(&partition, 10);
+        ck_assert_int_eq(partition_lag(&partition), 5); /* two are decided and not committed */
+        partition.decide_from = 7;
+        ck_assert_int_eq(partition_lag(&partition), 0);
+        partition.high = 12;
+        ck_assert_int_eq(partition_lag(&partition), 2);
+        partition.scan_next = 9;
+        partition_note_end(&partition, 12);
+        ck_assert_int_eq(partition_lag(&partition), 2); /* what is only looked at may have records */
+}
+END_TEST
+
+START_TEST(test_partition_that_is_read_waits_while_its_leader_is_missing)
+{
+        struct partition partition = {.scan_next = -1};
+
+        ck_assert(!partition_note_leader(&partition, 0,
+                                         1000)); /* its position is being asked for, which finds that out */
+        partition.stage = PARTITION_PLACED;
+        ck_assert(partition_note_leader(&partition, 0, 1000));
+        ck_assert(!partition_note_leader(&partition, 0, 6000));
+        ck_assert_int_eq(partition_state(&partition, 60000), PARTITION_WAITING);
+        ck_assert(!partition_note_leader(&partition, 1, 11000));
+        ck_assert_int_eq(partition_state(&partition, 60000), PARTITION_ROUTING);
+}
+END_TEST
+
 Suite *
 suite_partition(void)
 {
@@ -203,6 +236,8 @@ suite_partition(void)
         tcase_add_test(all, test_a_time_that_falls_back_is_kept_in_mind_for_two_windows);
         tcase_add_test(all, test_partitions_come_and_go);
         tcase_add_test(all, test_what_waits_came_after_what_was_routed_and_after_nothing_waited);
+        tcase_add_test(all, test_control_records_at_the_end_do_not_wait);
+        tcase_add_test(all, test_partition_that_is_read_waits_while_its_leader_is_missing);
         suite_add_tcase(suite, all);
         return suite;
 }
