@@ -161,8 +161,8 @@ def test_clients_that_take_no_answers_make_room(offline, tmp_path):
 
 
 def test_few_descriptors_are_told_and_suffice(start):
-    """With a limit of 128, the rest of the daemon keeps what it needs, whatever connects."""
-    daemon = start(descriptors=128)
+    """With a limit of 256, of which it keeps half to itself, the rest of the daemon keeps what it needs, whatever connects."""
+    daemon = start(descriptors=256)
     assert "fewer connections than max_connections" in daemon.log and "LimitNOFILE" in daemon.log
     for beginning in (b"", HEAD):
         slow = Slow(daemon, N, beginning)
