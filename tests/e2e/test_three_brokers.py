@@ -47,6 +47,16 @@ def test_loss_of_one_broker_under_load_loses_and_repeats_nothing(installation, b
     assert_exactly_once(kafka, load.accepted, load.sent)
 
 
+def test_topic_that_needs_all_its_replicas_is_told(installation):
+    kafka = installation.kafka
+    assert installation.gatepost("topics", "create", "--partitions", "1").returncode == 0
+    assert "in sync" not in installation.gatepost("topics", "list").stdout
+    kafka.configure(kafka.topics()[0], "min.insync.replicas", "3")
+    listed = installation.gatepost("topics", "list").stdout
+    assert listed.count("min.insync.replicas is the number of replicas") == 1, listed
+    assert "--add-config min.insync.replicas=2" in listed
+
+
 def wait_for_more(load, n=300):
     """Wait until this many more deliveries were accepted."""
     wanted = len(load.accepted) + n

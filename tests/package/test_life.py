@@ -304,3 +304,14 @@ def test_purge_is_complete_where_a_directory_is_mounted(machine, deb):
     assert list(state.iterdir()) == []
     assert not (machine.root / "etc/gatepost").exists()
     assert machine.run("dpkg", "-s", "gatepost", check=False).returncode != 0
+
+
+def test_purge_leaves_what_is_mounted_below_its_directories(machine, deb):
+    configured(machine, deb)
+    others = machine.root / "etc/gatepost/others"
+    others.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", others], check=True)
+    (others / "file").write_text("")
+    assert "is it mounted?" in machine.run("dpkg", "--purge", "gatepost").stdout
+    assert [each.name for each in others.iterdir()] == ["file"]
+    assert [each.name for each in others.parent.iterdir()] == ["others"]
