@@ -63,7 +63,7 @@ class Installation:
         return done
 
     def clean_up(self):
-        """End the daemons, show their logs (pytest prints them when the test failed), remove the topics."""
+        """End the daemons and the clients, show the daemons' logs (pytest prints them when the test failed)."""
         errors = []
         for daemon in self.daemons:
             try:
@@ -73,4 +73,5 @@ class Installation:
         for daemon in self.daemons:
             if daemon.process:
                 print(f"--- end of the log of {daemon.name}\n{daemon.log[-6000:]}")
+        self.kafka.close()
         assert not errors, "\n".join(errors)

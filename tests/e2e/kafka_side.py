@@ -106,6 +106,13 @@ class Kafka:
         self.group = f"{prefix}.router"
         self.deliveries = f"{prefix}.deliveries"
         self.quarantine = f"{prefix}.quarantine"
+        self._members = {}
+
+    def close(self):
+        """End its clients, which would go on looking for brokers that have ended."""
+        while self._members:
+            self._members.popitem()[1].close()
+        self.__dict__.pop("admin", None)
 
     @functools.cached_property
     def admin(self):
@@ -153,12 +160,14 @@ class Kafka:
             return {(each.topic, each.partition): future.result().offset for each, future in futures.items()}
         return ends(IsolationLevel.READ_COMMITTED) == ends(IsolationLevel.READ_UNCOMMITTED)
 
-    @functools.lru_cache
     def _member_of(self, group):
         """A client that can ask for a group's offsets, and never joins it. librdkafka's admin requests to a coordinator
         abort the process when that goes away (2.0.2 to 2.16)."""
-        return confluent_kafka.Consumer({"bootstrap.servers": self.bootstrap, "group.id": group, "log_level": 3,
-                                         "enable.auto.commit": False, "isolation.level": "read_committed"})
+        if group not in self._members:
+            self._members[group] = confluent_kafka.Consumer({
+                "bootstrap.servers": self.bootstrap, "group.id": group, "log_level": 3, "enable.auto.commit": False,
+                "isolation.level": "read_committed"})
+        return self._members[group]
 
     def committed(self, group=None, topic=None):
         """A group's committed offset in each partition of a topic that has one; nothing while its broker is starting. By
