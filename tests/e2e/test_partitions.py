@@ -176,6 +176,27 @@ def test_compressed_record_that_is_large_stops_nothing(installation):
     assert stub.header("gatepost-reason") == "unpublishable"
 
 
+def test_record_that_cannot_be_read_stops_its_partition_until_it_is_deleted(single):
+    """librdkafka decompresses up to receive.message.max.bytes."""
+    installation, config = single
+    kafka = installation.kafka
+    daemon = installation.daemon(config).start()
+    kafka.append(deliveries_of(0, 1, 3))
+    kafka.wait_until_routed()
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "message.max.bytes": 200 << 20,
+                                         "compression.type": "zstd", "log_level": 3})
+    producer.produce(kafka.deliveries, bytes(120 << 20), b"bomb", partition=0)
+    assert producer.flush(60) == 0
+    sent = [deliveries_of(partition, 5, 3) for partition in range(3)]
+    kafka.append(sum(sent, []))
+    wait_until_published(kafka, sent[1] + sent[2])
+    wait_for_state(daemon, 0, "waiting", "unreadable")
+    (done,) = kafka.admin.delete_records([TopicPartition(kafka.deliveries, 0, 2)]).values()
+    done.result(30)
+    wait_until_published(kafka, sum(sent, []), 60)
+    assert daemon.metric("gatepost_deleted_before_routing_total") == 1
+
+
 def test_record_that_is_refused_before_its_batch_is_complete_stops_nothing(installation):
     """With a backlog behind it, librdkafka takes no more records before the batch is committed."""
     config = installation.config("router")
