@@ -8,6 +8,7 @@
 
 #include <event2/buffer.h>
 #include <event2/http.h>
+#include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
 
 #include "base/pool.h"
@@ -45,6 +46,8 @@ incoming_new(struct evhttp_request *evreq, struct connections *connections, cons
         struct http_request *request = pool_alloc_zeroed(sizeof(*request));
 
         evhttp_request_set_on_complete_cb(evreq, on_sent, connections);
+        /* evhttp takes who sends a target in absolute-form for a proxy's client, and closes the connection without a word. */
+        evreq->flags &= ~EVHTTP_PROXY_REQUEST;
         if (request == NULL)
                 return NULL;
         request->evreq = evreq;
@@ -155,7 +158,7 @@ http_request_client(const struct http_request *request)
 static int
 is_of_connection(const char *name)
 {
-        return strcasecmp(name, "Connection") == 0 || strcasecmp(name, "Proxy-Connection") == 0;
+        return strcasecmp(name, "Connection") == 0;
 }
 
 void
@@ -211,6 +214,17 @@ asks_to_close(const struct http_request *request)
         return 0;
 }
 
+/* As if the client had asked for it, and for nothing else: to HTTP/1.0 evhttp would say that it stays, if asked for that. */
+static void
+close_after(const struct http_request *request)
+{
+        struct evkeyvalq *headers = evhttp_request_get_input_headers(request->evreq);
+
+        while (evhttp_remove_header(headers, "Connection") == 0)
+                ;
+        (void)evhttp_add_header(headers, "Connection", "close");
+}
+
 static void
 add_headers(const struct http_request *request, const struct http_header *headers, size_t n_headers)
 {
@@ -227,7 +241,7 @@ add_headers(const struct http_request *request, const struct http_header *header
         (void)evhttp_add_header(out, "Date", date_now());
         (void)evhttp_add_header(out, "x-request-id", request->id);
         if (*request->closing || asks_to_close(request))
-                (void)evhttp_add_header(out, "Connection", "close");
+                close_after(request);
 }
 
 /* To HEAD goes what GET would get, but for the body (RFC 9110 section 9.3.2); evhttp would send that. Returns its length. */

@@ -180,10 +180,10 @@ def _path_of(target):
     return re.sub(rb"^https?://[^/?]*", b"", target, flags=re.IGNORECASE).partition(b"?")[0]
 
 
-def _closes(message, answer):
-    """Whether no more is answered after this one; evhttp keeps no connection after a target in absolute-form."""
+def _closes(answer):
+    """Whether no more is answered after this one."""
     kept = answer.version == b"HTTP/1.1" or answer.headers.get("connection") == "keep-alive"
-    return not kept or answer.headers.get("connection") == "close" or not message.target.startswith((b"/", b"*"))
+    return not kept or answer.headers.get("connection") == "close"
 
 
 def fault(verdict, answers):
@@ -201,7 +201,7 @@ def fault(verdict, answers):
         handled = dataclasses.replace(message, target=_path_of(message.target))
         if answer.status != 200 or (message.method != b"HEAD" and answer.message != handled):
             return f"{answer} is not what was sent"
-        has_closed = has_closed or _closes(message, answer)
+        has_closed = has_closed or _closes(answer)
     is_whole = len(answers) == len(messages) and is_refused == (verdict.status != 0)
     return None if has_closed or is_whole else f"only {answers}"
 

@@ -8,6 +8,7 @@ import pathlib
 import pytest
 
 import framing
+import http_client
 from signing import Delivery, event_body
 
 PATH = b"/webhooks/invoicing"
@@ -77,6 +78,23 @@ def test_connection_closes_after_the_answer_when_the_client_asks_for_it(echo, va
 def test_connection_stays_when_the_client_does_not_ask_to_close_it(echo, value):
     data = f"GET / HTTP/1.1\r\nHost: a\r\nConnection: {value}\r\n\r\n".encode()
     assert [answer.status for answer in framing.talk(echo.address, data * 2, [b"GET"] * 2)] == [200, 200]
+
+
+@pytest.mark.parametrize("more", [b"", b"Proxy-Connection: close\r\n", b"Proxy-Connection: keep-alive\r\n"])
+def test_connection_stays_after_a_target_in_absolute_form(echo, more):
+    data = b"GET http://a/b HTTP/1.1\r\nHost: a\r\n%s\r\n" % more
+    answers = framing.talk(echo.address, data * 3, [b"GET"] * 3)
+    assert [(answer.status, answer.headers.get("connection")) for answer in answers] == [(200, None)] * 3
+
+
+def test_http_1_0_is_told_one_thing_of_its_connection(echo):
+    data = b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n"
+    with http_client.connect(echo.address) as connection:
+        connection.sendall(data)
+        answer = b""
+        while piece := connection.recv(65536):
+            answer += piece
+    assert [line for line in answer.split(b"\r\n\r\n")[0].split(b"\r\n") if line.startswith(b"Connection:")] == [b"Connection: close"]
 
 
 def test_http_1_0_keeps_the_connection_only_when_asked_to(echo):
