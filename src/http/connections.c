@@ -69,10 +69,38 @@ connections_make_room(struct connections *connections)
         return let_go(connections, NULL);
 }
 
+/* How many all servers have that share the limit. */
+static uint64_t
+n_of_all(const struct connections *connections)
+{
+        const struct http_census *census = connections->limits.census;
+
+        return census == NULL ? connections->n : http_census_open(census);
+}
+
+/* Whether one of ours has to go. Threads do not accept evenly, so what counts is how many there are in all. */
+static int
+are_too_many(const struct connections *connections)
+{
+        return connections->n > connections->limits.own_connections &&
+               n_of_all(connections) > connections->limits.max_connections;
+}
+
 int
 connections_admit(struct connections *all, const struct connection *newcomer)
 {
-        return all->n <= all->limits.max_connections || let_go(all, newcomer) ? 0 : -1;
+        return !are_too_many(all) || let_go(all, newcomer) ? 0 : -1;
+}
+
+void
+connections_keep_to_limits(struct connections *connections)
+{
+        size_t before = connections->n + 1;
+
+        while (connections->n < before && are_too_many(connections)) {
+                before = connections->n;
+                (void)let_go(connections, NULL);
+        }
 }
 
 int
@@ -92,7 +120,8 @@ connections_count(const struct connections *connections)
 int
 connections_are_full(const struct connections *connections)
 {
-        return connections->n >= connections->limits.max_connections;
+        return connections->n >= connections->limits.own_connections &&
+               n_of_all(connections) >= connections->limits.max_connections;
 }
 
 /* Make the spare one anew. If that fails, it must do as it is. */
@@ -127,7 +156,7 @@ connections_set_limits(struct connections *connections, const struct http_limits
         connections->limits = *limits;
         if (connections->spare != NULL)
                 renew_spare(connections);
-        while (connections->n > limits->max_connections && connections->n < before) {
+        while (connections->n < before && are_too_many(connections)) {
                 before = connections->n;
                 if (!let_waiting_go(connections))
                         break;

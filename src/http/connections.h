@@ -36,6 +36,9 @@ void connections_set_limits(struct connections *connections, const struct http_l
 
 size_t connections_count(const struct connections *connections);
 
+/* Let those go that have become too many. */
+void connections_keep_to_limits(struct connections *connections);
+
 /* Whether there are as many as there may be. */
 int connections_are_full(const struct connections *connections);
 

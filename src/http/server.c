@@ -265,6 +265,12 @@ http_server_listen(struct http_server *server, int fd)
 }
 
 void
+http_server_keep_to_limits(struct http_server *server)
+{
+        connections_keep_to_limits(server->connections);
+}
+
+void
 http_server_hold(struct http_server *server, int on)
 {
         enable_listeners(server, !on);

@@ -28,7 +28,8 @@ struct http_limits {
             max_header_bytes; /* request line and headers; and as many of chunk extensions and trailer fields */
         size_t max_headers;   /* header lines */
         uint64_t max_body;    /* bytes of a body */
-        size_t max_connections;
+        size_t max_connections;      /* of all servers with the same census; without one, of this server */
+        size_t own_connections;      /* so many this server may have whatever others have; 0: none */
         uint64_t header_timeout_ms;  /* from the first byte of a request to the end of its headers */
         uint64_t request_timeout_ms; /* from the first byte of a request to the end of its body */
         uint64_t idle_timeout_ms;    /* between requests */
@@ -84,6 +85,12 @@ void http_server_set_limits(struct http_server *server, const struct http_limits
 
 /* How many connections are open. */
 size_t http_server_n_connections(const struct http_server *server);
+
+/*
+ * Let connections go that are more than there may be. Another server may have accepted one to which it has a right while
+ * this one has more than its share: to be called a few times a second where several share a limit.
+ */
+void http_server_keep_to_limits(struct http_server *server);
 
 /* Leave connections that come waiting, or take them again. Before the base's loop runs, or from it. */
 void http_server_hold(struct http_server *server, int on);

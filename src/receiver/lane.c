@@ -120,7 +120,8 @@ take_limits(struct lane *lane, struct http_limits *limits)
             .max_header_bytes = MAX_HEADER_BYTES,
             .max_headers = newest->max_headers,
             .max_body = first->max_body,
-            .max_connections = (max_connections + first->threads - 1) / first->threads,
+            .max_connections = max_connections,
+            .own_connections = (max_connections + first->threads - 1) / first->threads,
             .header_timeout_ms = newest->header_timeout_ms,
             .request_timeout_ms = newest->request_timeout_ms,
             .idle_timeout_ms = newest->idle_timeout_ms,
@@ -207,6 +208,7 @@ on_beat(evutil_socket_t fd, short what, void *arg)
         (void)fd;
         (void)what;
         pulse_beat(&lane->pulse);
+        http_server_keep_to_limits(lane->server);
         open_door(lane);
 }
 

@@ -127,6 +127,28 @@ def test_half_requests_beyond_the_limit_make_room(start):
     halves.close()
 
 
+def test_threads_share_the_limit_however_unevenly_they_accept(start):
+    """As many connections as there may be stay open, and of more, who comes is let in and others go."""
+    daemon = start(max_connections="64", threads="8")
+
+    def ask(connection):
+        connection.sendall(b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
+        return connection.recv(1000).startswith(b"HTTP/1.1 404 ")
+    connections = []
+    for _ in range(64):
+        connections.append(http_client.connect(daemon.address))
+        assert ask(connections[-1])
+    assert all(ask(connection) for connection in connections)
+    assert daemon.metric("gatepost_connections_closed_total") == 0
+    for _ in range(200):
+        connections.append(http_client.connect(daemon.address))
+        assert ask(connections[-1])
+    waiting.until(lambda: daemon.metric("gatepost_connections_open") == 64, 20, "the others to have gone")
+    assert daemon.metric("gatepost_connections_closed_total", reason="full") == 0
+    for connection in connections:
+        connection.close()
+
+
 @pytest.mark.parametrize("beginning", [
     b"", HEAD, HEAD + b"Content-Length: 5\r\n\r\n", b"nonsense\r\n\r\n"], ids=["silent", "heads", "bodies", "refused"])
 def test_who_comes_later_does_not_take_the_place_of_a_client_that_begins(start, beginning):
