@@ -5,13 +5,17 @@
 
 #include "base/log.h"
 
-/* For each lane a connection to each broker, the router's, the log, the event loops; a dozen brokers need about 100. */
+/* A lane's connection to each broker, the router's, the log, the event loops; with a dozen brokers about 100. */
 #define OTHERS_NEED 128
 
+/* Each further lane: an event loop, and a client of Kafka's with three descriptors a broker; with a dozen brokers about 45. */
+#define LANE_NEEDS 48
+
 uint64_t
-capacity_connections(const struct config *config)
+capacity_connections(const struct config *config, uint64_t n_lanes)
 {
-        uint64_t wanted = config->max_connections + OTHERS_NEED, others = OTHERS_NEED;
+        uint64_t others = OTHERS_NEED + (n_lanes - 1) * (LANE_NEEDS + config->n_listen);
+        uint64_t wanted = config->max_connections + others;
         struct rlimit limit;
 
         if (getrlimit(RLIMIT_NOFILE, &limit) != 0)

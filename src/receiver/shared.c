@@ -81,7 +81,7 @@ find_account(struct receiver_shared *shared, const char *name)
 void
 receiver_shared_renew(struct receiver_shared *shared, const struct config *config)
 {
-        atomic_store(&shared->max_connections, capacity_connections(config));
+        atomic_store(&shared->max_connections, capacity_connections(config, shared->config->threads));
         atomic_store(&shared->room.max, config->max_in_flight);
         if (shared->clients != NULL)
                 clients_set_limits(shared->clients, config->max_connections_per_address,

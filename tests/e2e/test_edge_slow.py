@@ -197,3 +197,19 @@ def test_few_descriptors_are_told_and_suffice(start):
         slow.close()
     assert "Too many open files" not in daemon.log
     daemon.accept(Delivery(event_body().ljust(500_000)))
+
+
+def test_limit_of_descriptors_is_raised_for_all_threads(installation, plain_build):
+    """As many connections stay open as there may be."""
+    installation.create_topics()
+    installation.build = plain_build
+    config = installation.config()
+    config["receiver"].update({"threads": "16", "max_connections": "150"})
+    daemon = installation.daemon(config)
+    daemon.wrapper = ["sh", "-c", 'ulimit -S -n 220 && exec "$@"', "sh"]
+    daemon.start().wait_until_ready()
+    idle = Slow(daemon, 150, b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
+    waiting.until(lambda: daemon.metric("gatepost_requests_total", outcome="not_found") == 150, 30, "all answers")
+    assert daemon.metric("gatepost_connections_open") == 150
+    assert "Too many open files" not in daemon.log
+    idle.close()
