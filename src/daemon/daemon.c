@@ -217,12 +217,27 @@ open_signals(struct daemon *daemon)
         return daemon->signal_fd < 0 ? -1 : 0;
 }
 
+/* libevent would write to stderr in a form of its own. What it calls an error is its last word: it ends the process. */
+static void
+on_libevent_message(int severity, const char *message)
+{
+        static struct log_flood flood;
+        char quoted[LOG_QUOTED_SIZE];
+
+        if (severity == EVENT_LOG_ERR)
+                log_error("libevent gives up reason=%s", log_quote(message, quoted));
+        else if (severity == EVENT_LOG_WARN)
+                log_flood(&flood, LOG_LEVEL_WARNING, "libevent says so reason=%s",
+                          log_quote(message, quoted));
+}
+
 static int
 open_events(struct daemon *daemon, struct error *error)
 {
         int64_t interval_ms = service_interval_ms(&daemon->service);
         const struct timeval interval = {interval_ms / 1000, interval_ms % 1000 * 1000};
 
+        event_set_log_callback(on_libevent_message);
         event_set_mem_functions(pool_alloc, pool_resize, pool_free);
         daemon->base = event_base_new();
         if (daemon->base == NULL || pipe2(daemon->pipe, O_NONBLOCK | O_CLOEXEC) != 0 ||

@@ -7,6 +7,7 @@ import contextlib
 
 import pytest
 
+import http_client
 import preload
 import scarcity
 from authority import Authority
@@ -66,3 +67,20 @@ def test_log_without_room_disturbs_nothing(broker):
 @pytest.mark.skipif(not scarcity.may_mount(), reason="mounting a small disk is not permitted")
 def test_kafka_without_room_loses_and_repeats_nothing():
     assert_clean(scarcity.full_kafka_disk(None, BUILD))
+
+
+def test_what_libevent_says_is_a_line_of_the_log_like_others(offline, plain_build):
+    """Connections that it cannot watch end at their deadline; lines about them come once a second."""
+    offline.build = plain_build
+    config = offline.config("receiver")
+    config["receiver"].update({"listen": ["127.0.0.1:0", "[::1]:0"], "idle_timeout": "1s"})
+    daemon = offline.daemon(config)
+    daemon.environment["LD_PRELOAD"] = str(preload.build("no_watches", config.directory))
+    daemon.start()
+    _, unwatched = daemon.addresses
+    connections = [http_client.connect(unwatched) for _ in range(20)]
+    assert all(connection.recv(100) == b"" for connection in connections)
+    assert http_client.request(daemon.address, "GET", "/nothing").status == 404
+    daemon.stop()
+    assert 'libevent says so reason="Epoll ADD' in daemon.log
+    assert len(daemon.log_messages()) == len(daemon.log.splitlines()) < 20
