@@ -22,6 +22,8 @@
  */
 enum config_role { CONFIG_RECEIVER = 1, CONFIG_ROUTER = 2 };
 
+#define CONFIG_LISTEN_MAX 64
+
 /* Where to listen: an address of the family, or a path for AF_UNIX. */
 struct config_listen {
         char *text; /* as configured: 0.0.0.0:8443, [::1]:8443, unix:/run/gatepost/receiver.sock */
@@ -66,7 +68,7 @@ struct config {
         enum log_level log_level;
 
         struct config_listen *listen;
-        size_t n_listen; /* at least 1 for a receiver */
+        size_t n_listen; /* at least 1 for a receiver, CONFIG_LISTEN_MAX at most */
         uint64_t threads;
         uint64_t max_body;
         uint64_t max_in_flight;

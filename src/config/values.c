@@ -132,6 +132,9 @@ set_listen(struct setting *s)
         struct config *config = s->config;
         struct config_listen listen;
 
+        if (config->n_listen == CONFIG_LISTEN_MAX)
+                return error_set(s->error, "there are %d addresses already, and can be no more",
+                                 CONFIG_LISTEN_MAX);
         if (listen_parse(s->value, &listen, s->error) != 0)
                 return -1;
         for (size_t i = 0; i < config->n_listen; i++) {

@@ -17,7 +17,6 @@
 #include "http/refusal.h"
 #include "http/spare.h"
 
-#define MAX_LISTENERS 64
 #define ALL_METHODS \
         (EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | \
          EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE | EVHTTP_REQ_PATCH)
@@ -32,7 +31,7 @@ struct http_server {
         struct connections *connections;
         struct http_callbacks callbacks;
         void *arg;
-        struct evconnlistener *listeners[MAX_LISTENERS];
+        struct evconnlistener *listeners[HTTP_LISTENERS_MAX];
         size_t n_listeners;
         struct event *resume;
         int spare; /* a descriptor */
@@ -255,7 +254,8 @@ http_server_listen(struct http_server *server, int fd)
                 (void)close(own);
                 return -1;
         }
-        if (server->n_listeners == MAX_LISTENERS || evhttp_bind_listener(server->evhttp, listener) == NULL) {
+        if (server->n_listeners == HTTP_LISTENERS_MAX ||
+            evhttp_bind_listener(server->evhttp, listener) == NULL) {
                 evconnlistener_free(listener);
                 return -1;
         }

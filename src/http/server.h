@@ -20,6 +20,8 @@
  */
 struct http_server;
 
+#define HTTP_LISTENERS_MAX 64
+
 /* A request that has come completely and awaits its one reply. */
 struct http_request;
 
@@ -71,7 +73,7 @@ struct http_server *http_server_new(struct event_base *base, const struct http_l
 /**
  * http_server_listen(server, fd):
  * Accept connections from a listening non-blocking socket, which stays the caller's (several servers may accept from
- * the same). Returns 0 or -1.
+ * the same); from HTTP_LISTENERS_MAX at most. Returns 0 or -1.
  */
 int http_server_listen(struct http_server *server, int fd) MUST_CHECK;
 

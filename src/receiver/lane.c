@@ -16,6 +16,7 @@
 #include "base/pulse.h"
 #include "base/thread.h"
 #include "http/server.h"
+#include "ops/activation.h"
 #include "receiver/intake.h"
 #include "receiver/screen.h"
 
@@ -25,6 +26,9 @@
 #define WAKE_STATUS 's'
 #define FLUSH_MS 100 /* after the last answer, for it to leave */
 #define BEAT_MS 500
+
+_Static_assert(CONFIG_LISTEN_MAX <= HTTP_LISTENERS_MAX && ACTIVATION_MAX <= HTTP_LISTENERS_MAX,
+               "a server accepts from all that may be configured or passed on");
 
 /* All but the pipe's writing end belongs to the lane's own thread. */
 struct lane {

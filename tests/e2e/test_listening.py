@@ -74,3 +74,14 @@ def test_each_of_several_secrets_is_accepted(installation):
     for secret in secrets:
         daemon.accept(Delivery(secret=secret))
     assert daemon.post(Delivery(secret=SECRET)).code == "INVALID_SIGNATURE"
+
+
+def test_more_addresses_than_can_be_listened_on_are_refused_with_their_line(offline):
+    config = offline.config("receiver")
+    config["receiver"]["listen"] = ["127.0.0.1:0"] * 64
+    daemon = offline.daemon(config).start()
+    assert len(daemon.addresses) == 64
+    daemon.stop()
+    config["receiver"]["listen"].append("127.0.0.1:0")
+    done = offline.gatepost("check", config=config)
+    assert done.returncode == 78 and "64 addresses already" in done.stderr
