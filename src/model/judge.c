@@ -17,6 +17,7 @@ struct judge {
         struct digest *digest;
         struct decoder *decoder;
         struct decoded decoded;
+        int has_doubtful; /* a record was remembered as such */
 };
 
 static const char *const reason_names[QUARANTINE_N_REASONS] = {
@@ -147,7 +148,8 @@ check_repeat(struct judge *judge, struct dedup *dedup, const struct record *reco
         if (*answer == DEDUP_NEW && is_replay(record) &&
             find_other(judge, dedup, record, NULL, body, answer) != 0)
                 return -1;
-        if (*answer == DEDUP_NEW && verdict->rules != NULL && verdict->rules->n_keys > 0)
+        /* Whether signatures are checked now or not: it was published when they were. */
+        if (*answer == DEDUP_NEW && judge->has_doubtful)
                 return find_other(judge, dedup, record, MARK_DOUBTFUL, body, answer);
         return 0;
 }
@@ -280,8 +282,11 @@ judge_remember(struct judge *judge, struct dedup *dedup, const struct record *re
                 return -1;
         if (result == REVERIFICATION_GENUINE)
                 return remember(judge, dedup, record, is_replay(record) ? MARK_REPLAY : NULL, body);
-        if (result == REVERIFICATION_REFUSED && remember(judge, dedup, record, MARK_DOUBTFUL, body) != 0)
-                return -1;
+        if (result == REVERIFICATION_REFUSED) {
+                judge->has_doubtful = 1;
+                if (remember(judge, dedup, record, MARK_DOUBTFUL, body) != 0)
+                        return -1;
+        }
         return remember(judge, dedup, record, MARK_UNVERIFIED, body);
 }
 

@@ -4,6 +4,7 @@ import confluent_kafka
 import pytest
 
 import waiting
+from reloading import reload
 from signing import Delivery, event_body, now
 from test_quarantine import Quarantine
 
@@ -102,6 +103,20 @@ def test_secret_that_was_removed_makes_no_duplicates_after_a_restart(verifying):
     verifying.kafka.wait_until_routed()
     assert sorted(record.value for record in verifying.events()) == sorted([first.body, again.body])
     assert verifying.reasons(first.delivery_id) == []
+
+
+def test_verify_that_is_turned_off_makes_no_duplicates_of_what_was_only_read_back(verifying):
+    config = verifying.router.config
+    first = verifying.receiver.accept()
+    verifying.kafka.wait_until_routed()
+    verifying.router.stop()
+    config["source invoicing"]["secret_file"] = config.secret_file("new", OTHER_SECRET)
+    verifying.router.restart()
+    config["router"]["verify"] = "off"
+    reload(verifying.router)
+    verifying.append(first.but(secret=OTHER_SECRET, timestamp=now()))
+    verifying.kafka.wait_until_routed()
+    assert len(verifying.published(first.delivery_id)) == 1
 
 
 def test_smaller_tolerance_makes_no_duplicates_after_a_restart(installation):

@@ -202,6 +202,18 @@ START_TEST(test_repeat_under_the_new_secret_is_dropped_when_the_first_can_be_ver
 }
 END_TEST
 
+/* Signatures were checked when the first was published and at the restart, and are no more. */
+START_TEST(test_repeat_is_dropped_when_verifying_was_turned_off_since_the_first_was_remembered)
+{
+        struct record record = forged(SPAN("d-1"), ACCEPTED);
+
+        ck_assert_int_eq(judge_remember(judging_judge, judging_dedup, &record), 0);
+        judging_invoicing.n_keys = 0;
+        record = genuine(SPAN("d-1"), ACCEPTED);
+        ck_assert_int_eq(judging_decide(&record), VERDICT_DROP);
+}
+END_TEST
+
 START_TEST(test_replay_is_verified_before_it_is_called_one)
 {
         struct record record = forged(SPAN("d-1"), ACCEPTED);
@@ -284,6 +296,8 @@ suite_judge_verify(void)
         tcase_add_test(tcase, test_repeat_of_a_remembered_record_that_is_too_old_now_is_dropped);
         tcase_add_test(tcase,
                        test_repeat_under_the_new_secret_is_dropped_when_the_first_can_be_verified_no_more);
+        tcase_add_test(tcase,
+                       test_repeat_is_dropped_when_verifying_was_turned_off_since_the_first_was_remembered);
         tcase_add_test(tcase, test_replay_is_verified_before_it_is_called_one);
         tcase_add_test(tcase, test_release_is_proven_by_a_signature_of_its_own);
         tcase_add_loop_test(tcase, test_captured_record_cannot_be_made_a_release, 0, 8);
