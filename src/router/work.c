@@ -379,8 +379,12 @@ note_refused(struct work *work)
             work->n_refused == 1 ? partition_find(&work->partitions, work->refused.partition) : NULL;
         char quoted[LOG_QUOTED_SIZE];
 
-        /* One that is known and not committed yet stays so: the batch is halved until it is committed without this one. */
-        if (partition == NULL || partition->unpublishable >= partition->decide_from)
+        /*
+         * One before it that is known and not committed yet stays so: the batch is halved until it is committed without this
+         * one. One behind it comes later and is found again; kept, it would keep this one from ever being known.
+         */
+        if (partition == NULL || (partition->unpublishable >= partition->decide_from &&
+                                  partition->unpublishable < work->refused.offset))
                 return;
         partition->unpublishable = work->refused.offset;
         partition->unpublishable_why = work->refused_why;

@@ -212,6 +212,25 @@ def test_record_that_is_refused_before_its_batch_is_complete_stops_nothing(insta
     assert stub.header("gatepost-reason") == "unpublishable"
 
 
+def test_record_that_is_refused_after_one_behind_it_stops_nothing(installation):
+    """That of another topic is refused first, while this one waits behind what goes to its own."""
+    config = installation.config("router")
+    installation.create_topics(config, partitions=1)
+    kafka = installation.kafka
+    kafka.configure(kafka.deliveries, "max.message.bytes", LARGE_RECORD)
+    before = [Delivery(event_body(padding="m" * 900_000)) for _ in range(26)]
+    large = [Delivery(event_body(kind, padding="x" * (3 << 20))) for kind in ("invoice.accepted", "invoice.rejected")]
+    append_large(kafka, before + large)
+    after = [Delivery() for _ in range(5)]
+    kafka.append(after)
+    installation.daemon(config).start()
+    kafka.wait_until_routed()
+    assert published(kafka, before + after) == [1] * 31
+    for delivery in large:
+        (stub,) = quarantined(kafka, delivery)
+        assert stub.header("gatepost-reason") == "unpublishable"
+
+
 def test_record_with_headers_that_librdkafka_refuses_stops_nothing(installation):
     """Quarantine keeps the headers of a delivery."""
     config = installation.config("router")
