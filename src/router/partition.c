@@ -126,6 +126,15 @@ partition_settle(struct partition *partition)
         partition->n_retries = 0;
 }
 
+void
+partition_forget_topic(struct partition *partition)
+{
+        if (partition->topic[0] == '\0')
+                return;
+        partition->topic[0] = '\0';
+        partition->retry_ms = 0;
+}
+
 enum partition_state
 partition_state(const struct partition *partition, int64_t now_ms)
 {

@@ -114,6 +114,9 @@ void partition_unplace(struct partition *partition, enum partition_trouble troub
 /* Its trouble is over. */
 void partition_settle(struct partition *partition);
 
+/* Its records may go to other topics now: no more wait for the one that did not accept them. */
+void partition_forget_topic(struct partition *partition);
+
 /* What others see of it. */
 enum partition_state {
         PARTITION_ROUTING,

@@ -39,6 +39,8 @@ take_newest(struct work *work)
         batch_renew(&work->batch, newest);
         if (work->transaction != NULL)
                 transaction_know_topics(work->transaction, newest);
+        for (size_t i = 0; i < work->partitions.n; i++)
+                partition_forget_topic(work->partitions.items[i]);
 }
 
 int

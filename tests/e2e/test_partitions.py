@@ -231,6 +231,23 @@ def test_record_that_is_refused_after_one_behind_it_stops_nothing(installation):
         assert stub.header("gatepost-reason") == "unpublishable"
 
 
+def test_reload_ends_the_wait_for_a_topic_that_is_no_longer_written(installation):
+    config = installation.config("router")
+    installation.create_topics(config, partitions=1)
+    kafka = installation.kafka
+    daemon = installation.start(config)
+    first, second = [Delivery(event_body("invoice.rejected")) for _ in range(2)]
+    kafka.append([first])
+    wait_until_published(kafka, [first])
+    kafka.delete(f"{kafka.prefix}.invoice.rejected")
+    kafka.append([second])
+    wait_for_state(daemon, 0, "waiting", "output-topic")
+    config["events"]["invoice.*"] = f"{kafka.prefix}.invoices"
+    installation.create_topics(config, partitions=1)
+    reload(daemon)
+    wait_until_published(kafka, [second])
+
+
 def test_record_with_headers_that_librdkafka_refuses_stops_nothing(installation):
     """Quarantine keeps the headers of a delivery."""
     config = installation.config("router")
