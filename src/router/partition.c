@@ -226,8 +226,12 @@ partition_committed(struct partition *partition)
 void
 partition_note_end(struct partition *partition, int64_t end)
 {
-        if (partition->stage == PARTITION_PLACED && partition->scan_next < 0 && end >= partition->next)
+        if (partition->stage != PARTITION_PLACED || end < partition->next)
+                return;
+        if (partition->scan_next < 0)
                 partition->end = (struct partition_gap){partition->next, end};
+        else if (end >= partition->scan_next)
+                partition->n_scanned = SCAN_MAX; /* there is no more to look for */
 }
 
 int

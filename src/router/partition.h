@@ -160,7 +160,7 @@ int partition_can_judge(struct partition *partition, int64_t timestamp_ms) MUST_
 /* All records below next have been committed: they will not be decided again. */
 void partition_committed(struct partition *partition);
 
-/* All records below end have been read: from next on there are none. */
+/* All records below end have been read: from next on, or where gaps are looked for from scan_next on, there are none. */
 void partition_note_end(struct partition *partition, int64_t end);
 
 /* Note whether its leader is missing while it is read. Returns whether that is news. now_ms is monotonic. */

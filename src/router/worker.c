@@ -233,6 +233,7 @@ take(struct worker *worker, enum consumer_result result, rd_kafka_message_t *mes
         case CONSUMER_END:
                 work_note_end(&worker->work, message->partition, message->offset);
                 rd_kafka_message_destroy(message);
+                end_scans(worker, 0); /* others may have more to read without end */
                 return 0;
         case CONSUMER_NOTHING:
                 end_scans(worker, 1);

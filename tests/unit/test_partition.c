@@ -187,6 +187,25 @@ START_TEST(test_what_waits_came_after_what_was_routed_and_after_nothing_waited)
 }
 END_TEST
 
+/* Else it would go on for as long as another partition has more to read. */
+START_TEST(test_scan_for_gaps_ends_at_the_end_of_the_partition)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        partition->stage = PARTITION_PLACED;
+        partition->next = 10;
+        partition_scan(partition, 12);
+        partition_note_end(partition, 12); /* of before that record came */
+        ck_assert(!partition_ends_scan(partition, 0));
+        partition_note_end(partition, 14);
+        ck_assert(partition_ends_scan(partition, 0));
+        ck_assert(partition_accepts(partition, 12));
+        ck_assert_int_eq((int)partition->end.to, 0);
+        partition_clear(&list);
+}
+END_TEST
+
 START_TEST(test_control_records_at_the_end_do_not_wait)
 {
         struct partition partition = {
@@ -229,6 +248,7 @@ suite_partition(void)
         tcase_add_test(all, test_records_follow_each_other);
         tcase_add_test(all, test_a_gap_is_taken_only_when_it_shows_twice);
         tcase_add_test(all, test_scan_for_gaps_is_bounded);
+        tcase_add_test(all, test_scan_for_gaps_ends_at_the_end_of_the_partition);
         tcase_add_test(all, test_partition_that_fails_again_waits_longer_until_it_is_read);
         tcase_add_test(all, test_partition_is_refused_only_after_a_while);
         tcase_add_test(all, test_what_is_only_read_back_is_not_open);
