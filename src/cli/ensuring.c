@@ -37,11 +37,23 @@ was_before(const struct ensuring *ensuring, const struct subscription_view *view
         return 0;
 }
 
-/* Of several that are right the one with the least ID stays: whoever looks at the same time chooses the same. */
+/* Returns below 0, 0 or above 0 when a is older than b, neither can be told, or newer. */
+static int
+compare_ages(const struct subscription_view *a, const struct subscription_view *b)
+{
+        return a->created == NULL || b->created == NULL ? 0 : strcmp(a->created, b->created);
+}
+
+/*
+ * Of several that are right the newest stays, for the others may have a secret that was replaced; of those that are as old, or
+ * whose age the service does not show, the one with the least ID. Whoever looks at the same time chooses the same.
+ */
 static void
 prefer(struct ensuring *ensuring, const struct subscription_view *view)
 {
-        if (ensuring->right == NULL || strcmp(view->id, ensuring->right->id) < 0)
+        int age = ensuring->right == NULL ? 1 : compare_ages(view, ensuring->right);
+
+        if (age > 0 || (age == 0 && strcmp(view->id, ensuring->right->id) < 0))
                 ensuring->right = view;
 }
 
@@ -247,7 +259,8 @@ remove_old(struct ensuring *ensuring)
 
                 if (status != 0) {
                         fprintf(stderr,
-                                "    What was wanted is registered; ensure again to remove what is not\n");
+                                "    What was wanted is registered; ensure again%s to remove what is not\n",
+                                ensuring->args->rotates ? ", with --rotate," : "");
                         return status;
                 }
         }

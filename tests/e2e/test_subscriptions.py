@@ -370,6 +370,21 @@ def test_registering_that_was_not_done_is_done_again(fake, service):
     assert len(service.webhooks) == 1
 
 
+def test_rotation_that_was_cut_short_does_not_bring_the_old_secret_back(fake, service):
+    def older(handler):
+        service.webhooks[0]["createdAt"] = "2026-11-21T03:04:05.000Z"
+        service.usual(handler)
+        service.webhooks[-1]["createdAt"] = "2026-11-21T03:04:06.000Z"
+    service.add({"url": URL, "events": KINDS.split(",")})
+    service.faults = [None, older, None] + [fails] * 4
+    done = fake.ensure("--rotate", expect=EX_TEMPFAIL)
+    assert "ensure again, with --rotate, to remove" in done.stderr and done.stdout.startswith("added w2 ")
+    assert [each["id"] for each in service.webhooks] == ["w1", "w2"]
+    # Whoever does not read that, or was interrupted: the service says which is the newer one.
+    assert fake.ensure().stdout.startswith("is right: w2 ")
+    assert [each["id"] for each in service.webhooks] == ["w2"]
+
+
 def test_old_one_stays_where_the_new_cannot_be_registered(fake, service):
     service.add({"url": URL, "events": ["*"]})
     service.faults = [None, fails, None, fails, None, fails, None, fails]
