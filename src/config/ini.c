@@ -30,7 +30,8 @@ add_entry(struct reader *reader)
         struct ini *ini = reader->ini;
         struct ini_entry *entry;
 
-        ini->entries = mem_resize(ini->entries, ini->n + 1, sizeof(struct ini_entry));
+        if ((ini->n & (ini->n - 1)) == 0) /* full: 0, or a power of two */
+                ini->entries = mem_resize(ini->entries, ini->n == 0 ? 1 : 2 * ini->n, sizeof(*entry));
         entry = &ini->entries[ini->n++];
         *entry = (struct ini_entry){.line = reader->line,
                                     .section = mem_strdup(reader->section),

@@ -13,6 +13,7 @@
 #include "config/secrets.h"
 
 #define FILE_MAX (1 << 20)
+#define ENTRIES_MAX 10000 /* each is compared with all before it, and a reload must not take minutes */
 
 static int
 fail(struct problems *problems, const char *reason)
@@ -54,6 +55,8 @@ read_file(const char *file, struct ini *ini, struct problems *problems)
                 return fail(problems, "cannot be read");
         if (len > FILE_MAX)
                 return fail(problems, "is larger than 1MiB");
+        if (ini->n > ENTRIES_MAX)
+                return fail(problems, "has more than 10000 headings and options");
         if (ini->n == 0 && problems->n == 0)
                 return fail(problems, "is empty; start from the sample gatepost.conf");
         return 0;

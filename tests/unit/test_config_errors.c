@@ -298,6 +298,26 @@ START_TEST(test_file_that_cannot_be_read_is_named)
 }
 END_TEST
 
+/* So that a reload ends in time, whatever the file holds. */
+START_TEST(test_file_with_too_many_options_is_refused)
+{
+        const size_t n = 12000;
+        char *text = malloc(n * 24), *at = text;
+        struct loaded loaded;
+
+        ck_assert_ptr_nonnull(text);
+        at += sprintf(at, "[events]\n");
+        for (size_t i = 0; i < n; i++)
+                at += sprintf(at, "kind%zu.* = topic\n", i);
+        loaded = scratch_load(text);
+        ck_assert_ptr_null(loaded.config);
+        ck_assert_uint_eq(scratch_count(&loaded), 1);
+        ck_assert_ptr_nonnull(strstr(loaded.messages, "more than 10000"));
+        scratch_release(&loaded);
+        free(text);
+}
+END_TEST
+
 START_TEST(test_limits_that_contradict_each_other_are_refused_at_the_later_line)
 {
         static const char *const cases[][2] = {
@@ -343,6 +363,7 @@ texts_and_names(void)
         tcase_add_loop_test(tests, test_file_that_says_nothing_is_refused, 0, 3);
         tcase_add_test(tests, test_everything_that_is_missing_is_told);
         tcase_add_test(tests, test_file_that_cannot_be_read_is_named);
+        tcase_add_test(tests, test_file_with_too_many_options_is_refused);
         return tests;
 }
 
