@@ -32,7 +32,7 @@ source_choice_load(const struct source_choice *choice, const struct command_cont
                 *status = EX_CONFIG;
                 return config_load(context->file);
         }
-        secret = secrets_read(choice->secret_file, SIGNATURE_SECRET_MIN, &len, &error);
+        secret = secrets_read_signing(choice->secret_file, &len, &error);
         secrets_free(secret, len);
         if (secret == NULL) {
                 *status = source_choice_secret_status(choice->secret_file);

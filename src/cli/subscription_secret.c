@@ -61,8 +61,7 @@ subscription_secret_payload(const struct subscription_args *args, const struct c
 {
         struct error error;
         size_t secret_len;
-        char *secret = secrets_read(args->secret_file, SIGNATURE_SECRET_MIN, &secret_len, &error),
-             *payload = NULL;
+        char *secret = secrets_read_signing(args->secret_file, &secret_len, &error), *payload = NULL;
 
         *status = 0;
         if (secret == NULL) {

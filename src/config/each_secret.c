@@ -4,14 +4,13 @@
 
 #include "config/read.h"
 #include "config/secrets.h"
-#include "model/signature.h"
 
 void
 each_secret_in(const char *secret_file, const char *source, each_secret_visit *visit, void *arg)
 {
         struct error error;
         size_t len;
-        char *secret = secrets_read(secret_file, SIGNATURE_SECRET_MIN, &len, &error);
+        char *secret = secrets_read_signing(secret_file, &len, &error);
 
         if (secret == NULL)
                 return;

@@ -151,7 +151,7 @@ set_from_file(struct config *config, const struct kafka_properties *properties, 
                 free(property);
                 return 0;
         }
-        secret = secrets_read(path, 1, &secret_len, error);
+        secret = secrets_check_path(path, error) != 0 ? NULL : secrets_read(path, 1, &secret_len, error);
         result = secret == NULL || add(config, properties, property, secret, error) != 0 ? -1 : 1;
         secrets_free(secret, secret == NULL ? 0 : secret_len);
         free(property);

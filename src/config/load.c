@@ -11,6 +11,7 @@
 #include "config/problems.h"
 #include "config/read.h"
 #include "config/values.h"
+#include "model/signature.h"
 
 /* A load under way. */
 struct load {
@@ -104,13 +105,45 @@ find_before(const struct ini *ini, const struct ini_entry *entry)
         return NULL;
 }
 
+/*
+ * Whether a name that is not known may be shown. It may be a secret: base64 ends with `=`, so that `secret: bG9...=` and the
+ * second line of a secret look like options. Names have lowercase letters, digits, and between short words ._- only.
+ */
+static int
+may_be_shown(const char *name)
+{
+        static const char word_chars[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+        for (size_t len; *name != '\0'; name += len) {
+                len = strspn(name, word_chars);
+                if (len >= SIGNATURE_SECRET_MIN)
+                        return 0;
+                name += len;
+                len = strspn(name, "._-*");
+                if (len == 0 && *name != '\0')
+                        return 0;
+        }
+        return 1;
+}
+
+static void
+report_hidden(struct load *load, const struct ini_entry *entry)
+{
+        problems_add(load->problems, entry->line,
+                     "[%s] has no option of this name, which is not shown because it may be a secret; an "
+                     "option is written on one line: name = value",
+                     entry->section);
+}
+
 static void
 report_unknown(struct load *load, const struct ini_entry *entry)
 {
         const char *closest = options_suggest(entry->section, entry->name);
         const char *home = options_section_of(entry->name);
 
-        if (closest != NULL)
+        if (closest == NULL && !may_be_shown(entry->name))
+                report_hidden(load, entry);
+        else if (closest != NULL)
                 problems_add(load->problems, entry->line, "[%s] has no option '%.64s'; did you mean %s?",
                              entry->section, entry->name, closest);
         else if (home != NULL)
@@ -147,18 +180,22 @@ set_free_form(struct load *load, const struct ini_entry *entry)
 {
         const struct ini_entry *before = find_before(load->ini, entry);
         struct error error;
-        int result;
+        int result, is_kafka = strcmp(entry->section, "kafka") == 0;
 
-        if (before != NULL) {
+        if (before != NULL && may_be_shown(entry->name)) {
                 problems_add(load->problems, entry->line, "%.64s was given on line %zu already", entry->name,
                              before->line);
                 return;
         }
-        if (strcmp(entry->section, "kafka") == 0)
+        if (is_kafka)
                 result = kafka_set(load->config, entry->name, entry->value, &error);
         else
                 result = topic_table_add(load->config->topics, entry->name, entry->value, &error);
-        if (result != 0)
+        if (result != 0 && !may_be_shown(entry->name))
+                report_hidden(load, entry);
+        else if (result != 0 && !is_kafka && options_section_of(entry->name) != NULL)
+                report_unknown(load, entry); /* the value may be a secret that has lost its heading */
+        else if (result != 0)
                 problems_add(load->problems, entry->line, "%.64s: %s", entry->name, error.text);
 }
 

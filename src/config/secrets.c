@@ -10,6 +10,7 @@
 #include <openssl/crypto.h>
 
 #include "base/mem.h"
+#include "model/signature.h"
 
 int
 secrets_check_mode(mode_t mode, const char *path, struct error *error)
@@ -21,6 +22,19 @@ secrets_check_mode(mode_t mode, const char *path, struct error *error)
                                  "%s holds a secret and others can %s it (mode %04o); mend it: chmod o= %s",
                                  path, mode & S_IROTH ? "read" : "write", (unsigned)(mode & 07777), path);
         return 0;
+}
+
+int
+secrets_check_path(const char *path, struct error *error)
+{
+        struct stat st;
+
+        if (path[0] == '/' || stat(path, &st) == 0)
+                return 0;
+        return error_set(error,
+                         "there is no such file: %s; the value is not shown because it may be the "
+                         "secret itself; give the path of a file, beginning with a slash",
+                         strerror(errno));
 }
 
 /* Not blocking on a FIFO, and looking at the mode of what was opened, not of what stands there later. */
@@ -104,6 +118,29 @@ secrets_read(const char *path, size_t min_len, size_t *len, struct error *error)
                 return secret;
         }
         secrets_free(secret, SECRETS_MAX);
+        return NULL;
+}
+
+/* An editor adds a byte order mark or an empty line unseen; who signs does not have them, and each delivery would be forged. */
+char *
+secrets_read_signing(const char *path, size_t *len, struct error *error)
+{
+        static const char mark[] = "\xef\xbb\xbf";
+        char *secret = secrets_read(path, SIGNATURE_SECRET_MIN, len, error);
+
+        if (secret == NULL)
+                return NULL;
+        if (strncmp(secret, mark, strlen(mark)) == 0)
+                (void)error_set(error, "%s begins with a byte order mark; save it as UTF-8 without one",
+                                path);
+        else if (strpbrk(secret, "\r\n") != NULL)
+                (void)error_set(error,
+                                "%s has more than one line; a secret is one line, and each of several has a "
+                                "file of its own",
+                                path);
+        else
+                return secret;
+        secrets_free(secret, *len);
         return NULL;
 }
 

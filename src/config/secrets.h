@@ -18,6 +18,15 @@
  */
 char *secrets_read(const char *path, size_t min_len, size_t *len, struct error *error) MUST_CHECK;
 
+/* Likewise a secret to sign with, of 16 bytes at least, which must be one line of text. */
+char *secrets_read_signing(const char *path, size_t *len, struct error *error) MUST_CHECK;
+
+/*
+ * Whether a configured path is one, rather than the secret itself, which no message may show: there is a file, or it begins
+ * with a slash. Returns 0, or -1 with the reason.
+ */
+int secrets_check_path(const char *path, struct error *error) MUST_CHECK;
+
 /* When the file was last written, in seconds since the epoch; 0 when that cannot be told. */
 int64_t secrets_written_s(const char *path);
 

@@ -248,12 +248,20 @@ static int
 set_secret_file(struct setting *s)
 {
         size_t len;
-        char *secret = secrets_read(s->value, SIGNATURE_SECRET_MIN, &len, s->error);
-        int64_t written_s = secrets_written_s(s->value);
+        char *secret;
+        int64_t written_s;
         int result;
 
+        for (size_t i = 0; i < s->source->n_secret_files; i++) {
+                if (strcmp(s->source->secret_files[i].path, s->value) == 0)
+                        return error_set(s->error, "%.100s is there twice", s->value);
+        }
+        if (secrets_check_path(s->value, s->error) != 0)
+                return -1;
+        secret = secrets_read_signing(s->value, &len, s->error);
         if (secret == NULL)
                 return -1;
+        written_s = secrets_written_s(s->value);
         add_secret_file(s->source, s->value, written_s);
         result = add_key(s, secret, len);
         secrets_free(secret, len);
@@ -322,7 +330,9 @@ set_api_key(struct setting *s)
 static int
 set_private_file(struct setting *s)
 {
-        return secrets_check_file(s->value, s->error) != 0 ? -1 : set_text(s);
+        if (secrets_check_path(s->value, s->error) != 0 || secrets_check_file(s->value, s->error) != 0)
+                return -1;
+        return set_text(s);
 }
 
 static int (*const setters[])(struct setting *s) = {

@@ -174,7 +174,7 @@ run(struct wish *wish)
         struct load_report report = {0};
         struct error error;
         size_t len;
-        char *secret = secrets_read(wish->secret_file, SIGNATURE_SECRET_MIN, &len, &error);
+        char *secret = secrets_read_signing(wish->secret_file, &len, &error);
         int status = EX_OSERR;
 
         if (secret == NULL) {

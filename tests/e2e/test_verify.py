@@ -251,7 +251,7 @@ def test_signature_in_another_form_is_told(verdict, name):
 
 @pytest.mark.parametrize("secret, used, cause", [
     (SECRET, SECRET + b"\n", "newline at its end"), (SECRET, SECRET + b"\r\n", "CR LF, at its end"),
-    (SECRET + b" \n", SECRET, "white space or quotes around it"), (b'"' + SECRET + b'"', SECRET, "quotes around it"),
+    (SECRET + b" \t", SECRET, "white space or quotes around it"), (b'"' + SECRET + b'"', SECRET, "quotes around it"),
     (b"0123456789abcdeF" * 4, bytes.fromhex("0123456789abcdef" * 4), "decodes the secret from hexadecimal"),
     (base64.b64encode(b"\xff" * 24 + b"more"), b"\xff" * 24 + b"more", "decodes the secret from base64"),
     (SECRET, SECRET.hex().encode(), "takes the secret's hexadecimal text"),

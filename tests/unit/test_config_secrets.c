@@ -41,7 +41,7 @@ expect_key(const struct loaded *loaded, size_t index, const char *text)
 START_TEST(test_newline_at_the_end_of_a_secret_file_is_dropped)
 {
         static const char *const endings[][2] = {
-            {"", ""}, {"\n", ""}, {"\r\n", ""}, {"\n\n", "\n"}, {"\r", "\r"}};
+            {"", ""}, {"\n", ""}, {"\r\n", ""}, {" \n", " "}, {"\t", "\t"}};
         char content[64], expected[64];
         struct loaded loaded;
 
@@ -49,6 +49,69 @@ START_TEST(test_newline_at_the_end_of_a_secret_file_is_dropped)
         (void)snprintf(expected, sizeof(expected), "%s%s", secret, endings[_i][1]);
         loaded = load_with(scratch_file("secret", content, strlen(content), 0600), 0644);
         expect_key(&loaded, 0, expected);
+        scratch_release(&loaded);
+}
+END_TEST
+
+START_TEST(test_secret_that_is_not_one_line_is_refused)
+{
+        static const char *const contents[][2] = {
+            {"a secret that must not be shown\n\n", "more than one line"},
+            {"a secret that must not be shown\r", "more than one line"},
+            {"\na secret that must not be shown\n", "more than one line"},
+            {"a secret that must not be shown\nand the one before it\n", "more than one line"},
+            {"\xef\xbb\xbf"
+             "a secret that must not be shown\n",
+             "byte order mark"},
+        };
+        struct loaded loaded =
+            load_with(scratch_file("secret", contents[_i][0], strlen(contents[_i][0]), 0600), 0600);
+
+        ck_assert_ptr_null(loaded.config);
+        (void)scratch_expect(&loaded, 5, contents[_i][1]);
+        ck_assert_ptr_null(strstr(loaded.messages, "must not be shown"));
+        scratch_release(&loaded);
+}
+END_TEST
+
+START_TEST(test_same_secret_file_twice_is_refused)
+{
+        const char *path = scratch_file("secret", secret, strlen(secret), 0600);
+        char text[1024];
+        struct loaded loaded;
+
+        (void)snprintf(text, sizeof(text),
+                       "[receiver]\nlisten = 127.0.0.1:0\n[source s]\npath = /s\nsecret_file = %s\n"
+                       "secret_file = %s\n[kafka]\nbootstrap.servers = k:9092\n",
+                       path, path);
+        loaded = scratch_load(text);
+        ck_assert_ptr_null(loaded.config);
+        (void)scratch_expect(&loaded, 6, "is there twice");
+        scratch_release(&loaded);
+}
+END_TEST
+
+/* As it is written in YAML, continued on a second line, put in the place of a file, or left without its heading. */
+START_TEST(test_secret_in_a_wrong_place_is_not_shown)
+{
+        static const char *const lines[] = {
+            "[source t]\npath = /t\nsecret_file = x\nsecret: bXVzdCBub3QgYmUgc2hvd24gdG8gYW55Ym9keQ==",
+            "[source t]\nsecret =\n  bXVzdCBub3QgYmUgc2hvd24gdG8gYW55Ym9keQ==",
+            "[source t]\nsecret_file = bXVzdCBub3QgYmUgc2hvd24gdG8gYW55Ym9keQ==",
+            "[source t]\nsecret bXVzdCBub3QgYmUgc2hvd24gdG8gYW55Ym9keQ==",
+            "[service]\napi_key: bXVzdCBub3QgYmUgc2hvd24gdG8gYW55Ym9keQ==",
+            "[service]\napi_key_file = bXVzdCBub3QgYmUgc2hvd24gdG8gYW55Ym9keQ==",
+            "[kafka]\nsasl.password: bXVzdCBub3QgYmUgc2hvd24gdG8gYW55Ym9keQ==",
+            "[kafka]\nsasl.password: bXVzd=\nsasl.password: bXVzd=",
+            "[kafka]\nsasl.password_file = bXVzdCBub3QgYmUgc2hvd24gdG8gYW55Ym9keQ==",
+            "[events]\ninvoice.* = t\nsecret = bXVzdCBub3QgYmUgc2hvd24gdG8gYW55Ym9keQ==",
+            "[events]\ninvoice.* = t\nsecret: bXVzdCBub3QgYmUgc2hvd24gdG8gYW55Ym9keQ==",
+        };
+        struct loaded loaded = scratch_load_more(lines[_i]);
+
+        ck_assert_ptr_null(loaded.config);
+        ck_assert_uint_ge(scratch_count(&loaded), 1);
+        ck_assert_msg(strstr(loaded.messages, "bXVzd") == NULL, "%s", loaded.messages);
         scratch_release(&loaded);
 }
 END_TEST
@@ -241,6 +304,9 @@ suite_config_secrets(void)
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
         tcase_add_loop_test(tests, test_newline_at_the_end_of_a_secret_file_is_dropped, 0, 5);
+        tcase_add_loop_test(tests, test_secret_that_is_not_one_line_is_refused, 0, 5);
+        tcase_add_test(tests, test_same_secret_file_twice_is_refused);
+        tcase_add_loop_test(tests, test_secret_in_a_wrong_place_is_not_shown, 0, 11);
         tcase_add_test(tests, test_secret_in_the_file_is_taken_as_quoted);
         tcase_add_loop_test(tests, test_secret_file_that_others_can_reach_is_refused_with_the_remedy, 0, 5);
         tcase_add_loop_test(tests, test_secret_file_for_owner_and_group_is_taken, 0, 5);
