@@ -141,7 +141,9 @@ send_once(const struct mission *mission, const struct wish *wish)
                                         delivery_header_suffix((enum delivery_header)h), values.values[h]);
         if (post_send(&mission->to, (const char *const *)headers, DELIVERY_N_HEADERS, signing->body,
                       signing->len, &answer, &error) != 0) {
-                fprintf(stderr, "gatepost send: %s\n", error.text);
+                fprintf(stderr, "gatepost send: ");
+                safe_text_print(stderr, error.text, strlen(error.text)); /* it may quote a certificate */
+                fputc('\n', stderr);
                 status = EX_TEMPFAIL;
         } else {
                 printf("%d ", answer.status);

@@ -87,8 +87,10 @@ service_refusal(const char *command, const struct service_answer *answer)
         struct service_error error;
 
         if (answer->status == 0) {
-                fprintf(stderr, "gatepost %s: no usable answer from the service: %s\n", command,
-                        answer->failure);
+                fprintf(stderr, "gatepost %s: no usable answer from the service: ", command);
+                safe_text_print(stderr, answer->failure,
+                                strlen(answer->failure)); /* it may quote a certificate */
+                fputc('\n', stderr);
                 print_times(answer);
                 return EX_UNAVAILABLE;
         }

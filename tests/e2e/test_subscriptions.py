@@ -278,6 +278,13 @@ def test_certificate_that_is_wrong_gets_no_key(tmp_path, authority, what):
         assert "tried" not in done.stderr
 
 
+def test_what_a_certificate_says_cannot_play_tricks(tmp_path, authority):
+    with FakeService(*authority.issue("nasty", names="email:nobody@example", subject="a\x1b]0;b\x07"), host="localhost") as service:
+        client = Client(tmp_path, service.url)
+        client.config["service"]["ca_file"] = authority.certificate
+        assert "'a\\x1b]0;b\\x07'" in client.run("list", expect=EX_UNAVAILABLE).stderr
+
+
 def test_address_is_https_unless_it_is_this_machine(tmp_path):
     client = Client(tmp_path, "http://service.example/v1")
     assert "https" in client.run("list", expect=EX_CONFIG).stderr
