@@ -278,12 +278,15 @@ def test_control_records_cost_no_second_each(single):
     begun = time.monotonic()
     daemon = installation.daemon(config).start()
     wait_until_published(kafka, sent)
-    assert time.monotonic() - begun < 20
+    took = [time.monotonic() - begun]
+    assert took[0] < 20
     more = [Delivery() for _ in range(60)]
     begun = time.monotonic()
     append_in_transactions(kafka, more)
     wait_until_published(kafka, more)
-    assert time.monotonic() - begun < 30
+    took.append(time.monotonic() - begun)
+    print("60 control records took", took, "the second time with their transactions")
+    assert took[1] < 30
     waiting.until(lambda: daemon.metric("gatepost_router_lag_records") == 0, SECONDS,
                   "control records at the end of a partition not to count as records that wait")
 
