@@ -181,3 +181,26 @@ clock_parse_ms(const char *text, size_t len, int64_t *ms)
                 *ms += (text[20 + i] - '0') * factors[i];
         return 0;
 }
+
+int
+clock_parse_zoned_ms(const char *text, size_t len, int64_t *ms)
+{
+        static const size_t zone_len = sizeof("+01:00") - 1;
+        char utc[64];
+        size_t at = len - zone_len;
+        int hours, minutes;
+
+        if (clock_parse_ms(text, len, ms) == 0)
+                return 0;
+        if (len < zone_len || at + 1 > sizeof(utc) || (text[at] != '+' && text[at] != '-') ||
+            text[at + 3] != ':')
+                return -1;
+        hours = digits(text + at + 1, 2);
+        minutes = digits(text + at + 4, 2);
+        memcpy(utc, text, at);
+        utc[at] = 'Z';
+        if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || clock_parse_ms(utc, at + 1, ms) != 0)
+                return -1;
+        *ms -= (text[at] == '+' ? 1 : -1) * INT64_C(60000) * (hours * 60 + minutes);
+        return 0;
+}

@@ -48,4 +48,7 @@ int clock_is_utc_timestamp(const char *text, size_t len);
 /* Read such a timestamp, to the millisecond (what is finer is cut off). Returns 0, or -1 when it is none. */
 int clock_parse_ms(const char *text, size_t len, int64_t *ms) MUST_CHECK;
 
+/* Likewise for one with any offset from UTC: 2026-11-21T04:04:05+01:00. */
+int clock_parse_zoned_ms(const char *text, size_t len, int64_t *ms) MUST_CHECK;
+
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/safe_text.h"
 #include "cli/service_refusal.h"
@@ -37,11 +38,23 @@ was_before(const struct ensuring *ensuring, const struct subscription_view *view
         return 0;
 }
 
-/* Returns below 0, 0 or above 0 when a is older than b, neither can be told, or newer. */
+/*
+ * Returns below 0, 0 or above 0 when a is older than b, neither can be told, or newer. Services write times with and without
+ * fractions, of any number of digits, and with the offset of their place, so that they do not sort as text.
+ */
 static int
 compare_ages(const struct subscription_view *a, const struct subscription_view *b)
 {
-        return a->created == NULL || b->created == NULL ? 0 : strcmp(a->created, b->created);
+        int64_t a_ms, b_ms;
+        int a_fails, b_fails;
+
+        if (a->created == NULL || b->created == NULL)
+                return 0;
+        a_fails = clock_parse_zoned_ms(a->created, strlen(a->created), &a_ms);
+        b_fails = clock_parse_zoned_ms(b->created, strlen(b->created), &b_ms);
+        if (a_fails && b_fails)
+                return strcmp(a->created, b->created); /* the best that can be done */
+        return a_fails || b_fails || a_ms == b_ms ? 0 : a_ms < b_ms ? -1 : 1;
 }
 
 /*

@@ -392,6 +392,17 @@ def test_rotation_that_was_cut_short_does_not_bring_the_old_secret_back(fake, se
     assert [each["id"] for each in service.webhooks] == ["w2"]
 
 
+@pytest.mark.parametrize(("old", "new"), [
+    ("2026-11-21T03:04:05.12Z", "2026-11-21T03:04:05.123Z"), ("2026-11-21T03:04:05Z", "2026-11-21T03:04:05.5Z"),
+    ("2026-10-25T02:50:00+02:00", "2026-10-25T02:10:00+01:00"), ("2026-11-21T10:00:00+09:00", "2026-11-21T02:00:00Z")])
+def test_newest_is_the_one_that_was_registered_last_however_its_time_is_written(fake, service, old, new):
+    for created in (old, new):
+        service.add({"url": URL, "events": KINDS.split(",")})
+        service.webhooks[-1]["createdAt"] = created
+    assert fake.ensure().stdout.startswith("is right: w2 ")
+    assert [each["id"] for each in service.webhooks] == ["w2"]
+
+
 def test_old_one_stays_where_the_new_cannot_be_registered(fake, service):
     service.add({"url": URL, "events": ["*"]})
     service.faults = [None, fails, None, fails, None, fails, None, fails]
