@@ -66,6 +66,10 @@ service_url_check(const char *text, struct error *error)
         size_t len = is_https || is_http ? host_len(at) : 0;
         char host[HOST_MAX + 1];
 
+        if (strpbrk(text, "@?") != NULL)
+                return error_set(error,
+                                 "the value is not an https address, such as https://api.example/v1, without "
+                                 "user, password and query; it is not shown because it may hold a secret");
         if (len == 0 || len > HOST_MAX || !is_rest(at + len))
                 return error_set(error, "'%.100s' is not an https address, such as https://api.example/v1",
                                  text);

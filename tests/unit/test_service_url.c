@@ -106,6 +106,25 @@ START_TEST(test_host_of_any_length_is_no_trouble)
 }
 END_TEST
 
+START_TEST(test_secret_in_an_address_is_not_shown)
+{
+        static const char *const bad[] = {
+            "https://user:hidden@api.example/v1",
+            "https://hidden@api.example",
+            "https://api.example/v1?api_key=hidden",
+            "http://api.example/v1?key=hidden",
+            "hidden@api.example",
+        };
+
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+                struct error error = {""};
+
+                ck_assert_int_eq(service_url_check(bad[i], &error), -1);
+                ck_assert_msg(strstr(error.text, "hidden") == NULL, "%s", error.text);
+        }
+}
+END_TEST
+
 Suite *
 suite_service_url(void)
 {
@@ -116,6 +135,7 @@ suite_service_url(void)
         tcase_add_test(tcase, test_what_would_show_the_key_is_refused);
         tcase_add_test(tcase, test_what_is_no_such_address_is_refused);
         tcase_add_test(tcase, test_host_of_any_length_is_no_trouble);
+        tcase_add_test(tcase, test_secret_in_an_address_is_not_shown);
         suite_add_tcase(suite, tcase);
         return suite;
 }
