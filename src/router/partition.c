@@ -135,6 +135,18 @@ partition_forget_topic(struct partition *partition)
         partition->retry_ms = 0;
 }
 
+void
+partition_forget_open(struct partition *partition, int64_t now_ms)
+{
+        if (partition->known_to <= partition->decide_from)
+                return;
+        dedup_free(partition->dedup);
+        partition->dedup = NULL;
+        partition->known_to = 0;
+        if (partition->stage == PARTITION_PLACED)
+                partition_unplace(partition, TROUBLE_NONE, NULL, 0, now_ms);
+}
+
 enum partition_state
 partition_state(const struct partition *partition, int64_t now_ms)
 {

@@ -117,6 +117,12 @@ void partition_settle(struct partition *partition);
 /* Its records may go to other topics now: no more wait for the one that did not accept them. */
 void partition_forget_topic(struct partition *partition);
 
+/*
+ * Records are decided by other rules from now on: a table that knows records of a transaction that was not committed, as they
+ * were decided before, is filled anew. now_ms is monotonic.
+ */
+void partition_forget_open(struct partition *partition, int64_t now_ms);
+
 /* What others see of it. */
 enum partition_state {
         PARTITION_ROUTING,

@@ -39,8 +39,10 @@ take_newest(struct work *work)
         batch_renew(&work->batch, newest);
         if (work->transaction != NULL)
                 transaction_know_topics(work->transaction, newest);
-        for (size_t i = 0; i < work->partitions.n; i++)
+        for (size_t i = 0; i < work->partitions.n; i++) {
                 partition_forget_topic(work->partitions.items[i]);
+                partition_forget_open(work->partitions.items[i], clock_monotonic_ms());
+        }
 }
 
 int
@@ -295,11 +297,11 @@ work_take(struct work *work, const rd_kafka_message_t *message, const struct con
                 return WORK_TAKEN;
         }
         result = take_next(work, partition, message, error);
-        if (result != WORK_TAKEN)
+        if (result == WORK_UNPLACED)
                 return result;
         partition->origin = partition->known_origin = *origin;
-        if (partition->known_to < partition->next)
-                partition->known_to = partition->next;
+        if (partition->known_to <= message->offset)
+                partition->known_to = message->offset + 1; /* one that failed may be known, too */
         return result;
 }
 

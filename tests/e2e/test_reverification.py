@@ -120,6 +120,24 @@ def test_verify_that_is_turned_off_makes_no_duplicates_of_what_was_only_read_bac
     assert len(verifying.published(first.delivery_id)) == 1
 
 
+def test_secret_that_is_removed_while_a_topic_is_away_loses_nothing(verifying):
+    """What was decided as genuine and not committed is unverified then, and keeps no repeat out."""
+    config, kafka = verifying.router.config, verifying.kafka
+    kafka.delete(f"{kafka.prefix}.invoice.rejected")
+    held = verifying.receiver.accept(Delivery(event_body("invoice.rejected")))
+    waiting.until(lambda: b"invoice.rejected" in verifying.router.admin("/readyz").body, 60,
+                  lambda: f"the router to wait: {verifying.router.log}")
+    config["source invoicing"]["secret_file"] = config.secret_file("new", OTHER_SECRET)
+    reload(verifying.router)
+    verifying.kafka.wait_until_routed()
+    assert verifying.reasons(held.delivery_id) == ["unverified"]
+    verifying.installation.create_topics()
+    verifying.append(held.but(secret=OTHER_SECRET, timestamp=now()))
+    verifying.kafka.wait_until_routed()
+    assert [event.value for event in verifying.events()] == [held.body]
+    verifying.assert_audit_agrees()
+
+
 def test_smaller_tolerance_makes_no_duplicates_after_a_restart(installation):
     installation.create_topics()
     receiver, router = installation.config("receiver"), installation.config("router")

@@ -224,6 +224,26 @@ START_TEST(test_control_records_at_the_end_do_not_wait)
 }
 END_TEST
 
+START_TEST(test_what_was_decided_by_other_rules_and_not_committed_is_forgotten)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        partition->dedup = dedup_new(1000, DEDUP_COMPLETE);
+        partition->stage = PARTITION_PLACED;
+        partition->decide_from = partition->next = partition->known_to = 10;
+        partition_forget_open(partition, 5000);
+        ck_assert_ptr_nonnull(partition->dedup);
+        ck_assert_int_eq(partition->stage, PARTITION_PLACED);
+        partition->known_to = 11;
+        partition_forget_open(partition, 5000);
+        ck_assert_ptr_null(partition->dedup);
+        ck_assert_int_eq(partition->stage, PARTITION_UNPLACED);
+        ck_assert_int_eq(partition->retry_ms, 5000);
+        partition_clear(&list);
+}
+END_TEST
+
 START_TEST(test_partition_that_is_read_waits_while_its_leader_is_missing)
 {
         struct partition partition = {.scan_next = -1};
@@ -257,6 +277,7 @@ suite_partition(void)
         tcase_add_test(all, test_partitions_come_and_go);
         tcase_add_test(all, test_what_waits_came_after_what_was_routed_and_after_nothing_waited);
         tcase_add_test(all, test_control_records_at_the_end_do_not_wait);
+        tcase_add_test(all, test_what_was_decided_by_other_rules_and_not_committed_is_forgotten);
         tcase_add_test(all, test_partition_that_is_read_waits_while_its_leader_is_missing);
         suite_add_tcase(suite, all);
         return suite;
