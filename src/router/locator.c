@@ -62,8 +62,9 @@ answer(struct locator *locator, const struct position_question *questions)
 
 /* How many records wait in partitions that nobody has. */
 static void
-count_waiting(struct locator *locator, struct locator_unassigned *unassigned, size_t n, int32_t n_partitions)
+count_waiting(struct locator *locator, struct locator_unassigned *unassigned, size_t n)
 {
+        int32_t n_partitions;
         struct position_question *questions = mem_alloc(n * sizeof(*questions));
         struct position *positions = mem_alloc(n * sizeof(*positions));
 
@@ -100,7 +101,7 @@ find_unassigned(struct locator *locator, int n_assigned, struct locator_view *vi
         }
         free(is_assigned);
         if (view->n_unassigned > 0)
-                count_waiting(locator, view->unassigned, view->n_unassigned, view->n_partitions);
+                count_waiting(locator, view->unassigned, view->n_unassigned);
         return is_known;
 }
 

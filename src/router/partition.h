@@ -118,8 +118,8 @@ void partition_settle(struct partition *partition);
 void partition_forget_topic(struct partition *partition);
 
 /*
- * Records are decided by other rules from now on: a table that knows records of a transaction that was not committed, as they
- * were decided before, is filled anew. now_ms is monotonic.
+ * A table that knows records of a transaction that was not committed is filled anew: their decisions no longer hold, since the
+ * rules have changed or the log may have. now_ms is monotonic.
  */
 void partition_forget_open(struct partition *partition, int64_t now_ms);
 

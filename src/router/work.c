@@ -243,8 +243,7 @@ look_again(struct partition *partition, const char *why)
 static enum work_result
 forget(struct partition *partition)
 {
-        dedup_free(partition->dedup);
-        partition->dedup = NULL;
+        partition_forget_open(partition, clock_monotonic_ms());
         return look_again(partition,
                           "the leader has changed or started again before a commit; filling the table anew");
 }
