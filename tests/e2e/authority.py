@@ -22,8 +22,8 @@ class Authority:
         subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
 
     def issue(self, name, names="DNS:localhost,IP:127.0.0.1", begin=None, end=None, days=1, algorithm=EC, subject=None):
-        """A certificate for these names, whose common name is subject, or name. Returns the paths of certificate and key. With begin and end (YYYYMMDDHHMMSSZ)
-        it is valid then, else from now on for some days."""
+        """A certificate for these names, whose common name is subject, or name. Returns the paths of certificate and key.
+        With begin and end (YYYYMMDDHHMMSSZ) it is valid then, else from now on for some days."""
         certificate, key, request = (self.directory / f"{name}.{ending}" for ending in ("pem", "key", "csr"))
         self._run("req", "-newkey", *algorithm, "-nodes", "-subj", f"/CN={subject or name}", "-keyout", key, "-out", request)
         (self.directory / "index").write_text("")

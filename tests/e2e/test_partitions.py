@@ -132,6 +132,11 @@ def quarantined(kafka, delivery):
     return [record for record in kafka.read(kafka.quarantine) if record.delivery_id == delivery.delivery_id]
 
 
+def assert_stub_in_quarantine(kafka, delivery):
+    (stub,) = quarantined(kafka, delivery)
+    assert stub.header("gatepost-reason") == "unpublishable"
+
+
 def test_delivery_that_is_too_large_for_its_topic_stops_nothing(installation):
     receiver, router = split_configuration(installation)
     kafka = installation.kafka
@@ -172,8 +177,7 @@ def test_compressed_record_that_is_large_stops_nothing(installation):
     assert kafka.ends(kafka.deliveries) == {0: 11}, kafka.ends(kafka.deliveries)
     installation.start(installation.config("router"))
     wait_until_published(kafka, after)
-    (stub,) = quarantined(kafka, delivery)
-    assert stub.header("gatepost-reason") == "unpublishable"
+    assert_stub_in_quarantine(kafka, delivery)
 
 
 def test_record_that_cannot_be_read_stops_its_partition_until_it_is_deleted(single):
@@ -208,8 +212,7 @@ def test_record_that_is_refused_before_its_batch_is_complete_stops_nothing(insta
     kafka.append([Delivery() for _ in range(20000)])
     installation.daemon(config).start()
     kafka.wait_until_routed()
-    (stub,) = quarantined(kafka, large)
-    assert stub.header("gatepost-reason") == "unpublishable"
+    assert_stub_in_quarantine(kafka, large)
 
 
 def test_record_that_is_refused_after_one_behind_it_stops_nothing(installation):
@@ -227,8 +230,7 @@ def test_record_that_is_refused_after_one_behind_it_stops_nothing(installation):
     kafka.wait_until_routed()
     assert published(kafka, before + after) == [1] * 31
     for delivery in large:
-        (stub,) = quarantined(kafka, delivery)
-        assert stub.header("gatepost-reason") == "unpublishable"
+        assert_stub_in_quarantine(kafka, delivery)
 
 
 def test_reload_ends_the_wait_for_a_topic_that_is_no_longer_written(installation):
@@ -263,8 +265,7 @@ def test_record_with_headers_that_librdkafka_refuses_stops_nothing(installation)
     kafka.append(after)
     installation.start(config)
     wait_until_published(kafka, after)
-    (stub,) = quarantined(kafka, delivery)
-    assert stub.header("gatepost-reason") == "unpublishable"
+    assert_stub_in_quarantine(kafka, delivery)
 
 
 # Gaps and times

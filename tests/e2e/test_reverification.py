@@ -91,14 +91,20 @@ def test_captured_record_cannot_be_let_in_as_a_release_and_an_administrator_can_
     verifying.assert_audit_agrees()
 
 
-def test_secret_that_was_removed_makes_no_duplicates_after_a_restart(verifying):
-    """What was published under it is repeated under the new one."""
+def published_under_a_removed_secret(verifying):
+    """A delivery that the router has published, before it was started again with another secret only."""
     config = verifying.router.config
     first = verifying.receiver.accept()
     verifying.kafka.wait_until_routed()
     verifying.router.stop()
     config["source invoicing"]["secret_file"] = config.secret_file("new", OTHER_SECRET)
     verifying.router.restart()
+    return first
+
+
+def test_secret_that_was_removed_makes_no_duplicates_after_a_restart(verifying):
+    """What was published under it is repeated under the new one."""
+    first = published_under_a_removed_secret(verifying)
     again = Delivery(secret=OTHER_SECRET)
     verifying.append(first.but(secret=OTHER_SECRET, timestamp=now()), again)
     verifying.kafka.wait_until_routed()
@@ -107,13 +113,8 @@ def test_secret_that_was_removed_makes_no_duplicates_after_a_restart(verifying):
 
 
 def test_verify_that_is_turned_off_makes_no_duplicates_of_what_was_only_read_back(verifying):
-    config = verifying.router.config
-    first = verifying.receiver.accept()
-    verifying.kafka.wait_until_routed()
-    verifying.router.stop()
-    config["source invoicing"]["secret_file"] = config.secret_file("new", OTHER_SECRET)
-    verifying.router.restart()
-    config["router"]["verify"] = "off"
+    first = published_under_a_removed_secret(verifying)
+    verifying.router.config["router"]["verify"] = "off"
     reload(verifying.router)
     verifying.append(first.but(secret=OTHER_SECRET, timestamp=now()))
     verifying.kafka.wait_until_routed()
