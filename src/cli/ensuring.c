@@ -188,7 +188,21 @@ add(struct ensuring *ensuring, const char *payload, size_t len)
                 status = add_once(ensuring, payload, len, n_posts++);
         while (status < 0);
         ensuring->was_added = status == 0;
+        ensuring->was_updated = status == 0 && was_before(ensuring, ensuring->right);
         return status;
+}
+
+/* Add a subscription to those to remove, unless it is the one to keep: a service may list an ID twice, or register by URL. */
+static void
+add_old(struct ensuring *ensuring, const struct subscription_view *view)
+{
+        if (ensuring->right != NULL && strcmp(view->id, ensuring->right->id) == 0)
+                return;
+        for (size_t i = 0; i < ensuring->n_old; i++) {
+                if (strcmp(view->id, ensuring->old[i]->id) == 0)
+                        return;
+        }
+        ensuring->old[ensuring->n_old++] = view;
 }
 
 /* What is to go: what there was at the URL, and what came of registering that was done twice. */
@@ -199,15 +213,14 @@ find_old(struct ensuring *ensuring)
         for (size_t i = 0; i < ensuring->before.n; i++) {
                 const struct subscription_view *view = &ensuring->before.items[i];
 
-                if (is_at_url(ensuring, view) && view != ensuring->right)
-                        ensuring->old[ensuring->n_old++] = view;
+                if (is_at_url(ensuring, view))
+                        add_old(ensuring, view);
         }
         for (size_t i = 0; i < ensuring->after.n; i++) {
                 const struct subscription_view *view = &ensuring->after.items[i];
 
-                if (view != ensuring->right && !was_before(ensuring, view) &&
-                    (view == ensuring->vain || is_wanted(ensuring, view)))
-                        ensuring->old[ensuring->n_old++] = view;
+                if (!was_before(ensuring, view) && (view == ensuring->vain || is_wanted(ensuring, view)))
+                        add_old(ensuring, view);
         }
 }
 

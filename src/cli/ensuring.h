@@ -25,7 +25,8 @@ struct ensuring {
         char *posted_id;                  /* what the service said that it has registered; NULL: nothing */
         const struct subscription_view *right; /* what is to stay, in before or after; NULL: not yet there */
         int was_added;
-        int was_posted; /* the service said that it has registered it */
+        int was_updated; /* by registering, which left it its ID: the service keeps one for a URL */
+        int was_posted;  /* the service said that it has registered it */
         const struct subscription_view
             *vain; /* what was registered, and is no better than an old one; NULL: nothing */
         const struct subscription_view **old; /* what is to go, in before or after */

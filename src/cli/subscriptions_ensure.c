@@ -16,7 +16,8 @@ print_text(const struct ensuring *ensuring)
         const struct subscription_args *args = ensuring->args;
 
         if (ensuring->right != NULL) {
-                printf("%s ", ensuring->was_added      ? "added"
+                printf("%s ", ensuring->was_updated    ? "updated"
+                              : ensuring->was_added    ? "added"
                               : ensuring->vain != NULL ? "stays:"
                                                        : "is right:");
                 subscription_calls_print(ensuring->right);
@@ -43,7 +44,9 @@ print_json(const struct ensuring *ensuring)
 
         (void)yajl_gen_map_open(json);
         json_member(json, "id", ensuring->right == NULL ? NULL : ensuring->right->id);
-        json_flag(json, "added", args->is_dry ? ensuring->right == NULL : ensuring->was_added);
+        json_flag(json, "added",
+                  args->is_dry ? ensuring->right == NULL : ensuring->was_added && !ensuring->was_updated);
+        json_flag(json, "updated", ensuring->was_updated);
         json_text(json, "removed");
         (void)yajl_gen_array_open(json);
         for (size_t i = 0; i < (args->is_dry ? ensuring->n_old : ensuring->n_removed); i++)

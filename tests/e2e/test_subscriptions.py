@@ -322,10 +322,10 @@ def test_ensure_replaces_what_differs_and_touches_nothing_else(client, sandbox):
     elsewhere = sandbox.subscribe("https://gateway.example/elsewhere", ["invoice.pending"])
     old = sandbox.subscribe(URL, ["invoice.accepted"])
     dry = json.loads(client.ensure("--dry-run", "--json").stdout)
-    assert dry == {"id": None, "added": True, "removed": [old], "dryRun": True}
+    assert dry == {"id": None, "added": True, "updated": False, "removed": [old], "dryRun": True}
     assert {each["id"] for each in sandbox.webhooks()} == {elsewhere, old}
     done = json.loads(client.ensure("--json").stdout)
-    assert done == {"id": done["id"], "added": True, "removed": [old], "dryRun": False}
+    assert done == {"id": done["id"], "added": True, "updated": False, "removed": [old], "dryRun": False}
     assert {each["id"]: each["events"] for each in sandbox.webhooks()} == {
         elsewhere: ["invoice.pending"], done["id"]: KINDS.split(",")}
 
@@ -343,11 +343,35 @@ def test_ensure_removes_what_is_there_twice(fake, service):
     assert [each["id"] for each in service.webhooks] == ["w1"]
 
 
+def test_webhook_that_is_listed_twice_is_not_removed(fake, service):
+    """As when a list is read in pages while it changes."""
+    service.add({"url": URL, "events": KINDS.split(",")})
+    service.faults = [lambda handler: handler.reply(200, {"ok": True, "webhooks": service.webhooks * 2})]
+    fake.ensure()
+    assert [each["id"] for each in service.webhooks] == ["w1"]
+    service.webhooks.clear()
+    service.faults = [None, None, lambda handler: handler.reply(200, {"ok": True, "webhooks": service.webhooks * 2})]
+    fake.ensure()
+    assert [each["id"] for each in service.webhooks] == ["w2"]
+
+
+@pytest.mark.parametrize("events, options", [(KINDS.split(","), ("--rotate",)), (["*"], ())])
+def test_webhook_that_registering_updates_is_not_removed(fake, service, events, options):
+    """A service may keep one webhook for a URL: registering it again changes it, and it has its ID still."""
+    def update(handler):
+        service.webhooks[0]["events"] = handler.payload["events"]
+        handler.reply(201, {"ok": True, **service.webhooks[0]})
+    service.add({"url": URL, "events": events})
+    service.faults = [None, update]
+    assert fake.ensure(*options).stdout == f"updated w1 {URL} {KINDS}\n"
+    assert [each["id"] for each in service.webhooks] == ["w1"]
+
+
 def test_rotation_replaces_what_looks_right(fake, service):
     service.add({"url": URL, "events": KINDS.split(",")})
     assert json.loads(fake.ensure("--rotate", "--dry-run", "--json").stdout)["removed"] == ["w1"]
     assert json.loads(fake.ensure("--rotate", "--json").stdout) == {
-        "id": "w2", "added": True, "removed": ["w1"], "dryRun": False}
+        "id": "w2", "added": True, "updated": False, "removed": ["w1"], "dryRun": False}
     assert [each["id"] for each in service.webhooks] == ["w2"]
 
 
@@ -358,14 +382,14 @@ def test_url_that_is_written_in_another_way_is_the_same(fake, service):
                 URL.replace("gateway", "other")):
         service.webhooks = [{"id": "other", "url": url, "events": KINDS.split(",")}]
         assert json.loads(fake.ensure("--dry-run", "--json").stdout) == {
-            "id": None, "added": True, "removed": [], "dryRun": True}, url
+            "id": None, "added": True, "updated": False, "removed": [], "dryRun": True}, url
 
 
 @pytest.mark.parametrize("lost", ["done_but_lost", "done_but_failed"])
 def test_registering_that_was_done_after_all_is_not_done_again(fake, service, lost):
     service.add({"url": URL, "events": ["*"]})
     service.faults = [None, getattr(service, lost)]
-    assert json.loads(fake.ensure("--json").stdout) == {"id": "w2", "added": True, "removed": ["w1"], "dryRun": False}
+    assert json.loads(fake.ensure("--json").stdout) == {"id": "w2", "added": True, "updated": False, "removed": ["w1"], "dryRun": False}
     assert [method for method, _ in service.calls] == ["GET", "POST", "GET", "DELETE"]
     assert [each["id"] for each in service.webhooks] == ["w2"]
 
