@@ -78,13 +78,17 @@ listener_close(int fd)
 {
         struct sockaddr_un address;
         socklen_t len = sizeof(address);
+        struct error ignored;
+        int has_file;
 
         if (fd < 0)
                 return;
-        if (getsockname(fd, (struct sockaddr *)&address, &len) == 0 && address.sun_family == AF_UNIX &&
-            address.sun_path[0] != '\0')
-                (void)unlink(address.sun_path);
+        has_file = getsockname(fd, (struct sockaddr *)&address, &len) == 0 && address.sun_family == AF_UNIX &&
+                   address.sun_path[0] != '\0';
         (void)close(fd);
+        /* A successor may have replaced the file and listen there. */
+        if (has_file)
+                (void)make_way((const struct sockaddr *)&address, len, &ignored);
 }
 
 char *

@@ -16,7 +16,7 @@
  */
 int listener_open(const struct sockaddr *address, socklen_t len, struct error *error) MUST_CHECK;
 
-/* Close it; a Unix-domain socket's file goes too. -1 is harmless. */
+/* Close it, and remove a Unix-domain socket's file, unless another process listens there by now. -1 is harmless. */
 void listener_close(int fd);
 
 /* What it is bound to: 127.0.0.1:43211, [::1]:43211 or unix:/path. Returns name. */

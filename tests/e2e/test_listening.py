@@ -28,6 +28,21 @@ def test_receiver_starts_again_where_its_unix_socket_was_left(installation):
     daemon.restart().accept()
 
 
+def test_socket_of_a_successor_stays_when_its_predecessor_ends(offline, tmp_path):
+    """Their configurations name one path, and somebody removed the first one's file."""
+    path = tmp_path / "receiver.sock"
+    daemons = []
+    for _ in range(2):
+        config = offline.config("receiver")
+        config["receiver"]["listen"] = f"unix:{path}"
+        path.unlink(missing_ok=True)
+        daemons.append(offline.daemon(config).start())
+    daemons[0].stop()
+    assert daemons[1].post().status == 503  # without Kafka
+    daemons[1].stop()
+    assert not path.exists()
+
+
 def test_start_does_not_wait_for_a_stopped_process_whose_socket_has_a_full_queue(offline, tmp_path):
     path = tmp_path / "receiver.sock"
     with socket.socket(socket.AF_UNIX) as listener, contextlib.ExitStack() as clients:
