@@ -1,4 +1,5 @@
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sysexits.h>
 
@@ -37,6 +38,7 @@ main(int argc, char **argv)
         int option;
 
         standard_files_hold();
+        (void)signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is an error like others */
         while ((option = getopt_long(argc, argv, "+c:hV", options, NULL)) != -1) {
                 switch (option) {
                 case 'c':

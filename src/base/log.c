@@ -30,7 +30,9 @@ log_init(void)
         unsigned long long device, inode;
         struct stat st;
 
-        (void)signal(SIGPIPE, SIG_IGN); /* a log that nobody reads any more is not the end */
+        /* A log that nobody reads any more, or that must not grow any more, does not end the process. */
+        (void)signal(SIGPIPE, SIG_IGN);
+        (void)signal(SIGXFSZ, SIG_IGN);
         to_journal = stream != NULL && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
                      fstat(STDERR_FILENO, &st) == 0 && st.st_dev == (dev_t)device &&
                      st.st_ino == (ino_t)inode;

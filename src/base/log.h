@@ -21,7 +21,7 @@ enum log_level {
         LOG_LEVEL_DEBUG = 7
 };
 
-/* Find out where stderr leads, and ignore SIGPIPE. Call once, before threads start. */
+/* Find out where stderr leads, and ignore SIGPIPE and SIGXFSZ. Call once, before threads start. */
 void log_init(void);
 
 /* What is less urgent than level is not written from now on. The default is LOG_LEVEL_INFO. */

@@ -1,5 +1,6 @@
 """The log: lines that a program can read, that lead from an answer to the record, and that hold up nothing."""
 
+import contextlib
 import os
 import re
 import signal
@@ -274,3 +275,23 @@ def test_nobody_who_reads_the_log_can_hold_up_deliveries(installation, how):
         assert n_lost > 1000 and n_lost + text.count("\n") > 2000
     installation.kafka.wait_until_routed()
     assert len(installation.kafka.read()) == 1001
+
+
+def test_log_at_its_size_limit_disturbs_nothing(offline, tmp_path):
+    """As with LimitFSIZE= in the unit: lines are lost, but neither this process nor the next that is started there ends."""
+    config, address = offline.config("receiver"), f"unix:{tmp_path}/receiver.sock"
+    config["receiver"]["listen"] = address
+    daemon = offline.daemon(config)
+    daemon.wrapper = ["prlimit", "--fsize=500"]
+    for _ in range(2):
+        daemon.launch()
+        waiting.until(lambda: os.path.exists(address.removeprefix("unix:")), 30, lambda: f"its socket:\n{daemon.log}")
+        assert waiting.until(lambda: answer(daemon, address), 30, "an answer").status == 503
+        daemon.stop()
+        assert (config.directory / f"{daemon.name}.log").stat().st_size == 500
+
+
+def answer(daemon, address):
+    """What it answers to a delivery, or None while it does not listen."""
+    with contextlib.suppress(ConnectionRefusedError):
+        return daemon.post(address=address)
