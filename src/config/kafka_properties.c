@@ -15,6 +15,7 @@
 #define CODE "it would load foreign code into this process"
 #define KINIT "Gatepost runs no command, and so no kinit; renew tickets outside"
 #define OFFSETS "offsets are committed with the events, in one transaction"
+#define QUEUE "max_in_flight bounds it, in [receiver]; a smaller queue would refuse large deliveries for ever"
 #define TIMEOUT "it follows ack_timeout"
 #define VERSIONS "idempotence, transactions and headers need what the brokers say of themselves"
 
@@ -28,6 +29,8 @@ static const struct {
     {"enable.gapless.guarantee", "it turns a time-out into a failure of the whole producer"},
     {"max.in.flight.requests.per.connection", "idempotence sets it"},
     {"message.send.max.retries", "a record is sent again until ack_timeout is over"},
+    {"queue.buffering.max.messages", QUEUE},
+    {"queue.buffering.max.kbytes", QUEUE},
     {"queuing.strategy", "records stay in order"},
     {"partitioner", "copies of a delivery meet in one partition only when all choose it alike"},
     {"message.max.bytes", "it follows max_body"},

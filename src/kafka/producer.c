@@ -80,8 +80,8 @@ open_client(const struct config *config, const char *bootstrap, struct producer 
             {"partitioner", "murmur2_random", 0},
             {"message.max.bytes", max_record, 0},
             {"message.timeout.ms", ack_timeout, 0},
-            {"queue.buffering.max.messages", "10000000", 1},
-            {"queue.buffering.max.kbytes", "2147483647", 1}, /* max_in_flight bounds it, which may change */
+            {"queue.buffering.max.messages", "10000000", 0},
+            {"queue.buffering.max.kbytes", "2147483647", 0}, /* max_in_flight bounds it, which may change */
             {"linger.ms", "0", 1},
             {"statistics.interval.ms", "250", 0},
             {NULL, NULL, 0},

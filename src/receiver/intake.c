@@ -197,7 +197,7 @@ append(struct intake *intake, struct http_request *request, const struct screene
         }
         crash_point("before-append");
         if (producer_append(intake->producer, key, body, headers, pending, &error) != 0) {
-                pending_cancel(&intake->pending, pending);
+                pending_cancel(&intake->pending, pending, error.text);
                 refuse_for_now(intake, request, screened, "no room for the delivery; send it again");
                 return;
         }

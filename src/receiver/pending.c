@@ -43,13 +43,6 @@ release(struct pending_list *list, struct pending *pending)
         pool_free(pending);
 }
 
-void
-pending_cancel(struct pending_list *list, struct pending *pending)
-{
-        TAILQ_REMOVE(&list->waiting, pending, entry);
-        release(list, pending);
-}
-
 static void
 log_accepted(const struct pending *pending)
 {
@@ -103,6 +96,14 @@ note_result(struct receiver_shared *shared, const char *reason)
         atomic_store(&shared->failed_ms, clock_monotonic_ms());
         log_flood(&shared->append_failed, LOG_LEVEL_WARNING, "appending failed reason=%s",
                   log_quote(reason, quoted));
+}
+
+void
+pending_cancel(struct pending_list *list, struct pending *pending, const char *reason)
+{
+        note_result(list->shared, reason);
+        TAILQ_REMOVE(&list->waiting, pending, entry);
+        release(list, pending);
 }
 
 void

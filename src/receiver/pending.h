@@ -42,8 +42,8 @@ void pending_init(struct pending_list *list, struct receiver_shared *shared);
 struct pending *pending_add(struct pending_list *list, struct http_request *request,
                             const struct screened *screened, uint64_t bytes, int64_t began_ns);
 
-/* Kafka has not taken the record after all: forget it, and leave the request to the caller. */
-void pending_cancel(struct pending_list *list, struct pending *pending);
+/* Kafka's client has not taken the record, for this reason: forget it, and leave the request to the caller. */
+void pending_cancel(struct pending_list *list, struct pending *pending, const char *reason);
 
 /* Kafka reports; reason is NULL for success. Answers the request if that still waits, and releases pending. */
 void pending_report(struct pending_list *list, struct pending *pending, const char *reason);

@@ -46,6 +46,8 @@ static const char *const refused[] = {"acks = 1",
                                       "enable.gapless.guarantee = true",
                                       "retries = 0",
                                       "message.send.max.retries = 0",
+                                      "queue.buffering.max.kbytes = 512",
+                                      "queue.buffering.max.messages = 1",
                                       "queuing.strategy = lifo",
                                       "topic.queuing.strategy = lifo",
                                       "partitioner = random",
@@ -136,8 +138,8 @@ static const char taken[] =
     "fetch.queue.backoff.ms fetch.message.max.bytes max.partition.fetch.bytes fetch.max.bytes "
     "fetch.min.bytes fetch.error.backoff.ms check.crcs client.rack client.dns.lookup "
     "enable.metrics.push metadata.recovery.strategy metadata.recovery.rebootstrap.trigger.ms "
-    "max.poll.records share.acknowledgement.mode transaction.timeout.ms queue.buffering.max.messages "
-    "queue.buffering.max.kbytes queue.buffering.max.ms linger.ms retry.backoff.ms retry.backoff.max.ms "
+    "max.poll.records share.acknowledgement.mode transaction.timeout.ms "
+    "queue.buffering.max.ms linger.ms retry.backoff.ms retry.backoff.max.ms "
     "queue.buffering.backpressure.threshold compression.codec compression.type batch.num.messages "
     "batch.size sticky.partitioning.linger.ms request.timeout.ms produce.offset.report "
     "compression.level offset.store.path offset.store.sync.interval.ms consume.callback.max.messages ";
