@@ -7,9 +7,8 @@
 
 struct entry {
         uint8_t signature[16]; /* half of an HMAC tells signatures apart well enough */
-        int64_t expires_ms;
-        uint32_t source; /* hash_source() */
-        uint32_t next;   /* in its chain, 1 + index; 0 at the end */
+        uint32_t source;       /* hash_source() */
+        uint32_t next;         /* in its chain, 1 + index; 0 at the end */
         char delivery_id[DELIVERY_ID_MAX + 1];
 };
 
@@ -134,8 +133,7 @@ find(const struct replay *replay, uint32_t source, const uint8_t *signature)
 }
 
 static void
-remember(struct replay *replay, uint32_t source, const uint8_t *signature, const char *delivery_id,
-         int64_t expires_ms)
+remember(struct replay *replay, uint32_t source, const uint8_t *signature, const char *delivery_id)
 {
         struct entry *entry;
         size_t index;
@@ -150,7 +148,6 @@ remember(struct replay *replay, uint32_t source, const uint8_t *signature, const
         entry = &replay->entries[index];
         memcpy(entry->signature, signature, sizeof(entry->signature));
         entry->source = source;
-        entry->expires_ms = expires_ms;
         strncpy(entry->delivery_id, delivery_id, DELIVERY_ID_MAX);
         entry->delivery_id[DELIVERY_ID_MAX] = '\0';
         link_entry(replay, index);
@@ -158,16 +155,14 @@ remember(struct replay *replay, uint32_t source, const uint8_t *signature, const
 
 int
 replay_check(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
-             const char *delivery_id, int64_t now_ms, int64_t expires_ms, char original[DELIVERY_ID_MAX + 1])
+             const char *delivery_id, char original[DELIVERY_ID_MAX + 1])
 {
         const uint32_t source = hash_source(source_name);
         const struct entry *known;
 
-        while (replay->n > 0 && replay->entries[replay->oldest].expires_ms < now_ms)
-                drop_oldest(replay);
         known = find(replay, source, signature);
         if (known == NULL) {
-                remember(replay, source, signature, delivery_id, expires_ms);
+                remember(replay, source, signature, delivery_id);
                 return 0;
         }
         if (strcmp(known->delivery_id, delivery_id) == 0)

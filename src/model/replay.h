@@ -10,7 +10,8 @@
 /*
  * The signatures accepted lately, each with its delivery-id. The delivery-id is not covered by the signature, so one
  * captured delivery can be sent again under a new id; this notices it. Best effort: it forgets the oldest when it is
- * full, and it knows of one process only. For one thread at a time.
+ * full, and it knows of one process only. Nothing expires by age: a reload may raise the tolerance and make old
+ * signatures fresh again. For one thread at a time.
  */
 struct replay;
 
@@ -19,12 +20,11 @@ struct replay *replay_new(size_t max_entries) MUST_CHECK;
 void replay_free(struct replay *replay);
 
 /**
- * replay_check(replay, source_name, signature, delivery_id, now_ms, expires_ms, original):
+ * replay_check(replay, source_name, signature, delivery_id, original):
  * When the signature was accepted for this source under another delivery-id, write that id to original and return 1. Else remember
- * it until expires_ms (then it would be stale anyway) and return 0; also when memory fails.
+ * it and return 0; also when memory fails.
  */
 int replay_check(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
-                 const char *delivery_id, int64_t now_ms, int64_t expires_ms,
-                 char original[DELIVERY_ID_MAX + 1]);
+                 const char *delivery_id, char original[DELIVERY_ID_MAX + 1]);
 
 #endif

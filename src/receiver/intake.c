@@ -178,8 +178,8 @@ append(struct intake *intake, struct http_request *request, const struct screene
 {
         char original[DELIVERY_ID_MAX + 1];
         int64_t now_ms = clock_now_ms();
-        int is_replay = receiver_shared_is_replay(intake->shared, screened->source, &screened->delivery,
-                                                  now_ms, original);
+        int is_replay =
+            receiver_shared_is_replay(intake->shared, screened->source, &screened->delivery, original);
         rd_kafka_headers_t *headers = entry_headers(intake->shared->config, screened, now_ms,
                                                     http_request_id(request), is_replay ? original : NULL);
         struct pending *pending = NULL;

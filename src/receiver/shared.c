@@ -159,16 +159,15 @@ receiver_shared_may_check_stale(struct receiver_shared *shared, uint64_t bytes, 
 
 int
 receiver_shared_is_replay(struct receiver_shared *shared, const struct config_source *source,
-                          const struct delivery *delivery, int64_t now_ms, char original[DELIVERY_ID_MAX + 1])
+                          const struct delivery *delivery, char original[DELIVERY_ID_MAX + 1])
 {
-        int64_t stale_ms = delivery->timestamp * 1000 + (int64_t)source->tolerance_ms + 1000;
         int is_replay;
 
         if (!source->replay_guard || shared->replay == NULL)
                 return 0;
         pthread_mutex_lock(&shared->replay_mutex);
-        is_replay = replay_check(shared->replay, source->name, delivery->signature, delivery->delivery_id,
-                                 now_ms, stale_ms, original);
+        is_replay =
+            replay_check(shared->replay, source->name, delivery->signature, delivery->delivery_id, original);
         pthread_mutex_unlock(&shared->replay_mutex);
         return is_replay;
 }

@@ -87,11 +87,10 @@ void receiver_shared_refused(struct receiver_shared *shared, const struct receiv
 int receiver_shared_may_check_stale(struct receiver_shared *shared, uint64_t bytes, int64_t now_us);
 
 /**
- * receiver_shared_is_replay(shared, source, delivery, now_ms, original):
+ * receiver_shared_is_replay(shared, source, delivery, original):
  * Whether the delivery's signature was accepted under another delivery-id, which is written to original.
  */
 int receiver_shared_is_replay(struct receiver_shared *shared, const struct config_source *source,
-                              const struct delivery *delivery, int64_t now_ms,
-                              char original[DELIVERY_ID_MAX + 1]);
+                              const struct delivery *delivery, char original[DELIVERY_ID_MAX + 1]);
 
 #endif
