@@ -29,12 +29,18 @@ reload_log_certificate(const struct config *config)
                          log_quote(config->tls_certificate_file, file), log_quote(error.text, quoted));
 }
 
-/* A certificate that no client would trust now does not take the place of another one. */
+/*
+ * A certificate that no client would trust now does not take the place of another one. Without one in the newest configuration
+ * another is served still: to end TLS takes a restart.
+ */
 static int
-check_certificate(const struct config *newest, const struct config *next, struct error *error)
+check_certificate(const struct config *first, const struct config *newest, const struct config *next,
+                  struct error *error)
 {
-        if (newest->certificate == NULL || next->certificate == NULL ||
-            certificate_is_same(newest->certificate, next->certificate) ||
+        const struct certificate *served =
+            newest->certificate != NULL ? newest->certificate : first->certificate;
+
+        if (served == NULL || next->certificate == NULL || certificate_is_same(served, next->certificate) ||
             certificate_state(next->certificate, clock_now_ms() / 1000, error) != CERTIFICATE_UNUSABLE)
                 return 0;
         return error_prefix(error, "%s", next->tls_certificate_file);
@@ -85,9 +91,12 @@ static int
 check(const struct reload *reload, struct config *next, struct error *error)
 {
         const struct config *first = current_first(reload->current), *newest = current_hold(reload->current);
-        int result = check_certificate(newest, next, error);
+        int result = check_certificate(first, newest, next, error);
 
         restart_keep_topics(next, newest);
+        /* Until a restart, what is received may be as large as before, and the topics must take it. */
+        if (next->max_body < first->max_body)
+                next->max_body = first->max_body;
         if (result == 0)
                 result = check_tolerances(first, next, error);
         if (result == 0)

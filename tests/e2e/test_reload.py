@@ -131,6 +131,15 @@ def test_bad_certificate_keeps_the_one_before(by_tls, authority):
     files.key.chmod(0o600)
     reload(daemon)
     assert common_name(daemon, tls) == "good"
+    names = ("tls_certificate_file", "tls_key_file")
+    lines = {name: daemon.config["receiver"].pop(name) for name in names}
+    reload(daemon)  # to end TLS takes a restart
+    assert common_name(daemon, tls) == "good"
+    daemon.config["receiver"].update(lines)
+    files.put(*expired)
+    assert "expired at 2020-01-02" in refused(daemon)
+    assert common_name(daemon, tls) == "good"
+    files.put(*good)
     files.certificate.write_bytes(good[0].read_bytes() + expired[0].read_bytes())  # a chain that nobody trusts
     assert "expired at 2020-01-02" in refused(daemon)
     assert "PRIVATE KEY" not in daemon.log

@@ -191,6 +191,31 @@ def test_topics_that_are_missing_or_wrong_are_refused(installation, daemon):
     assert published(installation, daemon.accept(Delivery(event_body("invoice.accepted")))) == "late"
 
 
+def test_topic_that_is_too_small_for_what_is_still_received_is_refused(installation, daemon):
+    """A smaller max_body takes a restart."""
+    topic = f"{installation.prefix}.small"
+    installation.kafka.create(topic, max_message_bytes=200_000)
+    daemon.config["receiver"]["max_body"] = "10KiB"
+    daemon.config["events"]["invoice.*"] = topic
+    assert "max.message.bytes" in refused(daemon)
+    daemon.stop()
+    daemon.restart()
+
+
+def test_replay_is_recognised_after_a_longer_tolerance(installation, daemon):
+    """gatepost.conf(5) advises to raise it after an outage: what was stale is fresh again then."""
+    daemon.config["source invoicing"]["tolerance"] = "2s"
+    reload(daemon)
+    delivery = daemon.accept()
+    waiting.until(lambda: daemon.post(delivery).status == 401, 30, "the delivery to be stale")
+    daemon.config["source invoicing"]["tolerance"] = "5min"
+    reload(daemon)
+    daemon.accept(delivery.but(delivery_id="captured"))
+    installation.kafka.wait_until_routed()
+    (record,) = installation.kafka.read(installation.kafka.quarantine)
+    assert (record.delivery_id, record.header("gatepost-reason")) == ("captured", "replayed-signature")
+
+
 def test_each_record_is_decided_by_one_table(installation, daemon):
     """Under load, the table goes from one to the other and back: no delivery is lost, twice there, or elsewhere."""
     kafka, prefix = installation.kafka, installation.prefix
