@@ -200,10 +200,24 @@ shut(const struct connection *connection)
         (void)shutdown(bufferevent_getfd(connection->bev), SHUT_RDWR);
 }
 
+/*
+ * Whether a client that is refused may take a moment to read why. evhttp keeps what it has of the body until the connection
+ * ends, and so could everybody who sends bad bodies keep others out: not when more than half of the room is taken.
+ */
+static int
+may_linger(const struct connection *connection, int status)
+{
+        const struct http_room *room = connection->all->limits.room;
+
+        return status != 503 && (connection->held == 0 || room == NULL ||
+                                 atomic_load(&room->used) <= atomic_load(&room->max) / 2);
+}
+
 void
 connection_refuse(struct connection *connection, int status, const char *reason)
 {
         struct connections *all = connection->all;
+        int lingers = may_linger(connection, status);
         char id[17];
 
         if (connection->n_complete > 0) {
@@ -214,8 +228,8 @@ connection_refuse(struct connection *connection, int status, const char *reason)
         connection_enter(connection, STAGE_REFUSED);
         connection->refused = 1;
         connection->end = HTTP_END_REFUSED;
-        connection->refusal = refusal_new(connection->bev, status, reason, id);
-        if (status == 503)
+        connection->refusal = refusal_new(connection->bev, status, reason, id, lingers);
+        if (!lingers)
                 give_room_back(connection, connection->held); /* it closes as soon as the answer is out */
         if (connection->refusal == NULL)
                 shut(connection);

@@ -169,7 +169,7 @@ write_answer(struct bufferevent *bev, int status, const char *reason, const char
 }
 
 struct refusal *
-refusal_new(struct bufferevent *bev, int status, const char *reason, const char *request_id)
+refusal_new(struct bufferevent *bev, int status, const char *reason, const char *request_id, int lingers)
 {
         const struct timeval limit = {WRITE_TIMEOUT_S, 0}, haste = {0, HASTE_US};
         struct refusal *refusal = calloc(1, sizeof(*refusal));
@@ -177,7 +177,7 @@ refusal_new(struct bufferevent *bev, int status, const char *reason, const char 
         if (refusal == NULL)
                 return NULL;
         refusal->bev = bev;
-        refusal->lingers = status != 503; /* then its memory is wanted */
+        refusal->lingers = lingers;
         refusal->timer = evtimer_new(bufferevent_get_base(bev), on_timer, refusal);
         if (refusal->timer == NULL || write_answer(bev, status, reason, request_id) != 0) {
                 refusal_free(refusal);

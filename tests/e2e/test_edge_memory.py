@@ -126,6 +126,25 @@ def test_bodies_that_do_not_end_take_no_more_than_max_in_flight(installation, pl
     waiting.until(lambda: daemon.post(Delivery(event_body().ljust(1000 * KIB))).status == 200, 30, "room again")
 
 
+@pytest.mark.parametrize("n", [1, 3])
+def test_refused_bodies_do_not_keep_others_out(installation, n):
+    """Each takes its share of the room and is then malformed: the client's reading of its answer must not hold that."""
+    installation.create_topics()
+    config = installation.config()
+    config["receiver"].update({"threads": 2, "max_body": "1MiB", "max_in_flight": "4MiB"})
+    daemon = installation.start(config)
+    chunk = b"%x\r\n" % (MIB - 1000) + bytes(MIB - 1000) + b"\r\n"
+    begin = b"POST /webhooks/invoicing HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    for _ in range(4):
+        with contextlib.ExitStack() as stack:
+            for _ in range(4 * n):
+                connection = stack.enter_context(http_client.connect(daemon.address))
+                with contextlib.suppress(OSError):  # it makes room for another
+                    connection.sendall(begin + chunk + b"zz\r\n")
+            for _ in range(5):
+                daemon.accept(Delivery(event_body().ljust(900 * KIB)))
+
+
 @pytest.mark.parametrize("endless", [
     b"x" * 4096, b"GET /" + b"a" * 4091, b"a: " + b"b" * 4091 + b"\r\n"])
 def test_endless_head_is_refused(plain, endless):

@@ -57,7 +57,7 @@ refuse(struct owner *owner)
         bufferevent_setcb(refused.bev, NULL, NULL, on_event, owner);
         refused.input = bufferevent_get_input(refused.bev);
         ck_assert_int_eq(evbuffer_unfreeze(refused.input, 0), 0);
-        refused.refusal = refusal_new(refused.bev, 400, "a bare CR or LF", "0123456789abcdef");
+        refused.refusal = refusal_new(refused.bev, 400, "a bare CR or LF", "0123456789abcdef", 1);
         ck_assert_ptr_nonnull(refused.refusal);
         return refused;
 }
