@@ -23,7 +23,6 @@
 #define REASON_SIZE 256
 #define TROUBLED_FOR_MS 5000 /* after which, when nothing waits, trouble without a commit counts as over */
 #define LOG_AGAIN_MS 10000
-#define HELD_UP_MS 2000
 
 /*
  * The worker's loop. What it needs before it can decide a record it makes first: a consumer, a producer that is ready, and
@@ -41,7 +40,6 @@ struct worker {
         int64_t logged_ms;   /* of the last line about trouble; 0: none since a commit */
         int exit_status;
         int64_t reported_ms;
-        int64_t ran_ms;                /* monotonic: when was_held_up() was called last */
         char waiting_for[REASON_SIZE]; /* what it was last logged to wait for; empty: nothing */
 };
 
@@ -117,16 +115,6 @@ recover(struct worker *worker, const char *reason)
         set_state(worker, WORKER_RESTORING);
 }
 
-/* All positions are asked for again. What is open depends on them and is aborted. */
-static void
-restart(struct worker *worker)
-{
-        set_state(worker, WORKER_RESTORING);
-        if (worker->work.is_open)
-                recover(worker, NULL);
-        placement_restart(&worker->placement);
-}
-
 /* Returns 0 when the producer is ready, -1 when to try again. */
 static int
 prepare_work(struct worker *worker)
@@ -159,34 +147,12 @@ prepare_member(struct worker *worker)
         return -1;
 }
 
-/*
- * Whether seconds have passed since the last call, since the process was suspended or Kafka slow. Meanwhile `deliveries` can have
- * been deleted and made anew. Kafka forgets the committed offsets with it, but librdkafka 2.0.2 fetches by the topic's name
- * and reads the new log from where it was in the old one (KIP-516, fetching by topic id, prevents that). So nothing that was
- * fetched before such a pause is decided or committed after it.
- */
-static int
-was_held_up(struct worker *worker)
-{
-        int64_t now_ms = clock_monotonic_ms(), for_ms = now_ms - worker->ran_ms;
-
-        worker->ran_ms = now_ms;
-        if (for_ms < HELD_UP_MS || for_ms == now_ms)
-                return 0;
-        log_info("the router was held up; asking for all positions again ms=%" PRId64, for_ms);
-        return 1;
-}
-
 /* Commit what is open, or recover. */
 static void
 commit(struct worker *worker)
 {
         struct error error;
 
-        if (was_held_up(worker)) {
-                restart(worker);
-                return;
-        }
         pulse_wait(&worker->status->pulse);
         if (work_commit(&worker->work, &error) == 0) {
                 worker->troubled = 0;
@@ -326,7 +292,10 @@ static void
 on_change(struct worker *worker)
 {
         worker->member.has_changed = 0;
-        restart(worker);
+        set_state(worker, WORKER_RESTORING);
+        if (worker->work.is_open)
+                recover(worker, NULL);
+        placement_restart(&worker->placement);
         if (worker->member.assigned == NULL)
                 return;
         work_join(&worker->work, consumer_client(worker->member.consumer));
@@ -359,8 +328,6 @@ step(struct worker *worker)
                      : placement_is_awaited(&worker->placement) ? POLL_SOON_MS
                                                                 : POLL_MS;
         result = consumer_poll(worker->member.consumer, timeout_ms, &message, &partition, &error);
-        if (was_held_up(worker))
-                restart(worker);
         if (worker->member.has_changed)
                 on_change(worker);
         if (take(worker, result, message, partition, &error) && worker->work.is_open)

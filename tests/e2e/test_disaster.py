@@ -1,8 +1,6 @@
 """What gatepost-guide(7) says of lost offsets and of a topic that is made anew, done."""
 
 import re
-import signal
-import time
 
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
@@ -95,26 +93,6 @@ def test_deliveries_made_anew_while_no_router_runs_begin_anew(installation):
     second = [Delivery() for _ in range(3)]
     route(installation, config, [*second, first[0].signed_again()])
     assert published(kafka, [*first, *second]) == [2] + [1] * 12
-
-
-def test_deliveries_made_anew_while_the_router_is_suspended_are_routed_from_their_beginning(installation):
-    """A router that read on where it was in the old topic left out as many of the new one's records."""
-    config = installation.config("router")
-    installation.create_topics(config, partitions=1)
-    kafka, first, second = (installation.kafka, *([Delivery() for _ in range(n)] for n in (20, 40)))
-    kafka.append(first)
-    router = installation.start(config)
-    kafka.wait_until_routed()
-    router.process.send_signal(signal.SIGSTOP)
-    suspended = time.monotonic()
-    kafka.delete(kafka.deliveries)
-    installation.create_topics(config, partitions=1)
-    kafka.append(second)
-    waiting.until(lambda: time.monotonic() > suspended + 3, 10, "a pause that a router notices")
-    router.process.send_signal(signal.SIGCONT)
-    kafka.wait_until_routed()
-    assert published(kafka, [*first, *second]) == [1] * 60
-    assert "the router was held up" in router.log
 
 
 def test_deliveries_that_are_deleted_while_it_runs_turn_readiness_off(installation):
