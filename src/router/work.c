@@ -12,7 +12,8 @@
 #include "kafka/message.h"
 #include "router/position.h"
 
-#define INIT_TIMEOUT_MS 2000
+#define INIT_TIMEOUT_MS 2000   /* of one call, which the next one resumes */
+#define INIT_PATIENCE_MS 30000 /* with one producer */
 #define TOPIC_PAUSE_MS 1000
 
 /*
@@ -127,10 +128,11 @@ work_prepare(struct work *work, struct error *error)
                 if (work->transaction == NULL)
                         return -1;
                 transaction_know_topics(work->transaction, work->newest);
+                work->made_ms = clock_monotonic_ms();
         }
         result = transaction_init(work->transaction, INIT_TIMEOUT_MS, error);
         work->is_ready = result == 0;
-        return result;
+        return result > 0 && clock_monotonic_ms() - work->made_ms >= INIT_PATIENCE_MS ? -1 : result;
 }
 
 void

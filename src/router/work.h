@@ -28,7 +28,8 @@ struct work {
         struct transaction *transaction;  /* NULL: to be made */
         /* The membership under which the position was taken: with a later one, partitions could be another's already. */
         rd_kafka_consumer_group_metadata_t *group;
-        int is_ready;    /* the transaction has fenced its predecessors */
+        int64_t made_ms; /* monotonic: when the transaction was made */
+        int is_ready;    /* it has fenced its predecessors */
         int is_open;     /* something is decided and not committed */
         int is_scanning; /* some partition's gaps are being looked at */
         int is_behind;   /* what was committed last had come to its limits: more waits */

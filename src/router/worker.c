@@ -128,9 +128,10 @@ prepare_work(struct worker *worker)
         if (result == 0)
                 return 0;
         wait_for(worker, error.text);
-        recover(worker, NULL);
-        if (result < 0)
+        if (result < 0) {
+                recover(worker, NULL);
                 clock_sleep_ms(PAUSE_MS);
+        }
         return -1;
 }
 

@@ -17,6 +17,7 @@ from signing import Delivery, event_body
 from tally import assert_exactly_once
 
 RULE_SECONDS = 60
+FIRST_REQUESTS = ("ApiVersions", "Metadata", "FindCoordinator", "InitProducerId")
 COORDINATOR_NOT_AVAILABLE = 15
 CONCURRENT_TRANSACTIONS = 51
 NOT_LEADER_OR_FOLLOWER = 6
@@ -282,5 +283,17 @@ def test_event_that_no_leader_has_taken_is_not_committed_without(installation, p
     rule = proxies.refuse_first(NOT_LEADER_OR_FOLLOWER, match=lambda request: request.mentions("invoice.accepted"))
     proxied("router").start()
     assert rule.wait(RULE_SECONDS, count=2)
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, {each.delivery_id: each for each in deliveries})
+
+
+def test_router_starts_where_each_answer_takes_long(installation, proxied, proxies):
+    """It takes several answers to get a producer ready, each from where the last attempt ended."""
+    installation.create_topics()
+    deliveries = [Delivery() for _ in range(10)]
+    installation.kafka.append(deliveries)
+    for request in FIRST_REQUESTS:
+        proxies.delay(request, 0.8, times=None)
+    proxied("router").start()
     installation.kafka.wait_until_routed()
     assert_exactly_once(installation.kafka, {each.delivery_id: each for each in deliveries})
