@@ -19,6 +19,7 @@ extern int32_t rd_kafka_message_leader_epoch(const rd_kafka_message_t *message) 
 #endif
 
 struct consumer {
+        uint32_t number; /* of this process's consumers */
         rd_kafka_t *client;
         rd_kafka_queue_t *queue;
         rd_kafka_message_t
@@ -170,8 +171,10 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
             {"fetch.wait.max.ms", "100", 1}, /* how long a changed position waits for the fetch before it */
             {NULL, NULL, 0},
         };
+        static _Atomic uint32_t n_consumers;
         struct consumer *consumer = mem_alloc(sizeof(*consumer));
 
+        consumer->number = atomic_fetch_add(&n_consumers, 1);
         consumer->topic = config->deliveries_topic;
         consumer->events = events;
         consumer->arg = arg;
@@ -343,15 +346,15 @@ consumer_origin(const struct consumer *consumer, const rd_kafka_message_t *messa
         if (rd_kafka_message_leader_epoch != NULL)
 #endif
                 epoch = rd_kafka_message_leader_epoch(message);
-        return (struct consumer_origin){1, broker, connection, epoch};
+        return (struct consumer_origin){1, consumer->number, broker, connection, epoch};
 }
 
 int
 consumer_origin_is(const struct consumer_origin *origin, const struct consumer_origin *other)
 {
         return !origin->is_known || !other->is_known ||
-               (origin->broker == other->broker && origin->connection == other->connection &&
-                origin->epoch == other->epoch);
+               (origin->consumer == other->consumer && origin->broker == other->broker &&
+                origin->connection == other->connection && origin->epoch == other->epoch);
 }
 
 rd_kafka_t *

@@ -71,8 +71,9 @@ void consumer_rejoin(struct consumer *consumer);
  */
 struct consumer_origin {
         int is_known;
+        uint32_t consumer; /* number of the consumer, in this process */
         int32_t broker;
-        uint32_t connection; /* number of the connection to that broker */
+        uint32_t connection; /* number of the consumer's connection to that broker */
         int32_t epoch;       /* the leader's, where librdkafka shows it (2.1 and later); else -1 */
 };
 

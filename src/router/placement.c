@@ -122,6 +122,9 @@ give_up(const struct position *position, enum partition_trouble trouble, const c
         char quoted[LOG_QUOTED_SIZE];
         int is_news = partition->trouble != trouble;
 
+        /* A log that cannot be asked or read may come back as another one; where only an output topic fails, it is there. */
+        if (trouble != TROUBLE_TOPIC)
+                partition_forget_open(partition, now_ms);
         partition_unplace(partition, trouble, reason, PAUSE_MS, now_ms);
         if (is_news)
                 log_line(trouble >= TROUBLE_NO_OFFSET ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,

@@ -95,6 +95,27 @@ def test_deliveries_made_anew_while_no_router_runs_begin_anew(installation):
     assert published(kafka, [*first, *second]) == [2] + [1] * 12
 
 
+def test_what_was_decided_and_not_committed_may_go_with_the_topic(installation):
+    """A delivery of it that is repeated into the new topic is published: its first record never was."""
+    config = installation.config("router")
+    installation.create_topics(config, partitions=1)
+    kafka, again, later = installation.kafka, Delivery(), Delivery()
+    router = installation.start(config)
+    kafka.delete(f"{kafka.prefix}.invoice.accepted")
+    kafka.append([again])
+    waiting.until(lambda: causes(router) == {"output-topic"}, SECONDS, lambda: f"the partition to wait: {causes(router)}")
+    kafka.delete(kafka.deliveries)
+    waiting.until(lambda: causes(router) & {"unreachable", "no-leader"}, SECONDS, lambda: f"it to be missed: {causes(router)}")
+    installation.create_topics(config, partitions=1)
+    kafka.append([later, again])
+    waiting.until(lambda: published(kafka, [later, again]) == [1, 1], 2 * SECONDS,
+                  lambda: f"each to be published once: {published(kafka, [later, again])}", step=0.5)
+
+
+def causes(router):
+    return {dict(labels)["cause"] for labels in router.metrics("gatepost_router_partition_state")}
+
+
 def test_deliveries_that_are_deleted_while_it_runs_turn_readiness_off(installation):
     """The guide has it: a receiver goes on with the new topic by itself, a router is to be started again."""
     installation.create_topics(partitions=2)

@@ -1,6 +1,7 @@
 """A partition's trouble is its own: what keeps one of them from being routed neither stops nor delays the others."""
 
 import json
+import os
 import re
 import time
 
@@ -559,6 +560,51 @@ def test_what_was_decided_and_not_committed_may_be_cut_off(spread, brokers):
         brokers.start_node(1)
     wait_until_published(kafka, [*later, again], 150)
     assert_exactly_once(kafka, by_id([*first, *later, again]))
+
+
+def test_new_consumer_does_not_take_a_log_that_was_cut_off_for_the_former(tmp_path):
+    """A consumer counts its connections from 0: that of another may have the same number, to a broker that has lost records."""
+    with Cluster() as cluster:
+        installation = Installation(tmp_path, cluster.bootstrap)
+        config, kafka = installation.config("router"), installation.kafka
+        installation.create_topics(config, partitions=1)
+        router = installation.start(config)
+        kafka.append([Delivery() for _ in range(5)])
+        kafka.wait_until_routed()
+        kafka.delete(f"{kafka.prefix}.invoice.accepted")
+        (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
+        size = log.stat().st_size
+        again, later = Delivery(), Delivery()
+        kafka.append([again])
+        wait_for_state(router, 0, "waiting", "output-topic")
+        cluster.kill(1)
+        os.truncate(log, size)
+        for state_of_producers in log.parent.glob("*.snapshot"):
+            state_of_producers.unlink()
+        for checkpoint in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+            (log.parent.parent / checkpoint).unlink(missing_ok=True)
+        cluster.start_node(1)
+        fence(installation, router)
+        kafka.append([later, again])
+        installation.create_topics(config, partitions=1)
+        wait_until_published(kafka, [later, again])
+        installation.clean_up()
+
+
+def fence(installation, router):
+    """Have other members of the group take the router's place, one after the other, until its consumer is replaced."""
+    def is_replaced():
+        consumer = confluent_kafka.Consumer({
+            "bootstrap.servers": installation.bootstrap, "group.id": installation.kafka.group,
+            "group.instance.id": router.config["gatepost"]["instance"], "partition.assignment.strategy": "range",
+            "session.timeout.ms": 15000, "enable.auto.commit": False, "log_level": 0})
+        consumer.subscribe([installation.kafka.deliveries])
+        until = time.monotonic() + 5
+        while time.monotonic() < until and "the consumer failed and is replaced" not in router.log:
+            consumer.poll(0.2)
+        consumer.close()
+        return "the consumer failed and is replaced" in router.log
+    waiting.until(is_replaced, 60, lambda: f"the consumer to be replaced:\n{router.last_log(3000)}")
 
 
 def seconds_to_route(kafka, daemon, deliveries):
