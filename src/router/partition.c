@@ -68,6 +68,8 @@ partition_add(struct partition_list *list, int32_t id)
                                         .needed_ms = INT64_MAX,
                                         .high = -1,
                                         .diverged_at = -1,
+                                        .tried_to = -1,
+                                        .witness = -1,
                                         .scan_next = -1,
                                         .unpublishable = -1};
         items[list->n++] = partition;
@@ -136,15 +138,21 @@ partition_forget_topic(struct partition *partition)
 }
 
 void
-partition_forget_open(struct partition *partition, int64_t now_ms)
+partition_forget_table(struct partition *partition, int64_t now_ms)
 {
-        if (partition->known_to <= partition->decide_from)
-                return;
         dedup_free(partition->dedup);
         partition->dedup = NULL;
         partition->known_to = 0;
+        partition->witness = -1;
         if (partition->stage == PARTITION_PLACED)
                 partition_unplace(partition, TROUBLE_NONE, NULL, 0, now_ms);
+}
+
+void
+partition_forget_open(struct partition *partition, int64_t now_ms)
+{
+        if (partition->known_to > partition->decide_from)
+                partition_forget_table(partition, now_ms);
 }
 
 enum partition_state
@@ -200,6 +208,25 @@ partition_recognises(const struct partition *partition, int64_t offset, int64_t 
 {
         return offset != partition->decide_from - 1 || partition->routed_ms < 0 ||
                timestamp_ms == partition->routed_ms;
+}
+
+int
+partition_confirms(struct partition *partition, int64_t offset, int64_t timestamp_ms)
+{
+        int confirms;
+
+        if (partition->witness < 0 || offset < partition->witness)
+                return 1;
+        confirms = offset == partition->witness && timestamp_ms == partition->witness_ms;
+        partition->witness = -1;
+        return confirms;
+}
+
+void
+partition_try(struct partition *partition)
+{
+        partition->tried_to = partition->next;
+        partition->tried_ms = partition->last_ms;
 }
 
 void

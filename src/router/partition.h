@@ -65,6 +65,12 @@ struct partition {
         /* The table also knows records from decide_from up to this offset, of a transaction that was not committed, */
         int64_t known_to;
         struct consumer_origin known_origin; /* from this log */
+        /* What this router tried to commit last, which may have been done although it was reported to have failed. */
+        int64_t tried_to; /* -1: nothing */
+        int64_t tried_ms; /* timestamp of the record before it */
+        /* Another router has committed meanwhile: the table serves only if this record is still in the log. */
+        int64_t witness; /* its offset; -1: none */
+        int64_t witness_ms;
 
         enum partition_stage stage;
         enum partition_trouble trouble;
@@ -152,6 +158,18 @@ int partition_ends_scan(struct partition *partition, int at_end) MUST_CHECK;
 
 /* Whether a record below decide_from can be the one that was routed: the last of them has a known timestamp. */
 int partition_recognises(const struct partition *partition, int64_t offset, int64_t timestamp_ms) MUST_CHECK;
+
+/*
+ * Whether the log is still the one that the table was filled from, as far as the record at this offset shows: the witness, or one
+ * behind it, which means that the witness is missing.
+ */
+int partition_confirms(struct partition *partition, int64_t offset, int64_t timestamp_ms) MUST_CHECK;
+
+/* The table is of another log: it is to be filled anew. now_ms is monotonic. */
+void partition_forget_table(struct partition *partition, int64_t now_ms);
+
+/* Note what is about to be committed: all records below next. */
+void partition_try(struct partition *partition);
 
 /* The record at an offset, with its timestamp, has been decided or remembered. */
 void partition_advance(struct partition *partition, int64_t offset, int64_t timestamp_ms);

@@ -89,8 +89,39 @@ begin_restore(const struct position *position, const struct config *config, stru
         partition->next = position->restore_from;
         partition->expired_from = position->decide_from;
         partition->known_to = 0;
+        partition->witness = -1;
         partition->unpublishable = -1; /* the log may be another one */
         return partition->dedup == NULL ? -1 : 0;
+}
+
+/* Whether what is committed was committed by this router, as far as the table is concerned: nothing, or its last attempt. */
+static int
+is_own(const struct position *position, const struct partition *partition)
+{
+        return (position->decide_from == partition->decide_from &&
+                position->routed_ms == partition->routed_ms) ||
+               (position->decide_from == partition->tried_to && position->routed_ms == partition->tried_ms);
+}
+
+/*
+ * Another router has committed, perhaps of a log that had been cut off before it came. The table serves if it knows nothing that was
+ * not committed, and the last record that this router committed is still there.
+ */
+static int
+has_witness(const struct position *position, const struct partition *partition)
+{
+        return partition->known_to <= partition->decide_from && partition->routed_ms >= 0 &&
+               partition->decide_from > position->low && partition->decide_from <= position->decide_from;
+}
+
+/* Have the last record that this router committed read again. */
+static void
+call_witness(struct partition *partition)
+{
+        partition->witness = partition->decide_from - 1;
+        partition->witness_ms = partition->routed_ms;
+        if (partition->next > partition->witness)
+                partition->next = partition->witness;
 }
 
 /*
@@ -101,6 +132,7 @@ static int
 table_serves(const struct position *position, const struct partition *partition)
 {
         return partition->dedup != NULL && position->n_cut_off == 0 &&
+               (is_own(position, partition) || has_witness(position, partition)) &&
                position->decide_from >= partition->expired_from && partition->next >= position->low &&
                dedup_covers(partition->dedup, partition->needed_ms);
 }
@@ -149,8 +181,12 @@ apply(const struct position *position, const struct config *config, struct parti
                                now_ms);
         if (position->n_cut_off > 0)
                 log_cut_off(position);
-        if (!table_serves(position, partition) && begin_restore(position, config, partition) != 0)
-                return give_up(position, TROUBLE_UNREACHABLE, "out of memory", partition, now_ms);
+        if (!table_serves(position, partition)) {
+                if (begin_restore(position, config, partition) != 0)
+                        return give_up(position, TROUBLE_UNREACHABLE, "out of memory", partition, now_ms);
+        } else if (!is_own(position, partition)) {
+                call_witness(partition);
+        }
         /* The record before the committed offset is always read again, to see that the log is still the one that was routed. */
         if (partition->next > position->decide_from)
                 partition->next = position->decide_from;

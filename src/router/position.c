@@ -7,6 +7,8 @@
 
 #include "base/mem.h"
 
+#define TIME_DIGITS_MAX 18 /* which leave room in 64 bits for reckoning */
+
 /* The questions of one call, with all that is asked of Kafka for them. Index i is question i everywhere. */
 struct search {
         const struct config *config;
@@ -39,7 +41,9 @@ static int64_t
 read_routed_ms(const char *metadata)
 {
         /* Some clients that commit the offset again store the NUL as well, which ends the text here, too. */
-        return *metadata != '\0' && metadata[strspn(metadata, "0123456789")] == '\0'
+        size_t n_digits = strspn(metadata, "0123456789");
+
+        return n_digits > 0 && n_digits <= TIME_DIGITS_MAX && metadata[n_digits] == '\0'
                    ? strtoll(metadata, NULL, 10)
                    : -1;
 }

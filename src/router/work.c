@@ -259,6 +259,12 @@ take_next(struct work *work, struct partition *partition, const rd_kafka_message
         struct record record;
 
         message_record(message, &record);
+        if (!partition_confirms(partition, record.offset, record.timestamp_ms)) {
+                partition_forget_table(partition, clock_monotonic_ms());
+                return look_again(partition,
+                                  "another router has committed, and the log is not the one that was "
+                                  "read before; filling the table anew");
+        }
         if (message->offset < partition->decide_from) {
                 result = remember(work, partition, &record, error);
         } else {
@@ -334,11 +340,13 @@ static int
 add_offsets(struct work *work, rd_kafka_topic_partition_list_t *offsets)
 {
         for (size_t i = 0; i < work->partitions.n; i++) {
-                const struct partition *partition = work->partitions.items[i];
+                struct partition *partition = work->partitions.items[i];
 
-                if (partition_open(partition) > 0 &&
-                    position_add_offset(offsets, work->config->deliveries_topic, partition) != 0)
+                if (partition_open(partition) == 0)
+                        continue;
+                if (position_add_offset(offsets, work->config->deliveries_topic, partition) != 0)
                         return -1;
+                partition_try(partition);
         }
         return 0;
 }

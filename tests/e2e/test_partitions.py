@@ -38,10 +38,10 @@ def deliveries_of(partition, n, partitions, **members):
     return found
 
 
-def commit_beyond_end(kafka, partition, offset):
+def commit_beyond_end(kafka, partition, offset, **metadata):
     """Set a committed offset of the router's group; a broker that has just started may not take it yet."""
     def committed():
-        offsets = ConsumerGroupTopicPartitions(kafka.group, [TopicPartition(kafka.deliveries, partition, offset)])
+        offsets = ConsumerGroupTopicPartitions(kafka.group, [TopicPartition(kafka.deliveries, partition, offset, **metadata)])
         done = kafka.admin.alter_consumer_group_offsets([offsets])[kafka.group].result(30)
         return not done.topic_partitions[0].error
     waiting.until(committed, 60, "the offset to be committed")
@@ -577,18 +577,23 @@ def test_new_consumer_does_not_take_a_log_that_was_cut_off_for_the_former(tmp_pa
         again, later = Delivery(), Delivery()
         kafka.append([again])
         wait_for_state(router, 0, "waiting", "output-topic")
-        cluster.kill(1)
-        os.truncate(log, size)
-        for state_of_producers in log.parent.glob("*.snapshot"):
-            state_of_producers.unlink()
-        for checkpoint in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
-            (log.parent.parent / checkpoint).unlink(missing_ok=True)
-        cluster.start_node(1)
+        cut_off(cluster, log, size)
         fence(installation, router)
         kafka.append([later, again])
         installation.create_topics(config, partitions=1)
         wait_until_published(kafka, [later, again])
         installation.clean_up()
+
+
+def cut_off(cluster, log, size):
+    """Lose the end of a log, as a broker does whose machine stops before it was written to the disk."""
+    cluster.kill(1)
+    os.truncate(log, size)
+    for state_of_producers in log.parent.glob("*.snapshot"):
+        state_of_producers.unlink()
+    for checkpoint in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        (log.parent.parent / checkpoint).unlink(missing_ok=True)
+    cluster.start_node(1)
 
 
 def fence(installation, router):

@@ -1,0 +1,98 @@
+"""A router that comes back to partitions which another one has routed meanwhile, from a log that was cut off before."""
+
+import signal
+
+from cluster import Cluster
+
+import waiting
+from installation import Installation
+from proxy import Proxies
+from signing import Delivery
+from test_partitions import commit_beyond_end, create_deliveries, cut_off, leader, wait_for_state, wait_until_published
+
+SECONDS = 60
+
+
+def give_back(router, other, before):
+    """Have the other router leave, and wait until the first has been assigned its partition again."""
+    other.stop()
+    waiting.until(lambda: "partition assigned" in router.log[before:], SECONDS,
+                  lambda: f"the partition to be assigned:\n{router.last_log(3000)}")
+
+
+def test_what_it_had_decided_and_not_committed_is_not_taken_for_routed(tmp_path):
+    """Its record was cut off, and others stand in its place: the delivery is published when it comes again."""
+    with Cluster() as cluster:
+        installation = Installation(tmp_path, cluster.bootstrap)
+        kafka = installation.kafka
+        config, other = installation.config("router"), installation.config("router")
+        installation.create_topics(config, partitions=1)
+        router = installation.start(config)
+        kafka.append([Delivery() for _ in range(5)])
+        kafka.wait_until_routed()
+        kafka.delete(f"{kafka.prefix}.invoice.accepted")
+        (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
+        size = log.stat().st_size
+        again, later = Delivery(), [Delivery() for _ in range(3)]
+        kafka.append([again])
+        wait_for_state(router, 0, "waiting", "output-topic")
+        router.process.send_signal(signal.SIGSTOP)
+        cut_off(cluster, log, size)
+        installation.create_topics(config, partitions=1)
+        successor = installation.daemon(other).start()
+        kafka.append(later)
+        try:
+            wait_until_published(kafka, later)
+        finally:
+            before = len(router.log)
+            router.process.send_signal(signal.SIGCONT)
+        give_back(router, successor, before)
+        kafka.append([again])
+        wait_until_published(kafka, [*later, again])
+        installation.clean_up()
+
+
+def test_what_another_routed_from_a_log_that_was_cut_off_is_known_to_it(tmp_path):
+    """It is cut off from the network while an unclean election loses what it had routed last."""
+    with Cluster(nodes=3, proxied=True) as brokers:
+        installation = Installation(tmp_path, brokers.bootstrap)
+        kafka = installation.kafka
+        create_deliveries(installation, [[1, 2]], **{"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
+        config, other = installation.config("router"), installation.config("router")
+        config["kafka"]["bootstrap.servers"] = brokers.proxied_bootstrap
+        with Proxies(brokers, lambda text: None):
+            router = installation.start(config)
+            kafka.append([Delivery() for _ in range(50)])
+            kafka.wait_until_routed()
+            waiting.until(lambda: leader(kafka, 0) == 1, SECONDS, "broker 1 to lead")
+            brokers.kill(2)
+            kafka.append([Delivery() for _ in range(50)])
+            kafka.wait_until_routed()
+        brokers.kill(1)
+        brokers.start_node(2)
+        try:
+            waiting.until(lambda: leader(kafka, 0) == 2, 90, "broker 2 to be elected")
+            later = [Delivery() for _ in range(80)]
+            kafka.append(later)
+            successor = installation.daemon(other).start()
+            wait_until_published(kafka, later)
+        finally:
+            brokers.start_node(1)
+        before = len(router.log)
+        with Proxies(brokers, lambda text: None):
+            give_back(router, successor, before)
+            last = Delivery()
+            kafka.append([*later, last])
+            wait_until_published(kafka, [*later, last])
+            installation.clean_up()
+
+
+def test_offset_whose_metadata_are_another_clients_is_judged_without_them(installation):
+    """They may be digits, as a router's are."""
+    config, kafka = installation.config("router"), installation.kafka
+    installation.create_topics(config, partitions=1)
+    kafka.append([Delivery() for _ in range(3)])
+    commit_beyond_end(kafka, 0, 5, metadata=str(2 ** 63 - 1))
+    router = installation.daemon(config).launch()
+    router.wait_for_log("was the topic deleted and made anew")
+    router.wait_for_exit(78)
