@@ -213,7 +213,8 @@ find_old(struct ensuring *ensuring)
         for (size_t i = 0; i < ensuring->before.n; i++) {
                 const struct subscription_view *view = &ensuring->before.items[i];
 
-                if (is_at_url(ensuring, view))
+                /* Where registering was in vain, each old one may have a kind that the others lack. */
+                if (is_at_url(ensuring, view) && ensuring->vain == NULL)
                         add_old(ensuring, view);
         }
         for (size_t i = 0; i < ensuring->after.n; i++) {

@@ -525,6 +525,15 @@ def test_old_one_that_is_otherwise_goes_also_when_the_new_one_is_shown_otherwise
     assert [each["id"] for each in service.webhooks] == ["w3"]
 
 
+def test_no_kind_is_lost_where_registering_was_in_vain(fake, service):
+    """The service takes one kind of those asked for, which an old one has; the other old one has the other."""
+    service.add({"url": URL, "events": ["invoice.accepted"]})
+    service.add({"url": URL, "events": ["invoice.rejected"]})
+    rewriting(service, lambda webhook: {"events": ["invoice.accepted"]})
+    assert fake.ensure(events="invoice.accepted,invoice.rejected", expect=EX_DATAERR).stdout.count("removed") == 1
+    assert [each["id"] for each in service.webhooks] == ["w1", "w2"]
+
+
 def test_service_that_shows_no_events_is_believed(fake, service):
     rewriting(service, lambda webhook: {"events": None})
     done = fake.ensure(events="*")
