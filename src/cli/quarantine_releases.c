@@ -199,8 +199,9 @@ check_place(const struct search *search, const struct quarantined *found)
 /*
  * Whether a release is one of a record's delivery. It names the record by its ID; but quarantine made anew gives IDs away again,
  * so it must also have the same key and signature. A delivery may be there twice, quarantined again after the offsets of the
- * routers were set back: a release that comes after it is its own, by whichever ID. It is not one of its predecessor, if it came
- * of a release itself, for that comes before it.
+ * routers were set back: a release that comes after it is its own, by whichever ID, and so is one in another partition, where
+ * it stands when partitions were added meanwhile. It is not one of its predecessor, if it came of a release itself, for that
+ * comes before it.
  */
 static int
 is_release_of(const struct quarantined *record, const struct release_id *named,
@@ -209,7 +210,7 @@ is_release_of(const struct quarantined *record, const struct release_id *named,
         if (release_id_compare(&record->id, named) == 0)
                 return 1;
         return record->signature_len > 0 && record->doubt == QUARANTINE_NO_DOUBT &&
-               place->partition == record->delivery.partition && place->offset > record->delivery.offset;
+               (place->partition != record->delivery.partition || place->offset > record->delivery.offset);
 }
 
 static enum range_answer

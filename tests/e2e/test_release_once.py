@@ -156,16 +156,30 @@ def test_release_of_a_record_in_a_quarantine_of_old_is_not_that_of_another(quara
     assert quarantine.entry(later.delivery_id)["released"] is True
 
 
-def test_delivery_that_was_quarantined_twice_is_released_once(quarantine):
-    """The group's offsets were set back, as gatepost-guide(7) says: all that was quarantined comes there once more."""
-    kafka, daemon, installation = quarantine.kafka, quarantine.daemon, quarantine.installation
-    delivery = Delivery(event_body(KIND))
+def quarantine_twice(quarantine, delivery):
+    """Set the group's offsets back, as gatepost-guide(7) says: all that was quarantined comes there once more. Returns both IDs."""
+    kafka, daemon = quarantine.kafka, quarantine.daemon
     quarantine.send(delivery)
     daemon.stop()
     waiting.until(lambda: kafka.admin.delete_consumer_groups([kafka.group])[kafka.group].exception(30) is None, 30, "the group to go")
     daemon.restart()
     kafka.wait_until_routed()
-    first, second = [each["id"] for each in quarantine.list()]
+    return [each["id"] for each in quarantine.list()]
+
+
+def test_delivery_that_was_quarantined_twice_is_released_once_after_partitions_were_added(quarantine):
+    delivery = delivery_for(1, 2)
+    first, second = quarantine_twice(quarantine, delivery)
+    mended(quarantine)
+    add_partitions(quarantine, 2)
+    assert quarantine.release(first)[0]["outcome"] == "released"
+    assert quarantine.release(second)[0]["outcome"] == "released-before"
+    assert len(quarantine.published(delivery.delivery_id)) == 1
+
+
+def test_delivery_that_was_quarantined_twice_is_released_once(quarantine):
+    delivery = Delivery(event_body(KIND))
+    first, second = quarantine_twice(quarantine, delivery)
     mended(quarantine)
     outcomes = quarantine.release("--reason", "unknown-kind", expect=EX_DATAERR)
     assert [each["outcome"] for each in outcomes] == ["released", "refused"] and first in outcomes[1]["why"]
