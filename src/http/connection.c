@@ -202,15 +202,20 @@ shut(const struct connection *connection)
 
 /*
  * Whether a client that is refused may take a moment to read why. evhttp keeps what it has of the body until the connection
- * ends, and so could everybody who sends bad bodies keep others out: not when more than half of the room is taken.
+ * ends, and so could everybody who sends bad bodies keep others out: not when half of the room is taken, or less is left than
+ * a body may need.
  */
 static int
 may_linger(const struct connection *connection, int status)
 {
-        const struct http_room *room = connection->all->limits.room;
+        const struct http_limits *limits = &connection->all->limits;
+        uint64_t used, max;
 
-        return status != 503 && (connection->held == 0 || room == NULL ||
-                                 atomic_load(&room->used) <= atomic_load(&room->max) / 2);
+        if (status == 503 || connection->held == 0 || limits->room == NULL)
+                return status != 503;
+        used = atomic_load(&limits->room->used);
+        max = atomic_load(&limits->room->max);
+        return used <= max / 2 && used + limits->max_body <= max;
 }
 
 void

@@ -125,7 +125,8 @@ take_limits(struct lane *lane, struct http_limits *limits)
             .max_headers = newest->max_headers,
             .max_body = first->max_body,
             .max_connections = max_connections,
-            .own_connections = (max_connections + first->threads - 1) / first->threads,
+            .own_connections =
+                max_connections / first->threads + (lane->number <= max_connections % first->threads ? 1 : 0),
             .header_timeout_ms = newest->header_timeout_ms,
             .request_timeout_ms = newest->request_timeout_ms,
             .idle_timeout_ms = newest->idle_timeout_ms,

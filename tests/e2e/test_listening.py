@@ -4,6 +4,7 @@ import contextlib
 import socket
 
 import http_client
+import waiting
 from signing import SECRET, Delivery
 
 
@@ -76,6 +77,19 @@ def test_two_threads_serve_many_connections(installation):
         client.close()
     installation.kafka.wait_until_routed()
     assert sorted(record.delivery_id for record in installation.kafka.read()) == sorted(sent)
+
+
+def test_threads_have_no_more_connections_together_than_may_be(offline):
+    """Each may have its share whatever the others have; the shares make max_connections."""
+    config = offline.config("receiver")
+    config["receiver"].update({"threads": 4, "max_connections": 5})
+    daemon = offline.daemon(config).start()
+    with contextlib.ExitStack() as stack:
+        for _ in range(40):
+            stack.enter_context(http_client.connect(daemon.address))
+        waiting.until(lambda: daemon.metric("gatepost_connections_accepted_total") == 40, 30, "all to be accepted")
+        waiting.until(lambda: daemon.metric("gatepost_connections_open") <= 5, 30,
+                      lambda: f"5 connections: {daemon.metric('gatepost_connections_open')}")
 
 
 def test_each_of_several_secrets_is_accepted(installation):
