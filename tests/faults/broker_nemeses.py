@@ -210,6 +210,7 @@ class FullDisk(BrokerNemesis):
     def act(self):
         number, disk = self.world.cluster.small_disk
         node = self.world.cluster.nodes[number]
+        self._mend(node)
         written = node.log.stat().st_size
         balloon = disk / "balloon"
         with open(balloon, "wb", buffering=0) as file:
@@ -228,7 +229,17 @@ class FullDisk(BrokerNemesis):
         self._await_accepted(f"the disk of broker {number} is full", 200)
         time.sleep(self.rng.uniform(0, 5))
         balloon.unlink()
-        if node.is_running():
-            self.world.cluster.kill(number)
-        self.world.cluster.start_node(number)
+        self._restart(node)
         self._await_routed(self._partitions(), "the broker with the full disk is back")
+
+    def _mend(self, node):
+        """Without a balloon, too, the small disk may have been full for a moment: topics are deleted only after a minute."""
+        if self.failed.search(node.log_of_run()) or not node.is_running():
+            self.world.log(f"broker {node.number} has lost its small disk before; starting it again")
+            self._restart(node)
+            self._await_routed(self._partitions(), "the broker with the small disk is back")
+
+    def _restart(self, node):
+        if node.is_running():
+            self.world.cluster.kill(node.number)
+        self.world.cluster.start_node(node.number)

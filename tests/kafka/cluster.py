@@ -84,6 +84,7 @@ class Node:
         self.pid = pid
         self.started = started
         self.process = None  # only where this Python process is the parent
+        self.log_begins = 0  # where the log of this run does
 
     @property
     def log(self):
@@ -100,6 +101,7 @@ class Node:
 
     def start(self, class_path, options):
         with open(self.log, "ab") as log:
+            self.log_begins = log.tell()
             self.process = subprocess.Popen([*JAVA, *options, "-cp", class_path, "kafka.Kafka", self.properties],
                                             cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=subprocess.STDOUT, start_new_session=True)
@@ -119,6 +121,9 @@ class Node:
 
     def wait_until_gone(self, seconds):
         return _wait(lambda: not self.is_running(), seconds)
+
+    def log_of_run(self):
+        return self.log.read_bytes()[self.log_begins:].decode(errors="replace")
 
     def log_tail(self, lines=40):
         try:
