@@ -567,22 +567,29 @@ def test_new_consumer_does_not_take_a_log_that_was_cut_off_for_the_former(tmp_pa
     with Cluster() as cluster:
         installation = Installation(tmp_path, cluster.bootstrap)
         config, kafka = installation.config("router"), installation.kafka
-        installation.create_topics(config, partitions=1)
-        router = installation.start(config)
-        kafka.append([Delivery() for _ in range(5)])
-        kafka.wait_until_routed()
-        kafka.delete(f"{kafka.prefix}.invoice.accepted")
-        (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
-        size = log.stat().st_size
         again, later = Delivery(), Delivery()
-        kafka.append([again])
-        wait_for_state(router, 0, "waiting", "output-topic")
+        router, log, size = decide_without_committing(installation, cluster, config, again)
         cut_off(cluster, log, size)
         fence(installation, router)
         kafka.append([later, again])
         installation.create_topics(config, partitions=1)
         wait_until_published(kafka, [later, again])
         installation.clean_up()
+
+
+def decide_without_committing(installation, cluster, config, delivery):
+    """Start a router that decides the delivery but cannot publish it. Returns it, and the log with its size before the delivery."""
+    kafka = installation.kafka
+    installation.create_topics(config, partitions=1)
+    router = installation.start(config)
+    kafka.append([Delivery() for _ in range(5)])
+    kafka.wait_until_routed()
+    kafka.delete(f"{kafka.prefix}.invoice.accepted")
+    (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
+    size = log.stat().st_size
+    kafka.append([delivery])
+    wait_for_state(router, 0, "waiting", "output-topic")
+    return router, log, size
 
 
 def cut_off(cluster, log, size):

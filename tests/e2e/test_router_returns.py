@@ -8,7 +8,8 @@ import waiting
 from installation import Installation
 from proxy import Proxies
 from signing import Delivery
-from test_partitions import commit_beyond_end, create_deliveries, cut_off, leader, wait_for_state, wait_until_published
+from test_partitions import (commit_beyond_end, create_deliveries, cut_off, decide_without_committing, leader,
+                             wait_until_published)
 
 SECONDS = 60
 
@@ -26,16 +27,8 @@ def test_what_it_had_decided_and_not_committed_is_not_taken_for_routed(tmp_path)
         installation = Installation(tmp_path, cluster.bootstrap)
         kafka = installation.kafka
         config, other = installation.config("router"), installation.config("router")
-        installation.create_topics(config, partitions=1)
-        router = installation.start(config)
-        kafka.append([Delivery() for _ in range(5)])
-        kafka.wait_until_routed()
-        kafka.delete(f"{kafka.prefix}.invoice.accepted")
-        (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
-        size = log.stat().st_size
         again, later = Delivery(), [Delivery() for _ in range(3)]
-        kafka.append([again])
-        wait_for_state(router, 0, "waiting", "output-topic")
+        router, log, size = decide_without_committing(installation, cluster, config, again)
         router.process.send_signal(signal.SIGSTOP)
         cut_off(cluster, log, size)
         installation.create_topics(config, partitions=1)
