@@ -42,8 +42,22 @@ find_cause(const struct screen_subject *subject, const struct guess_secrets *sec
                 guess_find(&failed, &verification->guess);
 }
 
+/* What the receiver answers, by the first check that fails. */
+static void
+find_answer(struct verification *verification)
+{
+        const struct refusal *refusal = verification->first_failed == SCREEN_N_CHECKS
+                                            ? NULL
+                                            : &verification->checks[verification->first_failed].refusal;
+
+        verification->status = verification->is_too_large ? 413 : refusal == NULL ? 200 : refusal->status;
+        verification->code = verification->is_too_large ? "PAYLOAD_TOO_LARGE"
+                             : refusal == NULL          ? NULL
+                                                        : refusal->code;
+}
+
 void
-verification_make(const struct config_source *source, const struct screen_subject *subject,
+verification_make(const struct config_source *source, const struct screen_subject *subject, uint64_t max_body,
                   const struct guess_secrets *secrets, struct verification *verification)
 {
         struct screened screened = {.source = source};
@@ -67,6 +81,8 @@ verification_make(const struct config_source *source, const struct screen_subjec
                 verification->age_ms = subject->now_ms - screened.delivery.timestamp * 1000;
         if (verification->checks[SCREEN_SIGNATURE].outcome != VERIFICATION_OK)
                 find_cause(subject, secrets, verification);
+        verification->is_too_large = max_body != 0 && subject->len > max_body;
+        find_answer(verification);
 }
 
 void

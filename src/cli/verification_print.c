@@ -95,13 +95,12 @@ verification_print(const struct verification *verification)
                         printf("%-10s  %-7s  %s %s\n", "", "", check->refusal.violations[v].field,
                                check->refusal.violations[v].message);
         }
-        if (verification->first_failed < SCREEN_N_CHECKS) {
-                const struct refusal *refusal = &verification->checks[verification->first_failed].refusal;
-
-                printf("answer: %d %s\n", refusal->status, refusal->code);
-        } else {
+        if (verification->is_too_large)
+                printf("%-10s  %-7s  larger than max_body\n", "body", "failed");
+        if (verification->code != NULL)
+                printf("answer: %d %s\n", verification->status, verification->code);
+        else
                 printf("answer: 200, unless it cannot be stored\n");
-        }
         print_causes(verification);
 }
 
@@ -146,16 +145,13 @@ put_causes(yajl_gen json, const struct verification *verification)
 void
 verification_print_json(const struct verification *verification)
 {
-        int is_ok = verification->first_failed == SCREEN_N_CHECKS;
-        const struct refusal *refusal =
-            is_ok ? NULL : &verification->checks[verification->first_failed].refusal;
         yajl_gen json = json_new(1);
 
         (void)yajl_gen_map_open(json);
-        json_flag(json, "ok", is_ok);
+        json_flag(json, "ok", verification->code == NULL);
         json_member(json, "source", verification->source->name);
-        json_number(json, "status", is_ok ? 200 : refusal->status);
-        json_member(json, "code", is_ok ? NULL : refusal->code);
+        json_number(json, "status", verification->status);
+        json_member(json, "code", verification->code);
         json_text(json, "checks");
         (void)yajl_gen_array_open(json);
         for (int c = 0; c < SCREEN_N_CHECKS; c++)

@@ -92,9 +92,10 @@ judge(const struct command_context *context, const struct config *config, const 
                         "gatepost verify: %s has %zu requests with such headers; this is about the first\n",
                         wish->headers_file, n_requests);
         gather_secrets(context, wish, source->name, &secrets);
-        verification_make(source, &subject, &secrets, &verification);
+        verification_make(source, &subject, wish->choice.secret_file == NULL ? config->max_body : 0, &secrets,
+                          &verification);
         (wish->as_json ? verification_print_json : verification_print)(&verification);
-        is_ok = verification.first_failed == SCREEN_N_CHECKS;
+        is_ok = verification.code == NULL;
         verification_clear(&verification);
         guess_secrets_clear(&secrets);
         return is_ok ? 0 : EX_DATAERR;

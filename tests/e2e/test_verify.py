@@ -102,6 +102,13 @@ def test_genuine_delivery_is_ok_in_every_form(verify, form):
     assert "answer: 200" in done.stdout and "cause" not in done.stdout
 
 
+def test_body_that_is_too_large_is_refused_as_a_receiver_does(verify, verdict):
+    delivery = Delivery(b"a" * (1 << 20) + b"a")
+    assert "answer: 413 PAYLOAD_TOO_LARGE\n" in verify(delivery.headers(), delivery.body).stdout
+    said = verdict(delivery.headers(), delivery.body)
+    assert (said["ok"], said["status"], said["code"]) == (False, 413, "PAYLOAD_TOO_LARGE")
+
+
 def test_first_of_several_requests_is_taken(verify):
     one, other = Delivery(BODY), Delivery(BODY, secret=OTHER_SECRET)
     done = verify(as_curl(one.headers()) + as_curl(other.headers()), BODY)
