@@ -43,11 +43,12 @@ settle(struct work *work, struct releasing *releasing, enum outcome outcome, con
 }
 
 static void
-on_report(void *record_arg, const char *reason, void *arg)
+on_report(void *record_arg, const char *reason, int may_be_there, void *arg)
 {
         struct releasing *releasing = record_arg;
         struct work *work = arg;
 
+        (void)may_be_there;
         work->unacknowledged -= releasing->len;
         if (reason == NULL)
                 settle(work, releasing, OUTCOME_RELEASED, NULL);

@@ -32,7 +32,9 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
         (void)client;
         if (failure == NULL)
                 client_reached();
-        producer->report(message->_private, failure, producer->arg);
+        producer->report(message->_private, failure,
+                         rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED,
+                         producer->arg);
 }
 
 /* They come far more often than anybody wants to know them. */

@@ -17,9 +17,9 @@ struct producer;
 
 /**
  * What became of a record; called once for each that producer_append() took, from producer_serve() or producer_free().
- * reason is NULL when every in-sync replica has the record. Otherwise it may still be there, or come to be.
+ * reason is NULL when every in-sync replica has the record. Otherwise may_be_there says whether it may be there, or come to be.
  */
-typedef void producer_report(void *record_arg, const char *reason, void *arg);
+typedef void producer_report(void *record_arg, const char *reason, int may_be_there, void *arg);
 
 /**
  * producer_new(config, bootstrap, wake_fd, report, arg, error):

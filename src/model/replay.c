@@ -9,6 +9,8 @@ struct entry {
         uint8_t signature[16]; /* half of an HMAC tells signatures apart well enough */
         uint32_t source;       /* hash_source() */
         uint32_t next;         /* in its chain, 1 + index; 0 at the end */
+        uint8_t is_accepted;
+        uint8_t is_dropped; /* it is in no chain; its place in the ring is free when its turn comes */
         char delivery_id[DELIVERY_ID_MAX + 1];
 };
 
@@ -70,14 +72,21 @@ link_entry(struct replay *replay, size_t index)
 }
 
 static void
-drop_oldest(struct replay *replay)
+unlink_entry(struct replay *replay, size_t index)
 {
-        const struct entry *entry = &replay->entries[replay->oldest];
+        const struct entry *entry = &replay->entries[index];
         uint32_t *link = bucket_of(replay, entry->signature);
 
-        while (*link != replay->oldest + 1)
+        while (*link != index + 1)
                 link = &replay->entries[*link - 1].next;
         *link = entry->next;
+}
+
+static void
+drop_oldest(struct replay *replay)
+{
+        if (!replay->entries[replay->oldest].is_dropped)
+                unlink_entry(replay, replay->oldest);
         replay->oldest = (replay->oldest + 1) & (replay->capacity - 1);
         replay->n--;
 }
@@ -103,8 +112,10 @@ grow(struct replay *replay)
         replay->buckets = buckets;
         replay->capacity = capacity;
         replay->oldest = 0;
-        for (size_t i = 0; i < replay->n; i++)
-                link_entry(replay, i);
+        for (size_t i = 0; i < replay->n; i++) {
+                if (!replay->entries[i].is_dropped)
+                        link_entry(replay, i);
+        }
 }
 
 /* FNV-1a, to tell the few sources of a configuration apart. */
@@ -118,12 +129,12 @@ hash_source(const char *source)
         return hash;
 }
 
-static const struct entry *
+static struct entry *
 find(const struct replay *replay, uint32_t source, const uint8_t *signature)
 {
         for (uint32_t link = *bucket_of(replay, signature); link != 0;
              link = replay->entries[link - 1].next) {
-                const struct entry *entry = &replay->entries[link - 1];
+                struct entry *entry = &replay->entries[link - 1];
 
                 if (entry->source == source &&
                     memcmp(entry->signature, signature, sizeof(entry->signature)) == 0)
@@ -148,6 +159,8 @@ remember(struct replay *replay, uint32_t source, const uint8_t *signature, const
         entry = &replay->entries[index];
         memcpy(entry->signature, signature, sizeof(entry->signature));
         entry->source = source;
+        entry->is_accepted = 0;
+        entry->is_dropped = 0;
         strncpy(entry->delivery_id, delivery_id, DELIVERY_ID_MAX);
         entry->delivery_id[DELIVERY_ID_MAX] = '\0';
         link_entry(replay, index);
@@ -169,4 +182,32 @@ replay_check(struct replay *replay, const char *source_name, const uint8_t signa
                 return 0;
         memcpy(original, known->delivery_id, sizeof(known->delivery_id));
         return 1;
+}
+
+void
+replay_accept(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
+              const char *delivery_id)
+{
+        const uint32_t source = hash_source(source_name);
+        struct entry *known = find(replay, source, signature);
+
+        /* Another attempt under the same id may have failed meanwhile, and have dropped it. */
+        if (known == NULL) {
+                remember(replay, source, signature, delivery_id);
+                known = find(replay, source, signature);
+        }
+        if (known != NULL && strcmp(known->delivery_id, delivery_id) == 0)
+                known->is_accepted = 1;
+}
+
+void
+replay_drop(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
+            const char *delivery_id)
+{
+        struct entry *known = find(replay, hash_source(source_name), signature);
+
+        if (known == NULL || known->is_accepted || strcmp(known->delivery_id, delivery_id) != 0)
+                return;
+        unlink_entry(replay, (size_t)(known - replay->entries));
+        known->is_dropped = 1;
 }

@@ -19,6 +19,16 @@ struct replay;
 struct replay *replay_new(size_t max_entries) MUST_CHECK;
 void replay_free(struct replay *replay);
 
+/*
+ * A delivery is on its way: replay_check() has remembered its signature under its delivery-id. One of these follows:
+ * replay_accept() when it was accepted, replay_drop() when it is certain that it was not. Of one that may have been accepted
+ * nothing is said: it stays remembered.
+ */
+void replay_accept(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
+                   const char *delivery_id);
+void replay_drop(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
+                 const char *delivery_id);
+
 /**
  * replay_check(replay, source_name, signature, delivery_id, original):
  * When the signature was accepted for this source under another delivery-id, write that id to original and return 1. Else remember

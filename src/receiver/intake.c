@@ -30,6 +30,7 @@ struct intake {
         int64_t patience_ms;
         struct statistics_totals statistics; /* of the producer, as told last */
         struct error failure; /* why the last producer was replaced, until one has its id; under the mutex */
+        int64_t refuse_from_ms; /* monotonic; 0: never */
         struct pending_list pending;
 };
 
@@ -41,7 +42,7 @@ note_failure(struct intake *intake)
 }
 
 static void
-on_report(void *record_arg, const char *reason, void *arg)
+on_report(void *record_arg, const char *reason, int may_be_there, void *arg)
 {
         struct intake *intake = arg;
 
@@ -51,7 +52,7 @@ on_report(void *record_arg, const char *reason, void *arg)
         } else {
                 note_failure(intake);
         }
-        pending_report(&intake->pending, record_arg, reason);
+        pending_report(&intake->pending, record_arg, reason, may_be_there);
 }
 
 static void
@@ -187,11 +188,15 @@ append(struct intake *intake, struct http_request *request, const struct screene
         struct error error;
 
         if (headers != NULL)
-                pending = pending_add(&intake->pending, request, screened, body.len, began_ns);
+                pending = pending_add(&intake->pending, request, screened, is_replay, body.len, began_ns);
         if (pending == NULL) {
                 (void)atomic_fetch_sub(&intake->shared->in_flight, body.len);
                 if (headers != NULL)
                         rd_kafka_headers_destroy(headers);
+                if (!is_replay && screened->source->replay_guard)
+                        receiver_shared_note_signature(intake->shared, screened->source->name,
+                                                       screened->delivery.signature,
+                                                       screened->delivery.delivery_id, 0);
                 refuse_for_now(intake, request, screened, "out of memory; send it again");
                 return;
         }
@@ -294,7 +299,9 @@ intake_request(struct intake *intake, struct http_request *request)
                 return;
         }
         renew_producer(intake);
-        if (!atomic_load(&intake->shared->may_append) || intake->producer == NULL)
+        if (intake->refuse_from_ms != 0 && began_ns / 1000000 >= intake->refuse_from_ms)
+                refuse_for_now(intake, request, &screened, "the receiver stops; send it again");
+        else if (!atomic_load(&intake->shared->may_append) || intake->producer == NULL)
                 refuse_for_now(intake, request, &screened, "Kafka is not reachable yet; send it again");
         else if (!reserve(intake->shared, body.len))
                 refuse_for_now(intake, request, &screened, "too many deliveries at once; send it again");
@@ -373,6 +380,12 @@ intake_connect(struct intake *intake, int timeout_ms)
         if (intake->producer != NULL)
                 producer_connect(intake->producer, timeout_ms);
         pthread_mutex_unlock(&intake->mutex);
+}
+
+void
+intake_refuse_from(struct intake *intake, int64_t from_ms)
+{
+        intake->refuse_from_ms = from_ms;
 }
 
 int64_t

@@ -41,6 +41,9 @@ int intake_is_ready(struct intake *intake, struct error *error);
 /* How many deliveries have been handed to Kafka and wait for their answers. */
 size_t intake_n_pending(const struct intake *intake);
 
+/* From a monotonic time on, answer 503 to deliveries: the receiver stops. */
+void intake_refuse_from(struct intake *intake, int64_t from_ms);
+
 /* When intake_expire() has something to do, in monotonic milliseconds; -1 when no request waits. */
 int64_t intake_next_deadline(const struct intake *intake);
 

@@ -182,6 +182,9 @@ on_wake(evutil_socket_t fd, short what, void *arg)
                 if (memchr(bytes, WAKE_STOP, (size_t)n) == NULL || lane->stopping)
                         continue;
                 lane->stopping = 1;
+                /* A connection closes with its next answer; but clients with many of them must not hold the end up. */
+                intake_refuse_from(lane->intake,
+                                   clock_monotonic_ms() + (int64_t)lane->shared->config->ack_timeout_ms);
                 http_server_stop_listening(lane->server);
         }
         open_door(lane);

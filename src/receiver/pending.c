@@ -19,7 +19,7 @@ pending_init(struct pending_list *list, struct receiver_shared *shared)
 
 struct pending *
 pending_add(struct pending_list *list, struct http_request *request, const struct screened *screened,
-            uint64_t bytes, int64_t began_ns)
+            int is_replay, uint64_t bytes, int64_t began_ns)
 {
         struct pending *pending = pool_alloc_zeroed(sizeof(*pending));
 
@@ -32,6 +32,8 @@ pending_add(struct pending_list *list, struct http_request *request, const struc
         pending->deadline_ms = began_ns / 1000000 + (int64_t)list->shared->config->ack_timeout_ms;
         (void)snprintf(pending->delivery_id, sizeof(pending->delivery_id), "%s",
                        screened->delivery.delivery_id);
+        pending->is_guarded = screened->source->replay_guard && !is_replay;
+        memcpy(pending->signature, screened->delivery.signature, sizeof(pending->signature));
         TAILQ_INSERT_TAIL(&list->waiting, pending, entry);
         return pending;
 }
@@ -98,18 +100,30 @@ note_result(struct receiver_shared *shared, const char *reason)
                   log_quote(reason, quoted));
 }
 
+/* A signature is remembered for what was accepted, or may have been. */
+static void
+note_signature(struct receiver_shared *shared, const struct pending *pending, int is_accepted)
+{
+        if (pending->is_guarded)
+                receiver_shared_note_signature(shared, pending->account->name, pending->signature,
+                                               pending->delivery_id, is_accepted);
+}
+
 void
 pending_cancel(struct pending_list *list, struct pending *pending, const char *reason)
 {
         note_result(list->shared, reason);
+        note_signature(list->shared, pending, 0);
         TAILQ_REMOVE(&list->waiting, pending, entry);
         release(list, pending);
 }
 
 void
-pending_report(struct pending_list *list, struct pending *pending, const char *reason)
+pending_report(struct pending_list *list, struct pending *pending, const char *reason, int may_be_there)
 {
         note_result(list->shared, reason);
+        if (reason == NULL || !may_be_there)
+                note_signature(list->shared, pending, reason == NULL);
         crash_point("before-answer");
         if (pending->request != NULL) {
                 TAILQ_REMOVE(&list->waiting, pending, entry);

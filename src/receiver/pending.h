@@ -23,6 +23,8 @@ struct pending {
         uint64_t bytes;   /* counted as in flight */
         int64_t began_ns; /* monotonic: when the request was complete */
         int64_t deadline_ms;
+        int is_guarded; /* its signature is noted in the replay guard */
+        uint8_t signature[SIGNATURE_SIZE];
         char delivery_id[DELIVERY_ID_MAX + 1];
 };
 
@@ -35,18 +37,21 @@ struct pending_list {
 void pending_init(struct pending_list *list, struct receiver_shared *shared);
 
 /**
- * pending_add(list, request, screened, bytes, began_ns):
+ * pending_add(list, request, screened, is_replay, bytes, began_ns):
  * Let a request, which was complete at that time (monotonic), wait for its ack until ack_timeout from then. Returns NULL
  * when memory fails.
  */
 struct pending *pending_add(struct pending_list *list, struct http_request *request,
-                            const struct screened *screened, uint64_t bytes, int64_t began_ns);
+                            const struct screened *screened, int is_replay, uint64_t bytes, int64_t began_ns);
 
 /* Kafka's client has not taken the record, for this reason: forget it, and leave the request to the caller. */
 void pending_cancel(struct pending_list *list, struct pending *pending, const char *reason);
 
-/* Kafka reports; reason is NULL for success. Answers the request if that still waits, and releases pending. */
-void pending_report(struct pending_list *list, struct pending *pending, const char *reason);
+/*
+ * Kafka reports; reason is NULL for success, else may_be_there says whether the record may be in Kafka all the same. Answers the
+ * request if that still waits, and releases pending.
+ */
+void pending_report(struct pending_list *list, struct pending *pending, const char *reason, int may_be_there);
 
 /* Answer 503 to those whose deadline has come. Returns how many. */
 size_t pending_expire(struct pending_list *list, int64_t now_ms);

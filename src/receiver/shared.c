@@ -171,3 +171,15 @@ receiver_shared_is_replay(struct receiver_shared *shared, const struct config_so
         pthread_mutex_unlock(&shared->replay_mutex);
         return is_replay;
 }
+
+void
+receiver_shared_note_signature(struct receiver_shared *shared, const char *source_name,
+                               const uint8_t signature[SIGNATURE_SIZE], const char *delivery_id,
+                               int is_accepted)
+{
+        if (shared->replay == NULL)
+                return;
+        pthread_mutex_lock(&shared->replay_mutex);
+        (is_accepted ? replay_accept : replay_drop)(shared->replay, source_name, signature, delivery_id);
+        pthread_mutex_unlock(&shared->replay_mutex);
+}

@@ -93,4 +93,9 @@ int receiver_shared_may_check_stale(struct receiver_shared *shared, uint64_t byt
 int receiver_shared_is_replay(struct receiver_shared *shared, const struct config_source *source,
                               const struct delivery *delivery, char original[DELIVERY_ID_MAX + 1]);
 
+/* What became of a delivery after that: it was accepted, or it is certain that it was not. */
+void receiver_shared_note_signature(struct receiver_shared *shared, const char *source_name,
+                                    const uint8_t signature[SIGNATURE_SIZE], const char *delivery_id,
+                                    int is_accepted);
+
 #endif

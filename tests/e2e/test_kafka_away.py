@@ -118,6 +118,23 @@ def test_nothing_answered_200_is_missing_after_kafka_died_under_load(installatio
     assert_exactly_once(installation.kafka, load.accepted, load.sent)
 
 
+def test_signature_of_a_delivery_that_was_not_stored_is_not_remembered(installation, own_broker):
+    """A captured delivery under another id gets a 503; the genuine one that comes afterwards is no replay of it."""
+    daemon = start(installation)
+    accept(daemon)
+    own_broker.kill(1)
+    genuine = Delivery()
+    try:
+        daemon.wait_until_not_ready(NOT_READY_SECONDS)
+        assert_unavailable(daemon.post(genuine.but(delivery_id="captured")))
+    finally:
+        own_broker.start_node(1)
+    daemon.wait_until_ready(BACK_SECONDS)
+    accept(daemon, genuine)
+    installation.kafka.wait_until_routed()
+    assert installation.kafka.read(installation.kafka.quarantine) == []
+
+
 def test_daemon_that_starts_before_kafka_waits_for_it(installation, own_broker):
     config = installation.config()
     installation.create_topics(config)

@@ -1,5 +1,6 @@
 """SIGTERM: no new connections, what is in flight answered and committed, exit 0."""
 
+import contextlib
 import signal
 import time
 
@@ -49,6 +50,27 @@ def test_idle_connections_do_not_hold_up_the_end(installation):
     for connection in idle:
         connection.close()
     kept.close()
+
+
+def test_clients_with_many_connections_do_not_hold_up_the_end(installation):
+    """Each connection closes with its next answer; a delivery on one after the other must not go on for ever."""
+    config = installation.config()
+    config["receiver"]["ack_timeout"] = "1s"
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    clients, answers = [http_client.Client(daemon.address) for _ in range(400)], []
+    for client in clients:
+        assert client.request("GET", "/nothing").status == 404
+    daemon.process.send_signal(signal.SIGTERM)
+    for client in clients:
+        if not daemon.is_running():
+            break
+        delivery = Delivery()
+        with contextlib.suppress(OSError):
+            answers.append(client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status)
+        time.sleep(0.05)
+    daemon.wait_for_exit(0)
+    assert len(answers) < 400 and 503 in answers, answers
 
 
 @pytest.mark.parametrize("role", ["receiver", "router"])

@@ -118,6 +118,52 @@ START_TEST(test_growing_forgets_nothing)
 }
 END_TEST
 
+/* Checks a signature that was accepted, or not, under d-1. Returns whether another id is a replay. */
+static int
+is_replay_after(void (*note)(struct replay *replay, const char *source_name, const uint8_t *signature,
+                             const char *delivery_id),
+                int is_accepted_before)
+{
+        const uint8_t signature[SIGNATURE_SIZE] = {7};
+        struct replay *replay = replay_of(1000);
+        int result;
+
+        ck_assert_int_eq(replay_check(replay, "invoicing", signature, "d-1", original), 0);
+        if (is_accepted_before)
+                replay_accept(replay, "invoicing", signature, "d-1");
+        note(replay, "invoicing", signature, "d-1");
+        result = replay_check(replay, "invoicing", signature, "d-2", original);
+        replay_free(replay);
+        return result;
+}
+
+START_TEST(test_only_what_was_accepted_is_remembered)
+{
+        ck_assert_int_eq(is_replay_after(replay_accept, 0), 1);
+        ck_assert_int_eq(is_replay_after(replay_drop, 0), 0);
+        ck_assert_int_eq(is_replay_after(replay_drop, 1),
+                         1); /* another attempt under the same id was accepted */
+}
+END_TEST
+
+START_TEST(test_dropped_signatures_keep_their_places_until_their_turn)
+{
+        struct replay *replay = replay_of(300);
+        uint8_t signature[SIGNATURE_SIZE];
+
+        for (uint32_t i = 0; i < 2000; i++) {
+                ck_assert_int_eq(check(replay, i, "d"), 0);
+                memset(signature, 0x5a, sizeof(signature));
+                memcpy(signature, &i, sizeof(i));
+                if (i % 3 == 0)
+                        replay_drop(replay, "invoicing", signature, "d");
+        }
+        for (uint32_t i = 1998; i > 1800; i--)
+                ck_assert_int_eq(check(replay, i, i % 3 == 0 ? "d" : "other"), i % 3 != 0);
+        replay_free(replay);
+}
+END_TEST
+
 static const size_t maxima[] = {1, 100, 256, 1000, 1024};
 
 START_TEST(test_full_it_forgets_the_oldest_and_no_more)
@@ -160,6 +206,8 @@ suite_replay(void)
         tcase_add_test(tcase, test_signature_under_the_same_id_is_no_replay);
         tcase_add_test(tcase, test_longest_id_is_told_whole);
         tcase_add_test(tcase, test_growing_forgets_nothing);
+        tcase_add_test(tcase, test_only_what_was_accepted_is_remembered);
+        tcase_add_test(tcase, test_dropped_signatures_keep_their_places_until_their_turn);
         tcase_add_loop_test(tcase, test_full_it_forgets_the_oldest_and_no_more, 0,
                             sizeof(maxima) / sizeof(maxima[0]));
         tcase_add_test(tcase, test_without_room_it_knows_nothing);
