@@ -72,7 +72,7 @@ audit_bounds_narrow(struct audit_plan *plan, struct offsets *offsets, struct err
                                      AUDIT_TIMEOUT_MS, error) != 0)
                         return -1;
         }
-        /* What is older is not held against the deliveries: audit_plan_counts(). */
+        /* What is older is not held against the deliveries: audit_plan_reaches(). */
         for (size_t i = 0; i < plan->n_published && is_time(earliest); i++) {
                 if (offsets_begin_at(offsets, &plan->published[i], earliest - AUDIT_CLOCK_SKEW_MS,
                                      AUDIT_TIMEOUT_MS, error) != 0)

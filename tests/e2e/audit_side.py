@@ -68,8 +68,8 @@ def claim_routed(kafka, beyond=0):
     consumer.close()
 
 
-def drop_first(kafka, topic, n):
-    """Delete the first n records of partition 0 of a topic, as retention does."""
-    future = kafka.admin.delete_records([TopicPartition(topic, 0, n)])
+def drop_first(kafka, topic, n, partition=0):
+    """Delete the first n records of a partition, as retention does."""
+    future = kafka.admin.delete_records([TopicPartition(topic, partition, n)])
     (each,) = future.values()
     assert each.result(30).low_watermark == n

@@ -23,13 +23,18 @@ def one_partition(installation):
     return installation
 
 
-def route(installation, deliveries):
+def route(installation, deliveries, config=None):
     """Have these routed by a router that then ends."""
     installation.kafka.append(deliveries)
-    daemon = installation.start(installation.config("router"))
+    daemon = installation.start(config or installation.config("router"))
     installation.kafka.wait_until_routed()
     daemon.stop()
     return deliveries
+
+
+def add_partitions(kafka, topic, n):
+    kafka.admin.create_partitions([NewPartitions(topic, n)])[topic].result(30)
+    waiting.until(lambda: kafka.partitions(topic) == n, 30, "the partitions")
 
 
 def test_deliveries_deleted_before_they_were_routed_are_counted(one_partition):
@@ -62,8 +67,7 @@ def test_routed_deliveries_that_were_deleted_are_not_counted(one_partition):
 def test_partitions_that_no_router_has_wait(one_partition):
     kafka = one_partition.kafka
     first = route(one_partition, [Delivery() for _ in range(6)])
-    kafka.admin.create_partitions([NewPartitions(kafka.deliveries, 3)])[kafka.deliveries].result(30)
-    waiting.until(lambda: kafka.partitions(kafka.deliveries) == 3, 30, "the partitions")
+    add_partitions(kafka, kafka.deliveries, 3)
     more = [Delivery() for _ in range(20)]
     kafka.append(more)
     lost = {p: sum(murmur2_partition(each.delivery_id.encode(), 3) == p for each in more) for p in range(3)}
@@ -73,6 +77,39 @@ def test_partitions_that_no_router_has_wait(one_partition):
     for each in result.deliveries["partitions"]:
         assert each["waiting"] == lost[each["partition"]] and (each["committed"] is None) == (each["partition"] > 0)
     assert f"waiting: {lost[1] + lost[2]} deliveries in partition 1, 2 that no router has committed an offset for, " in result.stderr
+
+
+def test_events_of_deleted_deliveries_are_not_unexpected_after_partitions_were_added(one_partition):
+    """By today's number of partitions they would come from some where nothing was deleted."""
+    kafka = one_partition.kafka
+    route(one_partition, [Delivery() for _ in range(20)])
+    add_partitions(kafka, kafka.deliveries, 3)
+    drop_first(kafka, kafka.deliveries, 6)
+    assert audit(one_partition, status=EX_NOINPUT).faults == (0, 0, 0)
+
+
+def test_deliveries_are_not_lost_after_partitions_were_added_and_deliveries_deleted(one_partition):
+    """By today's number of partitions their events would come from one where nothing can be judged."""
+    kafka = one_partition.kafka
+    route(one_partition, [Delivery() for _ in range(20)])
+    add_partitions(kafka, kafka.deliveries, 3)
+    route(one_partition, [Delivery() for _ in range(20)])
+    drop_first(kafka, kafka.deliveries, 1, partition=2)
+    result = audit(one_partition)
+    assert result.faults == (0, 0, 0) and result.deliveries["checked"] > 20
+    by_hand(kafka, [Record(f"{one_partition.prefix}.invoice.accepted", 0, 0, b"key", b"value", [])])
+    assert audit(one_partition).faults == (0, 0, 1)  # this key never was partition 2's
+
+
+def test_deleted_events_are_not_lost_after_partitions_were_added_to_their_topic(one_partition):
+    kafka = one_partition.kafka
+    config = one_partition.config("router")
+    config["source invoicing"]["key"] = "delivery-id"
+    route(one_partition, [Delivery() for _ in range(20)], config)
+    accepted = f"{one_partition.prefix}.invoice.accepted"
+    add_partitions(kafka, accepted, 3)
+    drop_first(kafka, accepted, 6)
+    assert audit(one_partition, config=config, status=EX_NOINPUT).faults == (0, 0, 0)
 
 
 def test_deliveries_wait_a_while_and_not_for_ever(one_partition):
