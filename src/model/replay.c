@@ -9,8 +9,9 @@ struct entry {
         uint8_t signature[16]; /* half of an HMAC tells signatures apart well enough */
         uint32_t source;       /* hash_source() */
         uint32_t next;         /* in its chain, 1 + index; 0 at the end */
-        uint8_t is_accepted;
-        uint8_t is_dropped; /* it is in no chain; its place in the ring is free when its turn comes */
+        uint32_t n_attempts;   /* that have not ended */
+        uint8_t may_be_stored; /* after one of those that have */
+        uint8_t is_dropped;    /* it is in no chain; its place in the ring is free when its turn comes */
         char delivery_id[DELIVERY_ID_MAX + 1];
 };
 
@@ -159,55 +160,61 @@ remember(struct replay *replay, uint32_t source, const uint8_t *signature, const
         entry = &replay->entries[index];
         memcpy(entry->signature, signature, sizeof(entry->signature));
         entry->source = source;
-        entry->is_accepted = 0;
+        entry->n_attempts = 1;
+        entry->may_be_stored = 0;
         entry->is_dropped = 0;
         strncpy(entry->delivery_id, delivery_id, DELIVERY_ID_MAX);
         entry->delivery_id[DELIVERY_ID_MAX] = '\0';
         link_entry(replay, index);
 }
 
-int
-replay_check(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
+enum replay_verdict
+replay_begin(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
              const char *delivery_id, char original[DELIVERY_ID_MAX + 1])
-{
-        const uint32_t source = hash_source(source_name);
-        const struct entry *known;
-
-        known = find(replay, source, signature);
-        if (known == NULL) {
-                remember(replay, source, signature, delivery_id);
-                return 0;
-        }
-        if (strcmp(known->delivery_id, delivery_id) == 0)
-                return 0;
-        memcpy(original, known->delivery_id, sizeof(known->delivery_id));
-        return 1;
-}
-
-void
-replay_accept(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
-              const char *delivery_id)
 {
         const uint32_t source = hash_source(source_name);
         struct entry *known = find(replay, source, signature);
 
-        /* Another attempt under the same id may have failed meanwhile, and have dropped it. */
         if (known == NULL) {
                 remember(replay, source, signature, delivery_id);
-                known = find(replay, source, signature);
+                return REPLAY_NONE;
         }
-        if (known != NULL && strcmp(known->delivery_id, delivery_id) == 0)
-                known->is_accepted = 1;
+        if (strcmp(known->delivery_id, delivery_id) == 0) {
+                known->n_attempts++;
+                return REPLAY_NONE;
+        }
+        memcpy(original, known->delivery_id, sizeof(known->delivery_id));
+        return known->may_be_stored ? REPLAY_FOUND : REPLAY_UNDECIDED;
+}
+
+/* Those at the ring's young end give their places back at once. */
+static void
+drop(struct replay *replay, struct entry *entry)
+{
+        unlink_entry(replay, (size_t)(entry - replay->entries));
+        entry->is_dropped = 1;
+        while (replay->n > 0 &&
+               replay->entries[(replay->oldest + replay->n - 1) & (replay->capacity - 1)].is_dropped)
+                replay->n--;
 }
 
 void
-replay_drop(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
-            const char *delivery_id)
+replay_end(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
+           const char *delivery_id, int may_be_stored)
 {
-        struct entry *known = find(replay, hash_source(source_name), signature);
+        const uint32_t source = hash_source(source_name);
+        struct entry *known = find(replay, source, signature);
 
-        if (known == NULL || known->is_accepted || strcmp(known->delivery_id, delivery_id) != 0)
+        /* It may have been forgotten meanwhile, to make room. */
+        if (known == NULL && may_be_stored) {
+                remember(replay, source, signature, delivery_id);
+                known = find(replay, source, signature);
+        }
+        if (known == NULL || strcmp(known->delivery_id, delivery_id) != 0)
                 return;
-        unlink_entry(replay, (size_t)(known - replay->entries));
-        known->is_dropped = 1;
+        known->may_be_stored |= may_be_stored != 0;
+        if (known->n_attempts > 0)
+                known->n_attempts--;
+        if (known->n_attempts == 0 && !known->may_be_stored)
+                drop(replay, known);
 }

@@ -19,22 +19,23 @@ struct replay;
 struct replay *replay_new(size_t max_entries) MUST_CHECK;
 void replay_free(struct replay *replay);
 
-/*
- * A delivery is on its way: replay_check() has remembered its signature under its delivery-id. One of these follows:
- * replay_accept() when it was accepted, replay_drop() when it is certain that it was not. Of one that may have been accepted
- * nothing is said: it stays remembered.
- */
-void replay_accept(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
-                   const char *delivery_id);
-void replay_drop(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
-                 const char *delivery_id);
+enum replay_verdict {
+        REPLAY_NONE,      /* the signature is new, or known under this delivery-id: replay_end() follows */
+        REPLAY_FOUND,     /* it was accepted under another one */
+        REPLAY_UNDECIDED, /* it came under another one, of which it is not known yet whether it is accepted */
+};
 
 /**
- * replay_check(replay, source_name, signature, delivery_id, original):
- * When the signature was accepted for this source under another delivery-id, write that id to original and return 1. Else remember
- * it and return 0; also when memory fails.
+ * replay_begin(replay, source_name, signature, delivery_id, original):
+ * A delivery is about to be stored. Unless the verdict is REPLAY_NONE, original is the delivery-id that was first. When memory
+ * fails the verdict is REPLAY_NONE, too.
  */
-int replay_check(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
-                 const char *delivery_id, char original[DELIVERY_ID_MAX + 1]);
+enum replay_verdict replay_begin(struct replay *replay, const char *source_name,
+                                 const uint8_t signature[SIGNATURE_SIZE], const char *delivery_id,
+                                 char original[DELIVERY_ID_MAX + 1]);
+
+/* One delivery for which replay_begin() said REPLAY_NONE was stored, or may have been; or it certainly was not. */
+void replay_end(struct replay *replay, const char *source_name, const uint8_t signature[SIGNATURE_SIZE],
+                const char *delivery_id, int may_be_stored);
 
 #endif

@@ -172,31 +172,28 @@ reserve(struct receiver_shared *shared, uint64_t bytes)
         return 0;
 }
 
-/* Hand a genuine delivery to Kafka. Its request is answered by pending_report() or pending_expire(). */
+/* Hand a genuine delivery to Kafka, under an id that the replay guard has let pass or knows to be a replay of an original. */
 static void
 append(struct intake *intake, struct http_request *request, const struct screened *screened, struct span body,
-       int64_t began_ns)
+       const char *original, int64_t began_ns)
 {
-        char original[DELIVERY_ID_MAX + 1];
-        int64_t now_ms = clock_now_ms();
-        int is_replay =
-            receiver_shared_is_replay(intake->shared, screened->source, &screened->delivery, original);
-        rd_kafka_headers_t *headers = entry_headers(intake->shared->config, screened, now_ms,
-                                                    http_request_id(request), is_replay ? original : NULL);
+        rd_kafka_headers_t *headers = entry_headers(intake->shared->config, screened, clock_now_ms(),
+                                                    http_request_id(request), original);
+        const struct delivery *delivery = &screened->delivery;
+        struct span key = {delivery->delivery_id, strlen(delivery->delivery_id)};
         struct pending *pending = NULL;
-        struct span key = {screened->delivery.delivery_id, strlen(screened->delivery.delivery_id)};
         struct error error;
 
         if (headers != NULL)
-                pending = pending_add(&intake->pending, request, screened, is_replay, body.len, began_ns);
+                pending =
+                    pending_add(&intake->pending, request, screened, original != NULL, body.len, began_ns);
         if (pending == NULL) {
                 (void)atomic_fetch_sub(&intake->shared->in_flight, body.len);
                 if (headers != NULL)
                         rd_kafka_headers_destroy(headers);
-                if (!is_replay && screened->source->replay_guard)
-                        receiver_shared_note_signature(intake->shared, screened->source->name,
-                                                       screened->delivery.signature,
-                                                       screened->delivery.delivery_id, 0);
+                if (original == NULL && screened->source->replay_guard)
+                        receiver_shared_end_append(intake->shared, screened->source->name,
+                                                   delivery->signature, delivery->delivery_id, 0);
                 refuse_for_now(intake, request, screened, "out of memory; send it again");
                 return;
         }
@@ -208,6 +205,24 @@ append(struct intake *intake, struct http_request *request, const struct screene
         }
         crash_point("after-append");
         http_request_forget(request); /* the next one takes the memory, warm in the processor's cache */
+}
+
+/* A replay is appended as well, marked as one, for somebody to look at in quarantine. */
+static void
+guard(struct intake *intake, struct http_request *request, const struct screened *screened, struct span body,
+      int64_t began_ns)
+{
+        char original[DELIVERY_ID_MAX + 1];
+        enum replay_verdict verdict =
+            receiver_shared_begin_append(intake->shared, screened->source, &screened->delivery, original);
+
+        if (verdict != REPLAY_UNDECIDED) {
+                append(intake, request, screened, body, verdict == REPLAY_FOUND ? original : NULL, began_ns);
+                return;
+        }
+        (void)atomic_fetch_sub(&intake->shared->in_flight, body.len);
+        refuse_for_now(intake, request, screened,
+                       "another delivery with this signature is being stored; send it again");
 }
 
 /* Whether so much of the client has been refused of late that nothing of it is looked at. */
@@ -306,7 +321,7 @@ intake_request(struct intake *intake, struct http_request *request)
         else if (!reserve(intake->shared, body.len))
                 refuse_for_now(intake, request, &screened, "too many deliveries at once; send it again");
         else
-                append(intake, request, &screened, body, began_ns);
+                guard(intake, request, &screened, body, began_ns);
 }
 
 struct intake *

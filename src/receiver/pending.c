@@ -100,20 +100,19 @@ note_result(struct receiver_shared *shared, const char *reason)
                   log_quote(reason, quoted));
 }
 
-/* A signature is remembered for what was accepted, or may have been. */
 static void
-note_signature(struct receiver_shared *shared, const struct pending *pending, int is_accepted)
+end_append(struct receiver_shared *shared, const struct pending *pending, int may_be_stored)
 {
         if (pending->is_guarded)
-                receiver_shared_note_signature(shared, pending->account->name, pending->signature,
-                                               pending->delivery_id, is_accepted);
+                receiver_shared_end_append(shared, pending->account->name, pending->signature,
+                                           pending->delivery_id, may_be_stored);
 }
 
 void
 pending_cancel(struct pending_list *list, struct pending *pending, const char *reason)
 {
         note_result(list->shared, reason);
-        note_signature(list->shared, pending, 0);
+        end_append(list->shared, pending, 0);
         TAILQ_REMOVE(&list->waiting, pending, entry);
         release(list, pending);
 }
@@ -122,8 +121,7 @@ void
 pending_report(struct pending_list *list, struct pending *pending, const char *reason, int may_be_there)
 {
         note_result(list->shared, reason);
-        if (reason == NULL || !may_be_there)
-                note_signature(list->shared, pending, reason == NULL);
+        end_append(list->shared, pending, reason == NULL || may_be_there);
         crash_point("before-answer");
         if (pending->request != NULL) {
                 TAILQ_REMOVE(&list->waiting, pending, entry);

@@ -157,29 +157,29 @@ receiver_shared_may_check_stale(struct receiver_shared *shared, uint64_t bytes, 
         return 1;
 }
 
-int
-receiver_shared_is_replay(struct receiver_shared *shared, const struct config_source *source,
-                          const struct delivery *delivery, char original[DELIVERY_ID_MAX + 1])
+enum replay_verdict
+receiver_shared_begin_append(struct receiver_shared *shared, const struct config_source *source,
+                             const struct delivery *delivery, char original[DELIVERY_ID_MAX + 1])
 {
-        int is_replay;
+        enum replay_verdict verdict;
 
         if (!source->replay_guard || shared->replay == NULL)
-                return 0;
+                return REPLAY_NONE;
         pthread_mutex_lock(&shared->replay_mutex);
-        is_replay =
-            replay_check(shared->replay, source->name, delivery->signature, delivery->delivery_id, original);
+        verdict =
+            replay_begin(shared->replay, source->name, delivery->signature, delivery->delivery_id, original);
         pthread_mutex_unlock(&shared->replay_mutex);
-        return is_replay;
+        return verdict;
 }
 
 void
-receiver_shared_note_signature(struct receiver_shared *shared, const char *source_name,
-                               const uint8_t signature[SIGNATURE_SIZE], const char *delivery_id,
-                               int is_accepted)
+receiver_shared_end_append(struct receiver_shared *shared, const char *source_name,
+                           const uint8_t signature[SIGNATURE_SIZE], const char *delivery_id,
+                           int may_be_stored)
 {
         if (shared->replay == NULL)
                 return;
         pthread_mutex_lock(&shared->replay_mutex);
-        (is_accepted ? replay_accept : replay_drop)(shared->replay, source_name, signature, delivery_id);
+        replay_end(shared->replay, source_name, signature, delivery_id, may_be_stored);
         pthread_mutex_unlock(&shared->replay_mutex);
 }

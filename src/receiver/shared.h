@@ -86,16 +86,13 @@ void receiver_shared_refused(struct receiver_shared *shared, const struct receiv
  */
 int receiver_shared_may_check_stale(struct receiver_shared *shared, uint64_t bytes, int64_t now_us);
 
-/**
- * receiver_shared_is_replay(shared, source, delivery, original):
- * Whether the delivery's signature was accepted under another delivery-id, which is written to original.
- */
-int receiver_shared_is_replay(struct receiver_shared *shared, const struct config_source *source,
-                              const struct delivery *delivery, char original[DELIVERY_ID_MAX + 1]);
-
-/* What became of a delivery after that: it was accepted, or it is certain that it was not. */
-void receiver_shared_note_signature(struct receiver_shared *shared, const char *source_name,
-                                    const uint8_t signature[SIGNATURE_SIZE], const char *delivery_id,
-                                    int is_accepted);
+/* replay_begin() and replay_end(), for any thread. Without a guard the verdict is REPLAY_NONE. */
+enum replay_verdict receiver_shared_begin_append(struct receiver_shared *shared,
+                                                 const struct config_source *source,
+                                                 const struct delivery *delivery,
+                                                 char original[DELIVERY_ID_MAX + 1]);
+void receiver_shared_end_append(struct receiver_shared *shared, const char *source_name,
+                                const uint8_t signature[SIGNATURE_SIZE], const char *delivery_id,
+                                int may_be_stored);
 
 #endif

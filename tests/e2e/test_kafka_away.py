@@ -135,6 +135,27 @@ def test_signature_of_a_delivery_that_was_not_stored_is_not_remembered(installat
     assert installation.kafka.read(installation.kafka.quarantine) == []
 
 
+def test_delivery_whose_signature_is_being_stored_under_another_id_is_to_come_again(installation, own_broker, paused):
+    """A captured delivery may turn out not to have been stored: then the genuine one is no replay of it."""
+    daemon = start(installation, ack_timeout="60s")
+    accept(daemon)
+    paused()
+    genuine, copies = Delivery(), []
+    sender = threading.Thread(target=lambda: copies.append(daemon.post(genuine.but(delivery_id="captured"), timeout=120)))
+    sender.start()
+    waiting.until(lambda: daemon.metric("gatepost_in_flight_bytes") > 0, 30, "the copy")
+    reply = daemon.post(genuine)
+    assert_unavailable(reply)
+    assert "another delivery with this signature" in reply.json["error"]["message"]
+    own_broker.resume(1)
+    sender.join()
+    assert copies[0].status == 200
+    accept(daemon, genuine)
+    installation.kafka.wait_until_routed()
+    (record,) = installation.kafka.read(installation.kafka.quarantine)
+    assert record.header("gatepost-reason") == "replayed-signature"
+
+
 def test_daemon_that_starts_before_kafka_waits_for_it(installation, own_broker):
     config = installation.config()
     installation.create_topics(config)

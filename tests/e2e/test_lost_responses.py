@@ -100,6 +100,33 @@ def test_response_that_never_comes(installation, proxies, proxied, api):
     assert_load_survives(installation, proxied(**{"socket.timeout.ms": "1500"}), rule, 1)
 
 
+def test_signature_stays_known_when_only_a_later_attempt_was_certainly_not_stored(installation, proxied_broker, proxies, proxied):
+    """The first attempt was stored, and nobody knows; the second comes while Kafka is away; then a captured copy."""
+    daemon = proxied()
+    daemon.config["receiver"]["ack_timeout"] = "2s"
+    installation.create_topics(daemon.config)
+    daemon.start().wait_until_ready()
+    daemon.accept()
+    kafka = installation.kafka
+    rule = proxies.lose_response("Produce", connection="keep", match=lambda request: request.mentions(kafka.deliveries), times=100)
+    delivery = Delivery()
+    assert daemon.post(delivery).status == 503 and rule.count >= 1
+    proxied_broker.kill(1)
+    try:
+        daemon.wait_until_not_ready(RULE_SECONDS)
+        assert daemon.post(delivery).status == 503
+    finally:
+        rule.end()
+        proxied_broker.start_node(1)
+    waiting.until(lambda: daemon.post().status == 200, RULE_SECONDS, "the answer 200")
+    daemon.accept(delivery.but(delivery_id="captured"))
+    kafka.wait_until_routed()
+    published = [record.delivery_id for record in kafka.read(f"{kafka.prefix}.invoice.accepted")]
+    assert published.count(delivery.delivery_id) == 1 and "captured" not in published
+    (record,) = kafka.read(kafka.quarantine)
+    assert record.header("gatepost-reason") == "replayed-signature"
+
+
 # Requests that librdkafka sends twice, for their connections break, and whose first copies arrive in the transaction after
 # theirs. Were that of the same producer epoch, Kafka could not tell (KIP-890).
 

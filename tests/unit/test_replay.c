@@ -16,7 +16,29 @@ check(struct replay *replay, uint32_t n, const char *delivery_id)
         memset(signature, 0x5a, sizeof(signature));
         memcpy(signature, &n, sizeof(n));
         memset(original, 0, sizeof(original));
-        return replay_check(replay, "invoicing", signature, delivery_id, original);
+        return (int)replay_begin(replay, "invoicing", signature, delivery_id, original);
+}
+
+/* The attempt ended with the delivery stored, or not. */
+static void
+end(struct replay *replay, uint32_t n, const char *delivery_id, int may_be_stored)
+{
+        uint8_t signature[SIGNATURE_SIZE];
+
+        memset(signature, 0x5a, sizeof(signature));
+        memcpy(signature, &n, sizeof(n));
+        replay_end(replay, "invoicing", signature, delivery_id, may_be_stored);
+}
+
+/* As check(), and what is no replay is stored. */
+static int
+store(struct replay *replay, uint32_t n, const char *delivery_id)
+{
+        int verdict = check(replay, n, delivery_id);
+
+        if (verdict == REPLAY_NONE)
+                end(replay, n, delivery_id, 1);
+        return verdict;
 }
 
 static struct replay *
@@ -33,7 +55,7 @@ static uint32_t
 first_remembered(struct replay *replay, uint32_t n)
 {
         for (uint32_t i = n; i > 0; i--) {
-                if (check(replay, i - 1, "other") != 1)
+                if (store(replay, i - 1, "other") != 1)
                         return i;
         }
         return 0;
@@ -43,12 +65,12 @@ START_TEST(test_signature_under_another_id_is_a_replay_of_the_first)
 {
         struct replay *replay = replay_of(1000);
 
-        ck_assert_int_eq(check(replay, 1, "d-1"), 0);
-        ck_assert_int_eq(check(replay, 1, "d-2"), 1);
+        ck_assert_int_eq(store(replay, 1, "d-1"), 0);
+        ck_assert_int_eq(store(replay, 1, "d-2"), 1);
         ck_assert_str_eq(original, "d-1");
-        ck_assert_int_eq(check(replay, 1, "d-3"), 1);
+        ck_assert_int_eq(store(replay, 1, "d-3"), 1);
         ck_assert_str_eq(original, "d-1");
-        ck_assert_int_eq(check(replay, 2, "d-2"), 0);
+        ck_assert_int_eq(store(replay, 2, "d-2"), 0);
         replay_free(replay);
 }
 END_TEST
@@ -59,11 +81,13 @@ START_TEST(test_same_signature_for_another_source_is_no_replay)
         struct replay *replay = replay_of(1000);
         const uint8_t signature[SIGNATURE_SIZE] = {1};
 
-        ck_assert_int_eq(replay_check(replay, "invoicing", signature, "d-1", original), 0);
-        ck_assert_int_eq(replay_check(replay, "billing", signature, "d-2", original), 0);
-        ck_assert_int_eq(replay_check(replay, "billing", signature, "d-1", original), 1);
+        ck_assert_int_eq(replay_begin(replay, "invoicing", signature, "d-1", original), REPLAY_NONE);
+        replay_end(replay, "invoicing", signature, "d-1", 1);
+        ck_assert_int_eq(replay_begin(replay, "billing", signature, "d-2", original), REPLAY_NONE);
+        replay_end(replay, "billing", signature, "d-2", 1);
+        ck_assert_int_eq(replay_begin(replay, "billing", signature, "d-1", original), REPLAY_FOUND);
         ck_assert_str_eq(original, "d-2");
-        ck_assert_int_eq(replay_check(replay, "invoicing", signature, "d-2", original), 1);
+        ck_assert_int_eq(replay_begin(replay, "invoicing", signature, "d-2", original), REPLAY_FOUND);
         ck_assert_str_eq(original, "d-1");
         replay_free(replay);
 }
@@ -74,10 +98,10 @@ START_TEST(test_signature_under_the_same_id_is_no_replay)
         struct replay *replay = replay_of(1000);
 
         for (int i = 0; i < 10; i++)
-                ck_assert_int_eq(check(replay, 1, "d-1"), 0);
+                ck_assert_int_eq(store(replay, 1, "d-1"), 0);
         /* An id that only begins the same is another. */
-        ck_assert_int_eq(check(replay, 1, "d-10"), 1);
-        ck_assert_int_eq(check(replay, 1, "d-"), 1);
+        ck_assert_int_eq(store(replay, 1, "d-10"), 1);
+        ck_assert_int_eq(store(replay, 1, "d-"), 1);
         replay_free(replay);
 }
 END_TEST
@@ -88,9 +112,9 @@ START_TEST(test_longest_id_is_told_whole)
         struct replay *replay = replay_of(1000);
 
         ck_assert_uint_eq(strlen(id), DELIVERY_ID_MAX);
-        ck_assert_int_eq(check(replay, 1, id), 0);
-        ck_assert_int_eq(check(replay, 1, id), 0);
-        ck_assert_int_eq(check(replay, 1, "d-1"), 1);
+        ck_assert_int_eq(store(replay, 1, id), 0);
+        ck_assert_int_eq(store(replay, 1, id), 0);
+        ck_assert_int_eq(store(replay, 1, "d-1"), 1);
         ck_assert_str_eq(original, id);
         replay_free(replay);
 }
@@ -106,60 +130,102 @@ START_TEST(test_growing_forgets_nothing)
 
         for (uint32_t i = 0; i < N; i++) {
                 (void)snprintf(id, sizeof(id), "d-%u", i);
-                n_known += check(replay, i, id) != 0;
+                n_known += store(replay, i, id) != 0;
         }
         ck_assert_uint_eq(n_known, 0);
         for (uint32_t i = 0; i < N; i++) {
                 (void)snprintf(id, sizeof(id), "d-%u", i);
-                n_known += check(replay, i, "other") == 1 && strcmp(original, id) == 0;
+                n_known += store(replay, i, "other") == 1 && strcmp(original, id) == 0;
         }
         ck_assert_uint_eq(n_known, N);
         replay_free(replay);
 }
 END_TEST
 
-/* Checks a signature that was accepted, or not, under d-1. Returns whether another id is a replay. */
-static int
-is_replay_after(void (*note)(struct replay *replay, const char *source_name, const uint8_t *signature,
-                             const char *delivery_id),
-                int is_accepted_before)
+START_TEST(test_what_was_not_stored_is_not_remembered)
 {
-        const uint8_t signature[SIGNATURE_SIZE] = {7};
         struct replay *replay = replay_of(1000);
-        int result;
 
-        ck_assert_int_eq(replay_check(replay, "invoicing", signature, "d-1", original), 0);
-        if (is_accepted_before)
-                replay_accept(replay, "invoicing", signature, "d-1");
-        note(replay, "invoicing", signature, "d-1");
-        result = replay_check(replay, "invoicing", signature, "d-2", original);
+        ck_assert_int_eq(check(replay, 1, "d-1"), REPLAY_NONE);
+        end(replay, 1, "d-1", 0);
+        ck_assert_int_eq(check(replay, 1, "d-2"), REPLAY_NONE);
         replay_free(replay);
-        return result;
-}
-
-START_TEST(test_only_what_was_accepted_is_remembered)
-{
-        ck_assert_int_eq(is_replay_after(replay_accept, 0), 1);
-        ck_assert_int_eq(is_replay_after(replay_drop, 0), 0);
-        ck_assert_int_eq(is_replay_after(replay_drop, 1),
-                         1); /* another attempt under the same id was accepted */
 }
 END_TEST
 
-START_TEST(test_dropped_signatures_keep_their_places_until_their_turn)
+START_TEST(test_as_long_as_it_is_under_way_nobody_knows)
+{
+        struct replay *replay = replay_of(1000);
+
+        ck_assert_int_eq(check(replay, 1, "d-1"), REPLAY_NONE);
+        ck_assert_int_eq(check(replay, 1, "d-2"), REPLAY_UNDECIDED);
+        ck_assert_str_eq(original, "d-1");
+        end(replay, 1, "d-1", 1);
+        ck_assert_int_eq(check(replay, 1, "d-2"), REPLAY_FOUND);
+        replay_free(replay);
+}
+END_TEST
+
+/* In either order, what may be stored counts. */
+START_TEST(test_one_of_several_attempts_may_be_stored)
+{
+        struct replay *replay = replay_of(1000);
+
+        ck_assert_int_eq(check(replay, 1, "d-1"), REPLAY_NONE);
+        ck_assert_int_eq(check(replay, 1, "d-1"), REPLAY_NONE);
+        end(replay, 1, "d-1", _i);
+        ck_assert_int_eq(check(replay, 1, "d-2"), _i ? REPLAY_FOUND : REPLAY_UNDECIDED);
+        end(replay, 1, "d-1", !_i);
+        ck_assert_int_eq(check(replay, 1, "d-2"), REPLAY_FOUND);
+        replay_free(replay);
+}
+END_TEST
+
+START_TEST(test_forgotten_under_way_it_is_remembered_at_its_end)
+{
+        struct replay *replay = replay_of(2);
+
+        ck_assert_int_eq(check(replay, 1, "d-1"), REPLAY_NONE);
+        ck_assert_int_eq(store(replay, 2, "d"), REPLAY_NONE);
+        ck_assert_int_eq(store(replay, 3, "d"), REPLAY_NONE);
+        end(replay, 1, "d-1", 1);
+        ck_assert_int_eq(check(replay, 1, "d-2"), REPLAY_FOUND);
+        replay_free(replay);
+}
+END_TEST
+
+START_TEST(test_what_is_never_stored_makes_nothing_be_forgotten)
+{
+        struct replay *replay = replay_of(100);
+
+        ck_assert_int_eq(store(replay, 1, "d-1"), REPLAY_NONE);
+        for (uint32_t i = 0; i < 1000; i++) {
+                ck_assert_int_eq(check(replay, 1000 + i, "d"), REPLAY_NONE);
+                ck_assert_int_eq(check(replay, 3000 + i, "d"), REPLAY_NONE);
+                end(replay, 1000 + i, "d", 0);
+                end(replay, 3000 + i, "d", 0);
+        }
+        ck_assert_int_eq(store(replay, 1, "d-2"), REPLAY_FOUND);
+        replay_free(replay);
+}
+END_TEST
+
+START_TEST(test_dropped_signatures_between_others_keep_their_places_until_their_turn)
 {
         struct replay *replay = replay_of(300);
-        uint8_t signature[SIGNATURE_SIZE];
 
         for (uint32_t i = 0; i < 2000; i++) {
-                ck_assert_int_eq(check(replay, i, "d"), 0);
-                memset(signature, 0x5a, sizeof(signature));
-                memcpy(signature, &i, sizeof(i));
-                if (i % 3 == 0)
-                        replay_drop(replay, "invoicing", signature, "d");
+                if (i % 3 != 0) {
+                        ck_assert_int_eq(store(replay, i, "d"), REPLAY_NONE);
+                        continue;
+                }
+                ck_assert_int_eq(check(replay, i, "d"), REPLAY_NONE);
+                ck_assert_int_eq(store(replay, 10000 + i, "d"), REPLAY_NONE);
+                end(replay, i, "d", 0);
         }
-        for (uint32_t i = 1998; i > 1800; i--)
-                ck_assert_int_eq(check(replay, i, i % 3 == 0 ? "d" : "other"), i % 3 != 0);
+        for (uint32_t i = 1998; i > 1850; i--) {
+                ck_assert_int_eq(store(replay, i, "other"), i % 3 == 0 ? REPLAY_NONE : REPLAY_FOUND);
+        }
         replay_free(replay);
 }
 END_TEST
@@ -172,7 +238,7 @@ START_TEST(test_full_it_forgets_the_oldest_and_no_more)
         uint32_t n = 3000;
 
         for (uint32_t i = 0; i < n; i++)
-                ck_assert_int_eq(check(replay, i, "d"), 0);
+                ck_assert_int_eq(store(replay, i, "d"), 0);
         /* From the newest back to the one that is not known any more, which then takes the place of another. */
         ck_assert_uint_eq(first_remembered(replay, n), n - maxima[_i]);
         replay_free(replay);
@@ -183,8 +249,8 @@ START_TEST(test_without_room_it_knows_nothing)
 {
         struct replay *replay = replay_of(0);
 
-        ck_assert_int_eq(check(replay, 1, "d-1"), 0);
-        ck_assert_int_eq(check(replay, 1, "d-2"), 0);
+        ck_assert_int_eq(store(replay, 1, "d-1"), 0);
+        ck_assert_int_eq(store(replay, 1, "d-2"), 0);
         replay_free(replay);
 }
 END_TEST
@@ -206,8 +272,12 @@ suite_replay(void)
         tcase_add_test(tcase, test_signature_under_the_same_id_is_no_replay);
         tcase_add_test(tcase, test_longest_id_is_told_whole);
         tcase_add_test(tcase, test_growing_forgets_nothing);
-        tcase_add_test(tcase, test_only_what_was_accepted_is_remembered);
-        tcase_add_test(tcase, test_dropped_signatures_keep_their_places_until_their_turn);
+        tcase_add_test(tcase, test_what_was_not_stored_is_not_remembered);
+        tcase_add_test(tcase, test_as_long_as_it_is_under_way_nobody_knows);
+        tcase_add_loop_test(tcase, test_one_of_several_attempts_may_be_stored, 0, 2);
+        tcase_add_test(tcase, test_forgotten_under_way_it_is_remembered_at_its_end);
+        tcase_add_test(tcase, test_what_is_never_stored_makes_nothing_be_forgotten);
+        tcase_add_test(tcase, test_dropped_signatures_between_others_keep_their_places_until_their_turn);
         tcase_add_loop_test(tcase, test_full_it_forgets_the_oldest_and_no_more, 0,
                             sizeof(maxima) / sizeof(maxima[0]));
         tcase_add_test(tcase, test_without_room_it_knows_nothing);
