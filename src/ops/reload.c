@@ -31,16 +31,16 @@ reload_log_certificate(const struct config *config)
 
 /*
  * A certificate that no client would trust now does not take the place of another one. Without one in the newest configuration
- * another is served still: to end TLS takes a restart.
+ * another is served still, whichever: to end TLS takes a restart.
  */
 static int
 check_certificate(const struct config *first, const struct config *newest, const struct config *next,
                   struct error *error)
 {
-        const struct certificate *served =
-            newest->certificate != NULL ? newest->certificate : first->certificate;
+        const struct certificate *served = newest->certificate;
 
-        if (served == NULL || next->certificate == NULL || certificate_is_same(served, next->certificate) ||
+        if (next->certificate == NULL || (served == NULL && first->certificate == NULL) ||
+            (served != NULL && certificate_is_same(served, next->certificate)) ||
             certificate_state(next->certificate, clock_now_ms() / 1000, error) != CERTIFICATE_UNUSABLE)
                 return 0;
         return error_prefix(error, "%s", next->tls_certificate_file);

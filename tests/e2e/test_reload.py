@@ -145,6 +145,24 @@ def test_bad_certificate_keeps_the_one_before(by_tls, authority):
     assert "PRIVATE KEY" not in daemon.log
 
 
+def test_expired_certificate_of_the_start_does_not_come_back_after_a_reload_without_any(installation, authority):
+    """Without one in the file the last one is served still, not the first."""
+    config = installation.config("receiver")
+    files = Files(config)
+    first, second = authority.issue("first", begin="20200101000000Z", end="20200102000000Z"), authority.issue("second")
+    files.put(*first)
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    files.put(*second)
+    reload(daemon)
+    lines = {name: config["receiver"].pop(name) for name in ("tls_certificate_file", "tls_key_file")}
+    reload(daemon)
+    config["receiver"].update(lines)
+    files.put(*first)
+    assert "expired at 2020-01-02" in refused(daemon)
+    assert common_name(daemon, authority.client()) == "second"
+
+
 def test_authorities_of_clients_are_swapped_with_the_certificate(by_tls, authority, tmp_path):
     daemon, _ = by_tls
     other = Authority(tmp_path)
