@@ -15,7 +15,9 @@
 #include "kafka/topics_new.h"
 
 #define TIMEOUT_MS 5000
+#define SOCKET_TIMEOUT_MS "4000" /* less: by then a broker that hangs is left for another one */
 #define INTERVAL_S 5
+#define MAX_ASKED 2 /* brokers, for one answer */
 
 struct probe {
         const struct config *config;
@@ -104,10 +106,12 @@ verify(struct probe *probe, struct error *error)
 static enum probe_state
 ask(struct probe *probe, struct error *error)
 {
-        rd_kafka_resp_err_t topic_err;
-        rd_kafka_resp_err_t err =
-            client_ask_topic(probe->client, probe->config->deliveries_topic, TIMEOUT_MS, &topic_err);
+        rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR__TIMED_OUT, topic_err = RD_KAFKA_RESP_ERR_NO_ERROR;
 
+        /* librdkafka asks one broker. When that one hangs, the others may be well. */
+        for (int i = 0; i < MAX_ASKED && err == RD_KAFKA_RESP_ERR__TIMED_OUT; i++)
+                err =
+                    client_ask_topic(probe->client, probe->config->deliveries_topic, TIMEOUT_MS, &topic_err);
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
                 (void)error_set(error, "%s", rd_kafka_err2str(err));
                 return atomic_load(&probe->verified) ? PROBE_AWAY : PROBE_STARTING;
@@ -181,6 +185,7 @@ static rd_kafka_t *
 open_client(const struct config *config, const char *bootstrap, struct probe *probe, struct error *error)
 {
         static const struct client_property properties[] = {{"enable.sparse.connections", "false", 1},
+                                                            {"socket.timeout.ms", SOCKET_TIMEOUT_MS, 1},
                                                             {"statistics.interval.ms", "1000", 0},
                                                             {NULL, NULL, 0}};
 

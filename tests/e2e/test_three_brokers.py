@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 
 import pytest
 from cluster import Cluster
@@ -10,6 +11,8 @@ import waiting
 from installation import Installation
 from load import Load
 from tally import assert_exactly_once
+
+HUNG_SECONDS = 18  # time for two looks of the probe, if a broker does not answer
 
 
 @pytest.fixture
@@ -45,6 +48,22 @@ def test_loss_of_one_broker_under_load_loses_and_repeats_nothing(installation, b
     load.stop()
     kafka.wait_until_routed(90)
     assert_exactly_once(kafka, load.accepted, load.sent)
+
+
+def test_broker_that_hangs_does_not_make_kafka_unreachable(installation, brokers):
+    """Whichever it is, and whichever is asked whether Kafka is there."""
+    done = installation.gatepost("topics", "create", "--partitions", "1")
+    assert done.returncode == 0, done.stderr
+    daemon = installation.start(installation.config("receiver"))
+    for node in brokers.nodes:
+        brokers.pause(node)
+        try:
+            until = time.monotonic() + HUNG_SECONDS
+            while time.monotonic() < until:
+                assert daemon.ready(), (node, daemon.admin("/readyz").body, daemon.last_log(4000))
+                time.sleep(0.2)
+        finally:
+            brokers.resume(node)
 
 
 def test_topic_that_needs_all_its_replicas_is_told(installation):
