@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/hex.h"
+#include "base/pool.h"
 #include "http/connection.h"
 #include "http/entrance.h"
 #include "http/session.h"
@@ -103,12 +104,40 @@ connections_keep_to_limits(struct connections *connections)
         }
 }
 
+/* Sizes of the pool's, for addresses of IPv4 and IPv6 as text. */
+static const size_t address_sizes[] = {32, 64};
+
+static int
+prepare_address_memory(struct connections *connections)
+{
+        for (size_t i = 0; i < ARRAY_LEN(address_sizes); i++) {
+                if (connections->address_memory[i] == NULL)
+                        connections->address_memory[i] = pool_alloc(address_sizes[i]);
+                if (connections->address_memory[i] == NULL)
+                        return -1;
+        }
+        return 0;
+}
+
+/*
+ * libevent 2.1.12 crashes when it gets the memory for a connection but none for its address: it then releases a connection that has
+ * no event base yet. It takes that memory from the pool, right after this.
+ */
+static void
+give_address_memory(struct connections *connections)
+{
+        for (size_t i = 0; i < ARRAY_LEN(address_sizes); i++) {
+                pool_free(connections->address_memory[i]);
+                connections->address_memory[i] = NULL;
+        }
+}
+
 int
 connections_prepare(struct connections *connections)
 {
         if (connections->spare == NULL)
                 connections->spare = connection_new(connections);
-        return connections->spare == NULL ? -1 : 0;
+        return connections->spare == NULL || prepare_address_memory(connections) != 0 ? -1 : 0;
 }
 
 size_t
@@ -175,6 +204,7 @@ connections_open(struct connections *connections)
         connection = connections->spare;
         connections->spare = NULL;
         entrance_accept(connection);
+        give_address_memory(connections);
         return connection->bev;
 }
 
@@ -281,6 +311,7 @@ connections_free(struct connections *connections)
                 connection_free(connection);
         if (connections->spare != NULL)
                 connection_discard(connections->spare);
+        give_address_memory(connections);
         free(connections->by_fd);
         free(connections);
 }

@@ -4,12 +4,14 @@ Memory fails by a preloaded allocator, which needs a build without sanitizers: t
 GATEPOST_PLAIN_BUILD names another."""
 
 import contextlib
+import http.client
 
 import pytest
 
 import http_client
 import preload
 import scarcity
+import waiting
 from authority import Authority
 from installation import BUILD
 from raw_tls import RawTls, whole
@@ -54,6 +56,33 @@ def test_any_allocation_of_openssl_for_a_connection_may_fail(offline, plain_buil
         assert daemon.is_running(), (first, failing.place, daemon.last_log(2000))
         assert b" 503 " in answer()
     assert failed > 50
+
+
+def test_any_allocations_of_libevent_for_a_connection_may_fail(offline, plain_build):
+    """libevent releases a connection for whose address it has no memory before that is complete."""
+    offline.build = plain_build
+    config = offline.config("receiver")
+    config["receiver"].update({"max_connections": 3, "max_body": "64KiB", "max_in_flight": "96KiB"})
+    failing = preload.FailMalloc(config.directory)
+    daemon = offline.daemon(config)
+    daemon.environment.update(failing.environment)
+    daemon.start()
+    half = (b"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\nx-a: " + b"a" * 3000 + b"\r\ntransfer-encoding: chunked\r\n\r\n"
+            b"7000\r\n" + b" " * 0x6000)
+    failed = 0
+    assert daemon.post().status == 503
+    for first in [n for n in range(1, 16) for _ in range(3)]:
+        failing.arm("libevent", first, 8)
+        with contextlib.ExitStack() as held, contextlib.suppress(OSError, http.client.HTTPException):
+            for _ in range(3):  # so that no connection finds memory that another one has given back
+                connection = held.enter_context(http_client.connect(daemon.address, 1))
+                connection.sendall(half)
+            daemon.post(timeout=1)
+        failing.disarm()
+        failed += failing.failed > 0
+        assert daemon.is_running(), (first, failing.place, daemon.last_log(2000))
+    assert failed > 10
+    waiting.until(lambda: daemon.post().status == 503, 20, "an answer")
 
 
 def test_half_requests_make_room_when_descriptors_run_out(broker):
