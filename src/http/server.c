@@ -31,7 +31,7 @@ struct http_server {
         struct connections *connections;
         struct http_callbacks callbacks;
         void *arg;
-        struct evconnlistener *listeners[HTTP_LISTENERS_MAX];
+        struct evhttp_bound_socket *listeners[HTTP_LISTENERS_MAX];
         size_t n_listeners;
         struct event *resume;
         int spare; /* a descriptor */
@@ -63,10 +63,9 @@ static void
 enable_listeners(struct http_server *server, int on)
 {
         for (size_t i = 0; i < server->n_listeners; i++) {
-                if (on)
-                        (void)evconnlistener_enable(server->listeners[i]);
-                else
-                        (void)evconnlistener_disable(server->listeners[i]);
+                struct evconnlistener *listener = evhttp_bound_socket_get_listener(server->listeners[i]);
+
+                (void)(on ? evconnlistener_enable : evconnlistener_disable)(listener);
         }
 }
 
@@ -243,6 +242,7 @@ http_server_n_connections(const struct http_server *server)
 int
 http_server_listen(struct http_server *server, int fd)
 {
+        struct evhttp_bound_socket *bound = NULL;
         struct evconnlistener *listener;
         int own = dup(fd);
 
@@ -254,13 +254,14 @@ http_server_listen(struct http_server *server, int fd)
                 (void)close(own);
                 return -1;
         }
-        if (server->n_listeners == HTTP_LISTENERS_MAX ||
-            evhttp_bind_listener(server->evhttp, listener) == NULL) {
+        if (server->n_listeners < HTTP_LISTENERS_MAX)
+                bound = evhttp_bind_listener(server->evhttp, listener);
+        if (bound == NULL) {
                 evconnlistener_free(listener);
                 return -1;
         }
         evconnlistener_set_error_cb(listener, on_accept_error);
-        server->listeners[server->n_listeners++] = listener;
+        server->listeners[server->n_listeners++] = bound;
         return 0;
 }
 
@@ -280,7 +281,8 @@ void
 http_server_stop_listening(struct http_server *server)
 {
         server->stopping = 1;
-        enable_listeners(server, 0);
+        while (server->n_listeners > 0)
+                evhttp_del_accept_socket(server->evhttp, server->listeners[--server->n_listeners]);
 }
 
 void

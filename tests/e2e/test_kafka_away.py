@@ -1,5 +1,6 @@
 """Kafka hangs, dies or was never there: the daemon says so, answers 503, and goes on when it is back."""
 
+import signal
 import threading
 import time
 
@@ -154,6 +155,32 @@ def test_delivery_whose_signature_is_being_stored_under_another_id_is_to_come_ag
     installation.kafka.wait_until_routed()
     (record,) = installation.kafka.read(installation.kafka.quarantine)
     assert record.header("gatepost-reason") == "replayed-signature"
+
+
+def test_connections_are_refused_while_the_daemon_ends(installation, own_broker, paused):
+    """An answer that is awaited holds the end up; whoever connects meanwhile is to go elsewhere at once."""
+    daemon = start(installation, ack_timeout="60s")
+    accept(daemon)
+    paused()
+    address, replies = daemon.address, []
+    sender = threading.Thread(target=lambda: replies.append(daemon.post(timeout=120)))
+    sender.start()
+    waiting.until(lambda: daemon.metric("gatepost_in_flight_bytes") > 0, 30, "a delivery")
+    daemon.process.send_signal(signal.SIGTERM)
+    waiting.until(lambda: is_refused(address), 10, "connections to be refused")
+    assert daemon.is_running() and not replies
+    own_broker.resume(1)
+    sender.join()
+    assert replies[0].status == 200
+    daemon.wait_for_exit(0)
+
+
+def is_refused(address):
+    try:
+        http_client.connect(address).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def test_daemon_that_starts_before_kafka_waits_for_it(installation, own_broker):
