@@ -17,35 +17,54 @@ audit_bounds_ask(struct offsets *offsets, struct range *ranges, size_t n, struct
         return 0;
 }
 
-/* See range_kept_since(). Returns 0, or an exit status after saying why. */
-static int
-read_first(const struct audit_plan *plan, const struct range *ranges, size_t n, int64_t *first_ms)
-{
-        struct error error;
-        enum range_result result =
-            range_kept_since(plan->config, plan->bootstrap, ranges, n, first_ms, &error);
-
-        return result == RANGE_DONE ? 0 : audit_plan_failed(result, &error);
-}
-
 static int
 is_time(int64_t ms)
 {
         return ms != AUDIT_FROM_BEGINNING && ms != AUDIT_NEVER;
 }
 
+/*
+ * Find out from when on the partitions of a topic have all that was written to them. Where retention has deleted nothing, that is
+ * from the beginning; but when it has deleted something in another partition of the topic, this one may have been added later, and
+ * what would be in it today may have been in that one: then it is from its first record on. Returns 0, or an exit status after
+ * saying why.
+ */
+static int
+find_kept(const struct audit_plan *plan, const struct range *ranges, size_t n, int64_t *kept_ms)
+{
+        struct error error;
+        enum range_result result = range_first(plan->config, plan->bootstrap, ranges, n, kept_ms, &error);
+        size_t n_whole = 0;
+
+        if (result != RANGE_DONE)
+                return audit_plan_failed(result, &error);
+        for (size_t i = 0; i < n; i++)
+                n_whole += ranges[i].from == 0;
+        for (size_t i = 0; i < n; i++) {
+                if (n_whole == n)
+                        kept_ms[i] = AUDIT_FROM_BEGINNING;
+                else if (ranges[i].from == 0 && is_time(kept_ms[i]))
+                        kept_ms[i] += 2 * AUDIT_CLOCK_SKEW_MS;
+        }
+        return 0;
+}
+
 int
 audit_bounds_judge(struct audit_plan *plan)
 {
-        int status = read_first(plan, plan->deliveries, plan->n_deliveries, plan->from_ms);
+        int status = find_kept(plan, plan->deliveries, plan->n_deliveries, plan->from_ms);
 
-        if (status == 0)
-                status = read_first(plan, plan->published, plan->n_published, plan->kept_ms);
+        for (size_t t = 0; t < plan->n_topics && status == 0; t++) {
+                size_t first = plan->first_range[t];
+
+                status = find_kept(plan, plan->published + first, plan->first_range[t + 1] - first,
+                                   plan->kept_ms + first);
+        }
         if (status != 0)
                 return status;
         for (size_t p = 0; p < plan->n_deliveries; p++) {
                 /* The first copy of a record may have been among those deleted. */
-                if (is_time(plan->from_ms[p]))
+                if (is_time(plan->from_ms[p]) && plan->deliveries[p].from > 0)
                         plan->from_ms[p] =
                             dedup_trusted_from(plan->config->dedup_window_ms, plan->from_ms[p]);
                 if (plan->from_ms[p] < plan->since_ms)
@@ -72,7 +91,7 @@ audit_bounds_narrow(struct audit_plan *plan, struct offsets *offsets, struct err
                                      AUDIT_TIMEOUT_MS, error) != 0)
                         return -1;
         }
-        /* What is older is not held against the deliveries: audit_plan_reaches(). */
+        /* What is older is not held against the deliveries: audit_plan_counts(). */
         for (size_t i = 0; i < plan->n_published && is_time(earliest); i++) {
                 if (offsets_begin_at(offsets, &plan->published[i], earliest - AUDIT_CLOCK_SKEW_MS,
                                      AUDIT_TIMEOUT_MS, error) != 0)

@@ -48,16 +48,13 @@ on_published(const rd_kafka_message_t *message, size_t index, struct error *erro
         const struct published_reading *reading = arg;
         struct audit *audit = reading->audit;
         struct tally_place place = {audit->plan->topic_of[index], message->partition, message->offset};
-        enum audit_reach reach =
-            audit_plan_reaches(audit->plan, message, published_at(reading, message, index));
         uint8_t bytes[DIGEST_FINGERPRINT_SIZE];
 
         progress_step(&audit->progress);
-        if (reach == AUDIT_NOT_REACHED)
+        if (!audit_plan_counts(audit->plan, message, published_at(reading, message, index)))
                 return RANGE_GO_ON;
         audit->topics[place.topic].n_read += audit->n_passes == 0;
         if (audit_fingerprint(audit->digest, message, bytes) != 0 ||
-            (reach == AUDIT_PERHAPS_REACHED && tally_add(audit->tally, bytes, SKETCH_ALLOWED, &place) != 0) ||
             tally_add(audit->tally, bytes, SKETCH_FOUND, &place) != 0) {
                 (void)error_set_openssl(error, "the record could not be compared");
                 return RANGE_FAIL;

@@ -180,27 +180,6 @@ audit_plan_deleted(const struct audit_plan *plan, size_t partition)
         return plan->begin[partition] > committed ? plan->begin[partition] - committed : 0;
 }
 
-/*
- * Whether a time is within what is kept of a key's partition. Nobody knows when partitions were added: the key belonged to one
- * partition for each number of them that the topic may have had. Without a key it may be in any.
- */
-static enum audit_reach
-reaches(const int64_t *from_ms, size_t n, struct span key, int64_t ms)
-{
-        size_t n_reached = 0;
-
-        for (size_t p = 0; p < n; p++)
-                n_reached += ms >= from_ms[p];
-        if (n_reached == n || n_reached == 0)
-                return n_reached == n ? AUDIT_REACHED : AUDIT_NOT_REACHED;
-        n_reached = 0;
-        for (size_t i = 1; i <= n && key.len > 0; i++)
-                n_reached += ms >= from_ms[message_partition(key, (int32_t)i)];
-        if (n_reached == n)
-                return AUDIT_REACHED;
-        return n_reached == 0 && key.len > 0 ? AUDIT_NOT_REACHED : AUDIT_PERHAPS_REACHED;
-}
-
 int
 audit_plan_demands(const struct audit_plan *plan, const struct record *delivery, uint32_t topic,
                    struct span key)
@@ -210,29 +189,51 @@ audit_plan_demands(const struct audit_plan *plan, const struct record *delivery,
 
         if (delivery->offset >= plan->committed[p] || delivery->timestamp_ms < plan->from_ms[p])
                 return 0;
-        return reaches(plan->kept_ms + first, n, key, delivery->timestamp_ms) == AUDIT_REACHED;
+        /* Before partitions were added it may have been another one; what comes of the delivery is looked for by today's. */
+        if (delivery->timestamp_ms <
+            plan->from_ms[message_partition(delivery->key, (int32_t)plan->n_deliveries)])
+                return 0;
+        if (key.len > 0)
+                return delivery->timestamp_ms >=
+                       plan->kept_ms[first + (size_t)message_partition(key, (int32_t)n)];
+        for (size_t i = first; i < first + n; i++) { /* without a key it may be in any of them */
+                if (delivery->timestamp_ms < plan->kept_ms[i])
+                        return 0;
+        }
+        return 1;
 }
 
-enum audit_reach
-audit_plan_reaches(const struct audit_plan *plan, const rd_kafka_message_t *message, int64_t timestamp_ms)
+/*
+ * The partition of `deliveries` that a published record came from, by today's number of them; n_deliveries when it does not
+ * say.
+ */
+static size_t
+origin(const struct audit_plan *plan, const rd_kafka_message_t *message)
 {
         struct span partition = message_header(message, RECORD_PARTITION);
         struct span id = release_delivery_id(message_header(message, "ce_id"));
-        int64_t ms =
-            timestamp_ms > INT64_MAX - AUDIT_CLOCK_SKEW_MS ? INT64_MAX : timestamp_ms + AUDIT_CLOCK_SKEW_MS;
         char text[12] = "";
         struct error error;
-        uint64_t p;
+        uint64_t number;
 
         if (partition.len > 0 && partition.len < sizeof(text)) {
                 memcpy(text, partition.data, partition.len);
-                if (number_parse(text, 0, plan->n_deliveries - 1, &p, &error) == 0)
-                        return reaches(plan->from_ms + p, 1, id, ms);
+                if (number_parse(text, 0, plan->n_deliveries - 1, &number, &error) == 0)
+                        return (size_t)number;
         }
         if (id.len == 0)
                 id = (struct span){message->key, message->key_len};
-        /* A record without an ID is nobody's: it is held against all. */
-        return id.len == 0 ? AUDIT_REACHED : reaches(plan->from_ms, plan->n_deliveries, id, ms);
+        return id.len == 0 ? plan->n_deliveries : (size_t)message_partition(id, (int32_t)plan->n_deliveries);
+}
+
+int
+audit_plan_counts(const struct audit_plan *plan, const rd_kafka_message_t *message, int64_t timestamp_ms)
+{
+        size_t p = origin(plan, message);
+
+        if (p == plan->n_deliveries || plan->from_ms[p] == AUDIT_FROM_BEGINNING)
+                return 1;
+        return timestamp_ms >= plan->from_ms[p] - AUDIT_CLOCK_SKEW_MS;
 }
 
 int64_t

@@ -51,13 +51,6 @@ struct audit_plan {
         int64_t *kept_ms; /* results of older deliveries may have been deleted by now */
 };
 
-/* Whether something is recent enough, retention having deleted what is older. */
-enum audit_reach {
-        AUDIT_NOT_REACHED,
-        AUDIT_PERHAPS_REACHED, /* partitions may have been added, and that decides it */
-        AUDIT_REACHED,
-};
-
 /**
  * audit_plan_make(config, bootstrap, since_ms, plan):
  * Ask Kafka. Only deliveries from since_ms on, or AUDIT_FROM_BEGINNING, are demanded. config must outlive the plan.
@@ -74,9 +67,8 @@ int64_t audit_plan_deleted(const struct audit_plan *plan, size_t partition);
 int audit_plan_demands(const struct audit_plan *plan, const struct record *delivery, uint32_t topic,
                        struct span key);
 
-/* Whether the delivery that a record comes from, published at this time, is among those that are judged. */
-enum audit_reach audit_plan_reaches(const struct audit_plan *plan, const rd_kafka_message_t *message,
-                                    int64_t timestamp_ms) MUST_CHECK;
+/* Whether a record that was published at a time is recent enough to be held against the deliveries. */
+int audit_plan_counts(const struct audit_plan *plan, const rd_kafka_message_t *message, int64_t timestamp_ms);
 
 /* From when on everything in a topic is checked, AUDIT_FROM_BEGINNING, or AUDIT_NEVER when nothing of it can be. */
 int64_t audit_plan_checked_from(const struct audit_plan *plan, uint32_t topic);

@@ -240,28 +240,38 @@ range_read(const struct config *config, const char *bootstrap, struct range *ran
 static enum range_answer
 on_first(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
-        int64_t *since_ms = arg;
+        int64_t *first_ms = arg;
         rd_kafka_timestamp_type_t type;
 
         (void)error;
-        since_ms[index] = rd_kafka_message_timestamp(message, &type);
+        first_ms[index] = rd_kafka_message_timestamp(message, &type);
         return RANGE_ENOUGH;
+}
+
+enum range_result
+range_first(const struct config *config, const char *bootstrap, const struct range *ranges, size_t n,
+            int64_t *first_ms, struct error *error)
+{
+        struct range *cut = mem_alloc(n * sizeof(*cut));
+        enum range_result result;
+
+        memcpy(cut, ranges, n * sizeof(*cut));
+        for (size_t i = 0; i < n; i++)
+                first_ms[i] = RANGE_KEPT_NOTHING;
+        result = range_read(config, bootstrap, cut, n, on_first, first_ms, error);
+        free(cut);
+        return result;
 }
 
 enum range_result
 range_kept_since(const struct config *config, const char *bootstrap, const struct range *ranges, size_t n,
                  int64_t *since_ms, struct error *error)
 {
-        struct range *cut = mem_alloc(n * sizeof(*cut));
-        enum range_result result;
+        enum range_result result = range_first(config, bootstrap, ranges, n, since_ms, error);
 
-        memcpy(cut, ranges, n * sizeof(*cut));
         for (size_t i = 0; i < n; i++) {
-                since_ms[i] = cut[i].from > 0 ? RANGE_KEPT_NOTHING : RANGE_KEPT_ALL;
-                if (cut[i].from == 0)
-                        cut[i].to = 0;
+                if (ranges[i].from == 0)
+                        since_ms[i] = RANGE_KEPT_ALL;
         }
-        result = range_read(config, bootstrap, cut, n, on_first, since_ms, error);
-        free(cut);
         return result;
 }

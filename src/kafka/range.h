@@ -54,6 +54,13 @@ enum range_result range_read(const struct config *config, const char *bootstrap,
 #define RANGE_KEPT_NOTHING INT64_MAX
 
 /**
+ * range_first(config, bootstrap, ranges, n, first_ms, error):
+ * Find out the timestamp of the first record of each of n ranges, RANGE_KEPT_NOTHING when there is none. Returns as range_read().
+ */
+enum range_result range_first(const struct config *config, const char *bootstrap, const struct range *ranges,
+                              size_t n, int64_t *first_ms, struct error *error) MUST_CHECK;
+
+/**
  * range_kept_since(config, bootstrap, ranges, n, since_ms, error):
  * Find out how far back each of n ranges, each from the first offset of its partition that is still there, tells what was
  * written: since_ms is the timestamp of its first record, RANGE_KEPT_ALL when nothing was deleted before it, or
