@@ -164,8 +164,10 @@ quarantine_clear(struct quarantine *quarantine)
                 free(quarantine->records[i].reason);
                 free(quarantine->records[i].detail);
         }
-        for (size_t i = 0; i < quarantine->n_returns; i++)
+        for (size_t i = 0; i < quarantine->n_returns; i++) {
                 free(quarantine->returns[i].key);
+                free(quarantine->returns[i].source);
+        }
         free(quarantine->records);
         free(quarantine->returns);
         free(quarantine->ranges);

@@ -41,6 +41,7 @@ struct quarantined {
         char *signature;
         size_t signature_len;
         char *source;
+        size_t source_len;
         char *reason;
         char *detail;
         struct release_id
@@ -76,6 +77,8 @@ struct quarantine_return {
         struct release_id id;
         char *key;
         size_t key_len;
+        char *source;
+        size_t source_len;
 };
 
 struct quarantine {

@@ -150,6 +150,7 @@ add_record(struct reading *reading, const rd_kafka_message_t *message, const str
         struct quarantine *quarantine = reading->quarantine;
         struct span key = {message->key, message->key_len};
         struct span signature = message_header(message, RECORD_SIGNATURE);
+        struct span source = message_header(message, RECORD_SOURCE);
         struct release_id place;
         rd_kafka_timestamp_type_t type;
         struct quarantined *record;
@@ -169,7 +170,8 @@ add_record(struct reading *reading, const rd_kafka_message_t *message, const str
                                        .key_len = key.len,
                                        .signature = copy_bytes(signature),
                                        .signature_len = signature.len,
-                                       .source = copy_header(message, RECORD_SOURCE),
+                                       .source = source.data == NULL ? NULL : copy_bytes(source),
+                                       .source_len = source.len,
                                        .reason = copy_header(message, RECORD_REASON),
                                        .detail = copy_header(message, RECORD_DETAIL),
                                        .delivery = place,
@@ -191,21 +193,29 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
         (void)error;
         progress_step(&reading->progress);
         if (release_id_parse(message_header(message, RECORD_RELEASED), &came_of) == 0) {
-                struct span key = {message->key, message->key_len};
+                struct span key = {message->key, message->key_len},
+                            source = message_header(message, RECORD_SOURCE);
 
                 quarantine->returns =
                     mem_resize(quarantine->returns, quarantine->n_returns + 1, sizeof(*quarantine->returns));
                 quarantine->returns[quarantine->n_returns++] =
-                    (struct quarantine_return){came_of, id, copy_bytes(key), key.len};
+                    (struct quarantine_return){came_of,   id, copy_bytes(key), key.len, copy_bytes(source),
+                                               source.len};
         }
         if (is_wanted(quarantine->wish, message, &id))
                 add_record(reading, message, &id, &came_of);
         return RANGE_GO_ON;
 }
 
+static int
+same_bytes(const char *one, size_t one_len, const char *other, size_t other_len)
+{
+        return one_len == other_len && (one_len == 0 || memcmp(one, other, one_len) == 0);
+}
+
 /*
  * What has come back has been released, whether or not its release can still be seen. Quarantine made anew gives IDs away
- * again, so that the key must be the same, too.
+ * again, so that source and key must be the same, too.
  */
 static void
 note_returns(struct quarantine *quarantine)
@@ -214,8 +224,8 @@ note_returns(struct quarantine *quarantine)
                 const struct quarantine_return *came = &quarantine->returns[i];
                 struct quarantined *record = quarantine_find(quarantine, &came->of);
 
-                if (record != NULL && record->key_len == came->key_len &&
-                    memcmp(record->key, came->key, came->key_len) == 0)
+                if (record != NULL && same_bytes(record->key, record->key_len, came->key, came->key_len) &&
+                    same_bytes(record->source, record->source_len, came->source, came->source_len))
                         record->came_back = came->id;
         }
 }

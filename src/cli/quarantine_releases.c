@@ -25,9 +25,9 @@ struct search {
         struct quarantine *quarantine;
         struct range *ranges; /* of the partitions; the index is the number */
         size_t n_ranges;
-        int64_t *kept_ms;              /* of each: range_kept_since() */
-        struct quarantined **by_place; /* the records by the places of their deliveries, */
-        struct quarantined **by_key;   /* and by key and signature */
+        int64_t *kept_ms;                 /* of each: range_kept_since() */
+        struct quarantined **by_place;    /* the records by the places of their deliveries, */
+        struct quarantined **by_identity; /* and by source, key and signature */
         struct progress progress;
 };
 
@@ -45,11 +45,14 @@ compare_bytes(const char *one, size_t one_len, const char *other, size_t other_l
         return one_len == 0 ? 0 : memcmp(one, other, one_len);
 }
 
+/* By source and key, which identify a delivery, and by signature, which differs when it was sent again. */
 static int
-compare_keys(const struct quarantined *one, const struct quarantined *other)
+compare_identities(const struct quarantined *one, const struct quarantined *other)
 {
-        int order = compare_bytes(one->key, one->key_len, other->key, other->key_len);
+        int order = compare_bytes(one->source, one->source_len, other->source, other->source_len);
 
+        if (order == 0)
+                order = compare_bytes(one->key, one->key_len, other->key, other->key_len);
         return order != 0 ? order
                           : compare_bytes(one->signature, one->signature_len, other->signature,
                                           other->signature_len);
@@ -66,9 +69,9 @@ sort_places(const void *a, const void *b)
 }
 
 static int
-sort_keys(const void *a, const void *b)
+sort_identities(const void *a, const void *b)
 {
-        return compare_keys(*(struct quarantined *const *)a, *(struct quarantined *const *)b);
+        return compare_identities(*(struct quarantined *const *)a, *(struct quarantined *const *)b);
 }
 
 /* The records in an order of their own. */
@@ -190,16 +193,16 @@ check_place(const struct search *search, const struct quarantined *found)
              i < n && compare_places(search->by_place[i], found) == 0; i++) {
                 struct quarantined *record = search->by_place[i];
 
-                record->doubt = compare_keys(record, found) != 0 ? QUARANTINE_OTHER_RECORD
-                                : record->may_be_lost            ? QUARANTINE_PARTLY_DELETED
-                                                                 : QUARANTINE_NO_DOUBT;
+                record->doubt = compare_identities(record, found) != 0 ? QUARANTINE_OTHER_RECORD
+                                : record->may_be_lost                  ? QUARANTINE_PARTLY_DELETED
+                                                                       : QUARANTINE_NO_DOUBT;
         }
 }
 
 /*
  * Whether a release is one of a record's delivery. It names the record by its ID; but quarantine made anew gives IDs away again,
- * so it must also have the same key and signature. A delivery may be there twice, quarantined again after the offsets of the
- * routers were set back: a release that comes after it is its own, by whichever ID, and so is one in another partition, where
+ * so it must also have the same source, key and signature. A delivery may be there twice, quarantined again after the offsets of
+ * the routers were set back: a release that comes after it is its own, by whichever ID, and so is one in another partition, where
  * it stands when partitions were added meanwhile. It is not one of its predecessor, if it came of a release itself, for that
  * comes before it.
  */
@@ -217,10 +220,13 @@ static enum range_answer
 on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
         struct search *search = arg;
-        struct span signature = message_header(message, RECORD_SIGNATURE);
+        struct span source = message_header(message, RECORD_SOURCE),
+                    signature = message_header(message, RECORD_SIGNATURE);
         struct quarantined found = {.delivery = {message->partition, message->offset},
                                     .key = message->key,
                                     .key_len = message->key_len,
+                                    .source = (char *)(uintptr_t)source.data,
+                                    .source_len = source.len,
                                     .signature = (char *)(uintptr_t)signature.data,
                                     .signature_len = signature.len};
         size_t n = search->quarantine->n;
@@ -232,9 +238,9 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
         check_place(search, &found);
         if (release_id_parse(message_header(message, RECORD_RELEASED), &named) != 0)
                 return RANGE_GO_ON;
-        for (size_t i = find_first(search->by_key, n, &found, compare_keys);
-             i < n && compare_keys(search->by_key[i], &found) == 0; i++) {
-                struct quarantined *record = search->by_key[i];
+        for (size_t i = find_first(search->by_identity, n, &found, compare_identities);
+             i < n && compare_identities(search->by_identity[i], &found) == 0; i++) {
+                struct quarantined *record = search->by_identity[i];
 
                 if (record->release.partition < 0 && is_release_of(record, &named, &found.delivery))
                         record->release = found.delivery;
@@ -310,7 +316,7 @@ decide(const struct search *search)
                 if (record->state != QUARANTINE_WAITING || record->signature_len == 0)
                         continue;
                 if (before != NULL && compare_places(record, before) == 0 &&
-                    compare_keys(record, before) == 0)
+                    compare_identities(record, before) == 0)
                         record->twin = before->id;
                 else
                         before = record;
@@ -326,14 +332,14 @@ quarantine_find_releases(struct quarantine *quarantine, struct offsets *offsets)
         if (quarantine->n == 0)
                 return 0;
         search.by_place = sort_records(quarantine, sort_places);
-        search.by_key = sort_records(quarantine, sort_keys);
+        search.by_identity = sort_records(quarantine, sort_identities);
         status = bound(&search, offsets);
         if (status == 0)
                 status = read_deliveries(&search);
         if (status == 0)
                 decide(&search);
         free(search.by_place);
-        free(search.by_key);
+        free(search.by_identity);
         free(search.ranges);
         free(search.kept_ms);
         return status;

@@ -156,6 +156,37 @@ def test_release_of_a_record_in_a_quarantine_of_old_is_not_that_of_another(quara
     assert quarantine.entry(later.delivery_id)["released"] is True
 
 
+def test_release_of_a_delivery_is_not_that_of_the_same_delivery_of_another_source(installation):
+    """A service that posts to two sources, which have the same secret."""
+    config = installation.config()
+    config.source("other")
+    installation.create_topics(config, partitions=1)
+    quarantine = Quarantine(installation, installation.start(config))
+    delivery = Delivery(event_body(KIND))
+    quarantine.daemon.accept(delivery)
+    quarantine.daemon.accept(delivery, source="other")
+    quarantine.kafka.wait_until_routed()
+    mended(quarantine)
+    one, other = (each["id"] for each in quarantine.list())
+    assert quarantine.release(one)[0]["outcome"] == "released"
+    assert [each["released"] for each in quarantine.list()] == [True, False]
+    assert quarantine.release(other)[0]["outcome"] == "released"
+    assert {each.header("ce_source") for each in quarantine.published(delivery.delivery_id)} == {"/invoicing", "/other"}
+
+
+def test_what_came_of_a_release_of_another_source_does_not_tell_that_a_record_was_released(quarantine):
+    """Of a record in a quarantine of old, which had the same ID and held the same delivery of the other source."""
+    kafka = quarantine.kafka
+    delivery = Delivery(event_body(KIND))
+    id = quarantine.send(delivery)
+    (record,) = quarantine.quarantined(delivery.delivery_id)
+    headers = [(name, value) for name, value in record.headers if name != "gatepost-source"]
+    by_hand(kafka, [Record(kafka.quarantine, 0, 0, record.key, record.value,
+                           [*headers, ("gatepost-source", b"other"), ("gatepost-released", id.encode())])])
+    assert quarantine.json("show", id)["released"] is False
+    assert quarantine.entry(delivery.delivery_id)["released"] is False
+
+
 def quarantine_twice(quarantine, delivery):
     """Set the group's offsets back, as gatepost-guide(7) says: all that was quarantined comes there once more. Returns both IDs."""
     kafka, daemon = quarantine.kafka, quarantine.daemon
