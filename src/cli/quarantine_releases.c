@@ -200,11 +200,13 @@ check_place(const struct search *search, const struct quarantined *found)
 }
 
 /*
- * Whether a release is one of a record's delivery. It names the record by its ID; but quarantine made anew gives IDs away again,
- * so it must also have the same source, key and signature. A delivery may be there twice, quarantined again after the offsets of
- * the routers were set back: a release that comes after it is its own, by whichever ID, and so is one in another partition, where
- * it stands when partitions were added meanwhile. It is not one of its predecessor, if it came of a release itself, for that
- * comes before it.
+ * Whether a release that has a record's source, key and signature is one of its delivery. It names a record by its ID, but not
+ * always this one: the delivery is in quarantine twice, as different records, when the offsets of the routers were set back.
+ *
+ * If the record came of a release itself, that one and those before it are releases of its predecessors. In the partition of
+ * the delivery these do not come after it. In another one, where the key belonged or belongs because partitions were added,
+ * offsets do not tell; but they name records that were quarantined no later than the predecessor. Partitions are read in no
+ * order, so what is decided about another one must not depend on what has been read.
  */
 static int
 is_release_of(const struct quarantined *record, const struct release_id *named,
@@ -212,8 +214,13 @@ is_release_of(const struct quarantined *record, const struct release_id *named,
 {
         if (release_id_compare(&record->id, named) == 0)
                 return 1;
-        return record->signature_len > 0 && record->doubt == QUARANTINE_NO_DOUBT &&
-               (place->partition != record->delivery.partition || place->offset > record->delivery.offset);
+        if (record->signature_len == 0)
+                return 0;
+        if (record->came_of.partition < 0)
+                return 1;
+        if (place->partition == record->delivery.partition)
+                return record->doubt == QUARANTINE_NO_DOUBT && place->offset > record->delivery.offset;
+        return named->partition != record->came_of.partition || named->offset > record->came_of.offset;
 }
 
 static enum range_answer

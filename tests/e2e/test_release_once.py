@@ -19,17 +19,35 @@ KIND = "order.created"
 
 
 @pytest.fixture
-def quarantine(installation):
+def partitions():
+    """Of the topics, at first."""
+    return 1
+
+
+@pytest.fixture
+def quarantine(installation, partitions):
     config = installation.config()
-    installation.create_topics(config, partitions=1)
+    installation.create_topics(config, partitions=partitions)
     return Quarantine(installation, installation.start(config))
 
 
-def delivery_for(partition, partitions):
-    """A delivery of a kind without a topic, whose delivery-id belongs to this partition of so many."""
+def delivery_for(partition, partitions, body=None):
+    """A delivery, of a kind without a topic, whose delivery-id belongs to this partition of so many."""
     ids = (unique() for _ in itertools.count())
-    return Delivery(event_body(KIND), delivery_id=next(
+    return Delivery(body or event_body(KIND), delivery_id=next(
         each for each in ids if murmur2_partition(each.encode(), partitions) == partition))
+
+
+def moving_delivery():
+    """Its delivery-id belongs to partition 1 of two, and to partition 0 of three."""
+    return next(each for each in (delivery_for(1, 2) for _ in itertools.count())
+                if murmur2_partition(each.delivery_id.encode(), 3) == 0)
+
+
+def fill(quarantine, partition=0, partitions=1):
+    """Append megabytes to a partition of deliveries, so that the commands read the others before what follows here."""
+    for _ in range(60):
+        quarantine.daemon.accept(delivery_for(partition, partitions, event_body(text="x" * 100000)))
 
 
 def make_anew(quarantine, topic):
@@ -107,8 +125,7 @@ def test_release_is_found_where_it_stood_before_partitions_were_added(quarantine
 
 def test_release_is_found_in_a_partition_that_was_added_between_others(quarantine):
     """Three times as many: the release went where the key belonged when there were two."""
-    delivery = next(each for each in (delivery_for(1, 2) for _ in itertools.count())
-                    if murmur2_partition(each.delivery_id.encode(), 3) == 0)
+    delivery = moving_delivery()
     id = quarantine.send(delivery)
     mended(quarantine)
     add_partitions(quarantine, 2)
@@ -187,24 +204,56 @@ def test_what_came_of_a_release_of_another_source_does_not_tell_that_a_record_wa
     assert quarantine.entry(delivery.delivery_id)["released"] is False
 
 
-def quarantine_twice(quarantine, delivery):
-    """Set the group's offsets back, as gatepost-guide(7) says: all that was quarantined comes there once more. Returns both IDs."""
+def read_again(quarantine):
+    """Set the group's offsets back, as gatepost-guide(7) says: all that was quarantined comes there once more."""
     kafka, daemon = quarantine.kafka, quarantine.daemon
-    quarantine.send(delivery)
     daemon.stop()
     waiting.until(lambda: kafka.admin.delete_consumer_groups([kafka.group])[kafka.group].exception(30) is None, 30, "the group to go")
     daemon.restart()
     kafka.wait_until_routed()
-    return [each["id"] for each in quarantine.list()]
+
+
+def quarantine_twice(quarantine, delivery):
+    """Returns both IDs."""
+    quarantine.send(delivery)
+    read_again(quarantine)
+    return [each["id"] for each in quarantine.list() if each["deliveryId"] == delivery.delivery_id]
 
 
 def test_delivery_that_was_quarantined_twice_is_released_once_after_partitions_were_added(quarantine):
-    delivery = delivery_for(1, 2)
+    """Whichever the commands read first: the delivery or, as here, the release."""
+    earlier, delivery = delivery_for(0, 2), delivery_for(1, 2)
+    quarantine.send(earlier)
+    fill(quarantine)
     first, second = quarantine_twice(quarantine, delivery)
     mended(quarantine)
     add_partitions(quarantine, 2)
     assert quarantine.release(first)[0]["outcome"] == "released"
     assert quarantine.release(second)[0]["outcome"] == "released-before"
+    outcomes = {each["id"]: each["outcome"] for each in quarantine.release("--reason", "unknown-kind", expect=EX_DATAERR)}
+    assert outcomes[first] == outcomes[second] == "released-before"
+    assert len(quarantine.published(delivery.delivery_id)) == len(quarantine.published(earlier.delivery_id)) == 1
+
+
+@pytest.mark.parametrize("partitions", [2])
+def test_record_that_came_back_is_released_although_its_predecessors_were_in_another_partition(quarantine):
+    """Released too early, twice, partitions added in between; and quarantined again from the beginning before that."""
+    fill(quarantine, 1, 2)
+    delivery = moving_delivery()
+    first = quarantine.send(delivery)
+    assert quarantine.release(first)[0]["comesBack"] == "unknown-kind"
+    back = quarantine.entry(delivery.delivery_id)["cameBackAs"]
+    read_again(quarantine)
+    add_partitions(quarantine, 3)
+    assert quarantine.release(back)[0]["comesBack"] == "unknown-kind"
+    came_of = {each["id"]: each["cameOf"] for each in quarantine.list()}
+    (last,) = (id for id, of in came_of.items() if of == back)
+    (twin,) = (id for id, of in came_of.items() if of == first and id != back)
+    mended(quarantine)
+    assert quarantine.release(twin)[0]["outcome"] == "released-before"
+    outcomes = {each["id"]: each["outcome"] for each in quarantine.release("--reason", "unknown-kind")}
+    assert len(outcomes) == 5 and [id for id, outcome in outcomes.items() if outcome == "released"] == [last]
+    assert quarantine.release(last)[0]["outcome"] == "released-before"
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
