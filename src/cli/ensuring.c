@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/safe_text.h"
+#include "cli/kind_filter.h"
 #include "cli/service_refusal.h"
 #include "cli/subscription_calls.h"
 
@@ -205,6 +206,63 @@ add_old(struct ensuring *ensuring, const struct subscription_view *view)
         ensuring->old[ensuring->n_old++] = view;
 }
 
+/* Whether events that are shown include all that one event means, which may be a pattern. */
+static int
+shows(const struct subscription_view *view, const char *event)
+{
+        for (size_t i = 0; i < view->n_events; i++) {
+                if (kind_filter_matches(view->events[i], event, strlen(event)))
+                        return 1;
+        }
+        return 0;
+}
+
+/* The narrower of two events, each of which may be a pattern, where it is within the other; else NULL: nothing is in both. */
+static const char *
+find_common(const char *one, const char *other)
+{
+        if (kind_filter_matches(one, other, strlen(other)))
+                return other;
+        return kind_filter_matches(other, one, strlen(one)) ? one : NULL;
+}
+
+/* Events that were asked for and that an old one has, but that the new one does not show; NULL when there are none. */
+static const char *
+find_lacking(const struct ensuring *ensuring, const struct subscription_view *old)
+{
+        for (size_t i = 0; i < ensuring->args->n_events; i++) {
+                for (size_t k = 0; k < old->n_events; k++) {
+                        const char *common = find_common(ensuring->args->events[i], old->events[k]);
+
+                        if (common != NULL && !shows(ensuring->right, common))
+                                return common;
+                }
+        }
+        return NULL;
+}
+
+/* Whether to remove an old one would lose events that were asked for; says so. */
+static int
+is_needed(const struct ensuring *ensuring, const struct subscription_view *old)
+{
+        const struct subscription_view *right = ensuring->right;
+        const char *lacking;
+
+        if (right == NULL || is_wanted(ensuring, right) || strcmp(old->id, right->id) == 0)
+                return 0;
+        lacking = find_lacking(ensuring, old);
+        if (lacking == NULL)
+                return 0;
+        fprintf(stderr, "gatepost %s: ", ensuring->command);
+        safe_text_print(stderr, old->id, strlen(old->id));
+        fputs(" stays: it has ", stderr);
+        safe_text_print(stderr, lacking, strlen(lacking));
+        fputs(", which ", stderr);
+        safe_text_print(stderr, right->id, strlen(right->id));
+        fputs(" lacks\n", stderr);
+        return 1;
+}
+
 /* What is to go: what there was at the URL, and what came of registering that was done twice. */
 static void
 find_old(struct ensuring *ensuring)
@@ -213,8 +271,8 @@ find_old(struct ensuring *ensuring)
         for (size_t i = 0; i < ensuring->before.n; i++) {
                 const struct subscription_view *view = &ensuring->before.items[i];
 
-                /* Where registering was in vain, each old one may have a kind that the others lack. */
-                if (is_at_url(ensuring, view) && ensuring->vain == NULL)
+                /* Where registering was in vain, nobody can tell which old one has the newest secret. */
+                if (is_at_url(ensuring, view) && !is_needed(ensuring, view) && ensuring->vain == NULL)
                         add_old(ensuring, view);
         }
         for (size_t i = 0; i < ensuring->after.n; i++) {

@@ -14,7 +14,8 @@
  * all. What others register at the same time for the same URL with other events is left alone.
  *
  * The service does not document how it shows what it has. Where it shows no events, what is at the URL is taken for right. Where
- * it shows others than were registered, and shows an old one just so, the old one stays: to replace it changes nothing.
+ * it shows others than were registered, and shows an old one just so, the old one stays: to replace it changes nothing. An old
+ * one stays, too, if it has events that were asked for and that the new one does not show: nothing else may deliver them.
  */
 struct ensuring {
         struct service *service;

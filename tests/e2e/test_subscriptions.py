@@ -515,10 +515,10 @@ def test_service_that_shows_something_else_is_told_once_and_nothing_piles_up(fak
 
 
 def test_old_one_that_is_otherwise_goes_also_when_the_new_one_is_shown_otherwise(fake, service):
-    service.add({"url": URL, "events": ["invoice.cancelled"]})
+    service.add({"url": URL, "events": ["invoice.accepted"]})
     rewriting(service, lambda webhook: {"events": ALL})
     done = fake.ensure(events="*", expect=EX_DATAERR)
-    assert done.stdout == f"added w2 {URL} {','.join(ALL)}\nremoved w1 {URL} invoice.cancelled\n"
+    assert done.stdout == f"added w2 {URL} {','.join(ALL)}\nremoved w1 {URL} invoice.accepted\n"
     assert [each["id"] for each in service.webhooks] == ["w2"]
     # A rotation is a rotation.
     fake.ensure("--rotate", events="*", expect=EX_DATAERR)
@@ -532,6 +532,28 @@ def test_no_kind_is_lost_where_registering_was_in_vain(fake, service):
     rewriting(service, lambda webhook: {"events": ["invoice.accepted"]})
     assert fake.ensure(events="invoice.accepted,invoice.rejected", expect=EX_DATAERR).stdout.count("removed") == 1
     assert [each["id"] for each in service.webhooks] == ["w1", "w2"]
+
+
+@pytest.mark.parametrize("wanted, old, shown, stays", [
+    ("invoice.accepted,invoice.rejected,invoice.received", ["invoice.accepted", "invoice.rejected"], ["invoice.received"], True),
+    ("invoice.accepted,invoice.received", ["invoice.accepted", "order.created"], [], True),
+    ("invoice.*", ["invoice.accepted"], ["invoice.received"], True),
+    ("invoice.accepted,invoice.received", ["invoice.*"], ["invoice.received"], True),
+    ("invoice.accepted,invoice.received", ["*"], ["invoice.received"], True),
+    ("invoice.accepted,invoice.received", ["invoice.accepted", "order.created"], ["invoice.accepted"], False),
+    ("invoice.accepted,invoice.received", ["invoice.accepted"], ["invoice.*"], False),
+    ("invoice.*", ["order.created", "invoices.sent"], ["invoice.received"], False)])
+def test_old_one_stays_while_it_has_wanted_kinds_that_the_new_one_lacks(fake, service, wanted, old, shown, stays):
+    service.add({"url": URL, "events": old})
+    rewriting(service, lambda webhook: {"events": shown})
+    done = fake.ensure(events=wanted, expect=EX_DATAERR)
+    assert [each["id"] for each in service.webhooks] == (["w1", "w2"] if stays else ["w2"])
+    assert ("removed w1 " in done.stdout) is not stays and ("w1 stays" in done.stderr) is stays
+    # Again, nothing piles up.
+    fake.ensure(events=wanted, expect=EX_DATAERR)
+    assert [each["id"] for each in service.webhooks] == (["w1", "w2"] if stays else ["w2"])
+    fake.ensure("--rotate", events=wanted, expect=EX_DATAERR)
+    assert [each["id"] for each in service.webhooks] == (["w1", "w4"] if stays else ["w4"])
 
 
 def test_service_that_shows_no_events_is_believed(fake, service):
