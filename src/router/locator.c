@@ -105,24 +105,28 @@ find_unassigned(struct locator *locator, int n_assigned, struct locator_view *vi
         return is_known;
 }
 
-/* Ask how many partitions the topic has, and which of the first n_known have no leader. Returns 0 or -1. */
+/* Ask how many partitions the topic has, and for the leaders and the ends of the first n_known. Returns 0 or -1. */
 static int
-find_leaders(struct locator *locator, int32_t n_known, struct locator_view *view)
+find_logs(struct locator *locator, int32_t n_known, struct locator_view *view)
 {
         size_t n = n_known > 0 ? (size_t)n_known : 0;
         struct log_query_item *items = mem_alloc((n + 1) * sizeof(*items));
         struct error error;
         int result;
 
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
                 items[i].partition = (int32_t)i;
-        result = log_query_leaders(locator->query, items, n, &view->n_partitions, &error);
-        if (result == 0) {
-                view->has_no_leader = mem_alloc(n + 1);
-                view->n_leaders = n;
+                items[i].offset = LOG_QUERY_LATEST;
         }
-        for (size_t i = 0; i < view->n_leaders; i++)
-                view->has_no_leader[i] = items[i].leader < 0;
+        result = log_query_leaders(locator->query, items, n, &view->n_partitions, &error);
+        if (result == 0 && n > 0) {
+                log_query_offsets(locator->query, items, n);
+                view->logs = mem_alloc(n * sizeof(*view->logs));
+                view->n_logs = n;
+        }
+        for (size_t i = 0; i < view->n_logs; i++)
+                view->logs[i] = (struct locator_log){items[i].leader >= 0,
+                                                     items[i].error.text[0] == '\0' ? items[i].offset : -1};
         free(items);
         return result;
 }
@@ -138,7 +142,7 @@ look_around(struct locator *locator)
         n_assigned = locator->n_assigned;
         n_known = locator->n_partitions;
         pthread_mutex_unlock(&locator->mutex);
-        if (find_leaders(locator, n_known, &found) != 0)
+        if (find_logs(locator, n_known, &found) != 0)
                 return;
         if (!find_unassigned(locator, n_assigned, &found))
                 found.n_looks = -1;
@@ -287,7 +291,7 @@ locator_view(struct locator *locator, struct locator_view *view)
         pthread_mutex_lock(&locator->mutex);
         *view = locator->view;
         view->n_partitions = locator->n_partitions;
-        view->has_no_leader = copy(view->has_no_leader, view->n_leaders, 1);
+        view->logs = copy(view->logs, view->n_logs, sizeof(*view->logs));
         view->unassigned = copy(view->unassigned, view->n_unassigned, sizeof(*view->unassigned));
         pthread_mutex_unlock(&locator->mutex);
 }
@@ -295,6 +299,6 @@ locator_view(struct locator *locator, struct locator_view *view)
 void
 locator_view_clear(struct locator_view *view)
 {
-        free(view->has_no_leader);
+        free(view->logs);
         free(view->unassigned);
 }

@@ -8,8 +8,8 @@
 
 /*
  * Finds positions in a thread of its own, so that partitions whose leader does not answer hold up no others. Every five
- * seconds it also looks which partitions have no leader, or are assigned to no member of the group. Calls are for one thread,
- * the router's.
+ * seconds it also looks which partitions have no leader, where their logs end, and which are assigned to no member of the
+ * group. Calls are for one thread, the router's.
  */
 struct locator;
 
@@ -41,12 +41,18 @@ struct locator_unassigned {
         int64_t waiting; /* records that nobody routes; 0 also when that is not known */
 };
 
+/* The log of a partition. */
+struct locator_log {
+        int has_leader;
+        int64_t end; /* the last stable offset; -1: not known */
+};
+
 /* What the last look found. */
 struct locator_view {
-        uint64_t number;        /* of the look; 0: there was none */
-        int32_t n_partitions;   /* of the topic; -1: not known yet */
-        uint8_t *has_no_leader; /* of partitions 0 to n_leaders - 1 */
-        size_t n_leaders;
+        uint64_t number;          /* of the look; 0: there was none */
+        int32_t n_partitions;     /* of the topic; -1: not known yet */
+        struct locator_log *logs; /* of partitions 0 to n_logs - 1 */
+        size_t n_logs;
         struct locator_unassigned *unassigned;
         size_t n_unassigned;
         int n_looks; /* how many in a row found unassigned partitions */

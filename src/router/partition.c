@@ -1,10 +1,13 @@
 #include "router/partition.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #define REFUSED_AFTER_MS 10000
 #define PAUSE_MAX_MS 30000
 #define SCAN_MAX 10000
+/* A fetch that goes well takes less, on slow disks and lines as well; its own time limit in librdkafka is 60 s. */
+#define UNREAD_AFTER_MS 30000
 
 const char *
 partition_trouble_name(enum partition_trouble trouble)
@@ -13,6 +16,7 @@ partition_trouble_name(enum partition_trouble trouble)
             [TROUBLE_NONE] = "",
             [TROUBLE_UNREACHABLE] = "unreachable",
             [TROUBLE_NO_LEADER] = "no-leader",
+            [TROUBLE_NO_RECORDS] = "no-records",
             [TROUBLE_READ] = "unreadable",
             [TROUBLE_TOPIC] = "output-topic",
             [TROUBLE_TRUNCATED] = "truncated",
@@ -67,6 +71,7 @@ partition_add(struct partition_list *list, int32_t id)
                                         .routed_ms = -1,
                                         .needed_ms = INT64_MAX,
                                         .high = -1,
+                                        .unread_from = -1,
                                         .diverged_at = -1,
                                         .tried_to = -1,
                                         .witness = -1,
@@ -285,6 +290,32 @@ partition_note_leader(struct partition *partition, int has_leader, int64_t now_m
         partition->trouble = TROUBLE_NO_LEADER;
         partition->troubled_ms = now_ms;
         (void)error_set(&partition->reason, "the partition has no leader");
+        return 1;
+}
+
+int
+partition_note_log_end(struct partition *partition, int64_t end, int64_t emptied_ms, int64_t now_ms)
+{
+        int64_t read_to = partition->next == partition->end.from ? partition->end.to : partition->next;
+
+        partition->high = end;
+        if (partition->stage != PARTITION_PLACED || end <= read_to || read_to != partition->unread_from) {
+                partition->unread_from = read_to;
+                partition->unread_ms = now_ms;
+                if (partition->stage == PARTITION_PLACED && partition->trouble == TROUBLE_NO_RECORDS)
+                        partition_settle(partition);
+                return 0;
+        }
+        if (partition->trouble != TROUBLE_NONE || emptied_ms - partition->unread_ms < UNREAD_AFTER_MS)
+                return 0;
+        partition->trouble = TROUBLE_NO_RECORDS;
+        partition->troubled_ms = now_ms;
+        (void)
+            error_set(&partition->reason,
+                      "the log goes on to offset %" PRId64 " but no record has come from offset %" PRId64
+                      " for %d s: look for a delivery larger than receive.message.max.bytes in [kafka], and "
+                      "for a path to the broker that loses large packets",
+                      end, read_to, UNREAD_AFTER_MS / 1000);
         return 1;
 }
 

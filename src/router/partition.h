@@ -14,9 +14,10 @@ enum partition_trouble {
         TROUBLE_NONE,
         TROUBLE_UNREACHABLE, /* Kafka does not answer */
         TROUBLE_NO_LEADER,
-        TROUBLE_READ,      /* the consumer cannot read on: a corrupt batch, for instance */
-        TROUBLE_TOPIC,     /* a topic that its records go to does not accept them */
-        TROUBLE_TRUNCATED, /* the log was cut off, and nothing has been appended since */
+        TROUBLE_NO_RECORDS, /* the log goes on, and no record comes */
+        TROUBLE_READ,       /* the consumer cannot read on: a corrupt batch, for instance */
+        TROUBLE_TOPIC,      /* a topic that its records go to does not accept them */
+        TROUBLE_TRUNCATED,  /* the log was cut off, and nothing has been appended since */
         /* From here on somebody must decide. */
         TROUBLE_NO_OFFSET,  /* the log has lost its beginning, and the group its offset */
         TROUBLE_BEYOND_END, /* the committed offset lies beyond the end of the log */
@@ -58,8 +59,10 @@ struct partition {
         int64_t expired_from; /* the table has forgotten what only records below this offset need */
         int64_t needed_ms;    /* records from this time on are to be judged; INT64_MAX: timestamps rise */
         int64_t caught_up_ms; /* since the epoch: when no record was seen to wait last; 0: never */
-        int64_t high;         /* the log's end, when the position was last asked for; -1: not known */
+        int64_t high;         /* the log's end, as far as is known; -1: not known */
         struct partition_gap end; /* the last that was seen at the log's end: control records, for instance */
+        int64_t unread_from;      /* all below had been read when that was last compared with the log's end */
+        int64_t unread_ms;  /* monotonic: since when the log has gone on from there without being read */
         int64_t counted_to; /* records below were counted, if they had been deleted before they were routed */
         struct consumer_origin origin; /* of the last record; none: any will do */
         /* The table also knows records from decide_from up to this offset, of a transaction that was not committed, */
@@ -189,6 +192,15 @@ void partition_note_end(struct partition *partition, int64_t end);
 
 /* Note whether its leader is missing while it is read. Returns whether that is news. now_ms is monotonic. */
 int partition_note_leader(struct partition *partition, int has_leader, int64_t now_ms);
+
+/**
+ * partition_note_log_end(partition, end, emptied_ms, now_ms):
+ * Note where its log ends, the last stable offset, as the leader says. Returns whether it is news that no record comes although the log
+ * goes on: nothing has been read for 30 s, and then the consumer had no record to give either. Control records and aborted
+ * records are read when CONSUMER_END has come after them. now_ms is monotonic, and emptied_ms, when the consumer last had no
+ * record to give.
+ */
+int partition_note_log_end(struct partition *partition, int64_t end, int64_t emptied_ms, int64_t now_ms);
 
 /* Number of offsets up to high that may have records which are not committed as routed. */
 int64_t partition_lag(const struct partition *partition);

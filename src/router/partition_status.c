@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* Records that are not routed, those of the open batch included, as far as the last fetch or question knew. */
+/* Records that are not routed, those of the open batch included, as far as the last fetch or look knew. */
 static int64_t
 lag_of(struct partition *partition, const struct consumer *consumer, const char *topic)
 {
@@ -17,7 +17,7 @@ lag_of(struct partition *partition, const struct consumer *consumer, const char 
         if (consumer != NULL && partition->stage == PARTITION_PLACED &&
             rd_kafka_get_watermark_offsets(consumer_client(consumer), topic, partition->id, &low, &high) ==
                 RD_KAFKA_RESP_ERR_NO_ERROR &&
-            high >= 0)
+            high > partition->high)
                 partition->high = high;
         return partition_lag(partition);
 }

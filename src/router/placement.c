@@ -146,12 +146,20 @@ log_cut_off(const struct position *position)
                   position->partition, position->decide_from, position->decide_from + position->n_cut_off);
 }
 
-/* Note what keeps the partition from being placed. */
-static int
-give_up(const struct position *position, enum partition_trouble trouble, const char *reason,
-        struct partition *partition, int64_t now_ms)
+static void
+log_waiting(const struct partition *partition)
 {
         char quoted[LOG_QUOTED_SIZE];
+
+        log_line(partition->trouble >= TROUBLE_NO_OFFSET ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
+                 "partition waits partition=%" PRId32 " cause=%s reason=%s", partition->id,
+                 partition_trouble_name(partition->trouble), log_quote(partition->reason.text, quoted));
+}
+
+/* Note what keeps the partition from being placed. */
+static int
+give_up(struct partition *partition, enum partition_trouble trouble, const char *reason, int64_t now_ms)
+{
         int is_news = partition->trouble != trouble;
 
         /* A log that cannot be asked or read may come back as another one; where only an output topic fails, it is there. */
@@ -159,9 +167,7 @@ give_up(const struct position *position, enum partition_trouble trouble, const c
                 partition_forget_open(partition, now_ms);
         partition_unplace(partition, trouble, reason, PAUSE_MS, now_ms);
         if (is_news)
-                log_line(trouble >= TROUBLE_NO_OFFSET ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
-                         "partition waits partition=%" PRId32 " cause=%s reason=%s", position->partition,
-                         partition_trouble_name(trouble), log_quote(reason, quoted));
+                log_waiting(partition);
         return 0;
 }
 
@@ -173,17 +179,16 @@ apply(const struct position *position, const struct config *config, struct parti
         if (position->high >= 0)
                 partition->high = position->high;
         if (position->trouble != TROUBLE_NONE)
-                return give_up(position, position->trouble, position->error.text, partition, now_ms);
+                return give_up(partition, position->trouble, position->error.text, now_ms);
         if (position->n_cut_off > 0 && partition->diverged_at < 0 &&
             (partition->troubled_ms == 0 || now_ms - partition->troubled_ms < CERTAIN_AFTER_MS))
-                return give_up(position, TROUBLE_TRUNCATED,
-                               "the log ends before the committed offset, and has newer records", partition,
-                               now_ms);
+                return give_up(partition, TROUBLE_TRUNCATED,
+                               "the log ends before the committed offset, and has newer records", now_ms);
         if (position->n_cut_off > 0)
                 log_cut_off(position);
         if (!table_serves(position, partition)) {
                 if (begin_restore(position, config, partition) != 0)
-                        return give_up(position, TROUBLE_UNREACHABLE, "out of memory", partition, now_ms);
+                        return give_up(partition, TROUBLE_UNREACHABLE, "out of memory", now_ms);
         } else if (!is_own(position, partition)) {
                 call_witness(partition);
         }
@@ -365,28 +370,34 @@ settle(struct placement *placement)
                 struct partition *partition = placement->partitions->items[i];
 
                 if (partition->stage == PARTITION_PLACED && partition->trouble != TROUBLE_NONE &&
-                    partition->trouble != TROUBLE_NO_LEADER &&
+                    partition->trouble != TROUBLE_NO_LEADER && partition->trouble != TROUBLE_NO_RECORDS &&
                     now_ms - partition->placed_ms >= SETTLED_AFTER_MS)
                         partition_settle(partition);
         }
 }
 
-/* librdkafka waits for a leader without a word. */
+/* librdkafka waits for a leader, or for an answer that it can read, without a word. */
 static void
-note_leaders(struct placement *placement, const struct locator_view *view)
+note_logs(struct placement *placement, const struct locator_view *view)
 {
+        int64_t now_ms = clock_monotonic_ms();
+
         if (placement->n_looks == view->number)
                 return;
         placement->n_looks = view->number;
         for (size_t i = 0; i < placement->partitions->n; i++) {
                 struct partition *partition = placement->partitions->items[i];
+                const struct locator_log *log;
+                int is_news;
 
-                if ((size_t)partition->id < view->n_leaders &&
-                    partition_note_leader(partition, !view->has_no_leader[partition->id],
-                                          clock_monotonic_ms()))
-                        log_warning("partition waits partition=%" PRId32 " cause=%s reason=\"%s\"",
-                                    partition->id, partition_trouble_name(partition->trouble),
-                                    partition->reason.text);
+                if ((size_t)partition->id >= view->n_logs)
+                        continue;
+                log = &view->logs[partition->id];
+                is_news = partition_note_leader(partition, log->has_leader, now_ms);
+                if (log->end >= 0)
+                        is_news |= partition_note_log_end(partition, log->end, placement->emptied_ms, now_ms);
+                if (is_news)
+                        log_waiting(partition);
         }
 }
 
@@ -429,7 +440,7 @@ placement_look(struct placement *placement, struct consumer *consumer, struct pa
 
         locator_view(placement->locator, &view);
         settle(placement);
-        note_leaders(placement, &view);
+        note_logs(placement, &view);
         note_growth(placement, view.n_partitions);
         partition_status_read(status, placement->partitions, consumer, placement->config->deliveries_topic,
                               view.unassigned, view.n_unassigned, placement->metrics);

@@ -26,7 +26,8 @@ struct placement {
         int is_stale;         /* partitions are read that have no position */
         int32_t n_partitions; /* what the topic had at first; -1: not known yet */
         int64_t rejoined_ms;  /* monotonic; 0: never */
-        uint64_t n_looks;     /* the number of the last view of leaders that was read */
+        uint64_t n_looks;     /* the number of the last view of the logs that was read */
+        int64_t emptied_ms;   /* monotonic: when the consumer last had no record to give; set by the owner */
 };
 
 /* Returns 0, or -1 with the reason; placement_close() is needed in either case. */

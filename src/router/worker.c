@@ -237,6 +237,7 @@ take(struct worker *worker, enum consumer_result result, rd_kafka_message_t *mes
                 end_scans(worker, 0); /* others may have more to read without end */
                 return 0;
         case CONSUMER_NOTHING:
+                worker->placement.emptied_ms = clock_monotonic_ms();
                 end_scans(worker, 1);
                 return worker->work.is_open;
         case CONSUMER_TROUBLE:

@@ -216,6 +216,37 @@ def test_record_that_is_refused_before_its_batch_is_complete_stops_nothing(insta
     assert_stub_in_quarantine(kafka, large)
 
 
+def test_partition_whose_records_do_not_come_waits(installation):
+    """librdkafka drops an answer that is larger than receive.message.max.bytes and asks again, for ever, without a word."""
+    config = installation.config("router")
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    config["kafka"]["receive.message.max.bytes"] = "2000000"
+    config["kafka"]["fetch.max.bytes"] = "1000000"
+    installation.create_topics(config, partitions=1)
+    kafka = installation.kafka
+    kafka.configure(kafka.deliveries, "max.message.bytes", LARGE_RECORD)
+    daemon = installation.start(config)
+    first, last = [Delivery() for _ in range(5)], [Delivery() for _ in range(5)]
+    kafka.append(first)
+    kafka.wait_until_routed()
+    large = Delivery(event_body(padding="x" * (3 << 20)))
+    append_large(kafka, [large])
+    kafka.append(last)
+    assert_shown(installation, daemon, 0, "waiting", "no-records")
+    assert daemon.metric("gatepost_router_lag_records") == 6
+    assert daemon.metric("gatepost_router_oldest_record_age_seconds") > 10
+    ready = daemon.admin("/readyz")
+    assert ready.status == 503 and b"partition 0 waiting: the log goes on to offset" in ready.body, ready.body
+    assert daemon.log.count("cause=no-records") == 1
+    daemon.stop()
+    config["kafka"]["receive.message.max.bytes"] = "8000000"
+    daemon.start()
+    daemon.wait_until_ready()
+    kafka.wait_until_routed()
+    assert_stub_in_quarantine(kafka, large)
+    assert published(kafka, first + last) == [1] * 10
+
+
 def test_record_that_is_refused_after_one_behind_it_stops_nothing(installation):
     """That of another topic is refused first, while this one waits behind what goes to its own."""
     config = installation.config("router")

@@ -259,6 +259,62 @@ START_TEST(test_partition_that_is_read_waits_while_its_leader_is_missing)
 }
 END_TEST
 
+START_TEST(test_partition_whose_log_goes_on_unread_waits)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        partition->stage = PARTITION_PLACED;
+        partition->next = partition->decide_from = 10;
+        ck_assert(!partition_note_log_end(partition, 12, 900000, 900000));
+        ck_assert_int_eq((int)partition_lag(partition), 2);
+        partition->next = partition->decide_from = 11; /* it is being read */
+        ck_assert(!partition_note_log_end(partition, 12, 940000, 940000));
+        ck_assert(!partition_note_log_end(partition, 12, 969999, 969999));
+        ck_assert(!partition_note_log_end(partition, 12, 969999, 975000)); /* it may be in the queue */
+        ck_assert_int_eq(partition_state(partition, 975000), PARTITION_ROUTING);
+        ck_assert(partition_note_log_end(partition, 12, 970000, 975000));
+        ck_assert(!partition_note_log_end(partition, 13, 980000, 980000));
+        ck_assert_int_eq(partition_state(partition, 980000), PARTITION_WAITING);
+        partition->next = 13;
+        ck_assert(!partition_note_log_end(partition, 20, 985000, 985000));
+        ck_assert_int_eq(partition_state(partition, 985000), PARTITION_ROUTING);
+        partition_clear(&list);
+}
+END_TEST
+
+START_TEST(test_control_records_at_the_end_are_read_when_the_end_is)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        partition->stage = PARTITION_PLACED;
+        partition->next = partition->decide_from = 10;
+        partition_note_end(partition, 12);
+        ck_assert(!partition_note_log_end(partition, 12, 1000, 1000));
+        ck_assert(!partition_note_log_end(partition, 12, 60000, 60000));
+        ck_assert_int_eq((int)partition_lag(partition), 0);
+        ck_assert(!partition_note_log_end(partition, 13, 61000, 61000));
+        ck_assert(partition_note_log_end(partition, 13, 90000, 90000));
+        partition_clear(&list);
+}
+END_TEST
+
+START_TEST(test_partition_without_a_position_is_not_expected_to_be_read)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        partition->next = partition->decide_from = 10;
+        ck_assert(!partition_note_log_end(partition, 12, 1000, 1000));
+        ck_assert(!partition_note_log_end(partition, 12, 60000, 60000));
+        partition->stage = PARTITION_PLACED;
+        ck_assert(!partition_note_log_end(partition, 12, 65000, 65000));
+        ck_assert(partition_note_log_end(partition, 12, 90000, 90000));
+        partition_clear(&list);
+}
+END_TEST
+
 Suite *
 suite_partition(void)
 {
@@ -279,6 +335,9 @@ suite_partition(void)
         tcase_add_test(all, test_control_records_at_the_end_do_not_wait);
         tcase_add_test(all, test_what_was_decided_by_other_rules_and_not_committed_is_forgotten);
         tcase_add_test(all, test_partition_that_is_read_waits_while_its_leader_is_missing);
+        tcase_add_test(all, test_partition_whose_log_goes_on_unread_waits);
+        tcase_add_test(all, test_control_records_at_the_end_are_read_when_the_end_is);
+        tcase_add_test(all, test_partition_without_a_position_is_not_expected_to_be_read);
         suite_add_tcase(suite, all);
         return suite;
 }
