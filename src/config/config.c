@@ -6,6 +6,8 @@
 #include "config/load.h"
 #include "config/secrets.h"
 
+#define HEADERS_BYTES 65536
+
 struct config *
 config_load(const char *file)
 {
@@ -101,6 +103,12 @@ config_free(const struct config *held)
         free(config->tls_client_ca_file);
         certificate_free(config->certificate);
         free(config);
+}
+
+int64_t
+config_max_record(const struct config *config)
+{
+        return (int64_t)config->max_body + HEADERS_BYTES;
 }
 
 const struct config_source *

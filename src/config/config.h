@@ -142,6 +142,9 @@ void config_free(const struct config *config);
  */
 int config_print(const char *file, int json, FILE *out) MUST_CHECK;
 
+/* The size of the largest record of a delivery, which topics must take: max_body and 64 KiB for the headers. */
+int64_t config_max_record(const struct config *config);
+
 /* The source with the name of len bytes, or NULL. */
 const struct config_source *config_find_source(const struct config *config, const char *name, size_t len);
 

@@ -1,11 +1,14 @@
 #include "config/finish.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "config/listen.h"
+
+#define ANSWER_BYTES 512 /* what librdkafka reckons with around the records of a broker's answer */
 
 /* The line of a section's header, or of an option in it; 0 when it is not there. */
 static size_t
@@ -270,14 +273,30 @@ check_admin(const struct config *config, const struct ini *ini, struct problems 
                     config->admin->text);
 }
 
-static int
-has_property(const struct config *config, const char *name)
+/* The value of a property in [kafka], or NULL. */
+static const char *
+property(const struct config *config, const char *name)
 {
         for (size_t i = 0; i < config->n_kafka; i++) {
                 if (strcmp(config->kafka[i].name, name) == 0)
-                        return 1;
+                        return config->kafka[i].value;
         }
-        return 0;
+        return NULL;
+}
+
+/* librdkafka drops a larger answer, and asks for it again and again. An answer has at least one record. */
+static void
+check_receive_limit(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        const char *limit = property(config, "receive.message.max.bytes");
+        int64_t needed = config_max_record(config) + ANSWER_BYTES;
+
+        if (limit != NULL && strtoll(limit, NULL, 10) < needed)
+                problems_add(
+                    problems, line_of(ini, "kafka", "", "receive.message.max.bytes"),
+                    "receive.message.max.bytes is too small for a delivery of max_body, in [receiver], "
+                    "which the router could not read; it needs %" PRId64,
+                    needed);
 }
 
 void
@@ -297,7 +316,8 @@ finish_config(struct config *config, const struct ini *ini, struct problems *pro
         check_router(config, ini, problems);
         check_service(config, ini, problems);
         check_admin(config, ini, problems);
-        if (!config->embedded && !has_property(config, "bootstrap.servers") &&
+        check_receive_limit(config, ini, problems);
+        if (!config->embedded && property(config, "bootstrap.servers") == NULL &&
             line_of(ini, "kafka", "", "bootstrap.servers") == 0 &&
             line_of(ini, "kafka", "", "metadata.broker.list") == 0)
                 problems_add(

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "kafka/client.h"
-#include "kafka/topics.h"
 
 #define STATISTICS_INTERVAL_MS 5000
 
@@ -89,7 +88,7 @@ open_client(const struct config *config, const char *bootstrap, struct producer 
             {NULL, NULL, 0},
         };
 
-        (void)snprintf(max_record, sizeof(max_record), "%" PRId64, topics_max_record(config));
+        (void)snprintf(max_record, sizeof(max_record), "%" PRId64, config_max_record(config));
         (void)snprintf(ack_timeout, sizeof(ack_timeout), "%" PRIu64, config->ack_timeout_ms);
         return client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_callbacks, producer, error);
 }

@@ -8,16 +8,9 @@
 #include "base/mem.h"
 #include "base/number.h"
 
-#define HEADERS_BYTES 65536
 #define DAY_MS INT64_C(86400000)
 #define DEFAULT_PARTITIONS 6
 #define DEFAULT_REPLICAS 3
-
-int64_t
-topics_max_record(const struct config *config)
-{
-        return (int64_t)config->max_body + HEADERS_BYTES;
-}
 
 static int
 is_listed(const struct topic_need *needs, size_t n, const char *name)
@@ -77,7 +70,7 @@ configure(rd_kafka_NewTopic_t *topic, const char *name, int64_t value)
 static int
 configure_for_use(rd_kafka_NewTopic_t *topic, const struct config *config, enum topic_use use, int replicas)
 {
-        int ok = configure(topic, "max.message.bytes", topics_max_record(config)) &&
+        int ok = configure(topic, "max.message.bytes", config_max_record(config)) &&
                  rd_kafka_NewTopic_set_config(topic, "unclean.leader.election.enable", "false") == 0 &&
                  rd_kafka_NewTopic_set_config(topic, "cleanup.policy", "delete") == 0;
 

@@ -66,7 +66,4 @@ int topics_default_settings(rd_kafka_t *client, struct topic_settings *settings,
 int topics_create(rd_kafka_t *client, const struct config *config, const struct topic_need *need,
                   const struct topic_settings *settings, int timeout_ms, struct error *error) MUST_CHECK;
 
-/* The record size that a topic must take: max_body and 64 KiB for the headers. */
-int64_t topics_max_record(const struct config *config);
-
 #endif

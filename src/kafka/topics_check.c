@@ -71,12 +71,12 @@ check_record_size(const struct check *check)
 {
         char what[128], setting[64];
 
-        if (check->state->max_message_bytes >= topics_max_record(check->config))
+        if (check->state->max_message_bytes >= config_max_record(check->config))
                 return;
         (void)snprintf(what, sizeof(what), "max.message.bytes is %" PRId64 ", less than max_body and 64 KiB",
                        check->state->max_message_bytes);
         (void)snprintf(setting, sizeof(setting), "max.message.bytes=%" PRId64,
-                       topics_max_record(check->config));
+                       config_max_record(check->config));
         report_setting(check, 1, what, setting);
 }
 

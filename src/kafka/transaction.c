@@ -137,7 +137,7 @@ open_client(const struct config *config, const char *bootstrap, struct transacti
         (void)snprintf(timeout, sizeof(timeout), "%ld", client_append_timeout_ms(config));
         (void)snprintf(max_record, sizeof(max_record), "%d", MAX_RECORD_BYTES);
         (void)snprintf(max_batch, sizeof(max_batch), "%" PRId64,
-                       topics_max_record(config) < MAX_BATCH_BYTES ? topics_max_record(config)
+                       config_max_record(config) < MAX_BATCH_BYTES ? config_max_record(config)
                                                                    : MAX_BATCH_BYTES);
         client =
             client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_callbacks, transaction, error);

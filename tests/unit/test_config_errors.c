@@ -328,6 +328,7 @@ START_TEST(test_limits_that_contradict_each_other_are_refused_at_the_later_line)
             {"[receiver]\nmax_in_flight = 3MiB\nmax_body = 4MiB\n", "max_in_flight"},
             {"[receiver]\nmax_body = 33MiB\n", "max_batch_bytes"},
             {"[router]\nmax_batch_bytes = 1000KiB\n", "max_body"},
+            {"[receiver]\nmax_body = 2MiB\n[kafka]\nreceive.message.max.bytes = 2163199\n", "max_body"},
         };
 
         scratch_expect_refused(cases[_i][0], cases[_i][1]);
@@ -382,7 +383,7 @@ values(void)
         tcase_add_test(tests, test_source_lacking_something_is_told_at_its_heading);
         tcase_add_test(tests, test_sources_must_differ);
         tcase_add_loop_test(tests, test_limits_that_contradict_each_other_are_refused_at_the_later_line, 0,
-                            7);
+                            8);
         tcase_add_test(tests, test_topics_of_gatepost_itself_take_no_events);
         return tests;
 }
