@@ -5,7 +5,8 @@
 
 #define REFUSED_AFTER_MS 10000
 #define PAUSE_MAX_MS 30000
-#define SCAN_MAX 10000
+/* Records that came in the same answer follow at once; those that are appended meanwhile would follow for ever. */
+#define SCAN_MS 10
 /* A fetch that goes well takes less, on slow disks and lines as well; its own time limit in librdkafka is 60 s. */
 #define UNREAD_AFTER_MS 30000
 
@@ -185,24 +186,23 @@ partition_accepts(const struct partition *partition, int64_t offset)
 }
 
 void
-partition_scan(struct partition *partition, int64_t offset)
+partition_scan(struct partition *partition, int64_t offset, int64_t now_ms)
 {
         if (partition->scan_next < 0) {
                 partition->scan_next = partition->next;
-                partition->n_scanned = 0;
+                partition->scan_ms = now_ms;
                 partition->n_gaps = 0;
         }
-        partition->n_scanned++;
         if (offset > partition->scan_next && partition->n_gaps < PARTITION_GAPS_MAX)
                 partition->gaps[partition->n_gaps++] = (struct partition_gap){partition->scan_next, offset};
         partition->scan_next = offset + 1;
 }
 
 int
-partition_ends_scan(struct partition *partition, int at_end)
+partition_ends_scan(struct partition *partition, int64_t now_ms)
 {
         if (partition->scan_next < 0 ||
-            !(at_end || partition->n_scanned >= SCAN_MAX || partition->n_gaps == PARTITION_GAPS_MAX))
+            (now_ms - partition->scan_ms < SCAN_MS && partition->n_gaps < PARTITION_GAPS_MAX))
                 return 0;
         partition->scan_next = -1;
         return 1;
@@ -270,12 +270,8 @@ partition_committed(struct partition *partition)
 void
 partition_note_end(struct partition *partition, int64_t end)
 {
-        if (partition->stage != PARTITION_PLACED || end < partition->next)
-                return;
-        if (partition->scan_next < 0)
+        if (partition->stage == PARTITION_PLACED && partition->scan_next < 0 && end >= partition->next)
                 partition->end = (struct partition_gap){partition->next, end};
-        else if (end >= partition->scan_next)
-                partition->n_scanned = SCAN_MAX; /* there is no more to look for */
 }
 
 int

@@ -90,7 +90,7 @@ struct partition {
         struct partition_gap gaps[PARTITION_GAPS_MAX];
         size_t n_gaps;
         int64_t scan_next; /* while looking for gaps ahead: the offset to see next; -1: not looking */
-        int64_t n_scanned;
+        int64_t scan_ms;   /* monotonic: when that began */
 
         int64_t unpublishable; /* offset of a record that cannot be published; -1: none */
         struct error unpublishable_why;
@@ -152,12 +152,13 @@ int partition_accepts(const struct partition *partition, int64_t offset) MUST_CH
 
 /*
  * A gap is accepted only when it is seen twice, for a record that the consumer has passed over would be lost. So when one is
- * seen, the log is first read on without deciding anything, to find the gaps ahead; then it is read again from next.
+ * seen, the log is first read on for 10 ms without deciding anything, to find the gaps ahead; then it is read again from next.
+ * now_ms is monotonic.
  */
-void partition_scan(struct partition *partition, int64_t offset);
+void partition_scan(struct partition *partition, int64_t offset, int64_t now_ms);
 
-/* Whether enough was looked at, or at_end nothing more is there. Then the scan has ended: read again from next. */
-int partition_ends_scan(struct partition *partition, int at_end) MUST_CHECK;
+/* Whether enough was looked at. Then the scan has ended: read again from next. */
+int partition_ends_scan(struct partition *partition, int64_t now_ms) MUST_CHECK;
 
 /* Whether a record below decide_from can be the one that was routed: the last of them has a known timestamp. */
 int partition_recognises(const struct partition *partition, int64_t offset, int64_t timestamp_ms) MUST_CHECK;
@@ -187,7 +188,7 @@ int partition_can_judge(struct partition *partition, int64_t timestamp_ms) MUST_
 /* All records below next have been committed: they will not be decided again. */
 void partition_committed(struct partition *partition);
 
-/* All records below end have been read: from next on, or where gaps are looked for from scan_next on, there are none. */
+/* All records below end have been read: from next on there are none. */
 void partition_note_end(struct partition *partition, int64_t end);
 
 /* Note whether its leader is missing while it is read. Returns whether that is news. now_ms is monotonic. */

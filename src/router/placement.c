@@ -340,18 +340,18 @@ placement_lose(struct placement *placement, int32_t id, const char *reason)
 }
 
 int
-placement_end_scans(struct placement *placement, struct consumer *consumer, int at_end)
+placement_end_scans(struct placement *placement, struct consumer *consumer)
 {
-        const struct partition_list *partitions = placement->partitions;
+        int64_t now_ms = clock_monotonic_ms();
         int is_scanning = 0;
 
-        for (size_t i = 0; i < partitions->n; i++) {
-                struct partition *partition = partitions->items[i];
+        for (size_t i = 0; i < placement->partitions->n; i++) {
+                struct partition *partition = placement->partitions->items[i];
                 struct error error;
 
                 if (partition->scan_next < 0)
                         continue;
-                if (!partition_ends_scan(partition, at_end))
+                if (!partition_ends_scan(partition, now_ms))
                         is_scanning = 1;
                 else if (consumer_seek(consumer, placement->config->deliveries_topic, partition->id,
                                        partition->next, &error) != 0)

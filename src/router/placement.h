@@ -52,10 +52,10 @@ int placement_is_awaited(const struct placement *placement);
 void placement_lose(struct placement *placement, int32_t id, const char *reason);
 
 /*
- * Read the partitions again whose gaps have been looked at (partition_scan()); at_end: the consumer has nothing more. Returns
- * whether some are still being looked at.
+ * Read the partitions again whose gaps have been looked at (partition_scan()). Returns whether some are still being looked
+ * at.
  */
-int placement_end_scans(struct placement *placement, struct consumer *consumer, int at_end);
+int placement_end_scans(struct placement *placement, struct consumer *consumer);
 
 /*
  * Set the metrics of the partitions, and fill in status. When partitions have been assigned to no router for a while, the

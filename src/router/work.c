@@ -299,7 +299,7 @@ work_take(struct work *work, const rd_kafka_message_t *message, const struct con
         if (message->offset < partition->scan_next)
                 partition->scan_next = -1; /* read again from next, for another partition's sake */
         if (partition->scan_next >= 0 || !partition_accepts(partition, message->offset)) {
-                partition_scan(partition, message->offset);
+                partition_scan(partition, message->offset, clock_monotonic_ms());
                 work->is_scanning = 1;
                 return WORK_TAKEN;
         }

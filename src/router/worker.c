@@ -16,7 +16,7 @@
 #include "router/work.h"
 
 #define POLL_MS 100
-#define POLL_SOON_MS 5 /* while an answer is awaited that the consumer's queue does not announce */
+#define POLL_SOON_MS 5 /* while something is awaited that the consumer's queue does not announce */
 #define PAUSE_MS 50
 #define REPLACE_PAUSE_MS 1000
 #define REPORT_INTERVAL_MS 200
@@ -212,11 +212,10 @@ replace_consumer(struct worker *worker, const char *reason)
 }
 
 static void
-end_scans(struct worker *worker, int at_end)
+end_scans(struct worker *worker)
 {
         if (worker->work.is_scanning)
-                worker->work.is_scanning =
-                    placement_end_scans(&worker->placement, worker->member.consumer, at_end);
+                worker->work.is_scanning = placement_end_scans(&worker->placement, worker->member.consumer);
 }
 
 /* Handle what the poll returned. Returns whether the batch is to be committed now. */
@@ -229,16 +228,16 @@ take(struct worker *worker, enum consumer_result result, rd_kafka_message_t *mes
                 crash_point("after-poll");
                 take_message(worker, message);
                 rd_kafka_message_destroy(message);
-                end_scans(worker, 0);
+                end_scans(worker);
                 return work_is_full(&worker->work);
         case CONSUMER_END:
                 work_note_end(&worker->work, message->partition, message->offset);
                 rd_kafka_message_destroy(message);
-                end_scans(worker, 0); /* others may have more to read without end */
+                end_scans(worker);
                 return 0;
         case CONSUMER_NOTHING:
                 worker->placement.emptied_ms = clock_monotonic_ms();
-                end_scans(worker, 1);
+                end_scans(worker);
                 return worker->work.is_open;
         case CONSUMER_TROUBLE:
                 if (worker->member.assigned == NULL)
@@ -326,9 +325,9 @@ step(struct worker *worker)
                 placement_place(&worker->placement, worker->member.consumer);
         if (worker->exit_status != 0)
                 return;
-        timeout_ms = worker->work.is_open                       ? 0
-                     : placement_is_awaited(&worker->placement) ? POLL_SOON_MS
-                                                                : POLL_MS;
+        timeout_ms = worker->work.is_open                                                   ? 0
+                     : placement_is_awaited(&worker->placement) || worker->work.is_scanning ? POLL_SOON_MS
+                                                                                            : POLL_MS;
         result = consumer_poll(worker->member.consumer, timeout_ms, &message, &partition, &error);
         if (worker->member.has_changed)
                 on_change(worker);

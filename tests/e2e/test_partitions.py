@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import threading
 import time
 
 import confluent_kafka
@@ -322,6 +323,40 @@ def test_control_records_cost_no_second_each(single):
     assert took[1] < 30
     waiting.until(lambda: daemon.metric("gatepost_router_lag_records") == 0, SECONDS,
                   "control records at the end of a partition not to count as records that wait")
+
+
+def append_steadily(kafka, sent, stop):
+    """A hundred records a second, without the pause of kafka.append() between two of them."""
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "acks": "all", "linger.ms": 0,
+                                         "partitioner": "murmur2", "log_level": 3})
+    while not stop.wait(0.01):
+        sent.append(Delivery())
+        producer.produce(kafka.deliveries, sent[-1].body, sent[-1].delivery_id, headers=[
+            ("gatepost-source", "invoicing"), ("gatepost-webhook-id", sent[-1].webhook_id),
+            ("gatepost-timestamp", str(sent[-1].timestamp))])
+        producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+def test_aborted_transaction_under_steady_traffic_holds_up_nothing(installation):
+    """The records behind it waited for 10,000 more, as the next one always came before the end of the log was seen."""
+    config = installation.config("router")
+    installation.create_topics(config, partitions=1)
+    kafka = installation.kafka
+    daemon = installation.start(config)
+    sent, stop = [], threading.Event()
+    thread = threading.Thread(target=append_steadily, args=(kafka, sent, stop))
+    thread.start()
+    try:
+        waiting.until(lambda: sum(daemon.metrics("gatepost_events_total").values()) > 50, SECONDS, "events")
+        append_in_transactions(kafka, [Delivery()], aborts=True)
+        n = len(sent)
+        waiting.until(lambda: sum(daemon.metrics("gatepost_events_total").values()) > n, 20, "later events")
+    finally:
+        stop.set()
+        thread.join()
+    kafka.wait_until_routed()
+    assert_exactly_once(kafka, by_id(sent))
 
 
 def test_timestamp_near_1970_stops_nothing(installation):

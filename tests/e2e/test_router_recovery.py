@@ -14,7 +14,7 @@ def by_id(deliveries):
     return {delivery.delivery_id: delivery for delivery in deliveries}
 
 
-def append_in_transactions(kafka, deliveries):
+def append_in_transactions(kafka, deliveries, aborts=False):
     """Each in a transaction of its own, as a replicating tool may: each leaves a control record, a gap in the offsets."""
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": f"{kafka.prefix}.copy",
                                          "partitioner": "murmur2", "log_level": 3})
@@ -24,7 +24,11 @@ def append_in_transactions(kafka, deliveries):
         producer.produce(kafka.deliveries, delivery.body, delivery.delivery_id, headers=[
             ("gatepost-source", "invoicing"), ("gatepost-webhook-id", delivery.webhook_id),
             ("gatepost-timestamp", str(delivery.timestamp))])
-        producer.commit_transaction(30)
+        if aborts:
+            producer.flush(30)
+            producer.abort_transaction(30)
+        else:
+            producer.commit_transaction(30)
     waiting.until(lambda: kafka.is_settled(kafka.deliveries), 30, "the last control record")
 
 
