@@ -112,7 +112,7 @@ prepare_address_memory(struct connections *connections)
 {
         for (size_t i = 0; i < ARRAY_LEN(address_sizes); i++) {
                 if (connections->address_memory[i] == NULL)
-                        connections->address_memory[i] = pool_alloc(address_sizes[i]);
+                        connections->address_memory[i] = malloc(address_sizes[i]);
                 if (connections->address_memory[i] == NULL)
                         return -1;
         }
@@ -121,7 +121,7 @@ prepare_address_memory(struct connections *connections)
 
 /*
  * libevent 2.1.12 crashes when it gets the memory for a connection but none for its address: it then releases a connection that has
- * no event base yet. It takes that memory from the pool, right after this.
+ * no event base yet. It takes that memory from the pool, where this puts it, as the next thing it does.
  */
 static void
 give_address_memory(struct connections *connections)
@@ -137,6 +137,7 @@ connections_prepare(struct connections *connections)
 {
         if (connections->spare == NULL)
                 connections->spare = connection_new(connections);
+        give_address_memory(connections);
         return connections->spare == NULL || prepare_address_memory(connections) != 0 ? -1 : 0;
 }
 
@@ -204,7 +205,6 @@ connections_open(struct connections *connections)
         connection = connections->spare;
         connections->spare = NULL;
         entrance_accept(connection);
-        give_address_memory(connections);
         return connection->bev;
 }
 
