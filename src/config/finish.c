@@ -8,7 +8,9 @@
 #include "base/mem.h"
 #include "config/listen.h"
 
-#define ANSWER_BYTES 512 /* what librdkafka reckons with around the records of a broker's answer */
+#define ANSWER_BYTES \
+        (1 \
+         << 20) /* for what stands around the records of a broker's answer: a few bytes for each partition */
 
 /* The line of a section's header, or of an option in it; 0 when it is not there. */
 static size_t
@@ -284,19 +286,24 @@ property(const struct config *config, const char *name)
         return NULL;
 }
 
-/* librdkafka drops a larger answer, and asks for it again and again. An answer has at least one record. */
+/*
+ * librdkafka drops a larger answer, and asks for it again and again. An answer has at least one record, and more up to
+ * fetch.max.bytes, without which librdkafka does not take this property.
+ */
 static void
 check_receive_limit(const struct config *config, const struct ini *ini, struct problems *problems)
 {
-        const char *limit = property(config, "receive.message.max.bytes");
-        int64_t needed = config_max_record(config) + ANSWER_BYTES;
+        const char *limit = property(config, "receive.message.max.bytes"),
+                   *fetch = property(config, "fetch.max.bytes");
+        int64_t needed = config_max_record(config), fetched = fetch == NULL ? 0 : strtoll(fetch, NULL, 0);
 
-        if (limit != NULL && strtoll(limit, NULL, 10) < needed)
-                problems_add(
-                    problems, line_of(ini, "kafka", "", "receive.message.max.bytes"),
-                    "receive.message.max.bytes is too small for a delivery of max_body, in [receiver], "
-                    "which the router could not read; it needs %" PRId64,
-                    needed);
+        needed = (needed < fetched ? fetched : needed) + ANSWER_BYTES;
+        if (limit != NULL && strtoll(limit, NULL, 0) < needed)
+                problems_add(problems, line_of(ini, "kafka", "", "receive.message.max.bytes"),
+                             "receive.message.max.bytes is too small for a delivery of max_body, in "
+                             "[receiver], or for "
+                             "fetch.max.bytes: the router could not read on; it needs %" PRId64,
+                             needed);
 }
 
 void
@@ -316,7 +323,8 @@ finish_config(struct config *config, const struct ini *ini, struct problems *pro
         check_router(config, ini, problems);
         check_service(config, ini, problems);
         check_admin(config, ini, problems);
-        check_receive_limit(config, ini, problems);
+        if (config->roles & CONFIG_ROUTER)
+                check_receive_limit(config, ini, problems);
         if (!config->embedded && property(config, "bootstrap.servers") == NULL &&
             line_of(ini, "kafka", "", "bootstrap.servers") == 0 &&
             line_of(ini, "kafka", "", "metadata.broker.list") == 0)

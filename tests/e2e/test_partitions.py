@@ -221,7 +221,7 @@ def test_partition_whose_records_do_not_come_waits(installation):
     """librdkafka drops an answer that is larger than receive.message.max.bytes and asks again, for ever, without a word."""
     config = installation.config("router")
     config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
-    config["kafka"]["receive.message.max.bytes"] = "2000000"
+    config["kafka"]["receive.message.max.bytes"] = "2400000"
     config["kafka"]["fetch.max.bytes"] = "1000000"
     installation.create_topics(config, partitions=1)
     kafka = installation.kafka

@@ -328,7 +328,8 @@ START_TEST(test_limits_that_contradict_each_other_are_refused_at_the_later_line)
             {"[receiver]\nmax_in_flight = 3MiB\nmax_body = 4MiB\n", "max_in_flight"},
             {"[receiver]\nmax_body = 33MiB\n", "max_batch_bytes"},
             {"[router]\nmax_batch_bytes = 1000KiB\n", "max_body"},
-            {"[receiver]\nmax_body = 2MiB\n[kafka]\nreceive.message.max.bytes = 2163199\n", "max_body"},
+            {"[receiver]\nmax_body = 2MiB\n[kafka]\nreceive.message.max.bytes = 3211263\n", "max_body"},
+            {"[kafka]\nfetch.max.bytes = 0x400000\nreceive.message.max.bytes = 5242879\n", "fetch.max.bytes"},
         };
 
         scratch_expect_refused(cases[_i][0], cases[_i][1]);
