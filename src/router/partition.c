@@ -289,13 +289,34 @@ partition_note_leader(struct partition *partition, int has_leader, int64_t now_m
         return 1;
 }
 
+/* Say why a partition counts as one whose records do not come. */
+static void
+explain_no_records(struct partition *partition, int64_t end, int64_t read_to)
+{
+        if (end < 0)
+                (void)error_set(
+                    &partition->reason,
+                    "its leader has not said for %d s where the log ends, and no record has come from "
+                    "offset %" PRId64 ": look at the path to the leader",
+                    UNREAD_AFTER_MS / 1000, read_to);
+        else
+                (void)error_set(
+                    &partition->reason,
+                    "the log goes on to offset %" PRId64 " but no record has come from offset %" PRId64
+                    " for %d s: look for a delivery larger than receive.message.max.bytes in [kafka], and "
+                    "for a path to the broker that loses large packets",
+                    end, read_to, UNREAD_AFTER_MS / 1000);
+}
+
 int
 partition_note_log_end(struct partition *partition, int64_t end, int64_t emptied_ms, int64_t now_ms)
 {
         int64_t read_to = partition->next == partition->end.from ? partition->end.to : partition->next;
+        int is_read = end >= 0 && end <= read_to;
 
-        partition->high = end;
-        if (partition->stage != PARTITION_PLACED || end <= read_to || read_to != partition->unread_from) {
+        if (end >= 0)
+                partition->high = end;
+        if (partition->stage != PARTITION_PLACED || is_read || read_to != partition->unread_from) {
                 partition->unread_from = read_to;
                 partition->unread_ms = now_ms;
                 if (partition->stage == PARTITION_PLACED && partition->trouble == TROUBLE_NO_RECORDS)
@@ -306,12 +327,7 @@ partition_note_log_end(struct partition *partition, int64_t end, int64_t emptied
                 return 0;
         partition->trouble = TROUBLE_NO_RECORDS;
         partition->troubled_ms = now_ms;
-        (void)
-            error_set(&partition->reason,
-                      "the log goes on to offset %" PRId64 " but no record has come from offset %" PRId64
-                      " for %d s: look for a delivery larger than receive.message.max.bytes in [kafka], and "
-                      "for a path to the broker that loses large packets",
-                      end, read_to, UNREAD_AFTER_MS / 1000);
+        explain_no_records(partition, end, read_to);
         return 1;
 }
 

@@ -196,7 +196,7 @@ int partition_note_leader(struct partition *partition, int has_leader, int64_t n
 
 /**
  * partition_note_log_end(partition, end, emptied_ms, now_ms):
- * Note where its log ends, the last stable offset, as the leader says. Returns whether it is news that no record comes although the log
+ * Note where its log ends, the last stable offset, as the leader says; -1: it does not. Returns whether it is news that no record comes although the log
  * goes on: nothing has been read for 30 s, and then the consumer had no record to give either. Control records and aborted
  * records are read when CONSUMER_END has come after them. now_ms is monotonic, and emptied_ms, when the consumer last had no
  * record to give.

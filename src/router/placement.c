@@ -394,8 +394,7 @@ note_logs(struct placement *placement, const struct locator_view *view)
                         continue;
                 log = &view->logs[partition->id];
                 is_news = partition_note_leader(partition, log->has_leader, now_ms);
-                if (log->end >= 0)
-                        is_news |= partition_note_log_end(partition, log->end, placement->emptied_ms, now_ms);
+                is_news |= partition_note_log_end(partition, log->end, placement->emptied_ms, now_ms);
                 if (is_news)
                         log_waiting(partition);
         }

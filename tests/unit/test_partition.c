@@ -267,6 +267,24 @@ START_TEST(test_partition_whose_log_goes_on_unread_waits)
 }
 END_TEST
 
+START_TEST(test_partition_of_which_nothing_is_heard_waits)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        partition->stage = PARTITION_PLACED;
+        partition->next = partition->decide_from = 10;
+        ck_assert(!partition_note_log_end(partition, 10, 1000, 1000));
+        ck_assert(!partition_note_log_end(partition, -1, 30999, 30999));
+        ck_assert(partition_note_log_end(partition, -1, 31000, 31000));
+        ck_assert_int_eq(partition_state(partition, 31000), PARTITION_WAITING);
+        ck_assert_int_eq((int)partition_lag(partition), 0);
+        ck_assert(!partition_note_log_end(partition, 10, 35000, 35000));
+        ck_assert_int_eq(partition_state(partition, 35000), PARTITION_ROUTING);
+        partition_clear(&list);
+}
+END_TEST
+
 START_TEST(test_control_records_at_the_end_are_read_when_the_end_is)
 {
         struct partition_list list = {0};
@@ -315,6 +333,7 @@ suite_partition(void)
         tcase_add_test(all, test_a_time_that_falls_back_is_kept_in_mind_for_two_windows);
         tcase_add_test(all, test_partitions_come_and_go);
         tcase_add_test(all, test_what_waits_came_after_what_was_routed_and_after_nothing_waited);
+        tcase_add_test(all, test_partition_of_which_nothing_is_heard_waits);
         tcase_add_test(all, test_control_records_at_the_end_do_not_wait);
         tcase_add_test(all, test_what_was_decided_by_other_rules_and_not_committed_is_forgotten);
         tcase_add_test(all, test_partition_that_is_read_waits_while_its_leader_is_missing);
