@@ -83,7 +83,7 @@ struct connections {
         const struct http_callbacks *callbacks;
         void *arg;
         struct connection *spare; /* made ahead, for the next that is accepted */
-        void *address_memory[2];  /* likewise: see give_address_memory() */
+        void *address_memory[4];  /* likewise: see give_address_memory() */
         /* Those that have no request: arriving, in their handshake, or idle; the one that has waited longest first. */
         TAILQ_HEAD(connection_list, connection) waiting;
         struct connection_list heads;    /* those in STAGE_HEAD, the one that began first first */

@@ -104,8 +104,8 @@ connections_keep_to_limits(struct connections *connections)
         }
 }
 
-/* Sizes of the pool's, for addresses of IPv4 and IPv6 as text. */
-static const size_t address_sizes[] = {32, 64};
+/* Sizes of the pool's: for addresses of IPv4 and IPv6 as text, and for the lists of headers of a request. */
+static const size_t address_sizes[] = {32, 32, 32, 64};
 
 static int
 prepare_address_memory(struct connections *connections)
@@ -120,8 +120,8 @@ prepare_address_memory(struct connections *connections)
 }
 
 /*
- * libevent 2.1.12 crashes when it gets the memory for a connection but none for its address: it then releases a connection that has
- * no event base yet. It takes that memory from the pool, where this puts it, as the next thing it does.
+ * libevent 2.1.12 crashes when it gets the memory for a connection but none for its address, or for a request but none for its lists of
+ * headers: it then releases what is not complete. It takes that memory from the pool, where this puts it, as the next thing it does.
  */
 static void
 give_address_memory(struct connections *connections)

@@ -31,13 +31,14 @@ struct http_server {
         struct connections *connections;
         struct http_callbacks callbacks;
         void *arg;
-        struct evhttp_bound_socket *listeners[HTTP_LISTENERS_MAX];
+        struct evconnlistener *listeners[HTTP_LISTENERS_MAX];
         size_t n_listeners;
         struct event *resume;
         int spare; /* a descriptor */
         int speaks_tls;
         struct http_census *census; /* NULL: none */
         int stopping;
+        int is_stuck; /* accepting rests, and there was no memory for the timer that ends that */
 };
 
 static void
@@ -63,9 +64,10 @@ static void
 enable_listeners(struct http_server *server, int on)
 {
         for (size_t i = 0; i < server->n_listeners; i++) {
-                struct evconnlistener *listener = evhttp_bound_socket_get_listener(server->listeners[i]);
-
-                (void)(on ? evconnlistener_enable : evconnlistener_disable)(listener);
+                if (on)
+                        (void)evconnlistener_enable(server->listeners[i]);
+                else
+                        (void)evconnlistener_disable(server->listeners[i]);
         }
 }
 
@@ -75,7 +77,7 @@ pause_accepting(struct http_server *server)
         const struct timeval pause = {0, ACCEPT_PAUSE_US};
 
         enable_listeners(server, 0);
-        (void)evtimer_add(server->resume, &pause);
+        server->is_stuck = evtimer_add(server->resume, &pause) != 0;
 }
 
 static void
@@ -127,6 +129,10 @@ on_accept_error(struct evconnlistener *listener, void *arg)
         int error = errno;
 
         (void)arg;
+        if (error == EINVAL) { /* the socket was shut down: the daemon ends */
+                (void)evconnlistener_disable(listener);
+                return;
+        }
         log_accept_error(error);
         pthread_mutex_lock(&servers_mutex);
         LIST_FOREACH(server, &servers, entry)
@@ -166,6 +172,7 @@ on_resume(evutil_socket_t fd, short what, void *arg)
 
         (void)fd;
         (void)what;
+        server->is_stuck = 0;
         if (server->stopping)
                 return;
         if (connections_prepare(server->connections) == 0)
@@ -242,7 +249,6 @@ http_server_n_connections(const struct http_server *server)
 int
 http_server_listen(struct http_server *server, int fd)
 {
-        struct evhttp_bound_socket *bound = NULL;
         struct evconnlistener *listener;
         int own = dup(fd);
 
@@ -254,14 +260,13 @@ http_server_listen(struct http_server *server, int fd)
                 (void)close(own);
                 return -1;
         }
-        if (server->n_listeners < HTTP_LISTENERS_MAX)
-                bound = evhttp_bind_listener(server->evhttp, listener);
-        if (bound == NULL) {
+        if (server->n_listeners == HTTP_LISTENERS_MAX ||
+            evhttp_bind_listener(server->evhttp, listener) == NULL) {
                 evconnlistener_free(listener);
                 return -1;
         }
         evconnlistener_set_error_cb(listener, on_accept_error);
-        server->listeners[server->n_listeners++] = bound;
+        server->listeners[server->n_listeners++] = listener;
         return 0;
 }
 
@@ -269,6 +274,8 @@ void
 http_server_keep_to_limits(struct http_server *server)
 {
         connections_keep_to_limits(server->connections);
+        if (server->is_stuck)
+                on_resume(-1, EV_TIMEOUT, server);
 }
 
 void
@@ -281,8 +288,7 @@ void
 http_server_stop_listening(struct http_server *server)
 {
         server->stopping = 1;
-        while (server->n_listeners > 0)
-                evhttp_del_accept_socket(server->evhttp, server->listeners[--server->n_listeners]);
+        enable_listeners(server, 0);
 }
 
 void

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -200,30 +201,20 @@ receiver_is_alive(struct receiver *receiver, int64_t limit_ms, char reason[HEALT
         return 1;
 }
 
-/*
- * Close the sockets that are ours, so that who connects from now on is refused, and does not wait in vain. Those that the manager
- * has passed on stay open for the next process. A Unix-domain socket's file can be removed only when nobody listens there any more.
- */
-static void
-close_listeners(struct receiver *receiver, int is_end)
-{
-        for (size_t i = 0; i < receiver->n_listeners && receiver->activation->n_receivers == 0; i++) {
-                if (!is_end && listener_is_unix(receiver->listeners[i]))
-                        continue;
-                listener_close(receiver->listeners[i]);
-                receiver->listeners[i] = -1;
-        }
-}
-
 void
 receiver_stop(struct receiver *receiver)
 {
         if (receiver->is_stopping)
                 return;
         receiver->is_stopping = 1;
-        close_listeners(receiver, 0);
         for (size_t i = 0; i < receiver->n_lanes; i++)
                 lane_stop(receiver->lanes[i]);
+        /*
+         * Who connects from now on is refused, and does not wait in vain. Sockets that the manager has passed on stay open for the
+         * next process.
+         */
+        for (size_t i = 0; i < receiver->n_listeners && receiver->activation->n_receivers == 0; i++)
+                (void)shutdown(receiver->listeners[i], SHUT_RDWR);
 }
 
 int
@@ -257,7 +248,8 @@ receiver_free(struct receiver *receiver)
         receiver_stop(receiver);
         for (size_t i = 0; i < receiver->n_lanes; i++)
                 lane_free(receiver->lanes[i]);
-        close_listeners(receiver, 1);
+        for (size_t i = 0; i < receiver->n_listeners && receiver->activation->n_receivers == 0; i++)
+                listener_close(receiver->listeners[i]);
         free(receiver->lanes);
         free(receiver->listeners);
         receiver_shared_free(receiver->shared);
