@@ -33,17 +33,20 @@ static int
 find_kept(const struct audit_plan *plan, const struct range *ranges, size_t n, int64_t *kept_ms)
 {
         struct error error;
-        enum range_result result = range_first(plan->config, plan->bootstrap, ranges, n, kept_ms, &error);
+        enum range_result result;
         size_t n_whole = 0;
 
+        for (size_t i = 0; i < n; i++) {
+                kept_ms[i] = AUDIT_FROM_BEGINNING;
+                n_whole += ranges[i].from == 0;
+        }
+        if (n_whole == n)
+                return 0;
+        result = range_first(plan->config, plan->bootstrap, ranges, n, kept_ms, &error);
         if (result != RANGE_DONE)
                 return audit_plan_failed(result, &error);
-        for (size_t i = 0; i < n; i++)
-                n_whole += ranges[i].from == 0;
         for (size_t i = 0; i < n; i++) {
-                if (n_whole == n)
-                        kept_ms[i] = AUDIT_FROM_BEGINNING;
-                else if (ranges[i].from == 0 && is_time(kept_ms[i]))
+                if (ranges[i].from == 0 && is_time(kept_ms[i]))
                         kept_ms[i] += 2 * AUDIT_CLOCK_SKEW_MS;
         }
         return 0;

@@ -8,9 +8,8 @@
 #include "base/mem.h"
 #include "config/listen.h"
 
-#define ANSWER_BYTES \
-        (1 \
-         << 20) /* for what stands around the records of a broker's answer: a few bytes for each partition */
+/* For what stands around the records of a broker's answer: a few bytes for each partition. */
+#define ANSWER_BYTES (1 << 20)
 
 /* The line of a section's header, or of an option in it; 0 when it is not there. */
 static size_t
@@ -299,11 +298,11 @@ check_receive_limit(const struct config *config, const struct ini *ini, struct p
 
         needed = (needed < fetched ? fetched : needed) + ANSWER_BYTES;
         if (limit != NULL && strtoll(limit, NULL, 0) < needed)
-                problems_add(problems, line_of(ini, "kafka", "", "receive.message.max.bytes"),
-                             "receive.message.max.bytes is too small for a delivery of max_body, in "
-                             "[receiver], or for "
-                             "fetch.max.bytes: the router could not read on; it needs %" PRId64,
-                             needed);
+                problems_add(
+                    problems, line_of(ini, "kafka", "", "receive.message.max.bytes"),
+                    "receive.message.max.bytes is too small for a delivery of max_body, in [receiver], "
+                    "or for fetch.max.bytes: the router could not read on; it needs %" PRId64,
+                    needed);
 }
 
 void

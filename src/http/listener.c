@@ -73,15 +73,6 @@ listener_open(const struct sockaddr *address, socklen_t len, struct error *error
         return fd;
 }
 
-int
-listener_is_unix(int fd)
-{
-        struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
-        socklen_t len = sizeof(address);
-
-        return getsockname(fd, (struct sockaddr *)&address, &len) == 0 && address.ss_family == AF_UNIX;
-}
-
 void
 listener_close(int fd)
 {

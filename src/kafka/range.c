@@ -267,11 +267,19 @@ enum range_result
 range_kept_since(const struct config *config, const char *bootstrap, const struct range *ranges, size_t n,
                  int64_t *since_ms, struct error *error)
 {
-        enum range_result result = range_first(config, bootstrap, ranges, n, since_ms, error);
+        struct range *cut = mem_alloc(n * sizeof(*cut));
+        enum range_result result;
 
+        memcpy(cut, ranges, n * sizeof(*cut));
         for (size_t i = 0; i < n; i++) {
-                if (ranges[i].from == 0)
+                if (cut[i].from == 0)
+                        cut[i].to = 0; /* whole: its first record need not be read */
+        }
+        result = range_first(config, bootstrap, cut, n, since_ms, error);
+        for (size_t i = 0; i < n; i++) {
+                if (cut[i].from == 0)
                         since_ms[i] = RANGE_KEPT_ALL;
         }
+        free(cut);
         return result;
 }

@@ -144,14 +144,15 @@ find(const struct replay *replay, uint32_t source, const uint8_t *signature)
         return NULL;
 }
 
-static void
+/* Its entry, with an attempt under way; NULL without room. */
+static struct entry *
 remember(struct replay *replay, uint32_t source, const uint8_t *signature, const char *delivery_id)
 {
         struct entry *entry;
         size_t index;
 
         if (replay->max_entries == 0)
-                return;
+                return NULL;
         if (replay->n == replay->capacity && replay->n < replay->max_entries)
                 grow(replay);
         if (replay->n == replay->capacity || replay->n == replay->max_entries)
@@ -166,6 +167,7 @@ remember(struct replay *replay, uint32_t source, const uint8_t *signature, const
         strncpy(entry->delivery_id, delivery_id, DELIVERY_ID_MAX);
         entry->delivery_id[DELIVERY_ID_MAX] = '\0';
         link_entry(replay, index);
+        return entry;
 }
 
 enum replay_verdict
@@ -176,7 +178,7 @@ replay_begin(struct replay *replay, const char *source_name, const uint8_t signa
         struct entry *known = find(replay, source, signature);
 
         if (known == NULL) {
-                remember(replay, source, signature, delivery_id);
+                (void)remember(replay, source, signature, delivery_id);
                 return REPLAY_NONE;
         }
         if (strcmp(known->delivery_id, delivery_id) == 0) {
@@ -206,10 +208,8 @@ replay_end(struct replay *replay, const char *source_name, const uint8_t signatu
         struct entry *known = find(replay, source, signature);
 
         /* It may have been forgotten meanwhile, to make room. */
-        if (known == NULL && may_be_stored) {
-                remember(replay, source, signature, delivery_id);
-                known = find(replay, source, signature);
-        }
+        if (known == NULL && may_be_stored)
+                known = remember(replay, source, signature, delivery_id);
         if (known == NULL || strcmp(known->delivery_id, delivery_id) != 0)
                 return;
         known->may_be_stored |= may_be_stored != 0;

@@ -198,6 +198,16 @@ on_request(struct http_request *request, void *arg)
 
 static const struct http_callbacks callbacks = {.on_request = on_request};
 
+/* A Unix-domain socket has no name that could lead to it. */
+static int
+is_unix(int fd)
+{
+        struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+        socklen_t len = sizeof(address);
+
+        return getsockname(fd, (struct sockaddr *)&address, &len) == 0 && address.ss_family == AF_UNIX;
+}
+
 struct admin *
 admin_new(struct event_base *base, const struct config *config, int passed, const struct health *health,
           const struct metrics *metrics, struct error *error)
@@ -218,8 +228,7 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
                 free(admin);
                 return NULL;
         }
-        /* A Unix-domain socket has no name that could lead to it. */
-        admin->takes_any_host = config->admin_allows_remote || listener_is_unix(admin->fd);
+        admin->takes_any_host = config->admin_allows_remote || is_unix(admin->fd);
         admin->server = http_server_new(base, &limits, NULL, &callbacks, admin);
         if (admin->page_policy == NULL || admin->server == NULL ||
             http_server_listen(admin->server, admin->fd) != 0) {
