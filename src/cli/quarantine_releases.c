@@ -63,15 +63,18 @@ sort_places(const void *a, const void *b)
 {
         const struct quarantined *one = *(struct quarantined *const *)a,
                                  *other = *(struct quarantined *const *)b;
-        int order = compare_places(one, other);
 
-        return order != 0 ? order : release_id_compare(&one->id, &other->id);
+        return compare_places(one, other);
 }
 
 static int
 sort_identities(const void *a, const void *b)
 {
-        return compare_identities(*(struct quarantined *const *)a, *(struct quarantined *const *)b);
+        const struct quarantined *one = *(struct quarantined *const *)a,
+                                 *other = *(struct quarantined *const *)b;
+        int order = compare_identities(one, other);
+
+        return order != 0 ? order : release_id_compare(&one->id, &other->id);
 }
 
 /* The records in an order of their own. */
@@ -314,16 +317,15 @@ decide(const struct search *search)
         const struct quarantined *before = NULL;
 
         for (size_t i = 0; i < search->quarantine->n; i++) {
-                struct quarantined *record = search->by_place[i];
+                struct quarantined *record = search->by_identity[i];
 
                 if (record->release.partition >= 0 || record->came_back.partition >= 0)
                         record->state = QUARANTINE_RELEASED;
                 else if (record->key_len > 0 && record->doubt != QUARANTINE_NO_DOUBT)
                         record->state = QUARANTINE_UNSURE;
-                if (record->state != QUARANTINE_WAITING || record->signature_len == 0)
+                if (record->state != QUARANTINE_WAITING || record->signature_len == 0 || record->is_stub)
                         continue;
-                if (before != NULL && compare_places(record, before) == 0 &&
-                    compare_identities(record, before) == 0)
+                if (before != NULL && compare_identities(record, before) == 0)
                         record->twin = before->id;
                 else
                         before = record;

@@ -94,11 +94,34 @@ slice_at(struct dedup *dedup, int64_t start_ms)
         return slice;
 }
 
-/* The earliest entry that tells of a record before offset and not older than oldest_ms. */
-static const struct slice_entry *
-find_earlier(const struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], int64_t offset,
-             int64_t oldest_ms)
+/* Whether an entry tells of a record before offset and not older than oldest_ms. */
+static int
+is_earlier(const struct slice *slice, const struct slice_entry *entry, int64_t offset, int64_t oldest_ms)
 {
+        return entry != NULL && entry->first_offset < offset &&
+               slice_start_ms(slice) + entry->last_ms >= oldest_ms;
+}
+
+/*
+ * A slice's entry of an identity has one body. Records with others are remembered under identities that are made of both, so that
+ * there may be any number of them.
+ */
+static void
+mix(const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body, uint8_t mixed[DEDUP_IDENTITY_SIZE])
+{
+        memcpy(mixed, identity, DEDUP_IDENTITY_SIZE);
+        for (size_t i = 0; i < sizeof(body); i++)
+                mixed[i] ^= (uint8_t)(body >> 8 * i);
+}
+
+enum dedup_answer
+dedup_find(const struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
+           int64_t offset, int64_t timestamp_ms)
+{
+        int64_t oldest_ms = bounded(timestamp_ms) - (int64_t)dedup->window_ms;
+        enum dedup_answer answer = DEDUP_NEW;
+        uint8_t mixed[DEDUP_IDENTITY_SIZE];
+
         for (size_t i = dedup->n_dropped; i < dedup->n_slices; i++) {
                 const struct slice *slice = dedup->slices[i];
                 const struct slice_entry *entry;
@@ -106,35 +129,41 @@ find_earlier(const struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SI
                 if (slice_start_ms(slice) + dedup->width_ms <= oldest_ms)
                         continue;
                 entry = slice_find(slice, identity);
-                if (entry != NULL && entry->first_offset < offset &&
-                    slice_start_ms(slice) + entry->last_ms >= oldest_ms)
-                        return entry;
+                if (entry != NULL && entry->body != body) {
+                        if (is_earlier(slice, entry, offset, oldest_ms))
+                                answer = DEDUP_CONFLICT;
+                        mix(identity, body, mixed);
+                        entry = slice_find(slice, mixed);
+                }
+                if (is_earlier(slice, entry, offset, oldest_ms) && entry->body == body)
+                        return DEDUP_REPEAT;
         }
-        return NULL;
+        return answer;
 }
 
-enum dedup_answer
-dedup_find(const struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
-           int64_t offset, int64_t timestamp_ms)
+int
+dedup_remember(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
+               int64_t offset, int64_t timestamp_ms)
 {
-        const struct slice_entry *earlier =
-            find_earlier(dedup, identity, offset, bounded(timestamp_ms) - (int64_t)dedup->window_ms);
+        struct slice *own = slice_at(dedup, slice_start(dedup->width_ms, bounded(timestamp_ms)));
+        uint8_t mixed[DEDUP_IDENTITY_SIZE];
+        int is_other;
 
-        if (earlier == NULL)
-                return DEDUP_NEW;
-        return earlier->body == body ? DEDUP_REPEAT : DEDUP_CONFLICT;
+        if (own == NULL)
+                return -1;
+        is_other = slice_remember(own, identity, body, offset, bounded(timestamp_ms));
+        if (is_other <= 0)
+                return is_other;
+        mix(identity, body, mixed);
+        return slice_remember(own, mixed, body, offset, bounded(timestamp_ms)) < 0 ? -1 : 0;
 }
 
 int
 dedup_check(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body, int64_t offset,
             int64_t timestamp_ms, enum dedup_answer *answer)
 {
-        struct slice *own = slice_at(dedup, slice_start(dedup->width_ms, bounded(timestamp_ms)));
-
-        if (own == NULL)
-                return -1;
         *answer = dedup_find(dedup, identity, body, offset, timestamp_ms);
-        return slice_remember(own, identity, body, offset, bounded(timestamp_ms));
+        return dedup_remember(dedup, identity, body, offset, timestamp_ms);
 }
 
 int
@@ -160,15 +189,6 @@ give_back(struct dedup *dedup)
         dedup->n_dropped -= n;
         dedup->n_slices -= n;
         memmove(dedup->slices, dedup->slices + n, dedup->n_slices * sizeof(struct slice *));
-}
-
-int
-dedup_remember(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
-               int64_t offset, int64_t timestamp_ms)
-{
-        struct slice *own = slice_at(dedup, slice_start(dedup->width_ms, bounded(timestamp_ms)));
-
-        return own == NULL ? -1 : slice_remember(own, identity, body, offset, bounded(timestamp_ms));
 }
 
 void

@@ -225,5 +225,5 @@ slice_remember(struct slice *slice, const uint8_t identity[16], uint64_t body, i
         }
         if (since_start > entry->last_ms)
                 entry->last_ms = since_start;
-        return 0;
+        return entry->body == body ? 0 : 1;
 }

@@ -34,8 +34,8 @@ const struct slice_entry *slice_find(const struct slice *slice, const uint8_t id
 
 /**
  * slice_remember(slice, identity, body, offset, timestamp_ms):
- * Take note of a record whose timestamp falls into this slice; noting it again changes nothing. Returns 0, or -1 when
- * memory fails.
+ * Take note of a record whose timestamp falls into this slice; noting it again changes nothing. Returns 0; 1 when the
+ * identity's first record here has another body; -1 when memory fails.
  */
 int slice_remember(struct slice *slice, const uint8_t identity[16], uint64_t body, int64_t offset,
                    int64_t timestamp_ms) MUST_CHECK;

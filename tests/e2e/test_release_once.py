@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 
 import confluent_kafka
 import pytest
@@ -254,6 +255,20 @@ def test_record_that_came_back_is_released_although_its_predecessors_were_in_ano
     outcomes = {each["id"]: each["outcome"] for each in quarantine.release("--reason", "unknown-kind")}
     assert len(outcomes) == 5 and [id for id, outcome in outcomes.items() if outcome == "released"] == [last]
     assert quarantine.release(last)[0]["outcome"] == "released-before"
+    assert len(quarantine.published(delivery.delivery_id)) == 1
+
+
+def test_delivery_that_came_again_after_the_window_is_released_once(quarantine):
+    """So that it stands at two places in deliveries, and was quarantined from both."""
+    kafka, delivery = quarantine.kafka, Delivery(event_body(KIND))
+    kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")  # only to have past times
+    now_ms = int(time.time() * 1000)
+    for days in (30, 0):
+        kafka.append([delivery], timestamp_ms=now_ms - days * 24 * 3600 * 1000)
+    kafka.wait_until_routed()
+    mended(quarantine)
+    outcomes = quarantine.release("--reason", "unknown-kind", expect=EX_DATAERR)
+    assert [each["outcome"] for each in outcomes] == ["released", "refused"] and outcomes[0]["id"] in outcomes[1]["why"]
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 

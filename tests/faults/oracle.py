@@ -84,9 +84,9 @@ class Oracle:
         if not within:
             again = entry.is_replay and any(each.timestamp_ms >= oldest_ms for each in earlier)
             return self._fresh(entry) | ({DROP} if again else set())
-        # The earliest one in the window decides. Where an older one had another body, that may still be remembered.
-        decisive = plain if len(within) < len(plain) else within[:1]
-        found = {DROP if each.origin == entry.origin else CONFLICTING for each in decisive}
+        found = {DROP if any(each.origin == entry.origin for each in within) else CONFLICTING}
+        if any(each.origin == entry.origin for each in plain):  # an older one may still be remembered
+            found.add(DROP)
         return found | {REPLAYED} if entry.is_replay else found
 
     def unnoticed_replays(self):

@@ -108,11 +108,35 @@ START_TEST(test_other_body_is_a_conflict)
 {
         ck_assert_int_eq(check(1, BODY, 10, T), DEDUP_NEW);
         ck_assert_int_eq(check(1, OTHER_BODY, 11, T), DEDUP_CONFLICT);
-        ck_assert_int_eq(check(1, OTHER_BODY, 12, T), DEDUP_CONFLICT); /* what conflicts is not what counts */
-        ck_assert_int_eq(check(1, BODY, 13, T), DEDUP_REPEAT);
-        ck_assert_int_eq(check(1, OTHER_BODY, 14, T + 3 * SLICE), DEDUP_CONFLICT);
-        ck_assert_int_eq(check(1, OTHER_BODY, 15, T + 5 * SLICE), DEDUP_CONFLICT);
-        ck_assert_int_eq(check(1, BODY, 16, T + 5 * SLICE), DEDUP_REPEAT);
+        ck_assert_int_eq(check(1, BODY, 12, T), DEDUP_REPEAT);
+        ck_assert_int_eq(check(1, OTHER_BODY + 1, 13, T + 3 * SLICE), DEDUP_CONFLICT);
+}
+END_TEST
+
+START_TEST(test_conflict_that_comes_again_is_a_repeat)
+{
+        ck_assert_int_eq(check(1, BODY, 10, T), DEDUP_NEW);
+        for (int64_t i = 0; i < 40; i++)
+                ck_assert_int_eq(check(1, OTHER_BODY + (uint64_t)i, 11 + i, T + i * SLICE / 4),
+                                 DEDUP_CONFLICT);
+        for (int64_t i = 0; i < 40; i++)
+                ck_assert_int_eq(check(1, OTHER_BODY + (uint64_t)i, 51 + i, T + 10 * SLICE), DEDUP_REPEAT);
+        ck_assert_int_eq(check(1, BODY, 91, T + 10 * SLICE), DEDUP_REPEAT);
+        ck_assert_int_eq(check(1, OTHER_BODY + 40, 92, T + 10 * SLICE), DEDUP_CONFLICT);
+}
+END_TEST
+
+START_TEST(test_reading_again_finds_the_same_conflicts)
+{
+        for (int i = 0; i < 3; i++) {
+                ck_assert_int_eq(check(1, BODY, 10, T), DEDUP_NEW);
+                ck_assert_int_eq(check(1, OTHER_BODY, 11, T), DEDUP_CONFLICT);
+                ck_assert_int_eq(check(1, OTHER_BODY, 12, T + SLICE), DEDUP_REPEAT);
+                ck_assert_int_eq(check(1, BODY, 13, T + SLICE), DEDUP_REPEAT);
+        }
+        ck_assert_int_eq(check(1, BODY, 14, T + SLICE + WINDOW), DEDUP_REPEAT);
+        ck_assert_int_eq(check(1, OTHER_BODY, 15, T + SLICE + WINDOW), DEDUP_REPEAT);
+        ck_assert_int_eq(check(1, OTHER_BODY, 16, T + SLICE + 2 * WINDOW + 1), DEDUP_NEW);
 }
 END_TEST
 
@@ -318,6 +342,8 @@ suite_dedup(void)
         tcase_add_test(tcase, test_impossible_timestamps_do_no_harm);
         tcase_add_test(tcase, test_same_offset_is_no_repeat_of_itself);
         tcase_add_test(tcase, test_other_body_is_a_conflict);
+        tcase_add_test(tcase, test_conflict_that_comes_again_is_a_repeat);
+        tcase_add_test(tcase, test_reading_again_finds_the_same_conflicts);
         tcase_add_test(tcase, test_window_ends_to_the_millisecond);
         tcase_add_test(tcase, test_window_is_counted_from_the_last_record_also_if_that_was_a_repeat);
         tcase_add_test(tcase, test_times_before_the_epoch_are_times);

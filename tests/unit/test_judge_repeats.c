@@ -51,6 +51,30 @@ START_TEST(test_same_id_with_another_body_is_a_conflict_before_all_else)
 }
 END_TEST
 
+START_TEST(test_conflicting_body_is_quarantined_once)
+{
+        struct record record = judging_record(SPAN("d-1"), ACCEPTED);
+
+        ck_assert_int_eq(judging_decide(&record), VERDICT_PUBLISH);
+        record = judging_record(SPAN("d-1"), PENDING);
+        ck_assert_str_eq(judging_reason(&record), "conflicting-body");
+        record = judging_record(SPAN("d-1"), PENDING);
+        ck_assert_int_eq(judging_decide(&record), VERDICT_DROP);
+}
+END_TEST
+
+START_TEST(test_conflicting_body_that_was_only_remembered_is_known)
+{
+        struct record record = judging_record(SPAN("d-1"), ACCEPTED);
+
+        ck_assert_int_eq(judge_remember(judging_judge, judging_dedup, &record), 0);
+        record = judging_record(SPAN("d-1"), PENDING);
+        ck_assert_int_eq(judge_remember(judging_judge, judging_dedup, &record), 0);
+        record = judging_record(SPAN("d-1"), PENDING);
+        ck_assert_int_eq(judging_decide(&record), VERDICT_DROP);
+}
+END_TEST
+
 START_TEST(test_replayed_signature_is_quarantined_before_its_body_counts)
 {
         struct record record = judging_record(SPAN("d-1"), SPAN("not JSON"));
@@ -244,6 +268,8 @@ suite_judge_repeats(void)
         tcase_add_test(tcase, test_repeat_is_dropped_whatever_became_of_the_first);
         tcase_add_test(tcase, test_remembered_record_makes_the_next_a_repeat_but_not_itself);
         tcase_add_test(tcase, test_same_id_with_another_body_is_a_conflict_before_all_else);
+        tcase_add_test(tcase, test_conflicting_body_is_quarantined_once);
+        tcase_add_test(tcase, test_conflicting_body_that_was_only_remembered_is_known);
         tcase_add_test(tcase, test_replayed_signature_is_quarantined_before_its_body_counts);
         tcase_add_test(tcase, test_replay_leaves_the_id_that_it_claims_free);
         tcase_add_test(tcase, test_replay_that_was_only_remembered_leaves_the_id_free_too);
