@@ -121,7 +121,8 @@ partition_unplace(struct partition *partition, enum partition_trouble trouble, c
         partition->retry_ms = now_ms + (pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS);
         partition->stage = PARTITION_UNPLACED;
         partition->scan_next = -1;
-        partition->n_gaps = 0;
+        if (trouble != TROUBLE_NONE)
+                partition->n_gaps = 0; /* it may come back as another log */
         partition->origin = (struct consumer_origin){0};
 }
 
@@ -150,6 +151,7 @@ partition_forget_table(struct partition *partition, int64_t now_ms)
         partition->dedup = NULL;
         partition->known_to = 0;
         partition->witness = -1;
+        partition->n_gaps = 0;
         if (partition->stage == PARTITION_PLACED)
                 partition_unplace(partition, TROUBLE_NONE, NULL, 0, now_ms);
 }

@@ -86,7 +86,10 @@ struct partition {
             diverged_at; /* the decide_from before which another record stood than the one routed; -1: none */
         char topic[PARTITION_TOPIC_SIZE]; /* TROUBLE_TOPIC: which; "": none */
 
-        /* Gaps that were seen, and are accepted when they are seen again. */
+        /*
+         * Gaps that were seen, and are accepted when they are seen again, also over another connection: a broker may send no
+         * two answers over one.
+         */
         struct partition_gap gaps[PARTITION_GAPS_MAX];
         size_t n_gaps;
         int64_t scan_next; /* while looking for gaps ahead: the offset to see next; -1: not looking */

@@ -248,6 +248,32 @@ def test_partition_whose_records_do_not_come_waits(installation):
     assert published(kafka, first + last) == [1] * 10
 
 
+def test_gap_is_passed_although_each_answer_comes_over_another_connection(installation):
+    """librdkafka closes the connection after an answer that is too large for it, and those of other partitions come between."""
+    config = installation.config("router")
+    config["kafka"]["receive.message.max.bytes"] = "2400000"
+    config["kafka"]["fetch.max.bytes"] = "1000000"
+    installation.create_topics(config, partitions=2)
+    kafka = installation.kafka
+    kafka.configure(kafka.deliveries, "max.message.bytes", LARGE_RECORD)
+    daemon = installation.start(config)
+    kafka.append(deliveries_of(0, 2, 2))
+    kafka.wait_until_routed()
+    append_large(kafka, deliveries_of(0, 1, 2, padding="x" * (3 << 20)))
+    sent = []
+    while "the leader has changed or started again" not in daemon.log:
+        more = deliveries_of(1, 2, 2)
+        kafka.append(more)
+        wait_until_published(kafka, more, 60)
+        sent += more
+    for _ in range(3):
+        with_gaps, more = deliveries_of(1, 3, 2), deliveries_of(1, 2, 2)
+        append_in_transactions(kafka, with_gaps)
+        kafka.append(more)
+        sent += with_gaps + more
+    wait_until_published(kafka, sent, 60)
+
+
 def test_record_that_is_refused_after_one_behind_it_stops_nothing(installation):
     """That of another topic is refused first, while this one waits behind what goes to its own."""
     config = installation.config("router")

@@ -43,6 +43,27 @@ START_TEST(test_a_gap_is_taken_only_when_it_shows_twice)
 }
 END_TEST
 
+START_TEST(test_gap_is_known_as_long_as_the_log_is_the_same)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        for (int i = 0; i < 3; i++) {
+                partition->next = 11;
+                partition_scan(partition, 13, 5000);
+                ck_assert(partition_accepts(partition, 13));
+                partition_unplace(partition, TROUBLE_NONE, NULL, 0, 5000);
+                ck_assert(partition_accepts(partition, 13));
+                if (i == 0)
+                        partition_unplace(partition, TROUBLE_TRUNCATED, "", 0, 5000);
+                else
+                        partition_forget_table(partition, 5000);
+                ck_assert(!partition_accepts(partition, 13));
+        }
+        partition_clear(&list);
+}
+END_TEST
+
 /* In time as well: records that are appended meanwhile follow without end. */
 START_TEST(test_scan_for_gaps_is_bounded)
 {
@@ -325,6 +346,7 @@ suite_partition(void)
 
         tcase_add_test(all, test_records_follow_each_other);
         tcase_add_test(all, test_a_gap_is_taken_only_when_it_shows_twice);
+        tcase_add_test(all, test_gap_is_known_as_long_as_the_log_is_the_same);
         tcase_add_test(all, test_scan_for_gaps_is_bounded);
         tcase_add_test(all, test_partition_that_fails_again_waits_longer_until_it_is_read);
         tcase_add_test(all, test_partition_is_refused_only_after_a_while);
