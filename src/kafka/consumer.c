@@ -339,7 +339,7 @@ consumer_rejoin(struct consumer *consumer)
 struct consumer_origin
 consumer_origin(const struct consumer *consumer, const rd_kafka_message_t *message)
 {
-        int32_t broker = rd_kafka_message_broker_id(message), epoch = -1;
+        int32_t broker = rd_kafka_message_broker_id(message), epoch = CONSUMER_NO_EPOCH;
         uint32_t connection = atomic_load(&consumer->connections[(uint32_t)broker % N_CONNECTIONS]);
 
 #if RD_KAFKA_VERSION < 0x020100ff
@@ -354,7 +354,8 @@ consumer_origin_is(const struct consumer_origin *origin, const struct consumer_o
 {
         return !origin->is_known || !other->is_known ||
                (origin->consumer == other->consumer && origin->broker == other->broker &&
-                origin->connection == other->connection && origin->epoch == other->epoch);
+                origin->connection == other->connection &&
+                (origin->epoch == other->epoch || origin->epoch < 0 || other->epoch < 0));
 }
 
 rd_kafka_t *

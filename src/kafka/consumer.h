@@ -67,15 +67,18 @@ void consumer_rejoin(struct consumer *consumer);
 
 /*
  * Which log a record was read from. While this stays the same, so does the log: it can be cut off only when another broker
- * becomes the leader, or when the leader starts again.
+ * becomes the leader, or when the leader starts again. It also changes where the log stays the same: with each leader, and with
+ * each new connection.
  */
 struct consumer_origin {
         int is_known;
         uint32_t consumer; /* number of the consumer, in this process */
         int32_t broker;
         uint32_t connection; /* number of the consumer's connection to that broker */
-        int32_t epoch;       /* the leader's, where librdkafka shows it (2.1 and later); else -1 */
+        int32_t epoch;       /* of the leader under which it was appended, or CONSUMER_NO_EPOCH */
 };
+
+#define CONSUMER_NO_EPOCH (-1) /* librdkafka before 2.1 does not show it; equals every other */
 
 struct consumer_origin consumer_origin(const struct consumer *consumer, const rd_kafka_message_t *message);
 

@@ -74,6 +74,7 @@ partition_add(struct partition_list *list, int32_t id)
                                         .high = -1,
                                         .unread_from = -1,
                                         .diverged_at = -1,
+                                        .changed_at = -1,
                                         .tried_to = -1,
                                         .witness = -1,
                                         .scan_next = -1,
@@ -124,6 +125,16 @@ partition_unplace(struct partition *partition, enum partition_trouble trouble, c
         if (trouble != TROUBLE_NONE)
                 partition->n_gaps = 0; /* it may come back as another log */
         partition->origin = (struct consumer_origin){0};
+        partition->changed_at = -1;
+}
+
+void
+partition_rewind(struct partition *partition)
+{
+        if (partition->next > partition->decide_from)
+                partition->next = partition->decide_from;
+        partition->reached = partition->next;
+        partition->changed_at = -1;
 }
 
 void
@@ -211,6 +222,19 @@ partition_ends_scan(struct partition *partition, int64_t now_ms)
 }
 
 int
+partition_allows_change(const struct partition *partition, int64_t offset, int64_t timestamp_ms)
+{
+        return partition->changed_at == offset && partition->changed_ms == timestamp_ms;
+}
+
+void
+partition_note_change(struct partition *partition, int64_t offset, int64_t timestamp_ms)
+{
+        partition->changed_at = offset;
+        partition->changed_ms = timestamp_ms;
+}
+
+int
 partition_recognises(const struct partition *partition, int64_t offset, int64_t timestamp_ms)
 {
         return offset != partition->decide_from - 1 || partition->routed_ms < 0 ||
@@ -240,6 +264,8 @@ void
 partition_advance(struct partition *partition, int64_t offset, int64_t timestamp_ms)
 {
         partition->next = offset + 1;
+        if (partition->reached < partition->next)
+                partition->reached = partition->next;
         partition->last_ms = timestamp_ms;
 }
 
@@ -313,7 +339,7 @@ explain_no_records(struct partition *partition, int64_t end, int64_t read_to)
 int
 partition_note_log_end(struct partition *partition, int64_t end, int64_t emptied_ms, int64_t now_ms)
 {
-        int64_t read_to = partition->next == partition->end.from ? partition->end.to : partition->next;
+        int64_t read_to = partition->reached == partition->end.from ? partition->end.to : partition->reached;
         int is_read = end >= 0 && end <= read_to;
 
         if (end >= 0)

@@ -53,8 +53,9 @@ struct partition {
         int32_t id;
         struct dedup *dedup;
         int64_t decide_from;
-        int64_t next;         /* the offset to read next */
-        int64_t last_ms;      /* timestamp of the record before next */
+        int64_t next;    /* the offset to read next */
+        int64_t reached; /* the greatest that next has been; what was read may be read again, to confirm it */
+        int64_t last_ms; /* timestamp of the record before next */
         int64_t routed_ms;    /* that of the record before decide_from when it was routed; -1: not known */
         int64_t expired_from; /* the table has forgotten what only records below this offset need */
         int64_t needed_ms;    /* records from this time on are to be judged; INT64_MAX: timestamps rise */
@@ -65,6 +66,8 @@ struct partition {
         int64_t unread_ms;  /* monotonic: since when the log has gone on from there without being read */
         int64_t counted_to; /* records below were counted, if they had been deleted before they were routed */
         struct consumer_origin origin; /* of the last record; none: any will do */
+        int64_t changed_at;            /* offset of the record that had another one last; -1: none */
+        int64_t changed_ms;            /* its timestamp */
         /* The table also knows records from decide_from up to this offset, of a transaction that was not committed, */
         int64_t known_to;
         struct consumer_origin known_origin; /* from this log */
@@ -123,6 +126,9 @@ void partition_clear(struct partition_list *list);
 void partition_unplace(struct partition *partition, enum partition_trouble trouble, const char *reason,
                        int64_t pause_ms, int64_t now_ms);
 
+/* Read from decide_from again: what was decided beyond it is not to be committed. */
+void partition_rewind(struct partition *partition);
+
 /* Its trouble is over. */
 void partition_settle(struct partition *partition);
 
@@ -162,6 +168,18 @@ void partition_scan(struct partition *partition, int64_t offset, int64_t now_ms)
 
 /* Whether enough was looked at. Then the scan has ended: read again from next. */
 int partition_ends_scan(struct partition *partition, int64_t now_ms) MUST_CHECK;
+
+/*
+ * Whether a record may be taken although it comes from elsewhere than the one before it: its leader has changed or started again, or
+ * this one was appended under another leader. The log may have been cut off between the two, so that the position is asked for again,
+ * and the record before this one is read again. When that one has been confirmed and then this one comes again, just as it was, both
+ * stand in the same log, wherever they come from.
+ */
+int partition_allows_change(const struct partition *partition, int64_t offset,
+                            int64_t timestamp_ms) MUST_CHECK;
+
+/* Note that it does not yet, after partition_unplace(). */
+void partition_note_change(struct partition *partition, int64_t offset, int64_t timestamp_ms);
 
 /* Whether a record below decide_from can be the one that was routed: the last of them has a known timestamp. */
 int partition_recognises(const struct partition *partition, int64_t offset, int64_t timestamp_ms) MUST_CHECK;

@@ -75,8 +75,7 @@ placement_restart(struct placement *placement)
                         continue;
                 partition->stage = PARTITION_UNPLACED;
                 partition->retry_ms = now_ms;
-                if (partition->next > partition->decide_from)
-                        partition->next = partition->decide_from;
+                partition_rewind(partition);
         }
 }
 
@@ -86,7 +85,7 @@ begin_restore(const struct position *position, const struct config *config, stru
 {
         dedup_free(partition->dedup);
         partition->dedup = dedup_new(config->dedup_window_ms, position->complete_ms);
-        partition->next = position->restore_from;
+        partition->next = partition->reached = position->restore_from;
         partition->expired_from = position->decide_from;
         partition->known_to = 0;
         partition->witness = -1;

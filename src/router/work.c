@@ -250,6 +250,19 @@ forget(struct partition *partition)
                           "the leader has changed or started again before a commit; filling the table anew");
 }
 
+/* A record comes from elsewhere than the one before it. Returns whether it may be taken all the same. */
+static int
+allows_change(struct partition *partition, const rd_kafka_message_t *message)
+{
+        int64_t timestamp_ms = rd_kafka_message_timestamp(message, NULL);
+
+        if (partition_allows_change(partition, message->offset, timestamp_ms))
+                return 1;
+        (void)look_again(partition, "the leader has changed or started again");
+        partition_note_change(partition, message->offset, timestamp_ms);
+        return 0;
+}
+
 /* Take a record that is the next one of its partition, as far as can be said from its offset. */
 static enum work_result
 take_next(struct work *work, struct partition *partition, const rd_kafka_message_t *message,
@@ -283,18 +296,21 @@ take_next(struct work *work, struct partition *partition, const rd_kafka_message
 }
 
 enum work_result
-work_take(struct work *work, const rd_kafka_message_t *message, const struct consumer_origin *origin,
+work_take(struct work *work, const rd_kafka_message_t *message, const struct consumer_origin *came_from,
           struct error *error)
 {
         struct partition *partition = partition_find(&work->partitions, message->partition);
+        struct consumer_origin origin = *came_from;
         enum work_result result;
 
         if (partition == NULL || partition->stage != PARTITION_PLACED || message->offset < partition->next)
                 return WORK_TAKEN;
-        if (!consumer_origin_is(&partition->origin, origin))
-                return look_again(partition, "the leader has changed or started again");
+        if (message->offset < partition->decide_from - 1)
+                origin.epoch = CONSUMER_NO_EPOCH; /* that one shows whether the log is the same */
+        if (!consumer_origin_is(&partition->origin, &origin) && !allows_change(partition, message))
+                return WORK_UNPLACED;
         if (partition->known_to > partition->decide_from && partition_open(partition) == 0 &&
-            !consumer_origin_is(&partition->known_origin, origin))
+            !consumer_origin_is(&partition->known_origin, &origin))
                 return forget(partition);
         if (message->offset < partition->scan_next)
                 partition->scan_next = -1; /* read again from next, for another partition's sake */
@@ -306,7 +322,7 @@ work_take(struct work *work, const rd_kafka_message_t *message, const struct con
         result = take_next(work, partition, message, error);
         if (result == WORK_UNPLACED)
                 return result;
-        partition->origin = partition->known_origin = *origin;
+        partition->origin = partition->known_origin = origin;
         if (partition->known_to <= message->offset)
                 partition->known_to = message->offset + 1; /* one that failed may be known, too */
         return result;
@@ -421,8 +437,7 @@ work_give_up(struct work *work)
         for (size_t i = 0; i < work->partitions.n; i++) {
                 struct partition *partition = work->partitions.items[i];
 
-                if (partition->next > partition->decide_from)
-                        partition->next = partition->decide_from;
+                partition_rewind(partition);
                 if (partition->topic[0] != '\0' && partition->stage == PARTITION_PLACED)
                         partition_unplace(partition, TROUBLE_TOPIC, partition->reason.text, TOPIC_PAUSE_MS,
                                           now_ms);

@@ -4,6 +4,7 @@ import pathlib
 import signal
 import sys
 
+import confluent_kafka
 import pytest
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("kafka", "faults")]
@@ -85,3 +86,13 @@ def shared(broker, tmp_path_factory):
     each = Installation(tmp_path_factory.mktemp("shared"), broker.bootstrap)
     yield each
     each.clean_up()
+
+
+@pytest.fixture(scope="session")
+def new_library(tmp_path_factory):
+    """The environment in which a program uses the librdkafka of the tests' own client, which is newer than the system's."""
+    packages = pathlib.Path(confluent_kafka.__file__).parents[1]
+    found = next((packages / "confluent_kafka.libs").glob("librdkafka-*.so.1"))
+    directory = tmp_path_factory.mktemp("librdkafka")
+    (directory / "librdkafka.so.1").symlink_to(found)
+    return {"LD_LIBRARY_PATH": str(directory)}

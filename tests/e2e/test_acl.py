@@ -1,6 +1,5 @@
 """Each part with an account of its own, with the permissions that gatepost-guide(7) lists, on a Kafka that asks about each."""
 
-import pathlib
 import subprocess
 
 import confluent_kafka
@@ -70,16 +69,6 @@ def installation(site):
 @pytest.fixture
 def accounts(installation):
     return installation.accounts
-
-
-@pytest.fixture(scope="session")
-def new_library(tmp_path_factory):
-    """The directory of a librdkafka that can log in to Kafka 4 by SCRAM, that of the tests' own client."""
-    packages = pathlib.Path(confluent_kafka.__file__).parents[1]
-    found = next((packages / "confluent_kafka.libs").glob("librdkafka-*.so.1"))
-    directory = tmp_path_factory.mktemp("librdkafka")
-    (directory / "librdkafka.so.1").symlink_to(found)
-    return {"LD_LIBRARY_PATH": str(directory)}
 
 
 def configure(installation, role, account=None, mechanism="PLAIN"):

@@ -274,6 +274,24 @@ def test_gap_is_passed_although_each_answer_comes_over_another_connection(instal
     wait_until_published(kafka, sent, 60)
 
 
+def test_large_records_are_routed_although_each_answer_comes_over_another_connection(installation):
+    """So large that an answer has one of them: never two records come over the same connection."""
+    config = installation.config("router")
+    config["kafka"]["receive.message.max.bytes"] = "2400000"
+    config["kafka"]["fetch.max.bytes"] = "1000000"
+    installation.create_topics(config, partitions=2)
+    kafka = installation.kafka
+    kafka.configure(kafka.deliveries, "max.message.bytes", LARGE_RECORD)
+    installation.start(config)
+    kafka.append(deliveries_of(0, 2, 2) + deliveries_of(1, 2, 2))
+    kafka.wait_until_routed()
+    append_large(kafka, deliveries_of(0, 1, 2, padding="x" * (3 << 20)))
+    sent = sum((deliveries_of(1, 1, 2, padding="z" * 700_000) for _ in range(8)), [])
+    for delivery in sent:
+        kafka.append([delivery])
+    wait_until_published(kafka, sent, 120)
+
+
 def test_record_that_is_refused_after_one_behind_it_stops_nothing(installation):
     """That of another topic is refused first, while this one waits behind what goes to its own."""
     config = installation.config("router")
@@ -552,6 +570,32 @@ def create(kafka, topic):
 
 def leader(kafka, partition):
     return kafka.admin.list_topics(kafka.deliveries).topics[kafka.deliveries].partitions[partition].leader
+
+
+def test_records_are_routed_that_follow_those_of_another_leader(spread, brokers, new_library):
+    """With a newer librdkafka, which tells under which leader a record was appended."""
+    create_deliveries(spread, [[1, 2, 3], [2, 3, 1]])
+    kafka = spread.kafka
+    daemon = spread.daemon(spread.config())
+    daemon.environment.update(new_library)
+    daemon.start().wait_until_ready()
+    sent = []
+    for victim in (1, 2):
+        sent += deliveries_of(0, 3, 2) + deliveries_of(1, 3, 2)
+        for delivery in sent[-6:]:
+            daemon.accept(delivery)
+        wait_until_published(kafka, sent, 120)
+        brokers.kill(victim)
+        try:
+            waiting.until(lambda: victim not in (leader(kafka, 0), leader(kafka, 1)), 60, "other leaders")
+            sent += deliveries_of(0, 3, 2) + deliveries_of(1, 3, 2)
+            kafka.append(sent[-6:])
+            wait_until_published(kafka, sent, 120)
+        finally:
+            brokers.start_node(victim)
+        waiting.until(lambda: all(len(each.isrs) == 3 for each in kafka.admin.list_topics(kafka.deliveries)
+                                  .topics[kafka.deliveries].partitions.values()), 60, "the replicas to have caught up")
+    assert daemon.log.count("asking for the position again") < 20
 
 
 def test_partition_without_a_leader_stops_no_other(spread, brokers):

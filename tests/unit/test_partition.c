@@ -64,6 +64,26 @@ START_TEST(test_gap_is_known_as_long_as_the_log_is_the_same)
 }
 END_TEST
 
+START_TEST(test_record_from_elsewhere_is_taken_when_it_comes_again)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        ck_assert(!partition_allows_change(partition, 11, 700));
+        partition_unplace(partition, TROUBLE_NONE, NULL, 0, 5000);
+        partition_note_change(partition, 11, 700);
+        ck_assert(partition_allows_change(partition, 11, 700));
+        ck_assert(!partition_allows_change(partition, 11, 701));
+        ck_assert(!partition_allows_change(partition, 12, 700));
+        partition_rewind(partition);
+        ck_assert(!partition_allows_change(partition, 11, 700));
+        partition_note_change(partition, 11, 700);
+        partition_unplace(partition, TROUBLE_NO_LEADER, NULL, 0, 5000);
+        ck_assert(!partition_allows_change(partition, 11, 700));
+        partition_clear(&list);
+}
+END_TEST
+
 /* In time as well: records that are appended meanwhile follow without end. */
 START_TEST(test_scan_for_gaps_is_bounded)
 {
@@ -270,18 +290,19 @@ START_TEST(test_partition_whose_log_goes_on_unread_waits)
         struct partition *partition = partition_add(&list, 0);
 
         partition->stage = PARTITION_PLACED;
-        partition->next = partition->decide_from = 10;
+        partition->next = partition->reached = partition->decide_from = 10;
         ck_assert(!partition_note_log_end(partition, 12, 900000, 900000));
         ck_assert_int_eq((int)partition_lag(partition), 2);
-        partition->next = partition->decide_from = 11; /* it is being read */
+        partition->next = partition->reached = partition->decide_from = 11; /* it is being read */
         ck_assert(!partition_note_log_end(partition, 12, 940000, 940000));
         ck_assert(!partition_note_log_end(partition, 12, 969999, 969999));
         ck_assert(!partition_note_log_end(partition, 12, 969999, 975000)); /* it may be in the queue */
         ck_assert_int_eq(partition_state(partition, 975000), PARTITION_ROUTING);
+        partition->next = 10; /* what was read before is read again, which is no progress */
         ck_assert(partition_note_log_end(partition, 12, 970000, 975000));
         ck_assert(!partition_note_log_end(partition, 13, 980000, 980000));
         ck_assert_int_eq(partition_state(partition, 980000), PARTITION_WAITING);
-        partition->next = 13;
+        partition->next = partition->reached = 13;
         ck_assert(!partition_note_log_end(partition, 20, 985000, 985000));
         ck_assert_int_eq(partition_state(partition, 985000), PARTITION_ROUTING);
         partition_clear(&list);
@@ -294,7 +315,7 @@ START_TEST(test_partition_of_which_nothing_is_heard_waits)
         struct partition *partition = partition_add(&list, 0);
 
         partition->stage = PARTITION_PLACED;
-        partition->next = partition->decide_from = 10;
+        partition->next = partition->reached = partition->decide_from = 10;
         ck_assert(!partition_note_log_end(partition, 10, 1000, 1000));
         ck_assert(!partition_note_log_end(partition, -1, 30999, 30999));
         ck_assert(partition_note_log_end(partition, -1, 31000, 31000));
@@ -312,7 +333,7 @@ START_TEST(test_control_records_at_the_end_are_read_when_the_end_is)
         struct partition *partition = partition_add(&list, 0);
 
         partition->stage = PARTITION_PLACED;
-        partition->next = partition->decide_from = 10;
+        partition->next = partition->reached = partition->decide_from = 10;
         partition_note_end(partition, 12);
         ck_assert(!partition_note_log_end(partition, 12, 1000, 1000));
         ck_assert(!partition_note_log_end(partition, 12, 60000, 60000));
@@ -328,7 +349,7 @@ START_TEST(test_partition_without_a_position_is_not_expected_to_be_read)
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
 
-        partition->next = partition->decide_from = 10;
+        partition->next = partition->reached = partition->decide_from = 10;
         ck_assert(!partition_note_log_end(partition, 12, 1000, 1000));
         ck_assert(!partition_note_log_end(partition, 12, 60000, 60000));
         partition->stage = PARTITION_PLACED;
@@ -347,6 +368,7 @@ suite_partition(void)
         tcase_add_test(all, test_records_follow_each_other);
         tcase_add_test(all, test_a_gap_is_taken_only_when_it_shows_twice);
         tcase_add_test(all, test_gap_is_known_as_long_as_the_log_is_the_same);
+        tcase_add_test(all, test_record_from_elsewhere_is_taken_when_it_comes_again);
         tcase_add_test(all, test_scan_for_gaps_is_bounded);
         tcase_add_test(all, test_partition_that_fails_again_waits_longer_until_it_is_read);
         tcase_add_test(all, test_partition_is_refused_only_after_a_while);
