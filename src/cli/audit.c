@@ -101,6 +101,7 @@ compare(struct audit *audit)
         for (size_t t = 0; t < audit->plan->n_topics; t++) {
                 audit->total.n_demanded += audit->topics[t].n_demanded;
                 audit->total.n_read += audit->topics[t].n_read;
+                audit->total.n_older += audit->topics[t].n_older;
         }
         for (size_t p = 0; p < audit->plan->n_deliveries; p++)
                 sum_up(&audit->deliveries, &audit->partitions[p]);

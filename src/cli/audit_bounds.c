@@ -47,9 +47,22 @@ find_kept(const struct audit_plan *plan, const struct range *ranges, size_t n, i
                 return audit_plan_failed(result, &error);
         for (size_t i = 0; i < n; i++) {
                 if (ranges[i].from == 0 && is_time(kept_ms[i]))
-                        kept_ms[i] += 2 * AUDIT_CLOCK_SKEW_MS;
+                        kept_ms[i] += 2 * plan->slack_ms;
         }
         return 0;
+}
+
+/*
+ * From when on deliveries can be judged in a partition whose first record is from first_ms. The first copy of a delivery may have
+ * been deleted; and a record that is compared may come of a delivery that is older by twice the slack: audit_plan_use().
+ */
+static int64_t
+judged_from(const struct audit_plan *plan, int64_t first_ms)
+{
+        int64_t trusted_ms = dedup_trusted_from(plan->config->dedup_window_ms, first_ms);
+        int64_t reached_ms = first_ms + 2 * plan->slack_ms;
+
+        return trusted_ms > reached_ms ? trusted_ms : reached_ms;
 }
 
 int
@@ -66,10 +79,8 @@ audit_bounds_judge(struct audit_plan *plan)
         if (status != 0)
                 return status;
         for (size_t p = 0; p < plan->n_deliveries; p++) {
-                /* The first copy of a record may have been among those deleted. */
                 if (is_time(plan->from_ms[p]) && plan->deliveries[p].from > 0)
-                        plan->from_ms[p] =
-                            dedup_trusted_from(plan->config->dedup_window_ms, plan->from_ms[p]);
+                        plan->from_ms[p] = judged_from(plan, plan->from_ms[p]);
                 if (plan->from_ms[p] < plan->since_ms)
                         plan->from_ms[p] = plan->since_ms;
         }
@@ -90,11 +101,12 @@ audit_bounds_narrow(struct audit_plan *plan, struct offsets *offsets, struct err
                         earliest = plan->from_ms[p];
                 if (plan->since_ms != AUDIT_FROM_BEGINNING &&
                     offsets_begin_at(offsets, &plan->deliveries[p],
-                                     dedup_restore_start(plan->config->dedup_window_ms, plan->since_ms),
+                                     dedup_restore_start(plan->config->dedup_window_ms,
+                                                         plan->since_ms - 2 * plan->slack_ms),
                                      AUDIT_TIMEOUT_MS, error) != 0)
                         return -1;
         }
-        /* What is older is not held against the deliveries: audit_plan_counts(). */
+        /* What is older is not held against the deliveries: audit_plan_use(). */
         for (size_t i = 0; i < plan->n_published && is_time(earliest); i++) {
                 if (offsets_begin_at(offsets, &plan->published[i], earliest - AUDIT_CLOCK_SKEW_MS,
                                      AUDIT_TIMEOUT_MS, error) != 0)

@@ -56,18 +56,13 @@ count(struct audit *audit, const struct record *record, int is_demanded)
                 if (ms > partition->last_checked_ms)
                         partition->last_checked_ms = ms;
         } else {
-                partition->n_untold += ms < plan->from_ms[record->partition];
-                partition->n_forgotten += ms >= plan->from_ms[record->partition];
+                if (audit_plan_judges(plan, record))
+                        partition->n_forgotten++;
+                else
+                        partition->n_untold++;
                 if (ms > partition->last_unchecked_ms)
                         partition->last_unchecked_ms = ms;
         }
-}
-
-/* Whether that nothing comes of a delivery is checked. */
-static int
-demands_nothing(const struct audit_plan *plan, const struct record *record)
-{
-        return record->timestamp_ms >= plan->from_ms[record->partition];
 }
 
 static int
@@ -83,7 +78,7 @@ add(struct audit *audit, const struct record *record, const struct verdict *verd
 
         if (!published_describe(record, verdict, plan->config->quarantine_topic, &published)) {
                 if (is_first)
-                        count(audit, record, demands_nothing(plan, record));
+                        count(audit, record, audit_plan_judges(plan, record)); /* that nothing comes of it */
                 return 0;
         }
         if (audit_find_exception(audit, record, &exception) != 0)

@@ -48,12 +48,18 @@ on_published(const rd_kafka_message_t *message, size_t index, struct error *erro
         const struct published_reading *reading = arg;
         struct audit *audit = reading->audit;
         struct tally_place place = {audit->plan->topic_of[index], message->partition, message->offset};
+        struct audit_counts *counts = &audit->topics[place.topic];
         uint8_t bytes[DIGEST_FINGERPRINT_SIZE];
+        enum audit_use use;
 
         progress_step(&audit->progress);
-        if (!audit_plan_counts(audit->plan, message, published_at(reading, message, index)))
+        use = audit_plan_use(audit->plan, message, place.topic, published_at(reading, message, index));
+        if (audit->n_passes == 0) {
+                counts->n_read += use == AUDIT_COMPARE;
+                counts->n_older += use == AUDIT_COUNT_ONLY;
+        }
+        if (use != AUDIT_COMPARE)
                 return RANGE_GO_ON;
-        audit->topics[place.topic].n_read += audit->n_passes == 0;
         if (audit_fingerprint(audit->digest, message, bytes) != 0 ||
             tally_add(audit->tally, bytes, SKETCH_FOUND, &place) != 0) {
                 (void)error_set_openssl(error, "the record could not be compared");

@@ -18,6 +18,8 @@
 /* A transaction that is being committed is waited for. */
 #define COMMITTED_TIMEOUT_MS 60000
 
+#define SIGNED_UNKNOWN INT64_MAX /* never too early */
+
 int
 audit_plan_refuse(int status, const char *reason)
 {
@@ -137,6 +139,18 @@ ask(struct audit_plan *plan, struct offsets *offsets)
         return status;
 }
 
+static int64_t
+slack(const struct config *config)
+{
+        uint64_t tolerance_ms = 0;
+
+        for (size_t i = 0; i < config->n_sources; i++) {
+                if (config->sources[i].tolerance_ms > tolerance_ms)
+                        tolerance_ms = config->sources[i].tolerance_ms;
+        }
+        return (int64_t)tolerance_ms + AUDIT_CLOCK_SKEW_MS;
+}
+
 int
 audit_plan_make(const struct config *config, const char *bootstrap, int64_t since_ms, struct audit_plan *plan)
 {
@@ -148,6 +162,7 @@ audit_plan_make(const struct config *config, const char *bootstrap, int64_t sinc
         plan->config = config;
         plan->bootstrap = bootstrap;
         plan->since_ms = since_ms;
+        plan->slack_ms = slack(config);
         offsets = offsets_new(config, bootstrap, &error);
         if (offsets == NULL)
                 return audit_plan_refuse(EX_CONFIG, error.text);
@@ -180,6 +195,56 @@ audit_plan_deleted(const struct audit_plan *plan, size_t partition)
         return plan->begin[partition] > committed ? plan->begin[partition] - committed : 0;
 }
 
+/*
+ * When a delivery was signed; takes a record of quarantine, too. Returns SIGNED_UNKNOWN for a release, which keeps the time of the
+ * record that was released, and where no time can be read.
+ */
+static int64_t
+delivery_signed_ms(const struct record *delivery)
+{
+        int64_t signed_s = record_signed_s(delivery);
+        struct release_id released;
+
+        return signed_s < 0 || release_id_parse(delivery->released, &released) == 0 ? SIGNED_UNKNOWN
+                                                                                    : signed_s * 1000;
+}
+
+/* The same for the delivery of an event. */
+static int64_t
+event_signed_ms(const rd_kafka_message_t *message)
+{
+        struct span id = message_header(message, "ce_id"), time = message_header(message, "ce_time");
+        int64_t signed_ms;
+
+        if (release_delivery_id(id).len != id.len || time.len == 0 ||
+            clock_parse_ms(time.data, time.len, &signed_ms) != 0)
+                return SIGNED_UNKNOWN;
+        return signed_ms;
+}
+
+/* Whether a delivery of a partition that was signed then may be older than those that are compared. */
+static int
+is_signed_too_early(const struct audit_plan *plan, size_t partition, int64_t signed_ms)
+{
+        int64_t from_ms = plan->from_ms[partition];
+
+        return from_ms != AUDIT_FROM_BEGINNING && signed_ms < from_ms - plan->slack_ms;
+}
+
+/* Whether a delivery is recent enough to be judged in a partition. */
+static int
+judges(const struct audit_plan *plan, const struct record *delivery, size_t partition)
+{
+        return delivery->timestamp_ms >= plan->from_ms[partition] &&
+               !is_signed_too_early(plan, partition, delivery_signed_ms(delivery));
+}
+
+int
+audit_plan_judges(const struct audit_plan *plan, const struct record *delivery)
+{
+        return judges(plan, delivery, (size_t)delivery->partition);
+}
+
 int
 audit_plan_demands(const struct audit_plan *plan, const struct record *delivery, uint32_t topic,
                    struct span key)
@@ -187,11 +252,10 @@ audit_plan_demands(const struct audit_plan *plan, const struct record *delivery,
         size_t p = (size_t)delivery->partition;
         size_t first = plan->first_range[topic], n = plan->first_range[topic + 1] - first;
 
-        if (delivery->offset >= plan->committed[p] || delivery->timestamp_ms < plan->from_ms[p])
+        if (delivery->offset >= plan->committed[p] || !judges(plan, delivery, p))
                 return 0;
         /* Before partitions were added it may have been another one; what comes of the delivery is looked for by today's. */
-        if (delivery->timestamp_ms <
-            plan->from_ms[message_partition(delivery->key, (int32_t)plan->n_deliveries)])
+        if (!judges(plan, delivery, (size_t)message_partition(delivery->key, (int32_t)plan->n_deliveries)))
                 return 0;
         if (key.len > 0)
                 return delivery->timestamp_ms >=
@@ -226,14 +290,25 @@ origin(const struct audit_plan *plan, const rd_kafka_message_t *message)
         return id.len == 0 ? plan->n_deliveries : (size_t)message_partition(id, (int32_t)plan->n_deliveries);
 }
 
-int
-audit_plan_counts(const struct audit_plan *plan, const rd_kafka_message_t *message, int64_t timestamp_ms)
+enum audit_use
+audit_plan_use(const struct audit_plan *plan, const rd_kafka_message_t *message, uint32_t topic,
+               int64_t timestamp_ms)
 {
         size_t p = origin(plan, message);
+        struct record quarantined;
+        int64_t signed_ms;
 
         if (p == plan->n_deliveries || plan->from_ms[p] == AUDIT_FROM_BEGINNING)
-                return 1;
-        return timestamp_ms >= plan->from_ms[p] - AUDIT_CLOCK_SKEW_MS;
+                return AUDIT_COMPARE;
+        if (timestamp_ms < plan->from_ms[p] - AUDIT_CLOCK_SKEW_MS)
+                return AUDIT_LEAVE_OUT;
+        if (topic == plan->quarantine) {
+                message_record(message, &quarantined);
+                signed_ms = delivery_signed_ms(&quarantined);
+        } else {
+                signed_ms = event_signed_ms(message);
+        }
+        return is_signed_too_early(plan, p, signed_ms) ? AUDIT_COUNT_ONLY : AUDIT_COMPARE;
 }
 
 int64_t

@@ -36,6 +36,7 @@ struct audit_plan {
         int64_t *begin;     /* the first offsets that are still there; a range may begin later */
         int64_t *committed; /* -1: no router has committed there */
         int64_t *from_ms;   /* older deliveries cannot be judged, or were not asked for */
+        int64_t slack_ms;   /* the most by which a delivery's signed time and timestamp differ */
 
         /* The topics that a router writes, */
         const char **topics;
@@ -63,12 +64,22 @@ void audit_plan_free(struct audit_plan *plan);
 /* How many offsets of a partition of `deliveries` were deleted before a router had committed them. */
 int64_t audit_plan_deleted(const struct audit_plan *plan, size_t partition);
 
+/* Whether a delivery can be judged: its timestamp is recent enough, and so is its signed time, by audit_plan_use(). */
+int audit_plan_judges(const struct audit_plan *plan, const struct record *delivery);
+
 /* Whether what comes of a delivery must be there: a record with this key in a topic. */
 int audit_plan_demands(const struct audit_plan *plan, const struct record *delivery, uint32_t topic,
                        struct span key);
 
-/* Whether a record that was published at a time is recent enough to be held against the deliveries. */
-int audit_plan_counts(const struct audit_plan *plan, const rd_kafka_message_t *message, int64_t timestamp_ms);
+enum audit_use {
+        AUDIT_LEAVE_OUT,  /* it was published too early */
+        AUDIT_COUNT_ONLY, /* its delivery was signed too early, so a router published it late */
+        AUDIT_COMPARE,
+};
+
+/* Whether a record that was published in a topic at a time is recent enough to be held against the deliveries. */
+enum audit_use audit_plan_use(const struct audit_plan *plan, const rd_kafka_message_t *message,
+                              uint32_t topic, int64_t timestamp_ms);
 
 /* From when on everything in a topic is checked, AUDIT_FROM_BEGINNING, or AUDIT_NEVER when nothing of it can be. */
 int64_t audit_plan_checked_from(const struct audit_plan *plan, uint32_t topic);

@@ -158,13 +158,19 @@ print_limits(const struct audit *audit)
         if (all->n_untold > 0)
                 fprintf(stderr,
                         "not checked: %" PRIu64
-                        " deliveries, because %s no longer reaches back far enough to tell repeats\n",
+                        " deliveries, because %s no longer reaches back far enough to judge them\n",
                         all->n_untold, audit->plan->config->deliveries_topic);
         if (all->n_forgotten > 0)
                 fprintf(stderr,
                         "not checked: %" PRIu64
                         " deliveries, because records of that time were deleted from the topics written\n",
                         all->n_forgotten);
+        if (audit->total.n_older > 0)
+                fprintf(stderr,
+                        "not checked: %" PRIu64
+                        " published records, because their deliveries are older than those that were "
+                        "compared\n",
+                        audit->total.n_older);
         if (n_holes > 0)
                 fprintf(stderr,
                         "without a record: %" PRIu64
@@ -228,6 +234,7 @@ put_counts(yajl_gen json, const struct audit_counts *counts)
         json_number(json, "found", (int64_t)count_found(counts));
         for (size_t f = 0; f < TALLY_N_FAULTS; f++)
                 json_number(json, fault_names[f], (int64_t)counts->n_faults[f]);
+        json_number(json, "unchecked", (int64_t)counts->n_older);
 }
 
 static void

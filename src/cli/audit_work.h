@@ -35,7 +35,8 @@ struct audit_exception {
 /* What was counted of a topic, or of all. */
 struct audit_counts {
         uint64_t n_demanded; /* records that must be there */
-        uint64_t n_read;     /* records that are there and recent enough to count */
+        uint64_t n_read;     /* records that are there and recent enough to compare */
+        uint64_t n_older;    /* records of deliveries that are older than those compared */
         uint64_t n_faults[TALLY_N_FAULTS];
 };
 
@@ -44,7 +45,7 @@ struct audit_partition {
         uint64_t n_read;
         uint64_t n_checked;
         uint64_t n_waiting;   /* not committed by a router when the audit began */
-        uint64_t n_untold;    /* too near to the beginning of the log to tell repeats */
+        uint64_t n_untold;    /* too near to the beginning of the log, or signed long before */
         uint64_t n_forgotten; /* results of that time may have been deleted */
         int64_t first_checked_ms;
         int64_t last_checked_ms;

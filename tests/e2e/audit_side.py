@@ -39,7 +39,7 @@ def audit(installation, *arguments, config=None, status=0):
     result = Result(done.returncode, json.loads(done.stdout), done.stderr)
     is_faulty = any(result.faults) or result.deliveries["deletedBeforeRouting"]
     assert result.status == (EX_DATAERR if is_faulty else status), done.stdout + done.stderr
-    for name in ("expected", "found", "lost", "duplicated", "unexpected"):
+    for name in ("expected", "found", "lost", "duplicated", "unexpected", "unchecked"):
         assert sum(topic[name] for topic in result.report["topics"]) == result.report[name]
     return result
 

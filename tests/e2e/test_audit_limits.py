@@ -216,6 +216,129 @@ def test_times_near_the_epoch_are_times(one_partition):
     assert audit(one_partition, "--since", "1970-01-01T00:00:01Z").deliveries["checked"] == 3
 
 
+# What a router published late: it was down, or behind, for longer than deliveries are kept
+
+
+def signed_at(ms, n=20, ahead_s=0, **parts):
+    """Deliveries that came then, with signatures whose clock was ahead."""
+    return [Delivery(timestamp=ms // 1000 + ahead_s, **parts) for _ in range(n)]
+
+
+@pytest.fixture
+def behind(one_partition):
+    """An installation whose deliveries have the times that they are given; config is its router's."""
+    one_partition.kafka.configure(one_partition.kafka.deliveries, "message.timestamp.type", "CreateTime")
+    one_partition.config_of_router = one_partition.config("router")
+    one_partition.config_of_router["router"]["dedup_window"] = "20min"
+    return one_partition
+
+
+def route_late(installation, minutes_ago=120, **parts):
+    """Have 20 deliveries of that time routed, and 5 of now; returns when the former came."""
+    start = int(time.time() * 1000) - minutes_ago * 60_000
+    installation.kafka.append(signed_at(start, **parts), timestamp_ms=start)
+    route(installation, [Delivery() for _ in range(5)], installation.config_of_router)
+    return start
+
+
+def assert_apart(installation, n, *arguments):
+    """All is well, but so many records were not compared."""
+    result = audit(installation, *arguments, config=installation.config_of_router)
+    assert result.faults == (0, 0, 0) and result.deliveries["checked"] == 5, result
+    accepted = f"{installation.prefix}.invoice.accepted"
+    assert result.topic(accepted)["unchecked"] == result.report["unchecked"] == n
+    line = f"not checked: {n} published records, because their deliveries are older than those that were compared"
+    done = installation.gatepost("audit", *arguments, config=installation.config_of_router)
+    assert done.returncode == 0 and line in done.stderr.splitlines()
+
+
+@pytest.mark.parametrize("window, ahead_s", [("20min", 0), ("10min", 299)])
+def test_events_that_were_published_late_are_not_unexpected_when_their_deliveries_are_deleted(behind, window, ahead_s):
+    behind.config_of_router["router"]["dedup_window"] = window
+    route_late(behind, ahead_s=ahead_s)
+    assert audit(behind, config=behind.config_of_router).deliveries["checked"] == 25
+    drop_first(behind.kafka, behind.kafka.deliveries, 10)
+    assert_apart(behind, 20)
+
+
+def test_events_that_were_published_late_are_not_unexpected_after_partitions_were_added(behind):
+    kafka, hour = behind.kafka, int(time.time() * 1000) - HOUR_MS
+    late = signed_at(hour - HOUR_MS)
+    kafka.append(late, timestamp_ms=hour - HOUR_MS)
+    add_partitions(kafka, kafka.deliveries, 3)
+    kafka.append(signed_at(hour), timestamp_ms=hour)
+    route(behind, [Delivery() for _ in range(20)])
+    drop_first(kafka, kafka.deliveries, 20)
+    result = audit(behind)
+    assert result.faults == (0, 0, 0) and result.deliveries["checked"] > 0
+    assert result.report["unchecked"] >= sum(partition_of(each) != 0 for each in late)
+
+
+def test_events_that_were_published_late_are_not_unexpected_since_later(behind):
+    route_late(behind)
+    assert_apart(behind, 20, "--since", "30min")
+
+
+def test_since_reaches_back_to_what_may_have_been_published_late(behind):
+    """Signed just after what is left out, by a clock that is ahead."""
+    behind.config_of_router["router"]["dedup_window"] = "10min"
+    start = route_late(behind, ahead_s=270)
+    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(start // 1000 + 14 * 60))
+    result = audit(behind, "--since", since, config=behind.config_of_router)
+    assert result.faults == (0, 0, 0) and (result.deliveries["checked"], result.report["unchecked"]) == (5, 0)
+
+
+def test_forged_event_is_unexpected_beside_those_published_late(behind):
+    route_late(behind)
+    drop_first(behind.kafka, behind.kafka.deliveries, 10)
+    event = behind.kafka.read(f"{behind.prefix}.invoice.accepted")[-1]
+    by_hand(behind.kafka, [dataclasses.replace(event, key=b"forged", value=b"forged")])
+    result = audit(behind, config=behind.config_of_router)
+    assert result.faults == (0, 0, 1) and result.report["unchecked"] == 20
+
+
+def test_lost_event_is_lost_beside_those_published_late(behind):
+    route_late(behind)
+    behind.kafka.append([Delivery()])
+    waiting.until(lambda: not behind.kafka.members(), 60, "the router to have left the group")
+    claim_routed(behind.kafka)
+    drop_first(behind.kafka, behind.kafka.deliveries, 10)
+    result = audit(behind, config=behind.config_of_router)
+    assert result.faults == (1, 0, 0) and result.report["unchecked"] == 20
+
+
+def test_records_of_quarantine_that_were_published_late_are_not_unexpected(behind):
+    route_late(behind, body=b"{}")
+    drop_first(behind.kafka, behind.kafka.deliveries, 10)
+    result = audit(behind, config=behind.config_of_router)
+    assert result.faults == (0, 0, 0) and result.topic(behind.kafka.quarantine)["unchecked"] == 20
+
+
+@pytest.mark.parametrize("kind, topic", [("invoice.rejected", "invoice.rejected"), ("nothing.known", "quarantine")])
+def test_release_is_as_new_as_its_record(behind, kind, topic):
+    """It keeps the time at which its delivery was signed."""
+    start = route_late(behind)
+    (release,) = signed_at(start, 1, body=event_body(kind))
+    headers = [("gatepost-source", b"invoicing"), ("gatepost-webhook-id", release.webhook_id.encode()),
+               ("gatepost-timestamp", str(release.timestamp).encode()), ("gatepost-signature", release.signature.encode()),
+               ("gatepost-released", b"0-0")]
+    by_hand(behind.kafka, [Record(behind.kafka.deliveries, 0, 0, release.delivery_id.encode(), release.body, headers)])
+    route(behind, [Delivery()], behind.config_of_router)
+    drop_first(behind.kafka, behind.kafka.deliveries, 10)
+    result = audit(behind, config=behind.config_of_router)
+    counts = result.topic(f"{behind.prefix}.{topic}")
+    assert result.faults == (0, 0, 0) and result.report["unchecked"] == 20
+    assert (counts["expected"], counts["found"], counts["unchecked"]) == (1, 1, 0)
+
+
+def test_delivery_that_was_signed_long_before_it_came_is_not_lost(behind):
+    """Its event looks as if it had been published late."""
+    start = route_late(behind)
+    route(behind, signed_at(start, 1), behind.config_of_router)
+    drop_first(behind.kafka, behind.kafka.deliveries, 10)
+    assert_apart(behind, 21)
+
+
 # Deliveries that a router has quarantined for a reason that the audit cannot find by itself
 
 
