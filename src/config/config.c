@@ -8,6 +8,10 @@
 
 #define HEADERS_BYTES 65536
 
+/* librdkafka's own receive.message.max.bytes, and what it adds to a fetch.max.bytes that is larger. */
+#define RECEIVE_DEFAULT INT64_C(100000000)
+#define RECEIVE_MARGIN 512
+
 struct config *
 config_load(const char *file)
 {
@@ -109,6 +113,45 @@ int64_t
 config_max_record(const struct config *config)
 {
         return (int64_t)config->max_body + HEADERS_BYTES;
+}
+
+const char *
+config_property(const struct config *config, const char *name)
+{
+        for (size_t i = 0; i < config->n_kafka; i++) {
+                if (strcmp(config->kafka[i].name, name) == 0)
+                        return config->kafka[i].value;
+        }
+        return NULL;
+}
+
+/* 0 when it is not configured. */
+static int64_t
+fetch_bytes(const struct config *config)
+{
+        const char *fetch = config_property(config, "fetch.max.bytes");
+
+        return fetch == NULL ? 0 : strtoll(fetch, NULL, 0);
+}
+
+int64_t
+config_receive_limit(const struct config *config)
+{
+        const char *limit = config_property(config, "receive.message.max.bytes");
+        int64_t least = fetch_bytes(config) + RECEIVE_MARGIN;
+
+        if (limit != NULL)
+                return strtoll(limit, NULL, 0);
+        return least > RECEIVE_DEFAULT ? least : RECEIVE_DEFAULT;
+}
+
+/* An answer has at least one record, and more up to fetch.max.bytes. */
+int64_t
+config_receive_needed(const struct config *config, int64_t max_record)
+{
+        int64_t fetched = fetch_bytes(config);
+
+        return (max_record < fetched ? fetched : max_record) + CONFIG_ANSWER_BYTES;
 }
 
 const struct config_source *

@@ -109,6 +109,7 @@ struct config {
         int embedded; /* bootstrap.servers = embedded; then it is not among the properties */
         struct config_property *kafka;
         size_t n_kafka;
+        size_t receive_line; /* of receive.message.max.bytes in the file of a router; 0: it is not there */
 
         struct config_listen *admin; /* NULL: no admin endpoint */
         int admin_allows_remote;     /* else only this machine can connect to it */
@@ -144,6 +145,20 @@ int config_print(const char *file, int json, FILE *out) MUST_CHECK;
 
 /* The size of the largest record of a delivery, which topics must take: max_body and 64 KiB for the headers. */
 int64_t config_max_record(const struct config *config);
+
+/* The value of a property in [kafka], or NULL. */
+const char *config_property(const struct config *config, const char *name);
+
+/* Room for what stands around the records of a broker's answer: a few bytes for each partition. */
+#define CONFIG_ANSWER_BYTES (1 << 20)
+
+/**
+ * config_receive_limit(config), config_receive_needed(config, max_record):
+ * The size of the largest answer of a broker that a consumer reads, receive.message.max.bytes, and the size that is needed
+ * when records have at most max_record bytes. librdkafka drops a larger answer, and asks for it again and again.
+ */
+int64_t config_receive_limit(const struct config *config);
+int64_t config_receive_needed(const struct config *config, int64_t max_record);
 
 /* The source with the name of len bytes, or NULL. */
 const struct config_source *config_find_source(const struct config *config, const char *name, size_t len);

@@ -8,9 +8,6 @@
 #include "base/mem.h"
 #include "config/listen.h"
 
-/* For what stands around the records of a broker's answer: a few bytes for each partition. */
-#define ANSWER_BYTES (1 << 20)
-
 /* The line of a section's header, or of an option in it; 0 when it is not there. */
 static size_t
 line_of(const struct ini *ini, const char *section, const char *argument, const char *name)
@@ -274,32 +271,16 @@ check_admin(const struct config *config, const struct ini *ini, struct problems 
                     config->admin->text);
 }
 
-/* The value of a property in [kafka], or NULL. */
-static const char *
-property(const struct config *config, const char *name)
-{
-        for (size_t i = 0; i < config->n_kafka; i++) {
-                if (strcmp(config->kafka[i].name, name) == 0)
-                        return config->kafka[i].value;
-        }
-        return NULL;
-}
-
-/*
- * librdkafka drops a larger answer, and asks for it again and again. An answer has at least one record, and more up to
- * fetch.max.bytes, without which librdkafka does not take this property.
- */
+/* Without fetch.max.bytes librdkafka does not take a receive.message.max.bytes that is smaller than its default of that. */
 static void
-check_receive_limit(const struct config *config, const struct ini *ini, struct problems *problems)
+check_receive_limit(struct config *config, const struct ini *ini, struct problems *problems)
 {
-        const char *limit = property(config, "receive.message.max.bytes"),
-                   *fetch = property(config, "fetch.max.bytes");
-        int64_t needed = config_max_record(config), fetched = fetch == NULL ? 0 : strtoll(fetch, NULL, 0);
+        int64_t needed = config_receive_needed(config, config_max_record(config));
 
-        needed = (needed < fetched ? fetched : needed) + ANSWER_BYTES;
-        if (limit != NULL && strtoll(limit, NULL, 0) < needed)
+        config->receive_line = line_of(ini, "kafka", "", "receive.message.max.bytes");
+        if (config->receive_line != 0 && config_receive_limit(config) < needed)
                 problems_add(
-                    problems, line_of(ini, "kafka", "", "receive.message.max.bytes"),
+                    problems, config->receive_line,
                     "receive.message.max.bytes is too small for a delivery of max_body, in [receiver], "
                     "or for fetch.max.bytes: the router could not read on; it needs %" PRId64,
                     needed);
@@ -324,7 +305,7 @@ finish_config(struct config *config, const struct ini *ini, struct problems *pro
         check_admin(config, ini, problems);
         if (config->roles & CONFIG_ROUTER)
                 check_receive_limit(config, ini, problems);
-        if (!config->embedded && property(config, "bootstrap.servers") == NULL &&
+        if (!config->embedded && config_property(config, "bootstrap.servers") == NULL &&
             line_of(ini, "kafka", "", "bootstrap.servers") == 0 &&
             line_of(ini, "kafka", "", "metadata.broker.list") == 0)
                 problems_add(

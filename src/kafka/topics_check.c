@@ -80,6 +80,25 @@ check_record_size(const struct check *check)
         report_setting(check, 1, what, setting);
 }
 
+/* Receivers with a configuration of their own may write larger records than this configuration's max_body. */
+static void
+check_receive_limit(const struct check *check)
+{
+        const struct config *config = check->config;
+        int64_t largest = check->state->max_message_bytes;
+        char line[NUMBER_TEXT_SIZE] = "the default";
+
+        if (!(config->roles & CONFIG_ROUTER) || config_receive_limit(config) >= largest + CONFIG_ANSWER_BYTES)
+                return;
+        if (config->receive_line != 0)
+                (void)snprintf(line, sizeof(line), "line %zu", config->receive_line);
+        report(check, 0,
+               "max.message.bytes is %" PRId64 ", but receive.message.max.bytes, in [kafka], is %" PRId64
+               " (%s): the router could not read on at a delivery of that size; set the latter to at least "
+               "%" PRId64 ", or the former to what receivers need",
+               largest, config_receive_limit(config), line, config_receive_needed(config, largest));
+}
+
 void
 topics_check(const struct config *config, const struct topic_need *need, const struct topic_state *state,
              void (*found)(const struct topic_finding *finding, void *arg), void *arg)
@@ -127,6 +146,7 @@ topics_check(const struct config *config, const struct topic_need *need, const s
         }
         check.routing_only = 1;
         check_retention(&check);
+        check_receive_limit(&check);
         if (!state->log_append_time)
                 report_setting(&check, 0,
                                "message.timestamp.type is not LogAppendTime: dedup_window follows the "

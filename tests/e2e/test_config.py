@@ -260,6 +260,50 @@ def test_receiver_does_not_care_for_retention(installation):
     installation.start(installation.config("receiver")).accept()
 
 
+@pytest.fixture
+def router_of_larger_receivers(installation):
+    """The configuration of a router beside receivers whose max_body is larger."""
+    receiver, router = installation.config("receiver"), installation.config("router")
+    receiver["receiver"]["max_body"] = "8MiB"
+    router["kafka"].update({"receive.message.max.bytes": "3000000", "fetch.max.bytes": "1900000"})
+    installation.create_topics(receiver, partitions=1)
+    return router
+
+
+def test_router_that_could_not_read_the_largest_delivery_is_warned(installation, router_of_larger_receivers):
+    config, needed = router_of_larger_receivers, 8 * 1048576 + 65536 + 1048576
+    done = installation.gatepost("check", "--online", config=config)
+    line = line_of((config.directory / "gatepost.conf").read_text(), "receive.message.max.bytes")
+    assert done.returncode == 0 and done.stderr.startswith(f"warning: topic {installation.kafka.deliveries}: ")
+    assert f"is 3000000 (line {line})" in done.stderr and f"at least {needed}, " in done.stderr
+    daemon = installation.start(config)
+    assert f"at least {needed}, " in daemon.log
+    config["kafka"]["receive.message.max.bytes"] = str(needed)
+    assert installation.gatepost("check", "--online", config=config).stderr == ""
+    config["kafka"]["receive.message.max.bytes"] = str(needed - 1)
+    assert installation.gatepost("check", "--online", config=config).stderr != ""
+    assert installation.gatepost("check", config=config).stderr == ""
+
+
+@pytest.mark.parametrize("fetch, limit", [(None, 100_000_000), ("150000000", 150_000_512)])
+def test_largest_delivery_is_held_against_the_limit_that_librdkafka_takes(installation, fetch, limit):
+    config = installation.config("router")
+    if fetch:
+        config["kafka"]["fetch.max.bytes"] = fetch
+    installation.create_topics(partitions=1)
+    assert installation.gatepost("check", "--online", config=config).stderr == ""
+    installation.kafka.configure(installation.kafka.deliveries, "max.message.bytes", "160000000")
+    assert f"is {limit} (the default)" in installation.gatepost("check", "--online", config=config).stderr
+
+
+def test_receiver_does_not_care_for_the_limit_of_routers(installation):
+    config = installation.config("receiver")
+    installation.create_topics(partitions=1)
+    installation.kafka.configure(installation.kafka.deliveries, "max.message.bytes", "160000000")
+    for command in (["check", "--online"], ["topics", "list"]):
+        assert installation.gatepost(*command, config=config).stderr == ""
+
+
 # Several sources and the replay guard, as configured
 
 def test_sources_have_settings_of_their_own(installation):
