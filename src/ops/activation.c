@@ -6,12 +6,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/number.h"
 #include "config/listen.h"
 
 #define FIRST_FD 3
+#define ACCEPT_MAX_US 1000 /* for accept() on a socket that blocks; the kernel rounds it up to its own tick */
 
 const struct activation activation_none = {.n_receivers = 0, .admin = -1};
 
@@ -46,13 +48,19 @@ check_socket(int fd, struct error *error)
         return 0;
 }
 
-/* The evhttp of several lanes accepts from one socket; who comes second must not wait. */
+/*
+ * Keep accept() from waiting for a connection that another lane or process has accepted. O_NONBLOCK belongs to the socket
+ * and not to this process: systemd clears it when it starts another service on the same socket without NonBlocking=yes.
+ * Then the timeout ends accept() with EAGAIN. Accepted TCP sockets inherit it, without effect: they do not block.
+ */
 static int
 set_flags(int fd, struct error *error)
 {
+        const struct timeval accept_max = {0, ACCEPT_MAX_US};
         int flags = fcntl(fd, F_GETFL);
 
-        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
+        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 ||
+            setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &accept_max, sizeof(accept_max)) != 0)
                 return error_set(error, "its flags cannot be set");
         return 0;
 }

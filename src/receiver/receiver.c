@@ -16,6 +16,9 @@
 /* So long after a failed append readiness stays off, unless one succeeds. */
 #define FAILURE_COUNTS_MS 10000
 
+/* A lane that has stood still for so long is not ready. */
+#define STILL_MAX_MS 5000
+
 /* So long those that come to a socket which was open before us wait for Kafka, rather than be sent away with 503. */
 #define HOLD_MS 10000
 
@@ -175,6 +178,8 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
                                why != NULL ? why : "Kafka is not reachable");
                 return 0;
         }
+        if (!receiver_is_alive(receiver, STILL_MAX_MS, reason))
+                return 0;
         for (size_t i = 0; i < receiver->n_lanes; i++) {
                 if (!lane_is_ready(receiver->lanes[i], &error)) {
                         (void)snprintf(reason, HEALTH_REASON_SIZE, "%.*s", HEALTH_REASON_SIZE - 1,

@@ -59,7 +59,9 @@ def test_thread_that_stands_still_is_told_until_it_goes_on(daemon, thread, told)
     with standing_still(daemon.process.pid, thread):
         waiting.until(lambda: daemon.admin("/healthz").status == 503, 60, "the standstill to be told")
         assert daemon.admin("/healthz").body == told
+        assert told in daemon.admin("/readyz").body or thread == "router"
     waiting.until(lambda: daemon.admin("/healthz").status == 200, 60, "it to go on")
+    daemon.wait_until_ready()
 
 
 @pytest.mark.parametrize("roles", ["receiver", "router", "receiver, router"])

@@ -81,6 +81,28 @@ def test_sockets_for_another_process_are_not_used(embedded):
     assert address_of(other) not in daemon.addresses
 
 
+@pytest.mark.parametrize("of", ["receiver", "admin"])
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+def test_socket_that_another_process_makes_block_holds_nobody_up(embedded, tmp_path, of, kind):
+    """O_NONBLOCK belongs to the socket. systemd clears it when it starts another service on it without NonBlocking=yes."""
+    door = listening(f"unix:{tmp_path}/door.sock" if kind == "unix" else "127.0.0.1:0")
+    daemon = pass_on(embedded.daemon(), [door], of).start().wait_until_ready()
+    delivery = Delivery()
+    kept = http_client.Client(address_of(door), timeout=10)
+
+    def answer(client):
+        if of == "receiver":
+            return client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status
+        return client.request("GET", "/healthz").status
+    assert answer(kept) == 200
+    door.setblocking(True)
+    for _ in range(3):
+        fresh = http_client.Client(address_of(door), timeout=10)  # behind it nobody else comes, whom a second accept() would take
+        assert answer(fresh) == 200 and answer(kept) == 200
+        fresh.close()
+    kept.close()
+
+
 def test_each_wrong_socket_is_refused_with_its_name(embedded):
     right, connected, datagrams = listening(), socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
     with open(os.devnull, "rb") as file:

@@ -82,7 +82,7 @@ def test_account_can_do_no_more_than_the_manual_says(root, unit):
 
 @pytest.mark.parametrize("unit", SERVICES)
 def test_services_say_what_operation_relies_on(root, unit):
-    expected = {"Type": "notify", "NotifyAccess": "main", "User": "gatepost", "Restart": "on-failure",
+    expected = {"Type": "notify", "NotifyAccess": "main", "NonBlocking": "yes", "User": "gatepost", "Restart": "on-failure",
                 "RestartPreventExitStatus": "64 78", "StateDirectory": "gatepost", "RuntimeDirectory": "gatepost",
                 "ConfigurationDirectory": "gatepost", "StartLimitIntervalSec": "0", "LimitCORE": "0"}
     assert {name: options(root, unit, name) for name in expected} == {name: [value] for name, value in expected.items()}
