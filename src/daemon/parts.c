@@ -205,6 +205,7 @@ parts_tick(struct parts *parts)
         probe_brokers(parts->probe, &brokers);
         metrics_set_brokers(parts->metrics, &brokers);
         health_log_changes(&parts->health);
+        admin_tick(parts->admin);
 }
 
 /* Get ready for a configuration that is about to become the newest. Returns 0, or -1 with the reason. */

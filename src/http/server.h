@@ -89,8 +89,9 @@ void http_server_set_limits(struct http_server *server, const struct http_limits
 size_t http_server_n_connections(const struct http_server *server);
 
 /*
- * Let connections go that are more than there may be. Another server may have accepted one to which it has a right while
- * this one has more than its share: to be called a few times a second where several share a limit.
+ * Let connections go that are more than there may be, and accept again after a pause for whose timer there was no memory.
+ * Another server may have accepted a connection to which it has a right while this one has more than its share: to be
+ * called every second, and a few times a second where several share a limit.
  */
 void http_server_keep_to_limits(struct http_server *server);
 

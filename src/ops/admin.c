@@ -242,6 +242,13 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
 }
 
 void
+admin_tick(struct admin *admin)
+{
+        if (admin != NULL)
+                http_server_keep_to_limits(admin->server);
+}
+
+void
 admin_free(struct admin *admin)
 {
         if (admin == NULL)

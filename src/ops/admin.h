@@ -22,6 +22,11 @@ struct admin;
 struct admin *admin_new(struct event_base *base, const struct config *config, int passed,
                         const struct health *health, const struct metrics *metrics,
                         struct error *error) MUST_CHECK;
+
+/* Go on accepting where memory was short. To be called every second or so; NULL is harmless. */
+void admin_tick(struct admin *admin);
+
+/* NULL is harmless. */
 void admin_free(struct admin *admin);
 
 #endif

@@ -85,6 +85,30 @@ def test_any_allocations_of_libevent_for_a_connection_may_fail(offline, plain_bu
     waiting.until(lambda: daemon.post().status == 503, 20, "an answer")
 
 
+def test_admin_endpoint_accepts_again_once_there_is_memory_again(offline, plain_build):
+    """Also when the timer that ends a pause in accepting found none: the heap of timers grows with the connections."""
+    offline.build = plain_build
+    config = offline.config("receiver")
+    failing = preload.FailMalloc(config.directory)
+    daemon = offline.daemon(config)
+    daemon.environment.update(failing.environment)
+    daemon.start()
+    address = daemon._addresses("admin")[0]
+    for n, first in [(n, first) for n in (3, 7, 15) for first in range(1, 7)]:
+        with contextlib.ExitStack() as held:
+            for _ in range(n):
+                client = http_client.Client(address)
+                held.callback(client.close)
+                assert client.request("GET", "/healthz").status == 200
+            failing.arm("libevent", first, preload.FOREVER)
+            with contextlib.suppress(OSError, AssertionError):
+                for _ in range(2):
+                    held.enter_context(http_client.connect(address, 1))
+                waiting.until(lambda: failing.failed > 1, 1, "allocations to fail")
+            failing.disarm()
+        assert http_client.request(address, "GET", "/healthz").status == 200, (n, first, daemon.last_log(2000))
+
+
 def test_half_requests_make_room_when_descriptors_run_out(broker):
     assert_clean(scarcity.descriptors(broker, BUILD))
 
