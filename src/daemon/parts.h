@@ -68,7 +68,10 @@ int parts_stop_can_end(const struct parts *parts);
 /* Stop what has not stopped, wait for that, and release all. */
 void parts_close(struct parts *parts);
 
-/* Whether the loop of each lane and of the router has turned within limit_ms; else writes which one has not. */
+/*
+ * Whether the loop of each lane and of the router has turned within limit_ms, and the receiver can be connected to; else
+ * writes which one has not, or which socket was shut down.
+ */
 int parts_are_alive(const struct parts *parts, int64_t limit_ms, char reason[HEALTH_REASON_SIZE]);
 
 /* Whether a receiver can accept and append; without that role, whether the router is in its group and reads. */

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -89,6 +90,14 @@ listener_close(int fd)
         /* A successor may have replaced the file and listen there. */
         if (has_file)
                 (void)make_way((const struct sockaddr *)&address, len, &ignored);
+}
+
+int
+listener_is_shut_down(int fd)
+{
+        struct pollfd listener = {.fd = fd, .events = POLLRDHUP};
+
+        return poll(&listener, 1, 0) > 0 && (listener.revents & (POLLHUP | POLLRDHUP));
 }
 
 char *

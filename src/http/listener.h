@@ -19,6 +19,12 @@ int listener_open(const struct sockaddr *address, socklen_t len, struct error *e
 /* Close it, and remove a Unix-domain socket's file, unless another process listens there by now. -1 is harmless. */
 void listener_close(int fd);
 
+/*
+ * Whether the socket was shut down: by shutdown(2) through another descriptor of it, or by a tool as `ss -K`. Nothing can
+ * connect to it any more, and accept() fails with EINVAL.
+ */
+int listener_is_shut_down(int fd);
+
 /* What it is bound to: 127.0.0.1:43211, [::1]:43211 or unix:/path. Returns name. */
 char *listener_name(int fd, char *name, size_t size);
 

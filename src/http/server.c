@@ -129,7 +129,7 @@ on_accept_error(struct evconnlistener *listener, void *arg)
         int error = errno;
 
         (void)arg;
-        if (error == EINVAL) { /* the socket was shut down: the daemon ends */
+        if (error == EINVAL) { /* the socket was shut down; see listener_is_shut_down() */
                 (void)evconnlistener_disable(listener);
                 return;
         }

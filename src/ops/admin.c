@@ -23,7 +23,8 @@ struct admin {
         const char *instance;
         char *page_policy;
         int fd;
-        int is_passed; /* fd is not ours to close */
+        int is_passed;    /* fd is not ours to close */
+        int is_shut_down; /* by another process, as the log says */
         int takes_any_host;
 };
 
@@ -241,11 +242,25 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
         return admin;
 }
 
+static void
+look_at_listener(struct admin *admin)
+{
+        char name[LISTENER_NAME_SIZE], value[LOG_QUOTED_SIZE];
+
+        if (admin->is_shut_down || !listener_is_shut_down(admin->fd))
+                return;
+        admin->is_shut_down = 1;
+        log_error("another process has shut down the listening socket for=admin address=%s",
+                  log_value(name, strlen(listener_name(admin->fd, name, sizeof(name))), value));
+}
+
 void
 admin_tick(struct admin *admin)
 {
-        if (admin != NULL)
-                http_server_keep_to_limits(admin->server);
+        if (admin == NULL)
+                return;
+        http_server_keep_to_limits(admin->server);
+        look_at_listener(admin);
 }
 
 void

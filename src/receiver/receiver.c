@@ -194,6 +194,23 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
         return 1;
 }
 
+/* The receiver shuts its own listeners down when it stops. */
+static int
+is_listening(const struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
+{
+        char name[LISTENER_NAME_SIZE];
+
+        for (size_t i = 0; i < receiver->n_listeners && !receiver->is_stopping; i++) {
+                if (!listener_is_shut_down(receiver->listeners[i]))
+                        continue;
+                (void)snprintf(reason, HEALTH_REASON_SIZE,
+                               "another process has shut down the listening socket %s",
+                               listener_name(receiver->listeners[i], name, sizeof(name)));
+                return 0;
+        }
+        return 1;
+}
+
 int
 receiver_is_alive(struct receiver *receiver, int64_t limit_ms, char reason[HEALTH_REASON_SIZE])
 {
@@ -203,7 +220,7 @@ receiver_is_alive(struct receiver *receiver, int64_t limit_ms, char reason[HEALT
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "receiver lane %zu stands still", i + 1);
                 return 0;
         }
-        return 1;
+        return is_listening(receiver, reason);
 }
 
 void

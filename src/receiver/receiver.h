@@ -37,7 +37,10 @@ void receiver_probe_changed(struct receiver *receiver);
 /* For health_add(): appends are possible. */
 int receiver_is_ready(void *receiver, char reason[HEALTH_REASON_SIZE]);
 
-/* Whether each lane's loop has turned within limit_ms; else writes which one stands still. */
+/*
+ * Whether each lane's loop has turned within limit_ms and every listening socket can still be connected to; else writes which
+ * one stands still or was shut down.
+ */
 int receiver_is_alive(struct receiver *receiver, int64_t limit_ms, char reason[HEALTH_REASON_SIZE]);
 
 /* Accept no more, and answer what is in flight. Returns at once; again is harmless. */

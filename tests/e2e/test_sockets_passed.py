@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import socket
+import time
 
 import pytest
 
@@ -11,7 +12,7 @@ import http_client
 import waiting
 from daemon import ENVIRONMENT
 from load import Load
-from manager import address_of, has_file, listening, pass_on
+from manager import Manager, address_of, has_file, listening, pass_on
 from signing import Delivery
 from tally import assert_exactly_once
 
@@ -101,6 +102,42 @@ def test_socket_that_another_process_makes_block_holds_nobody_up(embedded, tmp_p
         assert answer(fresh) == 200 and answer(kept) == 200
         fresh.close()
     kept.close()
+
+
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+def test_receiver_whose_listening_socket_another_process_shuts_down_counts_as_dead(embedded, tmp_path, kind):
+    """Nothing can connect to it any more. The service manager, which hears nothing, starts the daemon again."""
+    door = listening(f"unix:{tmp_path}/door.sock" if kind == "unix" else "127.0.0.1:0")
+    manager = Manager(tmp_path / "notify.sock")
+    other = listening()
+    daemon = manager.watch(pass_on(embedded.daemon(), [other, door]), watchdog_seconds=2)
+    daemon.start().wait_until_ready()
+    manager.wait_for("WATCHDOG")
+    told = f"another process has shut down the listening socket {address_of(door) if kind == 'unix' else ''}"
+    door.shutdown(socket.SHUT_RDWR)
+    waiting.until(lambda: daemon.admin("/healthz").status == 503, SECONDS, "the daemon to count as dead")
+    assert told in daemon.admin("/healthz").body.decode() and told in daemon.admin("/readyz").body.decode()
+    daemon.wait_for_log(f"error {told}")
+    dead_since = time.monotonic()
+    manager.wait_for_status("another process has shut down")
+    assert not [message for message in manager.having("WATCHDOG") if message.time > dead_since]
+    daemon.stop()
+    manager.close()
+
+
+def test_admin_socket_that_another_process_shuts_down_is_told_in_the_log(embedded):
+    door = listening()
+    daemon = pass_on(embedded.daemon(), [door], "admin").start().wait_until_ready()
+    door.shutdown(socket.SHUT_RDWR)
+    assert " error " in daemon.wait_for_log("another process has shut down the listening socket for=admin")
+    daemon.accept()
+    daemon.stop()
+
+
+def test_daemon_that_ends_says_nothing_of_its_sockets(embedded):
+    daemon = embedded.daemon().start().wait_until_ready()
+    daemon.stop()
+    assert "shut down" not in daemon.log
 
 
 def test_each_wrong_socket_is_refused_with_its_name(embedded):
