@@ -13,11 +13,6 @@
 #define ERR_LOG_TRUNCATION (-139) /* RD_KAFKA_RESP_ERR__LOG_TRUNCATION, which librdkafka 2.1.0 added */
 #define N_CONNECTIONS 1024 /* brokers whose ids are equal modulo this share a counter, which does no harm */
 
-#if RD_KAFKA_VERSION < 0x020100ff
-/* Added in librdkafka 2.1.0. NULL when the library at run time is older. */
-extern int32_t rd_kafka_message_leader_epoch(const rd_kafka_message_t *message) __attribute__((weak));
-#endif
-
 struct consumer {
         uint32_t number; /* of this process's consumers */
         rd_kafka_t *client;
@@ -339,14 +334,10 @@ consumer_rejoin(struct consumer *consumer)
 struct consumer_origin
 consumer_origin(const struct consumer *consumer, const rd_kafka_message_t *message)
 {
-        int32_t broker = rd_kafka_message_broker_id(message), epoch = CONSUMER_NO_EPOCH;
+        int32_t broker = rd_kafka_message_broker_id(message);
         uint32_t connection = atomic_load(&consumer->connections[(uint32_t)broker % N_CONNECTIONS]);
 
-#if RD_KAFKA_VERSION < 0x020100ff
-        if (rd_kafka_message_leader_epoch != NULL)
-#endif
-                epoch = rd_kafka_message_leader_epoch(message);
-        return (struct consumer_origin){1, consumer->number, broker, connection, epoch};
+        return (struct consumer_origin){1, consumer->number, broker, connection};
 }
 
 int
@@ -354,8 +345,7 @@ consumer_origin_is(const struct consumer_origin *origin, const struct consumer_o
 {
         return !origin->is_known || !other->is_known ||
                (origin->consumer == other->consumer && origin->broker == other->broker &&
-                origin->connection == other->connection &&
-                (origin->epoch == other->epoch || origin->epoch < 0 || other->epoch < 0));
+                origin->connection == other->connection);
 }
 
 rd_kafka_t *

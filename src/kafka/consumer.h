@@ -68,17 +68,15 @@ void consumer_rejoin(struct consumer *consumer);
 /*
  * Which log a record was read from. While this stays the same, so does the log: it can be cut off only when another broker
  * becomes the leader, or when the leader starts again. It also changes where the log stays the same: with each leader, and with
- * each new connection.
+ * each new connection. The leader's epoch is left out: it is that under which the record was appended, which differs within one
+ * log; and librdkafka from 2.1 on, which tells it, finds out by it itself that a log was cut off.
  */
 struct consumer_origin {
         int is_known;
         uint32_t consumer; /* number of the consumer, in this process */
         int32_t broker;
         uint32_t connection; /* number of the consumer's connection to that broker */
-        int32_t epoch;       /* of the leader under which it was appended, or CONSUMER_NO_EPOCH */
 };
-
-#define CONSUMER_NO_EPOCH (-1) /* librdkafka before 2.1 does not show it; equals every other */
 
 struct consumer_origin consumer_origin(const struct consumer *consumer, const rd_kafka_message_t *message);
 

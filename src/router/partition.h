@@ -171,7 +171,7 @@ int partition_ends_scan(struct partition *partition, int64_t now_ms) MUST_CHECK;
 
 /*
  * Whether a record may be taken although it comes from elsewhere than the one before it: its leader has changed or started again, or
- * this one was appended under another leader. The log may have been cut off between the two, so that the position is asked for again,
+ * closed the connection. The log may have been cut off between the two, so that the position is asked for again,
  * and the record before this one is read again. When that one has been confirmed and then this one comes again, just as it was, both
  * stand in the same log, wherever they come from.
  */

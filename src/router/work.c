@@ -296,21 +296,18 @@ take_next(struct work *work, struct partition *partition, const rd_kafka_message
 }
 
 enum work_result
-work_take(struct work *work, const rd_kafka_message_t *message, const struct consumer_origin *came_from,
+work_take(struct work *work, const rd_kafka_message_t *message, const struct consumer_origin *origin,
           struct error *error)
 {
         struct partition *partition = partition_find(&work->partitions, message->partition);
-        struct consumer_origin origin = *came_from;
         enum work_result result;
 
         if (partition == NULL || partition->stage != PARTITION_PLACED || message->offset < partition->next)
                 return WORK_TAKEN;
-        if (message->offset < partition->decide_from - 1)
-                origin.epoch = CONSUMER_NO_EPOCH; /* that one shows whether the log is the same */
-        if (!consumer_origin_is(&partition->origin, &origin) && !allows_change(partition, message))
+        if (!consumer_origin_is(&partition->origin, origin) && !allows_change(partition, message))
                 return WORK_UNPLACED;
         if (partition->known_to > partition->decide_from && partition_open(partition) == 0 &&
-            !consumer_origin_is(&partition->known_origin, &origin))
+            !consumer_origin_is(&partition->known_origin, origin))
                 return forget(partition);
         if (message->offset < partition->scan_next)
                 partition->scan_next = -1; /* read again from next, for another partition's sake */
@@ -322,7 +319,7 @@ work_take(struct work *work, const rd_kafka_message_t *message, const struct con
         result = take_next(work, partition, message, error);
         if (result == WORK_UNPLACED)
                 return result;
-        partition->origin = partition->known_origin = origin;
+        partition->origin = partition->known_origin = *origin;
         if (partition->known_to <= message->offset)
                 partition->known_to = message->offset + 1; /* one that failed may be known, too */
         return result;

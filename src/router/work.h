@@ -69,12 +69,12 @@ enum work_result {
 };
 
 /**
- * work_take(work, message, came_from, error):
+ * work_take(work, message, origin, error):
  * Remember or decide a record, by its offset. Records of partitions without a position are passed over. On WORK_FAILED error
  * has the reason.
  */
 enum work_result work_take(struct work *work, const rd_kafka_message_t *message,
-                           const struct consumer_origin *came_from, struct error *error) MUST_CHECK;
+                           const struct consumer_origin *origin, struct error *error) MUST_CHECK;
 
 /* A partition has been read up to its end, an offset. */
 void work_note_end(struct work *work, int32_t id, int64_t end);
