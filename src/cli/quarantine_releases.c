@@ -312,23 +312,56 @@ bound(struct search *search, struct offsets *offsets)
 }
 
 static void
+decide_state(struct quarantined *record)
+{
+        if (record->release.partition >= 0 || record->came_back.partition >= 0)
+                record->state = QUARANTINE_RELEASED;
+        else if (record->key_len > 0 && record->doubt != QUARANTINE_NO_DOUBT)
+                record->state = QUARANTINE_UNSURE;
+}
+
+/*
+ * Of the records of one delivery, which may be one in quarantine several times, only the first can be released. What may have become of
+ * one of them may have become of all.
+ */
+static void
+decide_together(struct quarantined **records, size_t n)
+{
+        const struct quarantined *first = NULL, *unsure = NULL;
+
+        for (size_t i = 0; i < n; i++) {
+                decide_state(records[i]);
+                if (unsure == NULL && records[i]->state == QUARANTINE_UNSURE)
+                        unsure = records[i];
+        }
+        for (size_t i = 0; i < n; i++) {
+                struct quarantined *record = records[i];
+
+                if (record->state == QUARANTINE_RELEASED || record->signature_len == 0 || record->is_stub)
+                        continue;
+                if (record->state == QUARANTINE_WAITING && unsure != NULL) {
+                        record->state = QUARANTINE_UNSURE;
+                        record->doubt = unsure->doubt;
+                        record->delivery = unsure->delivery;
+                }
+                if (first == NULL)
+                        first = record;
+                else
+                        record->twin = first->id;
+        }
+}
+
+static void
 decide(const struct search *search)
 {
-        const struct quarantined *before = NULL;
+        struct quarantined **records = search->by_identity;
+        size_t n = search->quarantine->n;
 
-        for (size_t i = 0; i < search->quarantine->n; i++) {
-                struct quarantined *record = search->by_identity[i];
-
-                if (record->release.partition >= 0 || record->came_back.partition >= 0)
-                        record->state = QUARANTINE_RELEASED;
-                else if (record->key_len > 0 && record->doubt != QUARANTINE_NO_DOUBT)
-                        record->state = QUARANTINE_UNSURE;
-                if (record->state != QUARANTINE_WAITING || record->signature_len == 0 || record->is_stub)
-                        continue;
-                if (before != NULL && compare_identities(record, before) == 0)
-                        record->twin = before->id;
-                else
-                        before = record;
+        for (size_t i = 0, next; i < n; i = next) {
+                next = i + 1;
+                while (next < n && compare_identities(records[next], records[i]) == 0)
+                        next++;
+                decide_together(records + i, next - i);
         }
 }
 

@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import NewPartitions
 
 import waiting
-from audit_side import by_hand
+from audit_side import by_hand, drop_first
 from kafka_side import Record, murmur2_partition
 from quarantine_side import Quarantine
 from signing import Delivery, event_body, unique
@@ -258,7 +258,22 @@ def test_record_that_came_back_is_released_although_its_predecessors_were_in_ano
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-def test_delivery_that_came_again_after_the_window_is_released_once(quarantine):
+def test_delivery_that_was_quarantined_twice_is_forced_once(quarantine):
+    """Retention has deleted it, so that nobody can say of either record whether it was released."""
+    delivery = Delivery(event_body(KIND))
+    first, second = quarantine_twice(quarantine, delivery)
+    mended(quarantine)
+    drop_first(quarantine.kafka, quarantine.kafka.deliveries, 1)
+    outcomes = quarantine.release("--reason", "unknown-kind", expect=EX_DATAERR)
+    assert [each["outcome"] for each in outcomes] == ["refused"] * 2
+    outcomes = quarantine.release("--reason", "unknown-kind", "--force", expect=EX_DATAERR)
+    assert [each["outcome"] for each in outcomes] == ["released", "refused"] and first in outcomes[1]["why"]
+    assert quarantine.release(second)[0]["outcome"] == "released-before"
+    assert len(quarantine.published(delivery.delivery_id)) == 1
+
+
+@pytest.mark.parametrize("deleted", [False, True], ids=["both there", "the first deleted"])
+def test_delivery_that_came_again_after_the_window_is_released_once(quarantine, deleted):
     """So that it stands at two places in deliveries, and was quarantined from both."""
     kafka, delivery = quarantine.kafka, Delivery(event_body(KIND))
     kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")  # only to have past times
@@ -267,7 +282,11 @@ def test_delivery_that_came_again_after_the_window_is_released_once(quarantine):
         kafka.append([delivery], timestamp_ms=now_ms - days * 24 * 3600 * 1000)
     kafka.wait_until_routed()
     mended(quarantine)
-    outcomes = quarantine.release("--reason", "unknown-kind", expect=EX_DATAERR)
+    if deleted:
+        drop_first(kafka, kafka.deliveries, 1)
+        outcomes = quarantine.release("--reason", "unknown-kind", expect=EX_DATAERR)
+        assert [each["outcome"] for each in outcomes] == ["refused"] * 2
+    outcomes = quarantine.release("--reason", "unknown-kind", *["--force"] * deleted, expect=EX_DATAERR)
     assert [each["outcome"] for each in outcomes] == ["released", "refused"] and outcomes[0]["id"] in outcomes[1]["why"]
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
