@@ -15,16 +15,23 @@ end(void *client)
 }
 
 int
-ending_destroy(rd_kafka_t *client)
+ending_destroy_within(rd_kafka_t *client, int seconds)
 {
         pthread_t thread;
 
         if (pthread_create(&thread, NULL, end, client) != 0) {
                 rd_kafka_destroy(client);
-        } else if (thread_join_within(thread, PATIENCE_S) != 0) {
+        } else if (thread_join_within(thread, seconds) != 0) {
                 (void)pthread_detach(thread);
-                log_warning("a client of librdkafka did not shut down within %d s; leaking it", PATIENCE_S);
+                log_warning("a client of librdkafka does not shut down; leaking it waited_seconds=%d",
+                            seconds);
                 return -1;
         }
         return 0;
+}
+
+int
+ending_destroy(rd_kafka_t *client)
+{
+        return ending_destroy_within(client, PATIENCE_S);
 }

@@ -11,4 +11,7 @@
  */
 int ending_destroy(rd_kafka_t *client);
 
+/* The same with a patience of so many seconds; 0 does not wait at all. */
+int ending_destroy_within(rd_kafka_t *client, int seconds);
+
 #endif

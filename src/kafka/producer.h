@@ -16,7 +16,8 @@
 struct producer;
 
 /**
- * What became of a record; called once for each that producer_append() took, from producer_serve() or producer_free().
+ * What became of a record; called once for each that producer_append() took, from producer_serve() or producer_free(),
+ * unless producer_free() gives librdkafka up.
  * reason is NULL when every in-sync replica has the record. Otherwise may_be_there says whether it may be there, or come to be.
  */
 typedef void producer_report(void *record_arg, const char *reason, int may_be_there, void *arg);
@@ -29,7 +30,10 @@ typedef void producer_report(void *record_arg, const char *reason, int may_be_th
 struct producer *producer_new(const struct config *config, const char *bootstrap, int wake_fd,
                               producer_report *report, void *arg, struct error *error) MUST_CHECK;
 
-/* Give up what is not acknowledged, report it, and close. NULL is harmless. */
+/*
+ * Give up what is not acknowledged, report it, and close, within two seconds. Records that librdkafka does not report in the
+ * first of them, as while it waits for name servers, are never reported; they may be there, or come to be. NULL is harmless.
+ */
 void producer_free(struct producer *producer);
 
 /* What it has done and holds is to be told to statistics, with the arg of report, every five seconds from producer_serve(). */

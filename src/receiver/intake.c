@@ -99,6 +99,14 @@ needs_producer(struct intake *intake, int64_t now, struct error *why)
         return 1;
 }
 
+/* Report what the producer still has as failed. */
+static void
+close_producer(struct intake *intake)
+{
+        producer_free(intake->producer);
+        pending_give_up(&intake->pending, "Kafka's client does not end");
+}
+
 /* Another producer where one is needed; connections and requests stay. */
 static void
 renew_producer(struct intake *intake)
@@ -115,7 +123,7 @@ renew_producer(struct intake *intake)
                 intake->failure.text[0] = '\0';
         is_news = strcmp(intake->failure.text, why.text) != 0;
         intake->failure = why;
-        producer_free(intake->producer); /* reports what it still has as failed */
+        close_producer(intake);
         intake->failing_since_ms = 0;
         intake->producer_tried_ms = now;
         intake->producer = producer_new(intake->shared->config, intake->shared->bootstrap, intake->wake_fd,
@@ -349,7 +357,7 @@ intake_free(struct intake *intake)
 {
         if (intake == NULL)
                 return;
-        producer_free(intake->producer);
+        close_producer(intake);
         config_free(intake->config);
         free(intake);
 }

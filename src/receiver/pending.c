@@ -15,6 +15,7 @@ pending_init(struct pending_list *list, struct receiver_shared *shared)
 {
         list->shared = shared;
         TAILQ_INIT(&list->waiting);
+        TAILQ_INIT(&list->abandoned);
 }
 
 struct pending *
@@ -130,8 +131,20 @@ pending_report(struct pending_list *list, struct pending *pending, const char *r
                 else
                         answer_unavailable(list->shared, pending,
                                            "the delivery could not be stored; send it again");
+        } else {
+                TAILQ_REMOVE(&list->abandoned, pending, entry);
         }
         release(list, pending);
+}
+
+void
+pending_give_up(struct pending_list *list, const char *reason)
+{
+        struct pending *pending;
+
+        while ((pending = TAILQ_FIRST(&list->waiting)) != NULL ||
+               (pending = TAILQ_FIRST(&list->abandoned)) != NULL)
+                pending_report(list, pending, reason, 1);
 }
 
 size_t
@@ -146,6 +159,7 @@ pending_expire(struct pending_list *list, int64_t now_ms)
                 answer_unavailable(list->shared, pending,
                                    "the delivery was not stored in time; send it again");
                 pending->request = NULL;
+                TAILQ_INSERT_TAIL(&list->abandoned, pending, entry);
                 n++;
         }
         return n;

@@ -12,9 +12,9 @@
  * A delivery that has been handed to Kafka. Two things will happen to it, each once: its request is answered, and Kafka
  * reports what became of the record.
  *
- *   waiting   request set, in the list      --report-->  200 or 503, released
+ *   waiting   request set            --report-->  200 or 503, released
  *             |
- *             `--deadline--> 503: abandoned  (request NULL, out of the list)  --report--> released
+ *             `--deadline--> 503: abandoned  (request NULL)  --report--> released
  */
 struct pending {
         TAILQ_ENTRY(pending) entry;
@@ -28,10 +28,11 @@ struct pending {
         char delivery_id[DELIVERY_ID_MAX + 1];
 };
 
-/* Those that wait, in the order of their deadlines. For one thread. */
+/* Those of one producer; those that wait are in the order of their deadlines. For one thread. */
 struct pending_list {
         struct receiver_shared *shared;
         TAILQ_HEAD(pending_head, pending) waiting;
+        struct pending_head abandoned;
 };
 
 void pending_init(struct pending_list *list, struct receiver_shared *shared);
@@ -52,6 +53,9 @@ void pending_cancel(struct pending_list *list, struct pending *pending, const ch
  * request if that still waits, and releases pending.
  */
 void pending_report(struct pending_list *list, struct pending *pending, const char *reason, int may_be_there);
+
+/* The producer is gone: report those that it has not reported as failed, for this reason; they may be in Kafka all the same. */
+void pending_give_up(struct pending_list *list, const char *reason);
 
 /* Answer 503 to those whose deadline has come. Returns how many. */
 size_t pending_expire(struct pending_list *list, int64_t now_ms);

@@ -7,6 +7,7 @@ import time
 import pytest
 
 import http_client
+import preload
 import waiting
 from installation import Installation
 from load import Load
@@ -252,6 +253,31 @@ def test_client_that_hangs_up_before_the_ack_changes_nothing(installation, own_b
     reader.close()
     daemon.wait_until_ready(BACK_SECONDS)
     daemon.accept()
+
+
+def test_hanging_name_servers_mean_503_and_hold_no_lane_up(installation, plain_build):
+    """The producer's connection is lost, and its successor cannot connect, while Kafka answers the probe."""
+    installation.build = plain_build
+    config = installation.config("receiver")
+    config["receiver"]["ack_timeout"] = f"{ACK_TIMEOUT}s"
+    installation.create_topics(config)
+    daemon = installation.daemon(config)
+    lookups = preload.HungLookups(daemon)
+    daemon.start().wait_until_ready().accept()
+    refused = []
+
+    def refuse():
+        refused.append(Delivery())
+        assert_unavailable(daemon.post(refused[-1], timeout=10))
+        assert daemon.admin("/healthz").status == 200
+        return daemon.log.count("does not shut down; leaking it") >= 2
+    with lookups:
+        waiting.until(refuse, BACK_SECONDS, "two producers to be replaced")
+    # What was appended counts as done with: no signature waits for its fate, and no byte is in flight.
+    for delivery in (refused[0], refused[-1].but(delivery_id="captured")):
+        accept(daemon, delivery)
+    daemon.process.send_signal(signal.SIGUSR1)
+    assert "appending_bytes=0 " in daemon.wait_for_log("status of receiver")
 
 
 def test_many_lanes_start_and_end_at_once_while_kafka_is_away(offline, tmp_path):

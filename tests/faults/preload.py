@@ -1,5 +1,5 @@
 """Libraries that are preloaded into a process: fail_malloc.c lets its allocations fail, fake_clock.c lets its clock be
-set. Neither stands the address sanitizer."""
+set, hung_lookups.c lets its name servers not answer. None stands the address sanitizer."""
 
 import ctypes
 import mmap
@@ -68,6 +68,22 @@ class FailMalloc:
     def place(self):
         """Where the first failed call came from: object+0xoffset, for addr2line."""
         return f"{self._control.failed_in.decode()}+{self._control.failed_at:#x}"
+
+
+class HungLookups:
+    """Name servers that do not answer in the block, for one daemon that does not run yet. Its connections for appending are
+    reset when they are used then."""
+
+    def __init__(self, daemon):
+        directory = daemon.config.directory
+        self._file = directory / f"{daemon.name}.lookups"
+        daemon.environment.update({"LD_PRELOAD": str(build("hung_lookups", directory)), "HUNG_LOOKUPS_FILE": str(self._file)})
+
+    def __enter__(self):
+        self._file.touch()
+
+    def __exit__(self, *_):
+        self._file.unlink()
 
 
 class FakeClock:
