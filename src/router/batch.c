@@ -111,7 +111,8 @@ add_origin(struct batch *batch, const struct record *record)
                 batch->origins = origins;
                 batch->origins_size = size;
         }
-        batch->origins[batch->n_produced] = (struct batch_origin){record->partition, record->offset};
+        batch->origins[batch->n_produced] =
+            (struct batch_origin){record->partition, record->offset, record->timestamp_ms};
         return ++batch->n_produced;
 }
 

@@ -18,6 +18,7 @@
 struct batch_origin {
         int32_t partition; /* of `deliveries` */
         int64_t offset;
+        int64_t timestamp_ms;
 };
 
 struct batch {

@@ -235,6 +235,12 @@ partition_note_change(struct partition *partition, int64_t offset, int64_t times
 }
 
 int
+partition_is_unpublishable(const struct partition *partition, int64_t offset, int64_t timestamp_ms)
+{
+        return partition->unpublishable == offset && partition->unpublishable_ms == timestamp_ms;
+}
+
+int
 partition_recognises(const struct partition *partition, int64_t offset, int64_t timestamp_ms)
 {
         return offset != partition->decide_from - 1 || partition->routed_ms < 0 ||

@@ -98,7 +98,8 @@ struct partition {
         int64_t scan_next; /* while looking for gaps ahead: the offset to see next; -1: not looking */
         int64_t scan_ms;   /* monotonic: when that began */
 
-        int64_t unpublishable; /* offset of a record that cannot be published; -1: none */
+        int64_t unpublishable;    /* offset of a record that cannot be published; -1: none */
+        int64_t unpublishable_ms; /* its timestamp: in another log it is another record */
         struct error unpublishable_why;
 };
 
@@ -180,6 +181,10 @@ int partition_allows_change(const struct partition *partition, int64_t offset,
 
 /* Note that it does not yet, after partition_unplace(). */
 void partition_note_change(struct partition *partition, int64_t offset, int64_t timestamp_ms);
+
+/* Whether a record is the one that cannot be published. */
+int partition_is_unpublishable(const struct partition *partition, int64_t offset,
+                               int64_t timestamp_ms) MUST_CHECK;
 
 /* Whether a record below decide_from can be the one that was routed: the last of them has a known timestamp. */
 int partition_recognises(const struct partition *partition, int64_t offset, int64_t timestamp_ms) MUST_CHECK;

@@ -89,7 +89,6 @@ begin_restore(const struct position *position, const struct config *config, stru
         partition->expired_from = position->decide_from;
         partition->known_to = 0;
         partition->witness = -1;
-        partition->unpublishable = -1; /* the log may be another one */
         return partition->dedup == NULL ? -1 : 0;
 }
 

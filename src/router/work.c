@@ -106,7 +106,8 @@ on_failure(const struct transaction_failure *failure, void *arg)
 
         if (partition == NULL)
                 return;
-        if (failure->is_final && partition->unpublishable != origin->offset) {
+        if (failure->is_final &&
+            !partition_is_unpublishable(partition, origin->offset, origin->timestamp_ms)) {
                 work->n_refused++;
                 work->refused = *origin;
                 (void)error_set(&work->refused_why, "%s: %s", failure->topic, failure->reason);
@@ -188,7 +189,7 @@ decide(struct work *work, struct partition *partition, const struct record *reco
                 return -1;
         if (judge_decide(work->judge, partition->dedup, record, &verdict) != 0)
                 return error_set_openssl(error, "the record could not be decided");
-        if (partition->unpublishable == record->offset)
+        if (partition_is_unpublishable(partition, record->offset, record->timestamp_ms))
                 replace_by_stub(&verdict, partition->unpublishable_why.text);
         else if (transaction_is_too_large(record->key.len + record->body.len))
                 replace_by_stub(&verdict, "it is larger than any broker accepts");
@@ -413,6 +414,7 @@ note_refused(struct work *work)
                                   partition->unpublishable < work->refused.offset))
                 return;
         partition->unpublishable = work->refused.offset;
+        partition->unpublishable_ms = work->refused.timestamp_ms;
         partition->unpublishable_why = work->refused_why;
         log_error("Kafka refuses a record; putting a stub of it into quarantine partition=%" PRId32
                   " offset=%" PRId64 " reason=%s",

@@ -327,6 +327,28 @@ def test_reload_ends_the_wait_for_a_topic_that_is_no_longer_written(installation
     wait_until_published(kafka, [second])
 
 
+def test_refused_record_stops_nothing_although_each_answer_comes_over_another_connection(installation):
+    """The table is filled anew each time, for the leader may have changed; that the record was refused must not be forgotten."""
+    config = installation.config("router")
+    config["kafka"]["receive.message.max.bytes"] = "2400000"
+    config["kafka"]["fetch.max.bytes"] = "1000000"
+    installation.create_topics(config, partitions=2)
+    kafka = installation.kafka
+    kafka.configure(kafka.deliveries, "max.message.bytes", LARGE_RECORD)
+    installation.start(config)
+    kafka.append(deliveries_of(0, 2, 2) + deliveries_of(1, 2, 2))
+    kafka.wait_until_routed()
+    for topic in kafka.published_topics():
+        kafka.configure(topic, "max.message.bytes", "300000")
+    append_large(kafka, deliveries_of(0, 1, 2, padding="x" * (3 << 20)))
+    (refused,) = deliveries_of(1, 1, 2, padding="z" * 700_000)
+    sent = sum((deliveries_of(1, 1, 2, padding="z" * 200_000) for _ in range(3)), [])
+    for delivery in [refused] + sent:
+        kafka.append([delivery])
+    wait_until_published(kafka, sent, 120)
+    assert_stub_in_quarantine(kafka, refused)
+
+
 def test_record_with_headers_that_librdkafka_refuses_stops_nothing(installation):
     """Quarantine keeps the headers of a delivery."""
     config = installation.config("router")
