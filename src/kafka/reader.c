@@ -202,18 +202,26 @@ skip_deleted(struct reader *reader, const rd_kafka_message_t *message)
         rd_kafka_topic_partition_list_destroy(list);
 }
 
-/* A partition has been read to its end; its opaque in the list is the mark. */
+/* A partition has been read to its end; its opaque in the list is the mark. What an open transaction hides comes behind that. */
 static void
 note_end(struct reader *reader, const rd_kafka_message_t *message)
 {
+        const char *topic = rd_kafka_topic_name(message->rkt);
         rd_kafka_topic_partition_t *item =
-            rd_kafka_topic_partition_list_find(reader->partitions, rd_kafka_topic_name(message->rkt),
-                                               message->partition);
+            rd_kafka_topic_partition_list_find(reader->partitions, topic, message->partition);
+        int64_t low, high = -1;
 
-        if (item != NULL && item->opaque == NULL) {
-                item->opaque = item;
-                reader->n_at_end++;
-        }
+        if (item == NULL || item->opaque != NULL)
+                return;
+        item->opaque = item;
+        reader->n_at_end++;
+        (void)rd_kafka_get_watermark_offsets(reader->client, topic, message->partition, &low, &high);
+        if (high > message->offset)
+                (void)
+                    error_set(&reader->notice,
+                              "%s, partition %d: a transaction is open; what has come since it began cannot "
+                              "be read before it ends",
+                              topic, message->partition);
 }
 
 /* What librdkafka will not mend by trying again. That this account has no part in the group does not matter: it is never joined. */

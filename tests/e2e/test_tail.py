@@ -14,8 +14,10 @@ import confluent_kafka
 import pytest
 
 import waiting
+from audit_side import by_hand
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
 from installation import BUILD, Installation
+from kafka_side import Record
 from signing import Delivery, event_body
 
 EX_USAGE, EX_UNAVAILABLE = 64, 69
@@ -314,3 +316,15 @@ def test_tail_does_not_wait_for_its_end_when_kafka_is_silent(own_broker, tmp_pat
         process.kill()
     assert process.returncode == EX_UNAVAILABLE and b"has not answered for a minute" in stderr
     installation.clean_up()
+
+
+def test_open_transaction_that_hides_records_is_told(shared, daemon, publish):
+    """As a router leaves one that was killed; until Kafka ends it, nobody reads what comes behind it."""
+    before = publish("invoice.pending")
+    topic = f"{shared.kafka.prefix}.invoice.pending"
+    left = by_hand(shared.kafka, [Record(topic, 0, 0, b"key", b"{}", [])], end=None)
+    done = shared.gatepost("tail", "--from", "beginning", "--until-end", "--headers", "invoice.pending", config=daemon.config)
+    assert done.returncode == 0 and before in done.stdout and "a transaction is open" in done.stderr, done.stdout + done.stderr
+    left.abort_transaction()
+    done = shared.gatepost("tail", "--from", "beginning", "--until-end", "--headers", "invoice.pending", config=daemon.config)
+    assert done.returncode == 0 and before in done.stdout and done.stderr == "", done.stdout + done.stderr
