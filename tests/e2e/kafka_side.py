@@ -17,7 +17,7 @@ TIMEOUT = 30
 SETTLED_SECONDS = 90  # a transaction that a killed router left open lasts for half a minute
 STARTING = (confluent_kafka.KafkaError.COORDINATOR_LOAD_IN_PROGRESS, confluent_kafka.KafkaError.COORDINATOR_NOT_AVAILABLE,
             confluent_kafka.KafkaError.NOT_COORDINATOR, confluent_kafka.KafkaError.UNSTABLE_OFFSET_COMMIT,
-            confluent_kafka.KafkaError._TIMED_OUT)
+            confluent_kafka.KafkaError.UNKNOWN_LEADER_EPOCH, confluent_kafka.KafkaError._TIMED_OUT)
 
 
 @dataclasses.dataclass
@@ -145,8 +145,16 @@ class Kafka:
         """The end offset of each partition."""
         wanted = {TopicPartition(topic, partition): confluent_kafka.admin.OffsetSpec.latest()
                   for partition in range(self.partitions(topic))}
-        futures = self.admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=TIMEOUT)
-        return {each.partition: future.result().offset for each, future in futures.items()}
+
+        def ask():
+            futures = self.admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=TIMEOUT)
+            try:
+                return {each.partition: future.result().offset for each, future in futures.items()}
+            except confluent_kafka.KafkaException as error:
+                if error.args[0].code() in STARTING:
+                    return None
+                raise
+        return waiting.until(ask, TIMEOUT, f"the ends of {topic}")
 
     def is_settled(self, *topics):
         """Whether no transaction is open in these topics, or in all that a router writes, such as that of one which was

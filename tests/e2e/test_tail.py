@@ -318,13 +318,19 @@ def test_tail_does_not_wait_for_its_end_when_kafka_is_silent(own_broker, tmp_pat
     installation.clean_up()
 
 
-def test_open_transaction_that_hides_records_is_told(shared, daemon, publish):
+def test_open_transaction_that_hides_records_is_told(installation):
     """As a router leaves one that was killed; until Kafka ends it, nobody reads what comes behind it."""
-    before = publish("invoice.pending")
-    topic = f"{shared.kafka.prefix}.invoice.pending"
-    left = by_hand(shared.kafka, [Record(topic, 0, 0, b"key", b"{}", [])], end=None)
-    done = shared.gatepost("tail", "--from", "beginning", "--until-end", "--headers", "invoice.pending", config=daemon.config)
-    assert done.returncode == 0 and before in done.stdout and "a transaction is open" in done.stderr, done.stdout + done.stderr
+    config = installation.config()
+    installation.create_topics(config)
+    delivery = installation.start(config).accept()
+    installation.kafka.wait_until_routed()
+    topic = f"{installation.prefix}.invoice.accepted"
+
+    def tail():
+        done = installation.gatepost("tail", "--from", "beginning", "--until-end", "--headers", config=config)
+        assert done.returncode == 0 and delivery.delivery_id in done.stdout, done.stdout + done.stderr
+        return done.stderr
+    left = by_hand(installation.kafka, [Record(topic, 0, 0, b"key", b"{}", [])], end=None)
+    assert "a transaction is open" in tail()
     left.abort_transaction()
-    done = shared.gatepost("tail", "--from", "beginning", "--until-end", "--headers", "invoice.pending", config=daemon.config)
-    assert done.returncode == 0 and before in done.stdout and done.stderr == "", done.stdout + done.stderr
+    assert tail() == ""
