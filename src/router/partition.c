@@ -74,6 +74,7 @@ partition_add(struct partition_list *list, int32_t id)
                                         .high = -1,
                                         .unread_from = -1,
                                         .diverged_at = -1,
+                                        .cut_at = -1,
                                         .changed_at = -1,
                                         .tried_to = -1,
                                         .witness = -1,
@@ -295,6 +296,7 @@ partition_committed(struct partition *partition)
         partition->decide_from = partition->next;
         partition->routed_ms = partition->last_ms;
         partition->expired_from = partition->next;
+        partition->diverged_at = partition->cut_at = -1;
         if (partition->last_ms - partition->needed_ms > 2 * (int64_t)dedup_window_ms(partition->dedup))
                 partition->needed_ms = INT64_MAX;
         dedup_expire(partition->dedup,

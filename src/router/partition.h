@@ -87,6 +87,7 @@ struct partition {
         int n_retries;       /* since the last commit */
         int64_t
             diverged_at; /* the decide_from before which another record stood than the one routed; -1: none */
+        int64_t cut_at;  /* where the log was cut off, for which the table is being filled; -1: it was not */
         char topic[PARTITION_TOPIC_SIZE]; /* TROUBLE_TOPIC: which; "": none */
 
         /*

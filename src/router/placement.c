@@ -32,23 +32,14 @@ placement_close(struct placement *placement)
         locator_free(placement->locator);
 }
 
-static int
-is_assigned(const rd_kafka_topic_partition_list_t *assigned, int32_t id)
-{
-        for (int i = 0; i < assigned->cnt; i++) {
-                if (assigned->elems[i].partition == id)
-                        return 1;
-        }
-        return 0;
-}
-
 int
 placement_set(struct placement *placement, const rd_kafka_topic_partition_list_t *assigned)
 {
         struct partition_list *partitions = placement->partitions;
 
         for (size_t i = partitions->n; i > 0; i--) {
-                if (!is_assigned(assigned, partitions->items[i - 1]->id))
+                if (rd_kafka_topic_partition_list_find(assigned, placement->config->deliveries_topic,
+                                                       partitions->items[i - 1]->id) == NULL)
                         partition_remove(partitions, partitions->items[i - 1]);
         }
         for (int i = 0; i < assigned->cnt; i++) {
@@ -122,6 +113,13 @@ call_witness(struct partition *partition)
                 partition->next = partition->witness;
 }
 
+/* Whether the log was cut off, and not where it is known to have been; until a commit each answer says that it was. */
+static int
+is_new_cut(const struct position *position, const struct partition *partition)
+{
+        return position->n_cut_off > 0 && partition->cut_at != position->decide_from;
+}
+
 /*
  * A table serves on if nothing that it forgot is needed, and what it lacks is still there to be read. It may know records
  * beyond the committed offset: that does no harm.
@@ -129,8 +127,9 @@ call_witness(struct partition *partition)
 static int
 table_serves(const struct position *position, const struct partition *partition)
 {
-        return partition->dedup != NULL && position->n_cut_off == 0 &&
-               (is_own(position, partition) || has_witness(position, partition)) &&
+        return partition->dedup != NULL &&
+               (position->n_cut_off > 0 ? !is_new_cut(position, partition)
+                                        : is_own(position, partition) || has_witness(position, partition)) &&
                position->decide_from >= partition->expired_from && partition->next >= position->low &&
                dedup_covers(partition->dedup, partition->needed_ms);
 }
@@ -178,16 +177,16 @@ apply(const struct position *position, const struct config *config, struct parti
                 partition->high = position->high;
         if (position->trouble != TROUBLE_NONE)
                 return give_up(partition, position->trouble, position->error.text, now_ms);
-        if (position->n_cut_off > 0 && partition->diverged_at < 0 &&
+        if (is_new_cut(position, partition) && partition->diverged_at < 0 &&
             (partition->troubled_ms == 0 || now_ms - partition->troubled_ms < CERTAIN_AFTER_MS))
                 return give_up(partition, TROUBLE_TRUNCATED,
                                "the log ends before the committed offset, and has newer records", now_ms);
-        if (position->n_cut_off > 0)
+        if (is_new_cut(position, partition))
                 log_cut_off(position);
         if (!table_serves(position, partition)) {
                 if (begin_restore(position, config, partition) != 0)
                         return give_up(partition, TROUBLE_UNREACHABLE, "out of memory", now_ms);
-        } else if (!is_own(position, partition)) {
+        } else if (position->n_cut_off == 0 && !is_own(position, partition)) {
                 call_witness(partition);
         }
         /* The record before the committed offset is always read again, to see that the log is still the one that was routed. */
@@ -198,7 +197,9 @@ apply(const struct position *position, const struct config *config, struct parti
                 partition->next--;
         partition->decide_from = position->decide_from;
         partition->routed_ms = position->routed_ms;
-        partition->diverged_at = -1;
+        partition->cut_at = position->n_cut_off > 0 ? position->decide_from : -1;
+        if (position->n_cut_off == 0)
+                partition->diverged_at = -1;
         partition->topic[0] = '\0';
         partition->stage = PARTITION_PLACED;
         partition->placed_ms = now_ms;
@@ -210,8 +211,6 @@ apply(const struct position *position, const struct config *config, struct parti
 static void
 count(struct placement *placement, const struct position *position, struct partition *partition)
 {
-        if (position->n_cut_off > 0)
-                metrics_count_truncation(placement->metrics);
         if (position->n_deleted == 0 || position->low <= partition->counted_to)
                 return;
         log_error(
@@ -233,12 +232,16 @@ take_answers(struct placement *placement)
 
         for (size_t i = 0; positions != NULL && i < n; i++) {
                 struct partition *partition = partition_find(placement->partitions, positions[i].partition);
+                int is_cut;
 
                 if (placement->asked_generation != placement->generation || partition == NULL ||
                     partition->stage != PARTITION_ASKED)
                         continue;
+                is_cut = is_new_cut(&positions[i], partition);
                 if (apply(&positions[i], placement->config, partition, clock_monotonic_ms())) {
                         count(placement, &positions[i], partition);
+                        if (is_cut)
+                                metrics_count_truncation(placement->metrics);
                         placement->is_stale = 1;
                 }
         }

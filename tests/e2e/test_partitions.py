@@ -349,6 +349,35 @@ def test_refused_record_stops_nothing_although_each_answer_comes_over_another_co
     assert_stub_in_quarantine(kafka, refused)
 
 
+def test_log_that_was_cut_off_is_read_on_although_each_answer_comes_over_another_connection(tmp_path):
+    """The table is filled from its beginning; what was read of it must not be read again with each connection."""
+    with Cluster(nodes=1) as cluster:
+        installation = Installation(tmp_path, cluster.bootstrap)
+        config = installation.config("router")
+        config["kafka"]["receive.message.max.bytes"] = "2400000"
+        config["kafka"]["fetch.max.bytes"] = "1000000"
+        installation.create_topics(config, partitions=2)
+        kafka = installation.kafka
+        kafka.configure(kafka.deliveries, "max.message.bytes", LARGE_RECORD)
+        daemon = installation.start(config)
+        for delivery in deliveries_of(1, 5, 2, padding="z" * 700_000):
+            kafka.append([delivery])
+        kafka.append(deliveries_of(0, 2, 2))
+        kafka.wait_until_routed()
+        (log,) = cluster.directory.rglob(f"{kafka.deliveries}-1/00000000000000000000.log")
+        size = log.stat().st_size
+        kafka.append(deliveries_of(1, 3, 2))
+        kafka.wait_until_routed()
+        cut_off(cluster, log, size)
+        append_large(kafka, deliveries_of(0, 1, 2, padding="x" * (3 << 20)))
+        later = deliveries_of(1, 6, 2)
+        for delivery in later:
+            kafka.append([delivery])
+        wait_until_published(kafka, later, 120)
+        assert daemon.metric("gatepost_log_truncations_total") == 1
+        installation.clean_up()
+
+
 def test_record_with_headers_that_librdkafka_refuses_stops_nothing(installation):
     """Quarantine keeps the headers of a delivery."""
     config = installation.config("router")
