@@ -50,6 +50,8 @@ struct quarantined {
         int is_stub; /* of a delivery that no topic takes: its body is in `deliveries` only */
         enum quarantine_state state;
         enum quarantine_doubt doubt;
+        struct release_id
+            doubted;     /* the place that the doubt is about: of its own delivery, or of a twin's */
         int may_be_lost; /* a release may have been deleted from a partition that its key once had */
         struct release_id
             release; /* where its first release stands in `deliveries`; partition -1: not known */

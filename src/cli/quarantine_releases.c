@@ -314,6 +314,7 @@ bound(struct search *search, struct offsets *offsets)
 static void
 decide_state(struct quarantined *record)
 {
+        record->doubted = record->delivery;
         if (record->release.partition >= 0 || record->came_back.partition >= 0)
                 record->state = QUARANTINE_RELEASED;
         else if (record->key_len > 0 && record->doubt != QUARANTINE_NO_DOUBT)
@@ -342,7 +343,7 @@ decide_together(struct quarantined **records, size_t n)
                 if (record->state == QUARANTINE_WAITING && unsure != NULL) {
                         record->state = QUARANTINE_UNSURE;
                         record->doubt = unsure->doubt;
-                        record->delivery = unsure->delivery;
+                        record->doubted = unsure->doubted;
                 }
                 if (first == NULL)
                         first = record;
@@ -407,7 +408,7 @@ quarantine_doubt_text(const struct quarantine *quarantine, const struct quaranti
                                quarantine->config->deliveries_topic);
         else
                 (void)snprintf(text, QUARANTINE_DOUBT_SIZE, "its delivery was at %s, and %s %s",
-                               quarantine_print_place(&record->delivery, place),
+                               quarantine_print_place(&record->doubted, place),
                                quarantine->config->deliveries_topic, what[record->doubt]);
         return text;
 }

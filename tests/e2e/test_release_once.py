@@ -284,6 +284,7 @@ def test_delivery_that_came_again_after_the_window_is_released_once(quarantine, 
     mended(quarantine)
     if deleted:
         drop_first(kafka, kafka.deliveries, 1)
+        assert [each["delivery"]["offset"] for each in quarantine.list()] == [0, 1]
         outcomes = quarantine.release("--reason", "unknown-kind", expect=EX_DATAERR)
         assert [each["outcome"] for each in outcomes] == ["refused"] * 2
     outcomes = quarantine.release("--reason", "unknown-kind", *["--force"] * deleted, expect=EX_DATAERR)
