@@ -219,13 +219,8 @@ def test_record_that_is_refused_before_its_batch_is_complete_stops_nothing(insta
 
 def test_partition_whose_records_do_not_come_waits(installation):
     """librdkafka drops an answer that is larger than receive.message.max.bytes and asks again, for ever, without a word."""
-    config = installation.config("router")
+    config, kafka = with_small_answers(installation, partitions=1), installation.kafka
     config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
-    config["kafka"]["receive.message.max.bytes"] = "2400000"
-    config["kafka"]["fetch.max.bytes"] = "1000000"
-    installation.create_topics(config, partitions=1)
-    kafka = installation.kafka
-    kafka.configure(kafka.deliveries, "max.message.bytes", LARGE_RECORD)
     daemon = installation.start(config)
     first, last = [Delivery() for _ in range(5)], [Delivery() for _ in range(5)]
     kafka.append(first)
@@ -250,12 +245,7 @@ def test_partition_whose_records_do_not_come_waits(installation):
 
 def test_gap_is_passed_although_each_answer_comes_over_another_connection(installation):
     """librdkafka closes the connection after an answer that is too large for it, and those of other partitions come between."""
-    config = installation.config("router")
-    config["kafka"]["receive.message.max.bytes"] = "2400000"
-    config["kafka"]["fetch.max.bytes"] = "1000000"
-    installation.create_topics(config, partitions=2)
-    kafka = installation.kafka
-    kafka.configure(kafka.deliveries, "max.message.bytes", LARGE_RECORD)
+    config, kafka = with_small_answers(installation), installation.kafka
     daemon = installation.start(config)
     kafka.append(deliveries_of(0, 2, 2))
     kafka.wait_until_routed()
@@ -276,12 +266,7 @@ def test_gap_is_passed_although_each_answer_comes_over_another_connection(instal
 
 def test_large_records_are_routed_although_each_answer_comes_over_another_connection(installation):
     """So large that an answer has one of them: never two records come over the same connection."""
-    config = installation.config("router")
-    config["kafka"]["receive.message.max.bytes"] = "2400000"
-    config["kafka"]["fetch.max.bytes"] = "1000000"
-    installation.create_topics(config, partitions=2)
-    kafka = installation.kafka
-    kafka.configure(kafka.deliveries, "max.message.bytes", LARGE_RECORD)
+    config, kafka = with_small_answers(installation), installation.kafka
     installation.start(config)
     kafka.append(deliveries_of(0, 2, 2) + deliveries_of(1, 2, 2))
     kafka.wait_until_routed()
@@ -329,12 +314,7 @@ def test_reload_ends_the_wait_for_a_topic_that_is_no_longer_written(installation
 
 def test_refused_record_stops_nothing_although_each_answer_comes_over_another_connection(installation):
     """The table is filled anew each time, for the leader may have changed; that the record was refused must not be forgotten."""
-    config = installation.config("router")
-    config["kafka"]["receive.message.max.bytes"] = "2400000"
-    config["kafka"]["fetch.max.bytes"] = "1000000"
-    installation.create_topics(config, partitions=2)
-    kafka = installation.kafka
-    kafka.configure(kafka.deliveries, "max.message.bytes", LARGE_RECORD)
+    config, kafka = with_small_answers(installation), installation.kafka
     installation.start(config)
     kafka.append(deliveries_of(0, 2, 2) + deliveries_of(1, 2, 2))
     kafka.wait_until_routed()
@@ -353,12 +333,7 @@ def test_log_that_was_cut_off_is_read_on_although_each_answer_comes_over_another
     """The table is filled from its beginning; what was read of it must not be read again with each connection."""
     with Cluster(nodes=1) as cluster:
         installation = Installation(tmp_path, cluster.bootstrap)
-        config = installation.config("router")
-        config["kafka"]["receive.message.max.bytes"] = "2400000"
-        config["kafka"]["fetch.max.bytes"] = "1000000"
-        installation.create_topics(config, partitions=2)
-        kafka = installation.kafka
-        kafka.configure(kafka.deliveries, "max.message.bytes", LARGE_RECORD)
+        config, kafka = with_small_answers(installation), installation.kafka
         daemon = installation.start(config)
         for delivery in deliveries_of(1, 5, 2, padding="z" * 700_000):
             kafka.append([delivery])
@@ -845,6 +820,16 @@ def test_three_partitions_in_trouble_leave_the_others_at_full_speed(spread, brok
         brokers.start_node(3)
     print(f"seconds for 6,000 deliveries: {warm:.1f} at first, {before:.1f} before, {during:.1f} as trouble began, {after:.1f} with it")
     assert after < 3 * before + 2
+
+
+def with_small_answers(installation, partitions=2):
+    """The configuration of a router that cannot read LARGE_RECORD, which the topic takes: librdkafka closes the connection then."""
+    config = installation.config("router")
+    config["kafka"]["receive.message.max.bytes"] = "2400000"
+    config["kafka"]["fetch.max.bytes"] = "1000000"
+    installation.create_topics(config, partitions=partitions)
+    installation.kafka.configure(installation.kafka.deliveries, "max.message.bytes", LARGE_RECORD)
+    return config
 
 
 def append_large(kafka, deliveries):
