@@ -10,12 +10,14 @@
  * Which deliveries of one partition have been there before.
  *
  * A record is a repeat when an earlier record of its partition, at most the window older by record timestamp, has the
- * same identity and the same body, and a conflict when all of those with its identity have other bodies. The answer depends on the log alone: it is the same after a restart, after a rewind to offsets that
- * were read before, and in an audit. Three things make that so:
+ * same identity and the same body, and a conflict when all of those with its identity have other bodies. The answer
+ * depends on the log alone: it is the same after a restart, after a rewind to offsets that were read before, and in an
+ * audit. Three things make that so:
  *
  * - Time is cut into slices of a sixteenth of the window, counted from the epoch. Each slice has a table of its own,
- *   with one entry an identity: the offset and body of its first record there, the timestamp of its last; and one more for
- *   each other body. An entry tells an earlier record for every offset after its first, so what lies ahead of a rewound reader does no harm.
+ *   with one entry an identity: the offset and body of its first record there, the timestamp of its last; and one more
+ *   for each other body. An entry tells an earlier record for every offset after its first, so what lies ahead of a
+ *   rewound reader does no harm.
  * - A table must be filled from the start of a slice: dedup_restore_start() says from where.
  * - Slices are dropped whole, and only when no record from the given time on can need them. The time to give is
  *   that of a record that will not be read again: one whose transaction has been committed.

@@ -23,7 +23,10 @@ struct admin *admin_new(struct event_base *base, const struct config *config, in
                         const struct health *health, const struct metrics *metrics,
                         struct error *error) MUST_CHECK;
 
-/* Go on accepting where memory was short, and log when its socket was shut down by others. To be called every second or so; NULL is harmless. */
+/*
+ * Go on accepting where memory was short, and log when its socket was shut down by others. To be called every second or
+ * so; NULL is harmless.
+ */
 void admin_tick(struct admin *admin);
 
 /* NULL is harmless. */

@@ -135,12 +135,13 @@ table_serves(const struct position *position, const struct partition *partition)
 }
 
 static void
-log_cut_off(const struct position *position)
+tell_cut(const struct position *position, struct metrics *metrics)
 {
         log_error("Kafka has lost records that were routed: the log was cut off; routing resumes at the "
                   "first record "
                   "appended since partition=%" PRId32 " offset=%" PRId64 " routed_up_to=%" PRId64,
                   position->partition, position->decide_from, position->decide_from + position->n_cut_off);
+        metrics_count_truncation(metrics);
 }
 
 static void
@@ -181,8 +182,6 @@ apply(const struct position *position, const struct config *config, struct parti
             (partition->troubled_ms == 0 || now_ms - partition->troubled_ms < CERTAIN_AFTER_MS))
                 return give_up(partition, TROUBLE_TRUNCATED,
                                "the log ends before the committed offset, and has newer records", now_ms);
-        if (is_new_cut(position, partition))
-                log_cut_off(position);
         if (!table_serves(position, partition)) {
                 if (begin_restore(position, config, partition) != 0)
                         return give_up(partition, TROUBLE_UNREACHABLE, "out of memory", now_ms);
@@ -241,7 +240,7 @@ take_answers(struct placement *placement)
                 if (apply(&positions[i], placement->config, partition, clock_monotonic_ms())) {
                         count(placement, &positions[i], partition);
                         if (is_cut)
-                                metrics_count_truncation(placement->metrics);
+                                tell_cut(&positions[i], placement->metrics);
                         placement->is_stale = 1;
                 }
         }
