@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "kafka/client.h"
+#include "kafka/ending.h"
 
 #define PATIENCE_MS 3000 /* after which it is looked whether the account is not permitted */
 
@@ -51,9 +52,9 @@ offsets_free(struct offsets *offsets)
         if (offsets == NULL)
                 return;
         if (offsets->log != NULL)
-                rd_kafka_destroy(offsets->log);
+                (void)ending_destroy(offsets->log);
         if (offsets->group != NULL)
-                rd_kafka_destroy(offsets->group);
+                (void)ending_destroy(offsets->group);
         free(offsets);
 }
 

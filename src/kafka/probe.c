@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "kafka/client.h"
+#include "kafka/ending.h"
 #include "kafka/statistics.h"
 #include "kafka/topics_check.h"
 #include "kafka/topics_new.h"
@@ -254,8 +255,8 @@ probe_free(struct probe *probe)
         pthread_cond_signal(&probe->wake);
         pthread_mutex_unlock(&probe->mutex);
         thread_join(probe->thread, "probe");
-        rd_kafka_destroy(probe->client);
-        free(probe);
+        if (ending_destroy(probe->client) == 0)
+                free(probe);
 }
 
 enum probe_state

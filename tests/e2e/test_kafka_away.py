@@ -280,6 +280,18 @@ def test_hanging_name_servers_mean_503_and_hold_no_lane_up(installation, plain_b
     assert "appending_bytes=0 " in daemon.wait_for_log("status of receiver")
 
 
+def test_daemon_ends_on_sigterm_while_name_servers_hang(installation, plain_build):
+    """Threads of librdkafka that wait in getaddrinfo() for an answer are not waited for."""
+    installation.build = plain_build
+    config = installation.config()
+    installation.create_topics(config)
+    daemon = installation.daemon(config)
+    with preload.HungLookups(daemon):
+        daemon.start()
+        assert_unavailable(daemon.post())
+        daemon.stop()
+
+
 def test_many_lanes_start_and_end_at_once_while_kafka_is_away(offline, tmp_path):
     """Each with a producer of its own: the service manager must not wait for all of them, one after the other."""
     config = offline.config()
