@@ -332,7 +332,7 @@ decide_together(struct quarantined **records, size_t n)
 
         for (size_t i = 0; i < n; i++) {
                 decide_state(records[i]);
-                if (unsure == NULL && records[i]->state == QUARANTINE_UNSURE)
+                if (unsure == NULL && !records[i]->is_stub && records[i]->state == QUARANTINE_UNSURE)
                         unsure = records[i];
         }
         for (size_t i = 0; i < n; i++) {
