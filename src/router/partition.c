@@ -73,6 +73,7 @@ partition_add(struct partition_list *list, int32_t id)
                                         .needed_ms = INT64_MAX,
                                         .high = -1,
                                         .unread_from = -1,
+                                        .short_of = -1,
                                         .diverged_at = -1,
                                         .cut_at = -1,
                                         .changed_at = -1,
@@ -344,6 +345,17 @@ explain_no_records(struct partition *partition, int64_t end, int64_t read_to)
                     end, read_to, UNREAD_AFTER_MS / 1000);
 }
 
+/* Whether its log has ended before the committed offset twice in a row. Once may mean that the answer is older than that. */
+static int
+ends_short(struct partition *partition, int64_t end)
+{
+        int is_short = partition->stage == PARTITION_PLACED && end >= 0 && end < partition->decide_from;
+        int was_short = partition->short_of == partition->decide_from;
+
+        partition->short_of = is_short && !was_short ? partition->decide_from : -1;
+        return is_short && was_short;
+}
+
 int
 partition_note_log_end(struct partition *partition, int64_t end, int64_t emptied_ms, int64_t now_ms)
 {
@@ -352,6 +364,8 @@ partition_note_log_end(struct partition *partition, int64_t end, int64_t emptied
 
         if (end >= 0)
                 partition->high = end;
+        if (ends_short(partition, end))
+                partition_unplace(partition, TROUBLE_NONE, NULL, 0, now_ms);
         if (partition->stage != PARTITION_PLACED || is_read || read_to != partition->unread_from) {
                 partition->unread_from = read_to;
                 partition->unread_ms = now_ms;

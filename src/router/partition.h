@@ -64,6 +64,7 @@ struct partition {
         struct partition_gap end; /* the last that was seen at the log's end: control records, for instance */
         int64_t unread_from;      /* all below had been read when that was last compared with the log's end */
         int64_t unread_ms;  /* monotonic: since when the log has gone on from there without being read */
+        int64_t short_of;   /* the decide_from before which the log was last seen to end; -1: it was not */
         int64_t counted_to; /* records below were counted, if they had been deleted before they were routed */
         struct consumer_origin origin; /* of the last record; none: any will do */
         int64_t changed_at;            /* offset of the record that had another one last; -1: none */
@@ -225,7 +226,8 @@ int partition_note_leader(struct partition *partition, int has_leader, int64_t n
  * partition_note_log_end(partition, end, emptied_ms, now_ms):
  * Note where its log ends, the last stable offset, as the leader says; -1: it does not. Returns whether it is news that no record
  * comes although the log goes on, or may: nothing has been read for 30 s, and then the consumer had no record to give either.
- * Control records and aborted records are read when CONSUMER_END has come after them. now_ms is monotonic, and emptied_ms, when
+ * Control records and aborted records are read when CONSUMER_END has come after them. A log that ends before decide_from, as two
+ * answers in a row say, was cut off or made anew; since the consumer may be unable to tell, its position is asked for again. now_ms is monotonic, and emptied_ms, when
  * the consumer last had no record to give.
  */
 int partition_note_log_end(struct partition *partition, int64_t end, int64_t emptied_ms, int64_t now_ms);

@@ -327,6 +327,28 @@ START_TEST(test_partition_of_which_nothing_is_heard_waits)
 }
 END_TEST
 
+START_TEST(test_partition_whose_log_ends_before_its_offset_is_placed_anew)
+{
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        partition->stage = PARTITION_PLACED;
+        partition->next = partition->reached = partition->decide_from = 10;
+        ck_assert(!partition_note_log_end(partition, 9, 1000, 1000)); /* committed since it was asked */
+        ck_assert(!partition_note_log_end(partition, 10, 6000, 6000));
+        ck_assert(!partition_note_log_end(partition, 9, 11000, 11000));
+        partition->next = partition->reached = partition->decide_from = 11;
+        ck_assert(!partition_note_log_end(partition, 10, 16000, 16000));
+        ck_assert_int_eq(partition->stage, PARTITION_PLACED);
+        ck_assert(!partition_note_log_end(partition, 10, 21000, 21000));
+        ck_assert_int_eq(partition->stage, PARTITION_UNPLACED);
+        partition->stage = PARTITION_PLACED;
+        ck_assert(!partition_note_log_end(partition, 10, 26000, 26000));
+        ck_assert_int_eq(partition->stage, PARTITION_PLACED);
+        partition_clear(&list);
+}
+END_TEST
+
 START_TEST(test_control_records_at_the_end_are_read_when_the_end_is)
 {
         struct partition_list list = {0};
@@ -383,6 +405,7 @@ suite_partition(void)
         tcase_add_test(all, test_partition_that_is_read_waits_while_its_leader_is_missing);
         tcase_add_test(all, test_partition_whose_log_goes_on_unread_waits);
         tcase_add_test(all, test_control_records_at_the_end_are_read_when_the_end_is);
+        tcase_add_test(all, test_partition_whose_log_ends_before_its_offset_is_placed_anew);
         tcase_add_test(all, test_partition_without_a_position_is_not_expected_to_be_read);
         suite_add_tcase(suite, all);
         return suite;
