@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "kafka/client.h"
@@ -10,7 +11,8 @@
 #define READY_MAX 256
 #define SEEK_TIMEOUT_MS 1000
 #define API_API_VERSIONS 18
-#define ERR_LOG_TRUNCATION (-139) /* RD_KAFKA_RESP_ERR__LOG_TRUNCATION, which librdkafka 2.1.0 added */
+#define ERR_LOG_TRUNCATION (-139)      /* RD_KAFKA_RESP_ERR__LOG_TRUNCATION, which librdkafka 2.1.0 added */
+#define COORDINATOR "GroupCoordinator" /* the name of connections that carry no records */
 #define N_CONNECTIONS 1024 /* brokers whose ids are equal modulo this share a counter, which does no harm */
 
 struct consumer {
@@ -24,7 +26,8 @@ struct consumer {
         const char *topic;
         void *arg;
         int closing;
-        _Atomic uint32_t connections[N_CONNECTIONS]; /* how many there were, by broker id */
+        _Atomic uint32_t connections[N_CONNECTIONS]; /* how many there were, by broker id, */
+        uint32_t assigned_at[N_CONNECTIONS];         /* and when partitions were assigned last */
 };
 
 /*
@@ -96,16 +99,21 @@ on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
         return 0; /* librdkafka frees the text */
 }
 
-/* An interceptor of requests, called by librdkafka's threads. The first request on a connection is ApiVersions. */
+/*
+ * An interceptor of requests, called by librdkafka's threads. The first request on a connection is ApiVersions; but one to a
+ * bootstrap server becomes that of a broker when the id of that is known.
+ */
 static rd_kafka_resp_err_t
 on_request(rd_kafka_t *client, int fd, const char *name, int32_t broker, int16_t api, int16_t version,
            int32_t correlation, size_t size, void *opaque)
 {
         struct consumer *consumer = opaque;
 
-        (void)client, (void)fd, (void)name, (void)version, (void)correlation, (void)size;
-        if (api == API_API_VERSIONS)
-                (void)atomic_fetch_add(&consumer->connections[(uint32_t)broker % N_CONNECTIONS], 1);
+        _Atomic uint32_t *n = &consumer->connections[(uint32_t)broker % N_CONNECTIONS];
+
+        (void)client, (void)fd, (void)version, (void)correlation, (void)size;
+        if (strcmp(name, COORDINATOR) != 0 && (api == API_API_VERSIONS || atomic_load(n) == 0))
+                (void)atomic_fetch_add(n, 1);
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
@@ -284,8 +292,9 @@ consumer_assign(struct consumer *consumer, const rd_kafka_topic_partition_list_t
         rd_kafka_resp_err_t err;
 
         drop_ready(consumer);
+        for (size_t i = 0; i < N_CONNECTIONS; i++)
+                consumer->assigned_at[i] = atomic_load(&consumer->connections[i]);
         err = assign(consumer->client, partitions);
-
         return err == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : error_set(error, "assign: %s", rd_kafka_err2str(err));
 }
 
@@ -335,9 +344,10 @@ struct consumer_origin
 consumer_origin(const struct consumer *consumer, const rd_kafka_message_t *message)
 {
         int32_t broker = rd_kafka_message_broker_id(message);
-        uint32_t connection = atomic_load(&consumer->connections[(uint32_t)broker % N_CONNECTIONS]);
+        uint32_t i = (uint32_t)broker % N_CONNECTIONS, first = consumer->assigned_at[i];
 
-        return (struct consumer_origin){1, consumer->number, broker, connection};
+        return (struct consumer_origin){1, consumer->number, broker, atomic_load(&consumer->connections[i]),
+                                        first == 0 ? 1 : first};
 }
 
 int

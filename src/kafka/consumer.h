@@ -75,7 +75,10 @@ struct consumer_origin {
         int is_known;
         uint32_t consumer; /* number of the consumer, in this process */
         int32_t broker;
-        uint32_t connection; /* number of the consumer's connection to that broker */
+        uint32_t
+            connection; /* number of the consumer's connection to that broker when the record was taken, */
+        uint32_t
+            earliest; /* and of the first over which it may have been fetched: when partitions were assigned */
 };
 
 struct consumer_origin consumer_origin(const struct consumer *consumer, const rd_kafka_message_t *message);

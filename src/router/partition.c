@@ -236,6 +236,16 @@ partition_note_change(struct partition *partition, int64_t offset, int64_t times
         partition->changed_ms = timestamp_ms;
 }
 
+void
+partition_note_origin(struct partition *partition, const struct consumer_origin *origin)
+{
+        if (!partition->origin.is_known) {
+                partition->origin = *origin;
+                partition->origin.connection = origin->earliest;
+        }
+        partition->known_origin = partition->origin;
+}
+
 int
 partition_is_unpublishable(const struct partition *partition, int64_t offset, int64_t timestamp_ms)
 {

@@ -66,7 +66,7 @@ struct partition {
         int64_t unread_ms;  /* monotonic: since when the log has gone on from there without being read */
         int64_t short_of;   /* the decide_from before which the log was last seen to end; -1: it was not */
         int64_t counted_to; /* records below were counted, if they had been deleted before they were routed */
-        struct consumer_origin origin; /* of the last record; none: any will do */
+        struct consumer_origin origin; /* of its records since it was placed; none: any will do */
         int64_t changed_at;            /* offset of the record that had another one last; -1: none */
         int64_t changed_ms;            /* its timestamp */
         /* The table also knows records from decide_from up to this offset, of a transaction that was not committed, */
@@ -183,6 +183,12 @@ int partition_allows_change(const struct partition *partition, int64_t offset,
 
 /* Note that it does not yet, after partition_unplace(). */
 void partition_note_change(struct partition *partition, int64_t offset, int64_t timestamp_ms);
+
+/*
+ * Note where a record came from that was taken. The first may have been fetched over an earlier connection than there is now, before its
+ * leader started again with a log that was cut off: the earliest counts, so that the next record from elsewhere is noticed.
+ */
+void partition_note_origin(struct partition *partition, const struct consumer_origin *origin);
 
 /* Whether a record is the one that cannot be published. */
 int partition_is_unpublishable(const struct partition *partition, int64_t offset,

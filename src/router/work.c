@@ -320,7 +320,7 @@ work_take(struct work *work, const rd_kafka_message_t *message, const struct con
         result = take_next(work, partition, message, error);
         if (result == WORK_UNPLACED)
                 return result;
-        partition->origin = partition->known_origin = *origin;
+        partition_note_origin(partition, origin);
         if (partition->known_to <= message->offset)
                 partition->known_to = message->offset + 1; /* one that failed may be known, too */
         return result;

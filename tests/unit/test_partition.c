@@ -327,6 +327,27 @@ START_TEST(test_partition_of_which_nothing_is_heard_waits)
 }
 END_TEST
 
+START_TEST(test_first_record_counts_as_fetched_over_the_earliest_connection)
+{
+        const struct consumer_origin first = {1, 0, 7, .connection = 3, .earliest = 2}, second = first,
+                                     over_new = {1, 0, 7, .connection = 3, .earliest = 3};
+        struct partition_list list = {0};
+        struct partition *partition = partition_add(&list, 0);
+
+        ck_assert(consumer_origin_is(&partition->origin, &first));
+        partition_note_origin(partition, &first);
+        ck_assert(!consumer_origin_is(&partition->origin, &second)); /* it may be of another log */
+        partition_unplace(partition, TROUBLE_NONE, NULL, 0, 1000);
+        partition_note_origin(partition, &over_new);
+        ck_assert(consumer_origin_is(&partition->origin, &over_new));
+        /* One that is taken because it has come again does not make the later connection that of the log. */
+        partition_note_origin(partition, &(struct consumer_origin){1, 0, 7, .connection = 4, .earliest = 3});
+        ck_assert(consumer_origin_is(&partition->origin, &over_new));
+        ck_assert(consumer_origin_is(&partition->known_origin, &over_new));
+        partition_clear(&list);
+}
+END_TEST
+
 START_TEST(test_partition_whose_log_ends_before_its_offset_is_placed_anew)
 {
         struct partition_list list = {0};
@@ -405,6 +426,7 @@ suite_partition(void)
         tcase_add_test(all, test_partition_that_is_read_waits_while_its_leader_is_missing);
         tcase_add_test(all, test_partition_whose_log_goes_on_unread_waits);
         tcase_add_test(all, test_control_records_at_the_end_are_read_when_the_end_is);
+        tcase_add_test(all, test_first_record_counts_as_fetched_over_the_earliest_connection);
         tcase_add_test(all, test_partition_whose_log_ends_before_its_offset_is_placed_anew);
         tcase_add_test(all, test_partition_without_a_position_is_not_expected_to_be_read);
         suite_add_tcase(suite, all);
