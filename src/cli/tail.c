@@ -110,14 +110,15 @@ follow(struct reader *reader, const struct wish *wish)
 {
         int status = 0;
 
-        while (!interrupt_came() && !ferror(stdout) && status == 0) {
+        if (wish->until_end)
+                reader_stop_at_ends(reader);
+        while (!interrupt_came() && !ferror(stdout) && status == 0 &&
+               !(wish->until_end && reader_reached_ends(reader))) {
                 rd_kafka_message_t *message = reader_poll(reader, POLL_MS);
 
+                if (reader_notice(reader) != NULL)
+                        fprintf(stderr, "gatepost tail: %s\n", reader_notice(reader));
                 if (message == NULL) {
-                        if (reader_notice(reader) != NULL)
-                                fprintf(stderr, "gatepost tail: %s\n", reader_notice(reader));
-                        if (wish->until_end && reader_reached_end(reader))
-                                break;
                         status = find_failure(reader);
                         if (status == 0 && wish->until_end && reader_is_stalled(reader)) {
                                 fprintf(stderr, "gatepost tail: Kafka has not answered for a minute\n");

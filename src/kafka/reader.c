@@ -15,6 +15,8 @@ struct reader {
         rd_kafka_t *client;
         rd_kafka_topic_partition_list_t *partitions;
         size_t n_at_end;
+        int64_t *ends; /* of the first n_ends of partitions, where to stop; see reader_stop_at_ends() */
+        int n_ends;
         rd_kafka_resp_err_t failure; /* what ends all reading */
         struct error reason;
         struct error notice; /* of this poll; empty when there is none */
@@ -131,6 +133,7 @@ reader_free(struct reader *reader)
                 rd_kafka_destroy(reader->client);
         }
         rd_kafka_topic_partition_list_destroy(reader->partitions);
+        free(reader->ends);
         free(reader);
 }
 
@@ -202,21 +205,49 @@ skip_deleted(struct reader *reader, const rd_kafka_message_t *message)
         rd_kafka_topic_partition_list_destroy(list);
 }
 
-/* A partition has been read to its end; its opaque in the list is the mark. What an open transaction hides comes behind that. */
-static void
+/* Where reading of a message's partition stops; INT64_MAX: nowhere but at the end that is met. */
+static int64_t
+end_of(const struct reader *reader, const rd_kafka_message_t *message)
+{
+        const rd_kafka_topic_partition_t *item =
+            rd_kafka_topic_partition_list_find(reader->partitions, rd_kafka_topic_name(message->rkt),
+                                               message->partition);
+        ptrdiff_t i = item == NULL ? -1 : item - reader->partitions->elems;
+
+        return i >= 0 && i < reader->n_ends ? reader->ends[i] : INT64_MAX;
+}
+
+/* A partition has been read to an end; its opaque in the list is the mark. Returns whether that is news. */
+static int
 note_end(struct reader *reader, const rd_kafka_message_t *message)
 {
-        const char *topic = rd_kafka_topic_name(message->rkt);
         rd_kafka_topic_partition_t *item =
-            rd_kafka_topic_partition_list_find(reader->partitions, topic, message->partition);
-        int64_t low, high = -1;
+            rd_kafka_topic_partition_list_find(reader->partitions, rd_kafka_topic_name(message->rkt),
+                                               message->partition);
 
         if (item == NULL || item->opaque != NULL)
-                return;
+                return 0;
         item->opaque = item;
         reader->n_at_end++;
+        reader->progress_ms = clock_monotonic_ms();
+        return 1;
+}
+
+/*
+ * The end that was met may be the beginning of what an open transaction hides. The log's end is that of the last fetch, which may have
+ * brought more since; so it is asked whether the end is still where it was met.
+ */
+static void
+note_open_transaction(struct reader *reader, const rd_kafka_message_t *message)
+{
+        const char *topic = rd_kafka_topic_name(message->rkt);
+        int64_t low, stable, high = -1;
+
         (void)rd_kafka_get_watermark_offsets(reader->client, topic, message->partition, &low, &high);
-        if (high > message->offset)
+        if (high > message->offset &&
+            rd_kafka_query_watermark_offsets(reader->client, topic, message->partition, &low, &stable,
+                                             LOOK_TIMEOUT_MS) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+            stable <= message->offset)
                 (void)
                     error_set(&reader->notice,
                               "%s, partition %d: a transaction is open; what has come since it began cannot "
@@ -253,24 +284,49 @@ reader_poll(struct reader *reader, int timeout_ms)
         message = rd_kafka_consumer_poll(reader->client, timeout_ms);
         if (message == NULL)
                 return NULL;
-        if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR || message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+        switch (message->err) {
+        case RD_KAFKA_RESP_ERR_NO_ERROR:
+                if (message->offset + 1 >= end_of(reader, message))
+                        (void)note_end(reader, message);
+                if (message->offset >= end_of(reader, message))
+                        break;
                 reader->progress_ms = clock_monotonic_ms();
-        if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
                 return message;
-        if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
-                note_end(reader, message);
-        else if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
+        case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+                if (note_end(reader, message))
+                        note_open_transaction(reader, message);
+                break;
+        case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
                 skip_deleted(reader, message);
-        else
+                break;
+        default:
                 note_failure(reader, message);
+                break;
+        }
         rd_kafka_message_destroy(message);
         return NULL;
 }
 
-int
-reader_reached_end(const struct reader *reader)
+void
+reader_stop_at_ends(struct reader *reader)
 {
-        return reader->n_at_end >= (size_t)reader->partitions->cnt;
+        reader->n_ends = reader->partitions->cnt;
+        reader->ends = mem_alloc((size_t)reader->n_ends * sizeof(*reader->ends));
+        for (int i = 0; i < reader->n_ends; i++) {
+                const rd_kafka_topic_partition_t *item = &reader->partitions->elems[i];
+                int64_t low;
+
+                if (rd_kafka_query_watermark_offsets(reader->client, item->topic, item->partition, &low,
+                                                     &reader->ends[i],
+                                                     LOOK_TIMEOUT_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
+                        reader->ends[i] = INT64_MAX;
+        }
+}
+
+int
+reader_reached_ends(const struct reader *reader)
+{
+        return reader->n_at_end >= (size_t)reader->n_ends;
 }
 
 const char *

@@ -31,8 +31,14 @@ void reader_free(struct reader *reader);
 /* The next record within the time, or NULL; the caller destroys it. */
 rd_kafka_message_t *reader_poll(struct reader *reader, int timeout_ms);
 
-/* Whether every partition has been read to its end at least once. */
-int reader_reached_end(const struct reader *reader);
+/*
+ * Stop in each partition where a read_committed consumer would stop now, before an open transaction. Where its leader does not say
+ * so within a second, it is the first end that is met.
+ */
+void reader_stop_at_ends(struct reader *reader);
+
+/* Whether every partition has been read to where it stops. */
+int reader_reached_ends(const struct reader *reader);
 
 /*
  * What reader_poll() met that whoever shows the records must say, such as records that were deleted before they were read;

@@ -9,6 +9,8 @@ import re
 import select
 import signal
 import subprocess
+import threading
+import time
 
 import confluent_kafka
 import pytest
@@ -316,6 +318,56 @@ def test_tail_does_not_wait_for_its_end_when_kafka_is_silent(own_broker, tmp_pat
         process.kill()
     assert process.returncode == EX_UNAVAILABLE and b"has not answered for a minute" in stderr
     installation.clean_up()
+
+
+def test_tail_ends_although_records_go_on_coming(installation):
+    """It shows what is there when it begins. Its consumer meets no end of its own while records keep coming."""
+    installation.create_topics(partitions=1)
+    topic = f"{installation.prefix}.invoice.accepted"
+    producer = confluent_kafka.Producer({"bootstrap.servers": installation.bootstrap, "log_level": 3, "linger.ms": 0})
+    producer.produce(topic, b"first")
+    assert producer.flush(60) == 0
+    ended = threading.Event()
+
+    def go_on():
+        while not ended.wait(0.02):
+            producer.produce(topic, b"later")
+            producer.poll(0)
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        done = installation.gatepost("tail", "--from", "beginning", "--until-end", "--json", "invoice.accepted")
+    finally:
+        ended.set()
+        thread.join()
+    values = [json.loads(line)["value"] for line in done.stdout.splitlines()]
+    assert done.returncode == 0 and values[0] == "first" and len(values) < 500, done.stderr
+
+
+def test_end_that_is_no_longer_the_end_is_no_open_transaction(installation):
+    """Who reads what tail writes is slow: by the time it meets the end, more has come behind that."""
+    installation.create_topics(partitions=1)
+    topic = f"{installation.prefix}.invoice.accepted"
+    producer = confluent_kafka.Producer({"bootstrap.servers": installation.bootstrap, "log_level": 3})
+
+    def append(n, first):
+        for i in range(first, first + n):
+            producer.produce(topic, str(i).ljust(100).encode())
+            producer.poll(0)
+        assert producer.flush(60) == 0
+    append(5000, 0)
+    process = subprocess.Popen([BUILD / "gatepost", "-c", installation.config().write(), "tail", "--from", "beginning", "--json",
+                                "invoice.accepted"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    try:
+        assert json.loads(process.stdout.readline())["value"].strip() == "0"
+        time.sleep(2)  # its consumer meets the end, which cannot be seen from outside, and waits for half a second at a time
+        append(300, 5000)
+        while json.loads(process.stdout.readline())["value"].strip() != "5299":
+            pass
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert stderr == "", stderr
 
 
 def test_open_transaction_that_hides_records_is_told(installation):
