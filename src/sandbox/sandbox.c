@@ -14,10 +14,12 @@
 #include "sandbox/transport.h"
 
 #define SAVE_AFTER_US 250000
+#define SAVE_AGAIN_S 5 /* after a failure */
 
 int
 sandbox_save(struct sandbox *sandbox)
 {
+        const struct timeval again = {SAVE_AGAIN_S, 0};
         const char *path = sandbox->options->state_file;
         struct error error;
 
@@ -25,6 +27,7 @@ sandbox_save(struct sandbox *sandbox)
         if (path == NULL || state_save(sandbox, path, &error) == 0)
                 return 0;
         log_error("the state is not kept: %s", error.text);
+        (void)evtimer_add(sandbox->saving, &again);
         return -1;
 }
 

@@ -100,7 +100,8 @@ void
 webhooks_remove(const struct call *call)
 {
         struct sandbox *sandbox = call->sandbox;
-        struct subscription *found = subscriptions_find(&sandbox->subscriptions, call->id);
+        struct subscriptions *all = &sandbox->subscriptions;
+        struct subscription *found = subscriptions_find(all, call->id);
 
         if (found == NULL) {
                 call_refuse(call, 404, NULL, "there is no webhook with this id");
@@ -110,10 +111,14 @@ webhooks_remove(const struct call *call)
                 call_refuse(call, 403, NULL, "the key is for another entity");
                 return;
         }
+        TAILQ_REMOVE(all, found, entry);
+        if (sandbox_save(sandbox) != 0) {
+                TAILQ_INSERT_TAIL(all, found, entry);
+                call_refuse(call, 500, NULL, "the webhook is kept, for its removal could not be noted");
+                return;
+        }
         log_info("webhook removed id=%s", found->id);
         courier_forget(sandbox->courier, found);
-        TAILQ_REMOVE(&sandbox->subscriptions, found, entry);
         subscription_free(found);
-        (void)sandbox_save(sandbox);
         call_reply(call, 204, NULL);
 }

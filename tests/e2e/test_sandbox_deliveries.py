@@ -283,6 +283,34 @@ def test_webhook_that_cannot_be_kept_is_not_registered(start, tmp_path):
     assert len(sandbox.webhooks()) == 1
 
 
+def test_webhook_whose_removal_cannot_be_kept_stays(start, tmp_path):
+    directory = tmp_path / "there"
+    directory.mkdir()
+    options = ["--state", directory / "state.json"]
+    sandbox = start(*options)
+    webhook = sandbox.subscribe("https://gateway.example/")
+    directory.rename(tmp_path / "gone")
+    refused(sandbox.call("DELETE", f"/webhooks/{webhook}"), 500)
+    assert [each["id"] for each in sandbox.webhooks()] == [webhook]
+    (tmp_path / "gone").rename(directory)
+    assert sandbox.call("DELETE", f"/webhooks/{webhook}").status == 204
+    sandbox.kill()
+    assert start(*options).webhooks() == []
+
+
+def test_state_that_could_not_be_kept_is_kept_later(start, tmp_path):
+    directory = tmp_path / "there"
+    directory.mkdir()
+    options = ["--state", directory / "state.json"]
+    sandbox = start(*options)
+    directory.rename(tmp_path / "gone")
+    invoice_id = submit(sandbox)["invoiceId"]
+    decided(sandbox, invoice_id)
+    waiting.until(lambda: "the state is not kept" in sandbox.log, 30, "a failure")
+    (tmp_path / "gone").rename(directory)
+    waiting.until(lambda: invoice_id in (directory / "state.json").read_text(), 30, "the state to be kept")
+
+
 def test_authority_decides_after_a_restart(start, tmp_path):
     options = ["--state", tmp_path / "state.json", "--delay"]
     sandbox = start(*options, "1h")
