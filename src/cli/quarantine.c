@@ -11,6 +11,7 @@
 #include "cli/kafka_access.h"
 #include "cli/quarantine_look.h"
 #include "cli/quarantine_print.h"
+#include "kafka/message.h"
 #include "model/judge.h"
 
 int
@@ -129,6 +130,65 @@ check_found(const struct quarantine *quarantine)
         return 0;
 }
 
+void
+quarantine_identify(struct quarantined *record, const rd_kafka_message_t *message)
+{
+        struct span source = message_header(message, RECORD_SOURCE),
+                    signature = message_header(message, RECORD_SIGNATURE);
+
+        *record = (struct quarantined){.key = message->key,
+                                       .key_len = message->key_len,
+                                       .source = (char *)(uintptr_t)source.data,
+                                       .source_len = source.len,
+                                       .signature = (char *)(uintptr_t)signature.data,
+                                       .signature_len = signature.len};
+}
+
+static int
+compare_bytes(const char *one, size_t one_len, const char *other, size_t other_len)
+{
+        if (one_len != other_len)
+                return one_len < other_len ? -1 : 1;
+        return one_len == 0 ? 0 : memcmp(one, other, one_len);
+}
+
+int
+quarantine_compare_identities(const struct quarantined *one, const struct quarantined *other)
+{
+        int order = compare_bytes(one->source, one->source_len, other->source, other->source_len);
+
+        if (order == 0)
+                order = compare_bytes(one->key, one->key_len, other->key, other->key_len);
+        return order != 0 ? order
+                          : compare_bytes(one->signature, one->signature_len, other->signature,
+                                          other->signature_len);
+}
+
+static void
+clear_record(struct quarantined *record)
+{
+        free(record->key);
+        free(record->signature);
+        free(record->source);
+        free(record->reason);
+        free(record->detail);
+}
+
+/* What was not wished for has served its purpose. */
+static void
+drop_twins(struct quarantine *quarantine)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < quarantine->n; i++) {
+                if (quarantine->records[i].is_twin)
+                        clear_record(&quarantine->records[i]);
+                else
+                        quarantine->records[n++] = quarantine->records[i];
+        }
+        quarantine->n = n;
+}
+
 int
 quarantine_look(struct quarantine *quarantine, const struct config *config,
                 const struct quarantine_wish *wish)
@@ -150,6 +210,7 @@ quarantine_look(struct quarantine *quarantine, const struct config *config,
                 status = check_found(quarantine);
         if (status == 0)
                 status = quarantine_find_releases(quarantine, offsets);
+        drop_twins(quarantine);
         offsets_free(offsets);
         return status;
 }
@@ -157,13 +218,8 @@ quarantine_look(struct quarantine *quarantine, const struct config *config,
 void
 quarantine_clear(struct quarantine *quarantine)
 {
-        for (size_t i = 0; i < quarantine->n; i++) {
-                free(quarantine->records[i].key);
-                free(quarantine->records[i].signature);
-                free(quarantine->records[i].source);
-                free(quarantine->records[i].reason);
-                free(quarantine->records[i].detail);
-        }
+        for (size_t i = 0; i < quarantine->n; i++)
+                clear_record(&quarantine->records[i]);
         for (size_t i = 0; i < quarantine->n_returns; i++) {
                 free(quarantine->returns[i].key);
                 free(quarantine->returns[i].source);

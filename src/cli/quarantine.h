@@ -48,6 +48,7 @@ struct quarantined {
             delivery; /* where it stands in `deliveries`; the partition is -1 when it does not say */
 
         int is_stub; /* of a delivery that no topic takes: its body is in `deliveries` only */
+        int is_twin; /* not wished for, but of the same delivery as one that is; gone after quarantine_look() */
         enum quarantine_state state;
         enum quarantine_doubt doubt;
         struct release_id

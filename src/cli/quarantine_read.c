@@ -14,23 +14,10 @@ struct reading {
         struct quarantine *quarantine;
         struct progress progress;
         size_t capacity;
+        struct quarantined
+            *wished; /* the records that are wished for, by identity: whose twins are looked for */
+        size_t n_wished;
 };
-
-static int
-ask(struct quarantine *quarantine, struct offsets *offsets, struct error *error)
-{
-        int64_t since_ms = quarantine->wish->since_ms;
-
-        if (offsets_stable_ranges(offsets, quarantine->config->quarantine_topic, &quarantine->ranges,
-                                  &quarantine->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
-                return -1;
-        for (size_t p = 0; p < quarantine->n_ranges && since_ms != QUARANTINE_FROM_BEGINNING; p++) {
-                if (offsets_begin_at(offsets, &quarantine->ranges[p], since_ms, KAFKA_ACCESS_TIMEOUT_MS,
-                                     error) != 0)
-                        return -1;
-        }
-        return 0;
-}
 
 /* Says why a record cannot be there. */
 static int
@@ -60,40 +47,23 @@ check_id(const struct quarantine *quarantine, const struct release_id *id)
         return 0;
 }
 
-/* Read from the first ID of each partition on, to the end: what came back of a release has the same key. */
-static int
-narrow_to_ids(struct quarantine *quarantine)
+int
+quarantine_bound(struct quarantine *quarantine, struct offsets *offsets)
 {
         const struct quarantine_wish *wish = quarantine->wish;
-        size_t i = 0;
+        struct error error;
 
-        for (size_t k = 0; k < wish->n_ids; k++) {
-                int status = check_id(quarantine, &wish->ids[k]);
+        if (offsets_stable_ranges(offsets, quarantine->config->quarantine_topic, &quarantine->ranges,
+                                  &quarantine->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
+                return quarantine_refuse(wish, offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
+                                         error.text);
+        for (size_t i = 0; i < wish->n_ids; i++) {
+                int status = check_id(quarantine, &wish->ids[i]);
 
                 if (status != 0)
                         return status;
         }
-        for (size_t p = 0; p < quarantine->n_ranges; p++) {
-                struct range *range = &quarantine->ranges[p];
-
-                while (i < wish->n_ids && (size_t)wish->ids[i].partition < p)
-                        i++;
-                range->from =
-                    i < wish->n_ids && (size_t)wish->ids[i].partition == p ? wish->ids[i].offset : range->to;
-        }
         return 0;
-}
-
-int
-quarantine_bound(struct quarantine *quarantine, struct offsets *offsets)
-{
-        struct error error;
-
-        if (ask(quarantine, offsets, &error) != 0)
-                return quarantine_refuse(quarantine->wish,
-                                         offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
-                                         error.text);
-        return quarantine->wish->n_ids == 0 ? 0 : narrow_to_ids(quarantine);
 }
 
 static char *
@@ -121,7 +91,7 @@ compare_ids(const void *a, const void *b)
 }
 
 static int
-is_wanted(const struct quarantine_wish *wish, const rd_kafka_message_t *message, const struct release_id *id)
+is_wished(const struct quarantine_wish *wish, const rd_kafka_message_t *message, const struct release_id *id)
 {
         struct span reason = message_header(message, RECORD_REASON);
         rd_kafka_timestamp_type_t type;
@@ -202,8 +172,35 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
                     (struct quarantine_return){came_of,   id, copy_bytes(key), key.len, copy_bytes(source),
                                                source.len};
         }
-        if (is_wanted(quarantine->wish, message, &id))
+        if (is_wished(quarantine->wish, message, &id))
                 add_record(reading, message, &id, &came_of);
+        return RANGE_GO_ON;
+}
+
+static int
+compare_identities(const void *a, const void *b)
+{
+        return quarantine_compare_identities(a, b);
+}
+
+static enum range_answer
+on_twin(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+{
+        struct reading *reading = arg;
+        struct release_id id = {message->partition, message->offset}, came_of;
+        struct quarantined found;
+
+        (void)index;
+        (void)error;
+        progress_step(&reading->progress);
+        quarantine_identify(&found, message);
+        if (found.signature_len == 0 || is_wished(reading->quarantine->wish, message, &id) ||
+            bsearch(&found, reading->wished, reading->n_wished, sizeof(found), compare_identities) == NULL)
+                return RANGE_GO_ON;
+        if (release_id_parse(message_header(message, RECORD_RELEASED), &came_of) != 0)
+                came_of = (struct release_id){-1, -1};
+        add_record(reading, message, &id, &came_of);
+        reading->quarantine->records[reading->quarantine->n - 1].is_twin = 1;
         return RANGE_GO_ON;
 }
 
@@ -236,20 +233,50 @@ compare_records(const void *a, const void *b)
         return release_id_compare(&((const struct quarantined *)a)->id, &((const struct quarantined *)b)->id);
 }
 
-int
-quarantine_read(struct quarantine *quarantine)
+/* Read all of it. Returns 0, or an exit status after saying why. */
+static int
+read_all(struct reading *reading, const char *what, range_record *on_each)
 {
-        struct reading reading = {.quarantine = quarantine};
+        const struct quarantine *quarantine = reading->quarantine;
         enum range_result result;
         struct error error;
 
-        progress_begin(&reading.progress, "reading quarantine",
-                       progress_count(quarantine->ranges, quarantine->n_ranges));
+        progress_begin(&reading->progress, what, progress_count(quarantine->ranges, quarantine->n_ranges));
         result = range_read(quarantine->config, quarantine->wish->bootstrap, quarantine->ranges,
-                            quarantine->n_ranges, on_record, &reading, &error);
-        progress_end(&reading.progress);
-        if (result != RANGE_DONE)
-                return quarantine_failed(quarantine->wish, result, &error);
+                            quarantine->n_ranges, on_each, reading, &error);
+        progress_end(&reading->progress);
+        return result == RANGE_DONE ? 0 : quarantine_failed(quarantine->wish, result, &error);
+}
+
+/* Read the other records of the same deliveries as well: what became of one may have become of all. */
+static int
+read_twins(struct reading *reading)
+{
+        const struct quarantine *quarantine = reading->quarantine;
+        size_t size = quarantine->n * sizeof(*reading->wished);
+        int status;
+
+        reading->wished = mem_alloc(size);
+        reading->n_wished = quarantine->n;
+        memcpy(reading->wished, quarantine->records, size);
+        qsort(reading->wished, reading->n_wished, sizeof(*reading->wished), compare_identities);
+        status = read_all(reading, "reading quarantine for the same deliveries", on_twin);
+        free(reading->wished);
+        return status;
+}
+
+int
+quarantine_read(struct quarantine *quarantine)
+{
+        const struct quarantine_wish *wish = quarantine->wish;
+        struct reading reading = {.quarantine = quarantine};
+        int status = read_all(&reading, "reading quarantine", on_record);
+
+        if (status == 0 && quarantine->n > 0 &&
+            (wish->n_ids > 0 || wish->reason != NULL || wish->since_ms != QUARANTINE_FROM_BEGINNING))
+                status = read_twins(&reading);
+        if (status != 0)
+                return status;
         if (quarantine->n > 0)
                 qsort(quarantine->records, quarantine->n, sizeof(*quarantine->records), compare_records);
         note_returns(quarantine);

@@ -38,27 +38,6 @@ compare_places(const struct quarantined *one, const struct quarantined *other)
 }
 
 static int
-compare_bytes(const char *one, size_t one_len, const char *other, size_t other_len)
-{
-        if (one_len != other_len)
-                return one_len < other_len ? -1 : 1;
-        return one_len == 0 ? 0 : memcmp(one, other, one_len);
-}
-
-/* By source and key, which identify a delivery, and by signature, which differs when it was sent again. */
-static int
-compare_identities(const struct quarantined *one, const struct quarantined *other)
-{
-        int order = compare_bytes(one->source, one->source_len, other->source, other->source_len);
-
-        if (order == 0)
-                order = compare_bytes(one->key, one->key_len, other->key, other->key_len);
-        return order != 0 ? order
-                          : compare_bytes(one->signature, one->signature_len, other->signature,
-                                          other->signature_len);
-}
-
-static int
 sort_places(const void *a, const void *b)
 {
         const struct quarantined *one = *(struct quarantined *const *)a,
@@ -72,7 +51,7 @@ sort_identities(const void *a, const void *b)
 {
         const struct quarantined *one = *(struct quarantined *const *)a,
                                  *other = *(struct quarantined *const *)b;
-        int order = compare_identities(one, other);
+        int order = quarantine_compare_identities(one, other);
 
         return order != 0 ? order : release_id_compare(&one->id, &other->id);
 }
@@ -196,9 +175,9 @@ check_place(const struct search *search, const struct quarantined *found)
              i < n && compare_places(search->by_place[i], found) == 0; i++) {
                 struct quarantined *record = search->by_place[i];
 
-                record->doubt = compare_identities(record, found) != 0 ? QUARANTINE_OTHER_RECORD
-                                : record->may_be_lost                  ? QUARANTINE_PARTLY_DELETED
-                                                                       : QUARANTINE_NO_DOUBT;
+                record->doubt = quarantine_compare_identities(record, found) != 0 ? QUARANTINE_OTHER_RECORD
+                                : record->may_be_lost                             ? QUARANTINE_PARTLY_DELETED
+                                                                                  : QUARANTINE_NO_DOUBT;
         }
 }
 
@@ -230,26 +209,20 @@ static enum range_answer
 on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
         struct search *search = arg;
-        struct span source = message_header(message, RECORD_SOURCE),
-                    signature = message_header(message, RECORD_SIGNATURE);
-        struct quarantined found = {.delivery = {message->partition, message->offset},
-                                    .key = message->key,
-                                    .key_len = message->key_len,
-                                    .source = (char *)(uintptr_t)source.data,
-                                    .source_len = source.len,
-                                    .signature = (char *)(uintptr_t)signature.data,
-                                    .signature_len = signature.len};
         size_t n = search->quarantine->n;
+        struct quarantined found;
         struct release_id named;
 
         (void)index;
         (void)error;
         progress_step(&search->progress);
+        quarantine_identify(&found, message);
+        found.delivery = (struct release_id){message->partition, message->offset};
         check_place(search, &found);
         if (release_id_parse(message_header(message, RECORD_RELEASED), &named) != 0)
                 return RANGE_GO_ON;
-        for (size_t i = find_first(search->by_identity, n, &found, compare_identities);
-             i < n && compare_identities(search->by_identity[i], &found) == 0; i++) {
+        for (size_t i = find_first(search->by_identity, n, &found, quarantine_compare_identities);
+             i < n && quarantine_compare_identities(search->by_identity[i], &found) == 0; i++) {
                 struct quarantined *record = search->by_identity[i];
 
                 if (record->release.partition < 0 && is_release_of(record, &named, &found.delivery))
@@ -360,7 +333,7 @@ decide(const struct search *search)
 
         for (size_t i = 0, next; i < n; i = next) {
                 next = i + 1;
-                while (next < n && compare_identities(records[next], records[i]) == 0)
+                while (next < n && quarantine_compare_identities(records[next], records[i]) == 0)
                         next++;
                 decide_together(records + i, next - i);
         }

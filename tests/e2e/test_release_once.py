@@ -282,9 +282,14 @@ def test_delivery_that_came_again_after_the_window_is_released_once(quarantine, 
         kafka.append([delivery], timestamp_ms=now_ms - days * 24 * 3600 * 1000)
     kafka.wait_until_routed()
     mended(quarantine)
+    first, second = (each["id"] for each in quarantine.list())
     if deleted:
         drop_first(kafka, kafka.deliveries, 1)
         assert [each["delivery"]["offset"] for each in quarantine.list()] == [0, 1]
+    # Asked for alone, it is judged as beside the other.
+    outcome, = quarantine.release(second, expect=EX_DATAERR)
+    assert outcome["outcome"] == "refused" and first in outcome["why"]
+    if deleted:
         outcomes = quarantine.release("--reason", "unknown-kind", expect=EX_DATAERR)
         assert [each["outcome"] for each in outcomes] == ["refused"] * 2
     outcomes = quarantine.release("--reason", "unknown-kind", *["--force"] * deleted, expect=EX_DATAERR)
