@@ -110,8 +110,6 @@ follow(struct reader *reader, const struct wish *wish)
 {
         int status = 0;
 
-        if (wish->until_end)
-                reader_stop_at_ends(reader);
         while (!interrupt_came() && !ferror(stdout) && status == 0 &&
                !(wish->until_end && reader_reached_ends(reader))) {
                 rd_kafka_message_t *message = reader_poll(reader, POLL_MS);
@@ -158,7 +156,9 @@ run(const struct config *config, const struct wish *wish)
                 return EX_USAGE;
         }
         topics = choose_topics(config, wish, &n);
-        reader = reader_new(config, bootstrap, topics, n, wish->from_ms, KAFKA_ACCESS_TIMEOUT_MS, &error);
+        reader =
+            reader_new(config, bootstrap, &(struct reader_wish){topics, n, wish->from_ms, wish->until_end},
+                       KAFKA_ACCESS_TIMEOUT_MS, &error);
         free(topics);
         if (reader == NULL) {
                 fprintf(stderr, "gatepost tail: %s\n", error.text);

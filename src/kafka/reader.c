@@ -14,8 +14,9 @@
 struct reader {
         rd_kafka_t *client;
         rd_kafka_topic_partition_list_t *partitions;
-        size_t n_at_end;
-        int64_t *ends; /* of the first n_ends of partitions, where to stop; see reader_stop_at_ends() */
+        int n_at_end; /* of those with an end */
+        int64_t
+            *ends; /* of the first n_ends of partitions, where to stop; INT64_MAX: at the end that is met */
         int n_ends;
         rd_kafka_resp_err_t failure; /* what ends all reading */
         struct error reason;
@@ -83,9 +84,25 @@ find_times(struct reader *reader, int timeout_ms, struct error *error)
                    : error_set(error, "Kafka does not tell where the time is: %s", rd_kafka_err2str(err));
 }
 
+/* Before reading begins: then a question does not wait behind what the same broker has been asked to fetch. */
+static void
+ask_for_ends(struct reader *reader)
+{
+        reader->n_ends = reader->partitions->cnt;
+        reader->ends = mem_alloc((size_t)reader->n_ends * sizeof(*reader->ends));
+        for (int i = 0; i < reader->n_ends; i++) {
+                const rd_kafka_topic_partition_t *item = &reader->partitions->elems[i];
+                int64_t low;
+
+                if (rd_kafka_query_watermark_offsets(reader->client, item->topic, item->partition, &low,
+                                                     &reader->ends[i],
+                                                     LOOK_TIMEOUT_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
+                        reader->ends[i] = INT64_MAX;
+        }
+}
+
 static int
-assign(struct reader *reader, const char *const *topics, size_t n, int64_t from_ms, int timeout_ms,
-       struct error *error)
+assign(struct reader *reader, const struct reader_wish *wish, int timeout_ms, struct error *error)
 {
         const struct rd_kafka_metadata *metadata;
         rd_kafka_resp_err_t err = rd_kafka_metadata(reader->client, 1, NULL, &metadata, timeout_ms);
@@ -94,10 +111,13 @@ assign(struct reader *reader, const char *const *topics, size_t n, int64_t from_
         (void)rd_kafka_poll(reader->client, 0);
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
-        for (size_t i = 0; i < n && result == 0; i++)
-                result = add_topic(reader, metadata, topics[i], first_offset(from_ms), timeout_ms, error);
+        for (size_t i = 0; i < wish->n_topics && result == 0; i++)
+                result = add_topic(reader, metadata, wish->topics[i], first_offset(wish->from_ms), timeout_ms,
+                                   error);
         rd_kafka_metadata_destroy(metadata);
-        if (result == 0 && first_offset(from_ms) == from_ms)
+        if (result == 0 && wish->stops_at_ends)
+                ask_for_ends(reader);
+        if (result == 0 && first_offset(wish->from_ms) == wish->from_ms)
                 result = find_times(reader, timeout_ms, error);
         if (result == 0) {
                 err = rd_kafka_assign(reader->client, reader->partitions);
@@ -108,15 +128,15 @@ assign(struct reader *reader, const char *const *topics, size_t n, int64_t from_
 }
 
 struct reader *
-reader_new(const struct config *config, const char *bootstrap, const char *const *topics, size_t n,
-           int64_t from_ms, int timeout_ms, struct error *error)
+reader_new(const struct config *config, const char *bootstrap, const struct reader_wish *wish, int timeout_ms,
+           struct error *error)
 {
         struct reader *reader = mem_alloc(sizeof(*reader));
 
-        reader->partitions = rd_kafka_topic_partition_list_new((int)n);
+        reader->partitions = rd_kafka_topic_partition_list_new((int)wish->n_topics);
         reader->progress_ms = reader->look_ms = clock_monotonic_ms();
         reader->client = open_client(config, bootstrap, error);
-        if (reader->client == NULL || assign(reader, topics, n, from_ms, timeout_ms, error) != 0) {
+        if (reader->client == NULL || assign(reader, wish, timeout_ms, error) != 0) {
                 reader_free(reader);
                 return NULL;
         }
@@ -228,7 +248,8 @@ note_end(struct reader *reader, const rd_kafka_message_t *message)
         if (item == NULL || item->opaque != NULL)
                 return 0;
         item->opaque = item;
-        reader->n_at_end++;
+        if (item - reader->partitions->elems < reader->n_ends)
+                reader->n_at_end++;
         reader->progress_ms = clock_monotonic_ms();
         return 1;
 }
@@ -307,26 +328,10 @@ reader_poll(struct reader *reader, int timeout_ms)
         return NULL;
 }
 
-void
-reader_stop_at_ends(struct reader *reader)
-{
-        reader->n_ends = reader->partitions->cnt;
-        reader->ends = mem_alloc((size_t)reader->n_ends * sizeof(*reader->ends));
-        for (int i = 0; i < reader->n_ends; i++) {
-                const rd_kafka_topic_partition_t *item = &reader->partitions->elems[i];
-                int64_t low;
-
-                if (rd_kafka_query_watermark_offsets(reader->client, item->topic, item->partition, &low,
-                                                     &reader->ends[i],
-                                                     LOOK_TIMEOUT_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
-                        reader->ends[i] = INT64_MAX;
-        }
-}
-
 int
 reader_reached_ends(const struct reader *reader)
 {
-        return reader->n_at_end >= (size_t)reader->n_ends;
+        return reader->n_at_end >= reader->n_ends;
 }
 
 const char *

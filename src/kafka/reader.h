@@ -19,25 +19,28 @@ struct reader;
 #define READER_FROM_BEGINNING INT64_MIN
 #define READER_FROM_END INT64_MAX
 
-/**
- * reader_new(config, bootstrap, topics, n, from_ms, timeout_ms, error):
- * Read all partitions of n topics, each from its beginning, its end, or the first record whose timestamp is from_ms, in
- * milliseconds since the epoch, or later. Returns NULL with the reason: Kafka cannot be reached, or a topic is missing.
- */
-struct reader *reader_new(const struct config *config, const char *bootstrap, const char *const *topics,
-                          size_t n, int64_t from_ms, int timeout_ms, struct error *error) MUST_CHECK;
+/* What to read: all partitions of these topics. */
+struct reader_wish {
+        const char *const *topics;
+        size_t n_topics;
+        int64_t
+            from_ms; /* its first record with this timestamp, in milliseconds since the epoch, or a later one */
+        /*
+         * Stop in each where a read_committed consumer would stop when it begins, before an open transaction. Where its leader does not
+         * say so within a second, it is the first end that is met.
+         */
+        int stops_at_ends;
+};
+
+/* Returns NULL with the reason: Kafka cannot be reached, or a topic is missing. */
+struct reader *reader_new(const struct config *config, const char *bootstrap, const struct reader_wish *wish,
+                          int timeout_ms, struct error *error) MUST_CHECK;
 void reader_free(struct reader *reader);
 
 /* The next record within the time, or NULL; the caller destroys it. */
 rd_kafka_message_t *reader_poll(struct reader *reader, int timeout_ms);
 
-/*
- * Stop in each partition where a read_committed consumer would stop now, before an open transaction. Where its leader does not say
- * so within a second, it is the first end that is met.
- */
-void reader_stop_at_ends(struct reader *reader);
-
-/* Whether every partition has been read to where it stops. */
+/* Whether every partition that there was has been read to where it stops. */
 int reader_reached_ends(const struct reader *reader);
 
 /*

@@ -44,6 +44,8 @@ write_delivery(const struct subscription *subscription, const struct courier_pen
 {
         yajl_gen json = arg;
 
+        if (subscription->is_removed)
+                return;
         (void)yajl_gen_map_open(json);
         json_member(json, "id", pending->id);
         json_member(json, "webhookId", subscription->id);
@@ -71,7 +73,10 @@ state_save(const struct sandbox *sandbox, const char *path, struct error *error)
         json_text(json, "subscriptions");
         (void)yajl_gen_array_open(json);
         TAILQ_FOREACH(subscription, &sandbox->subscriptions, entry)
-        write_subscription(json, subscription);
+        {
+                if (!subscription->is_removed)
+                        write_subscription(json, subscription);
+        }
         (void)yajl_gen_array_close(json);
         json_text(json, "invoices");
         (void)yajl_gen_array_open(json);

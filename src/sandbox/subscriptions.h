@@ -27,6 +27,7 @@ struct subscription {
         struct signature_key *key;
         char *owner; /* the entity whose events it gets; NULL: those of all */
         int64_t created_ms;
+        int is_removed;               /* it is being removed: nothing of it is saved */
         struct delivery_jobs waiting; /* courier.c's: deliveries that wait for their turn */
         size_t n_under_way;           /* likewise: attempts being made */
 };

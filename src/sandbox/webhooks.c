@@ -111,14 +111,15 @@ webhooks_remove(const struct call *call)
                 call_refuse(call, 403, NULL, "the key is for another entity");
                 return;
         }
-        TAILQ_REMOVE(all, found, entry);
+        found->is_removed = 1;
         if (sandbox_save(sandbox) != 0) {
-                TAILQ_INSERT_TAIL(all, found, entry);
+                found->is_removed = 0;
                 call_refuse(call, 500, NULL, "the webhook is kept, for its removal could not be noted");
                 return;
         }
         log_info("webhook removed id=%s", found->id);
         courier_forget(sandbox->courier, found);
+        TAILQ_REMOVE(all, found, entry);
         subscription_free(found);
         call_reply(call, 204, NULL);
 }

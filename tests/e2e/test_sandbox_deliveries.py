@@ -2,6 +2,7 @@
 
 import email
 import email.policy
+import json
 import re
 import socket
 import stat
@@ -294,6 +295,18 @@ def test_webhook_whose_removal_cannot_be_kept_stays(start, tmp_path):
     assert [each["id"] for each in sandbox.webhooks()] == [webhook]
     (tmp_path / "gone").rename(directory)
     assert sandbox.call("DELETE", f"/webhooks/{webhook}").status == 204
+    sandbox.kill()
+    assert start(*options).webhooks() == []
+
+
+def test_webhook_is_removed_with_its_deliveries(start, tmp_path):
+    options = ["--state", tmp_path / "state.json"]
+    sandbox = start(*options)
+    webhook = sandbox.subscribe("http://127.0.0.1:9/")
+    submit(sandbox)
+    waiting.until(lambda: json.loads((tmp_path / "state.json").read_text())["deliveries"], 30, "a delivery that is to be repeated")
+    assert sandbox.call("DELETE", f"/webhooks/{webhook}").status == 204
+    assert json.loads((tmp_path / "state.json").read_text())["deliveries"] == []
     sandbox.kill()
     assert start(*options).webhooks() == []
 

@@ -344,6 +344,27 @@ def test_tail_ends_although_records_go_on_coming(installation):
     assert done.returncode == 0 and values[0] == "first" and len(values) < 500, done.stderr
 
 
+def test_partition_that_is_added_does_not_stand_for_one_that_is_still_read(installation):
+    installation.create_topics(partitions=1)
+    topic = f"{installation.prefix}.invoice.accepted"
+    producer = confluent_kafka.Producer({"bootstrap.servers": installation.bootstrap, "log_level": 3})
+    for i in range(2000):
+        producer.produce(topic, str(i).ljust(20000).encode())
+        producer.poll(0)
+    assert producer.flush(60) == 0
+    process = subprocess.Popen([BUILD / "gatepost", "-c", installation.config().write(), "tail", "--from", "beginning", "--json",
+                                "--until-end", "invoice.accepted"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=ENVIRONMENT)
+    assert process.stdout.readline()
+    installation.kafka.admin.create_partitions([confluent_kafka.admin.NewPartitions(topic, 2)])[topic].result(30)
+    n, until = 1, time.monotonic() + 15  # it looks for partitions every ten seconds
+    while n < 1000 and time.monotonic() < until:
+        n += len(process.stdout.readline()) > 0
+        time.sleep(0.015)
+    rest, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0 and n + len(rest.splitlines()) == 2000, stderr
+
+
 def test_end_that_is_no_longer_the_end_is_no_open_transaction(installation):
     """Who reads what tail writes is slow: by the time it meets the end, more has come behind that."""
     installation.create_topics(partitions=1)
