@@ -358,6 +358,12 @@ consumer_origin_is(const struct consumer_origin *origin, const struct consumer_o
                 origin->connection == other->connection);
 }
 
+int
+consumer_origin_is_certain(const struct consumer_origin *origin)
+{
+        return origin->connection == origin->earliest;
+}
+
 rd_kafka_t *
 consumer_client(const struct consumer *consumer)
 {

@@ -86,6 +86,9 @@ struct consumer_origin consumer_origin(const struct consumer *consumer, const rd
 /* Whether two records come from the same log as far as is known. An unknown origin equals every other. */
 int consumer_origin_is(const struct consumer_origin *origin, const struct consumer_origin *other);
 
+/* Whether there has been one connection only over which the record can have been fetched. */
+int consumer_origin_is_certain(const struct consumer_origin *origin);
+
 /* The client, for what Kafka says of offsets. */
 rd_kafka_t *consumer_client(const struct consumer *consumer);
 

@@ -224,6 +224,14 @@ partition_ends_scan(struct partition *partition, int64_t now_ms)
 }
 
 int
+partition_expects(const struct partition *partition, int64_t offset, const struct consumer_origin *origin)
+{
+        if (!partition->origin.is_known && offset >= partition->decide_from)
+                return consumer_origin_is_certain(origin);
+        return consumer_origin_is(&partition->origin, origin);
+}
+
+int
 partition_allows_change(const struct partition *partition, int64_t offset, int64_t timestamp_ms)
 {
         return partition->changed_at == offset && partition->changed_ms == timestamp_ms;

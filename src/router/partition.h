@@ -173,6 +173,13 @@ void partition_scan(struct partition *partition, int64_t offset, int64_t now_ms)
 int partition_ends_scan(struct partition *partition, int64_t now_ms) MUST_CHECK;
 
 /*
+ * Whether a record comes from where those before it came from since its partition was placed. Where there is none, because the log has
+ * no record before the committed offset, its leader must not have started again since.
+ */
+int partition_expects(const struct partition *partition, int64_t offset,
+                      const struct consumer_origin *origin) MUST_CHECK;
+
+/*
  * Whether a record may be taken although it comes from elsewhere than the one before it: its leader has changed or started again, or
  * closed the connection. The log may have been cut off between the two, so that the position is asked for again,
  * and the record before this one is read again. When that one has been confirmed and then this one comes again, just as it was, both

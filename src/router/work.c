@@ -305,7 +305,7 @@ work_take(struct work *work, const rd_kafka_message_t *message, const struct con
 
         if (partition == NULL || partition->stage != PARTITION_PLACED || message->offset < partition->next)
                 return WORK_TAKEN;
-        if (!consumer_origin_is(&partition->origin, origin) && !allows_change(partition, message))
+        if (!partition_expects(partition, message->offset, origin) && !allows_change(partition, message))
                 return WORK_UNPLACED;
         if (partition->known_to > partition->decide_from && partition_open(partition) == 0 &&
             !consumer_origin_is(&partition->known_origin, origin))

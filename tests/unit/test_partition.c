@@ -334,15 +334,18 @@ START_TEST(test_first_record_counts_as_fetched_over_the_earliest_connection)
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
 
-        ck_assert(consumer_origin_is(&partition->origin, &first));
+        partition->decide_from = 10;
+        ck_assert(partition_expects(partition, 9, &first));
+        ck_assert(!partition_expects(partition, 10, &first)); /* nothing has shown which log that is */
         partition_note_origin(partition, &first);
-        ck_assert(!consumer_origin_is(&partition->origin, &second)); /* it may be of another log */
+        ck_assert(!partition_expects(partition, 10, &second)); /* it may be of another log */
         partition_unplace(partition, TROUBLE_NONE, NULL, 0, 1000);
+        ck_assert(partition_expects(partition, 10, &over_new));
         partition_note_origin(partition, &over_new);
-        ck_assert(consumer_origin_is(&partition->origin, &over_new));
+        ck_assert(partition_expects(partition, 10, &over_new));
         /* One that is taken because it has come again does not make the later connection that of the log. */
         partition_note_origin(partition, &(struct consumer_origin){1, 0, 7, .connection = 4, .earliest = 3});
-        ck_assert(consumer_origin_is(&partition->origin, &over_new));
+        ck_assert(partition_expects(partition, 11, &over_new));
         ck_assert(consumer_origin_is(&partition->known_origin, &over_new));
         partition_clear(&list);
 }
