@@ -225,33 +225,41 @@ skip_deleted(struct reader *reader, const rd_kafka_message_t *message)
         rd_kafka_topic_partition_list_destroy(list);
 }
 
-/* Where reading of a message's partition stops; INT64_MAX: nowhere but at the end that is met. */
-static int64_t
-end_of(const struct reader *reader, const rd_kafka_message_t *message)
+/* Where a message's partition stands in the list, or -1. */
+static int
+index_of(const struct reader *reader, const rd_kafka_message_t *message)
 {
         const rd_kafka_topic_partition_t *item =
             rd_kafka_topic_partition_list_find(reader->partitions, rd_kafka_topic_name(message->rkt),
                                                message->partition);
-        ptrdiff_t i = item == NULL ? -1 : item - reader->partitions->elems;
 
-        return i >= 0 && i < reader->n_ends ? reader->ends[i] : INT64_MAX;
+        return item == NULL ? -1 : (int)(item - reader->partitions->elems);
 }
 
 /* A partition has been read to an end; its opaque in the list is the mark. Returns whether that is news. */
 static int
-note_end(struct reader *reader, const rd_kafka_message_t *message)
+note_end(struct reader *reader, int i)
 {
-        rd_kafka_topic_partition_t *item =
-            rd_kafka_topic_partition_list_find(reader->partitions, rd_kafka_topic_name(message->rkt),
-                                               message->partition);
-
-        if (item == NULL || item->opaque != NULL)
+        if (i < 0 || reader->partitions->elems[i].opaque != NULL)
                 return 0;
-        item->opaque = item;
-        if (item - reader->partitions->elems < reader->n_ends)
+        reader->partitions->elems[i].opaque = reader;
+        if (i < reader->n_ends)
                 reader->n_at_end++;
         reader->progress_ms = clock_monotonic_ms();
         return 1;
+}
+
+/* Whether a record comes before the end where its partition stops to be read, which is noted when it is the last, or behind. */
+static int
+is_before_end(struct reader *reader, const rd_kafka_message_t *message)
+{
+        int i = index_of(reader, message);
+
+        if (i < 0 || i >= reader->n_ends)
+                return 1;
+        if (message->offset + 1 >= reader->ends[i])
+                (void)note_end(reader, i);
+        return message->offset < reader->ends[i];
 }
 
 /*
@@ -307,14 +315,12 @@ reader_poll(struct reader *reader, int timeout_ms)
                 return NULL;
         switch (message->err) {
         case RD_KAFKA_RESP_ERR_NO_ERROR:
-                if (message->offset + 1 >= end_of(reader, message))
-                        (void)note_end(reader, message);
-                if (message->offset >= end_of(reader, message))
+                if (!is_before_end(reader, message))
                         break;
                 reader->progress_ms = clock_monotonic_ms();
                 return message;
         case RD_KAFKA_RESP_ERR__PARTITION_EOF:
-                if (note_end(reader, message))
+                if (note_end(reader, index_of(reader, message)))
                         note_open_transaction(reader, message);
                 break;
         case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:

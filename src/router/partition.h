@@ -239,9 +239,9 @@ int partition_note_leader(struct partition *partition, int has_leader, int64_t n
  * partition_note_log_end(partition, end, emptied_ms, now_ms):
  * Note where its log ends, the last stable offset, as the leader says; -1: it does not. Returns whether it is news that no record
  * comes although the log goes on, or may: nothing has been read for 30 s, and then the consumer had no record to give either.
- * Control records and aborted records are read when CONSUMER_END has come after them. A log that ends before decide_from, as two
- * answers in a row say, was cut off or made anew; since the consumer may be unable to tell, its position is asked for again. now_ms is monotonic, and emptied_ms, when
- * the consumer last had no record to give.
+ * Control records and aborted records are read when CONSUMER_END has come after them. A log that ends before decide_from, as
+ * two answers in a row say, was cut off or made anew; since the consumer may be unable to tell, its position is asked for
+ * again. now_ms is monotonic, and emptied_ms, when the consumer last had no record to give.
  */
 int partition_note_log_end(struct partition *partition, int64_t end, int64_t emptied_ms, int64_t now_ms);
 
