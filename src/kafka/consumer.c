@@ -11,7 +11,6 @@
 #define READY_MAX 256
 #define SEEK_TIMEOUT_MS 1000
 #define API_API_VERSIONS 18
-#define ERR_LOG_TRUNCATION (-139)      /* RD_KAFKA_RESP_ERR__LOG_TRUNCATION, which librdkafka 2.1.0 added */
 #define COORDINATOR "GroupCoordinator" /* the name of connections that carry no records */
 #define N_CONNECTIONS 1024 /* brokers whose ids are equal modulo this share a counter, which does no harm */
 
@@ -223,17 +222,7 @@ classify(const struct consumer *consumer, const rd_kafka_message_t *message, int
         }
         *partition = message->rkt == NULL ? RD_KAFKA_PARTITION_UA : message->partition;
         (void)error_set(error, "%s", rd_kafka_message_errstr(message));
-        if ((int)message->err == ERR_LOG_TRUNCATION)
-                return CONSUMER_LOST;
         switch (message->err) {
-        case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
-        case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
-        case RD_KAFKA_RESP_ERR__BAD_MSG:
-        case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
-        case RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE:
-        case RD_KAFKA_RESP_ERR_INVALID_MSG:
-        case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
-                return *partition < 0 ? CONSUMER_TROUBLE : CONSUMER_LOST;
         case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
         case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
         case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
@@ -241,7 +230,7 @@ classify(const struct consumer *consumer, const rd_kafka_message_t *message, int
         case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
                 return CONSUMER_BROKEN; /* librdkafka reports it once and does not try again */
         default:
-                return CONSUMER_TROUBLE;
+                return *partition < 0 ? CONSUMER_TROUBLE : CONSUMER_LOST;
         }
 }
 

@@ -37,9 +37,9 @@ enum consumer_result {
         CONSUMER_NOTHING, /* for now */
         CONSUMER_END, /* all of a partition has been read: the message has its id and the offset of the end */
         CONSUMER_TROUBLE, /* it tries again by itself, but may not succeed */
-        CONSUMER_LOST,    /* the position in a partition is gone: look it up, and assign anew */
-        CONSUMER_FENCED,  /* another member uses this instance's name */
-        CONSUMER_BROKEN,  /* failed for good, or may not read */
+        CONSUMER_LOST, /* a partition cannot be read on, or its position is gone: look it up, and assign anew */
+        CONSUMER_FENCED, /* another member uses this instance's name */
+        CONSUMER_BROKEN, /* failed for good, or may not read */
 };
 
 /**

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import struct
 import threading
 import time
 
@@ -758,11 +759,59 @@ def cut_off(cluster, log, size):
     """Lose the end of a log, as a broker does whose machine stops before it was written to the disk."""
     cluster.kill(1)
     os.truncate(log, size)
+    make_known(cluster, log)
+
+
+def make_known(cluster, log):
+    """Start the broker of a log that was changed: it reads the log again, instead of believing what it noted about it."""
     for state_of_producers in log.parent.glob("*.snapshot"):
         state_of_producers.unlink()
     for checkpoint in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
         (log.parent.parent / checkpoint).unlink(missing_ok=True)
     cluster.start_node(1)
+
+
+def change_codec(log, start):
+    """Have the batch at this place of a log say that it is compressed in a way that no client knows."""
+    content = bytearray(log.read_bytes())
+    length, = struct.unpack_from(">i", content, start + 8)
+    content[start + 22] |= 7
+    struct.pack_into(">I", content, start + 17, crc32c(content[start + 21:start + 12 + length]))
+    log.write_bytes(content)
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ 0x82f63b78 * (crc & 1)
+    return crc ^ 0xffffffff
+
+
+def test_batch_of_an_unknown_codec_stops_its_partition_until_it_is_deleted(tmp_path):
+    """A librdkafka that was built without zstd meets one, too. It reports each attempt, and gives no record."""
+    with Cluster() as cluster:
+        installation = Installation(tmp_path, cluster.bootstrap)
+        config, kafka = installation.config("router"), installation.kafka
+        installation.create_topics(config, partitions=2)
+        first, bad, behind, other = (deliveries_of(partition, 5, 2) for partition in (0, 0, 0, 1))
+        kafka.append(first)
+        (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
+        size = log.stat().st_size
+        kafka.append(bad[:1])
+        cluster.kill(1)
+        change_codec(log, size)
+        make_known(cluster, log)
+        kafka.append([*behind, *other])
+        router = installation.daemon(config).start()
+        wait_until_published(kafka, other)
+        wait_for_state(router, 0, "waiting", "unreadable")
+        assert b"codec 0x7" in router.admin("/readyz").body, router.admin("/readyz").body
+        (done,) = kafka.admin.delete_records([TopicPartition(kafka.deliveries, 0, 6)]).values()
+        done.result(30)
+        wait_until_published(kafka, [*first, *behind, *other])
+        installation.clean_up()
 
 
 def fence(installation, router):
