@@ -293,6 +293,8 @@ partition_advance(struct partition *partition, int64_t offset, int64_t timestamp
         if (partition->reached < partition->next)
                 partition->reached = partition->next;
         partition->last_ms = timestamp_ms;
+        if (partition->next == partition->decide_from && partition->routed_ms < 0)
+                partition->routed_ms = timestamp_ms;
 }
 
 int

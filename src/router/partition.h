@@ -216,7 +216,7 @@ void partition_forget_table(struct partition *partition, int64_t now_ms);
 /* Note what is about to be committed: all records below next. */
 void partition_try(struct partition *partition);
 
-/* The record at an offset, with its timestamp, has been decided or remembered. */
+/* The record at an offset, with its timestamp, has been decided or remembered; routed_ms is known, if it was not, when decide_from is next. */
 void partition_advance(struct partition *partition, int64_t offset, int64_t timestamp_ms);
 
 /**

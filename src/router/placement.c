@@ -138,8 +138,8 @@ static void
 tell_cut(const struct position *position, struct metrics *metrics)
 {
         log_error("Kafka has lost records that were routed: the log was cut off; routing resumes at the "
-                  "first record "
-                  "appended since partition=%" PRId32 " offset=%" PRId64 " routed_up_to=%" PRId64,
+                  "first record appended since partition=%" PRId32 " offset=%" PRId64
+                  " routed_up_to=%" PRId64,
                   position->partition, position->decide_from, position->decide_from + position->n_cut_off);
         metrics_count_truncation(metrics);
 }
@@ -266,10 +266,7 @@ ask(struct placement *placement)
                     partition_open(partition) > 0)
                         continue;
                 partition->stage = PARTITION_ASKED;
-                questions[n] = (struct position_question){.partition = partition->id,
-                                                          .needed_ms = partition->needed_ms,
-                                                          .diverged_at = partition->diverged_at};
-                memcpy(questions[n++].topic, partition->topic, sizeof(partition->topic));
+                questions[n++] = position_question(partition);
         }
         if (n > 0) {
                 locator_ask(placement->locator, questions, n);

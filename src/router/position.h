@@ -19,6 +19,8 @@ struct position_question {
         int32_t partition;
         int64_t needed_ms;   /* as in struct partition */
         int64_t diverged_at; /* as in struct partition */
+        int64_t decide_from; /* as in struct partition, */
+        int64_t routed_ms; /* which is believed where the committed offset is the same and does not say it */
         /* As in struct partition: whether this topic accepts records again is looked at first. */
         char topic[PARTITION_TOPIC_SIZE];
 };
@@ -37,6 +39,9 @@ struct position {
         int64_t n_deleted;    /* records that were deleted before they were routed */
         int64_t n_cut_off;    /* records that had been routed and that the log has lost; 0: none */
 };
+
+/* The question for the position of a partition, as it stands. */
+struct position_question position_question(const struct partition *partition);
 
 /**
  * position_find(query, config, questions, n, positions, n_partitions):

@@ -740,6 +740,32 @@ def test_new_consumer_does_not_take_a_log_that_was_cut_off_for_the_former(tmp_pa
         installation.clean_up()
 
 
+def test_offset_that_was_set_by_hand_does_not_hide_that_the_log_was_cut_off(tmp_path):
+    """It does not say which record stands before it; the router has read that one, though."""
+    with Cluster(nodes=1) as cluster:
+        installation = Installation(tmp_path, cluster.bootstrap)
+        config, kafka = installation.config("router"), installation.kafka
+        installation.create_topics(config, partitions=1)
+        router = installation.start(config)
+        kafka.append([Delivery(), Delivery()])
+        kafka.wait_until_routed()
+        (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
+        size = log.stat().st_size
+        kafka.append([Delivery(), Delivery()])
+        kafka.wait_until_routed()
+        router.stop()
+        commit_beyond_end(kafka, 0, kafka.committed()[0])
+        router.start().wait_until_ready()
+        wait_for_state(router, 0, "routing", "")
+        cut_off(cluster, log, size)
+        later = [Delivery() for _ in range(10)]
+        kafka.append(later)
+        wait_until_published(kafka, later)
+        assert router.metric("gatepost_log_truncations_total") == 1
+        assert published(kafka, later) == [1] * 10
+        installation.clean_up()
+
+
 def decide_without_committing(installation, cluster, config, delivery):
     """Start a router that decides the delivery but cannot publish it. Returns it, and the log with its size before the delivery."""
     kafka = installation.kafka
