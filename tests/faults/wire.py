@@ -46,7 +46,10 @@ class Request:
 
     def refused_produce(self, error):
         """The response to this Produce, of one partition, with an error."""
-        assert self.api == "Produce" and 5 <= self.version <= 7, self
+        assert self.api == "Produce", self
+        if self.version >= 9:
+            return self._refused_flexible_produce(error)
+        assert 5 <= self.version <= 7, self
         at = 14 + len(self.client)
         (id_length,) = struct.unpack_from(">h", self.frame, at)
         at += 2 + max(id_length, 0) + 2 + 4 + 4  # transactional id, acks, timeout, number of topics
@@ -54,6 +57,17 @@ class Request:
         name = self.frame[at:at + 2 + name_length]
         (partition,) = struct.unpack_from(">i", self.frame, at + len(name) + 4)
         body = struct.pack(">ii", self.correlation, 1) + name + struct.pack(">iihqqqi", 1, partition, error, -1, -1, -1, 0)
+        return struct.pack(">i", len(body)) + body
+
+    def _refused_flexible_produce(self, error):
+        """As refused_produce(). Lengths are varints there, of one byte for short names, and one more than they were."""
+        assert self.version <= 12, self
+        at = 14 + len(self.client) + 1
+        at += max(self.frame[at], 1) + 2 + 4 + 1  # transactional id, acks, timeout, number of topics
+        name = self.frame[at:at + self.frame[at]]
+        (partition,) = struct.unpack_from(">i", self.frame, at + len(name) + 1)
+        refused = struct.pack(">ihqqqBBB", partition, error, -1, -1, -1, 1, 0, 0)  # no errors of records, no message, no tags
+        body = struct.pack(">iBB", self.correlation, 0, 2) + name + b"\2" + refused + b"\0" + struct.pack(">iB", 0, 0)
         return struct.pack(">i", len(body)) + body
 
     def __str__(self):
