@@ -2,10 +2,26 @@
 
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
 
 #define PATIENCE_S 5
+#define REPORT_PATIENCE_MS 1000 /* with reports on what was given up, which come within milliseconds */
+#define REPORT_POLL_MS 100
+
+int
+ending_purge(rd_kafka_t *client)
+{
+        int64_t until = clock_monotonic_ms() + REPORT_PATIENCE_MS;
+        int left;
+
+        (void)rd_kafka_purge(client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
+                                         RD_KAFKA_PURGE_F_NON_BLOCKING);
+        while ((left = rd_kafka_outq_len(client)) > 0 && clock_monotonic_ms() < until)
+                (void)rd_kafka_poll(client, REPORT_POLL_MS);
+        return left;
+}
 
 static void *
 end(void *client)

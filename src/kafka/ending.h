@@ -4,6 +4,14 @@
 #include <librdkafka/rdkafka.h>
 
 /**
+ * ending_purge(client):
+ * Give up what a producer has not sent, or has no answer to, and wait up to a second for the reports on it. librdkafka's
+ * threads, which purge and report, wait in getaddrinfo() for as long as name servers do not answer. Returns how many reports
+ * are missing: the threads that owe them do not end either.
+ */
+int ending_purge(rd_kafka_t *client);
+
+/**
  * ending_destroy(client):
  * Destroy a client. librdkafka 2.0.2 waits for ever for the end of its threads when a topic was deleted, or denied to the
  * account, while a consumer read it: a client that has not ended after 5 s is leaked, and the log says so. Returns 0, or -1

@@ -12,7 +12,6 @@
 #include "kafka/ending.h"
 
 #define STATISTICS_INTERVAL_MS 5000
-#define REPORT_PATIENCE_MS 1000 /* with reports on what was given up, which come within milliseconds */
 #define END_PATIENCE_S 1
 
 struct producer {
@@ -161,23 +160,17 @@ stop_waking(struct producer *producer)
 }
 
 /*
- * librdkafka's threads, which purge and report, wait in getaddrinfo() for as long as name servers do not answer; those
- * which do not report do not end either. A client that is leaked calls nothing of ours: all callbacks are called from
- * rd_kafka_poll(), and librdkafka drops what nobody polls.
+ * A client that is leaked calls nothing of ours: all callbacks are called from rd_kafka_poll(), and librdkafka drops what nobody
+ * polls.
  */
 void
 producer_free(struct producer *producer)
 {
-        int64_t until;
         int left;
 
         if (producer == NULL)
                 return;
-        until = clock_monotonic_ms() + REPORT_PATIENCE_MS;
-        (void)rd_kafka_purge(producer->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
-                                                   RD_KAFKA_PURGE_F_NON_BLOCKING);
-        while ((left = rd_kafka_outq_len(producer->client)) > 0 && clock_monotonic_ms() < until)
-                (void)rd_kafka_poll(producer->client, 100);
+        left = ending_purge(producer->client);
         stop_waking(producer);
         rd_kafka_topic_destroy(producer->topic);
         (void)ending_destroy_within(producer->client, left > 0 ? 0 : END_PATIENCE_S);

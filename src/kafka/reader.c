@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kafka/client.h"
+#include "kafka/ending.h"
 
 #define LOOK_EVERY_MS 10000 /* for partitions that were added */
 #define LOOK_TIMEOUT_MS 1000
@@ -148,10 +149,8 @@ reader_free(struct reader *reader)
 {
         if (reader == NULL)
                 return;
-        if (reader->client != NULL) {
-                (void)rd_kafka_consumer_close(reader->client);
-                rd_kafka_destroy(reader->client);
-        }
+        if (reader->client != NULL)
+                (void)ending_destroy(reader->client); /* which calls nothing of ours */
         rd_kafka_topic_partition_list_destroy(reader->partitions);
         free(reader->ends);
         free(reader);
@@ -236,17 +235,40 @@ index_of(const struct reader *reader, const rd_kafka_message_t *message)
         return item == NULL ? -1 : (int)(item - reader->partitions->elems);
 }
 
-/* A partition has been read to an end; its opaque in the list is the mark. Returns whether that is news. */
-static int
-note_end(struct reader *reader, int i)
+/*
+ * The end that was met may be the beginning of what an open transaction hides. The log's end is that of the last fetch, which may have
+ * brought more since; so it is asked whether the end is still where it was met.
+ */
+static void
+note_open_transaction(struct reader *reader, const char *topic, int32_t partition, int64_t end)
 {
-        if (i < 0 || reader->partitions->elems[i].opaque != NULL)
-                return 0;
-        reader->partitions->elems[i].opaque = reader;
+        int64_t low, stable, high = -1;
+
+        (void)rd_kafka_get_watermark_offsets(reader->client, topic, partition, &low, &high);
+        if (high > end &&
+            rd_kafka_query_watermark_offsets(reader->client, topic, partition, &low, &stable,
+                                             LOOK_TIMEOUT_MS) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+            stable <= end)
+                (void)
+                    error_set(&reader->notice,
+                              "%s, partition %d: a transaction is open; what has come since it began cannot "
+                              "be read before it ends",
+                              topic, partition);
+}
+
+/* A partition, the i-th, has been read to an end; its opaque in the list is the mark that this was noted. */
+static void
+note_end(struct reader *reader, int i, int64_t end)
+{
+        rd_kafka_topic_partition_t *item = i < 0 ? NULL : &reader->partitions->elems[i];
+
+        if (item == NULL || item->opaque != NULL)
+                return;
+        item->opaque = reader;
         if (i < reader->n_ends)
                 reader->n_at_end++;
         reader->progress_ms = clock_monotonic_ms();
-        return 1;
+        note_open_transaction(reader, item->topic, item->partition, end);
 }
 
 /* Whether a record comes before the end where its partition stops to be read, which is noted when it is the last, or behind. */
@@ -258,30 +280,8 @@ is_before_end(struct reader *reader, const rd_kafka_message_t *message)
         if (i < 0 || i >= reader->n_ends)
                 return 1;
         if (message->offset + 1 >= reader->ends[i])
-                (void)note_end(reader, i);
+                note_end(reader, i, reader->ends[i]);
         return message->offset < reader->ends[i];
-}
-
-/*
- * The end that was met may be the beginning of what an open transaction hides. The log's end is that of the last fetch, which may have
- * brought more since; so it is asked whether the end is still where it was met.
- */
-static void
-note_open_transaction(struct reader *reader, const rd_kafka_message_t *message)
-{
-        const char *topic = rd_kafka_topic_name(message->rkt);
-        int64_t low, stable, high = -1;
-
-        (void)rd_kafka_get_watermark_offsets(reader->client, topic, message->partition, &low, &high);
-        if (high > message->offset &&
-            rd_kafka_query_watermark_offsets(reader->client, topic, message->partition, &low, &stable,
-                                             LOOK_TIMEOUT_MS) == RD_KAFKA_RESP_ERR_NO_ERROR &&
-            stable <= message->offset)
-                (void)
-                    error_set(&reader->notice,
-                              "%s, partition %d: a transaction is open; what has come since it began cannot "
-                              "be read before it ends",
-                              topic, message->partition);
 }
 
 /* What librdkafka will not mend by trying again. That this account has no part in the group does not matter: it is never joined. */
@@ -320,8 +320,7 @@ reader_poll(struct reader *reader, int timeout_ms)
                 reader->progress_ms = clock_monotonic_ms();
                 return message;
         case RD_KAFKA_RESP_ERR__PARTITION_EOF:
-                if (note_end(reader, index_of(reader, message)))
-                        note_open_transaction(reader, message);
+                note_end(reader, index_of(reader, message), message->offset);
                 break;
         case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
                 skip_deleted(reader, message);

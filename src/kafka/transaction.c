@@ -411,9 +411,8 @@ transaction_free(struct transaction *transaction)
                 return;
         leave_early(transaction);
         forget_topics(transaction->topics, transaction->n_topics);
-        (void)rd_kafka_purge(transaction->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
         transaction->on_failure = NULL;
-        (void)rd_kafka_poll(transaction->client, 0);
+        (void)ending_purge(transaction->client);
         if (ending_destroy(transaction->client) != 0)
                 return; /* it still calls back: all of this is leaked with it */
         rouser_free(transaction->rouser);

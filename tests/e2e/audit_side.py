@@ -44,10 +44,10 @@ def audit(installation, *arguments, config=None, status=0):
     return result
 
 
-def by_hand(kafka, records, end="commit"):
+def by_hand(kafka, records, end="commit", name="by-hand"):
     """Write records as they are, in a transaction; returns its producer when it is left open."""
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 3,
-                                         "transactional.id": f"{kafka.prefix}-by-hand"})
+                                         "transactional.id": f"{kafka.prefix}-{name}"})
     producer.init_transactions()
     producer.begin_transaction()
     for record in records:

@@ -1,14 +1,17 @@
 """Kafka hangs, dies or was never there: the daemon says so, answers 503, and goes on when it is back."""
 
 import signal
+import subprocess
 import threading
 import time
+import types
 
 import pytest
 
 import http_client
 import preload
 import waiting
+from daemon import ENVIRONMENT
 from installation import Installation
 from load import Load
 from manager import Manager
@@ -290,6 +293,43 @@ def test_daemon_ends_on_sigterm_while_name_servers_hang(installation, plain_buil
         daemon.start()
         assert_unavailable(daemon.post())
         daemon.stop()
+
+
+@pytest.fixture
+def dead(own_broker):
+    """A function that kills the broker, which is there again after the test."""
+    yield lambda: own_broker.kill(1)
+    own_broker.start_node(1)
+
+
+def test_idle_daemon_ends_on_sigterm_after_kafka_died_while_name_servers_hang(installation, plain_build, dead):
+    installation.build = plain_build
+    config = installation.config()
+    installation.create_topics(config)
+    daemon = installation.daemon(config)
+    lookups = preload.HungLookups(daemon)
+    daemon.start().wait_until_ready().accept()
+    installation.kafka.wait_until_routed()
+    with lookups:
+        dead()
+        daemon.wait_for_log("kafka is away", BACK_SECONDS)
+        daemon.stop()
+
+
+def test_tail_ends_on_an_interrupt_after_kafka_died_while_name_servers_hang(installation, plain_build, dead):
+    config = installation.config()
+    installation.create_topics(config)
+    program = types.SimpleNamespace(name="tail", config=config, environment={})
+    lookups = preload.HungLookups(program)
+    tail = subprocess.Popen([plain_build / "gatepost", "-c", config.write("tail.conf"), "tail", "--from", "end"],
+                            env=ENVIRONMENT | program.environment, stderr=subprocess.PIPE, text=True)
+    installation.kafka.read(f"{installation.prefix}.invoice.accepted")
+    with lookups:
+        dead()
+        assert "kafka is away" in tail.stderr.readline()
+        tail.send_signal(signal.SIGINT)
+        _, stderr = tail.communicate(timeout=30)
+    assert tail.returncode == 0, stderr
 
 
 def test_many_lanes_start_and_end_at_once_while_kafka_is_away(offline, tmp_path):

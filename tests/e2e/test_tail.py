@@ -407,3 +407,22 @@ def test_open_transaction_that_hides_records_is_told(installation):
     assert "a transaction is open" in tail()
     left.abort_transaction()
     assert tail() == ""
+
+
+def test_open_transaction_is_told_although_a_record_stands_before_it(installation):
+    """That of another router, whose marker has come behind the beginning of the one that is open."""
+    config = installation.config()
+    installation.create_topics(config)
+    topic = f"{installation.prefix}.invoice.accepted"
+    ended, left = (by_hand(installation.kafka, [Record(topic, 0, 0, b"key", b"{}", [])], end=None, name=name)
+                   for name in ("ended", "left"))
+    ended.commit_transaction()
+
+    def tail():
+        done = installation.gatepost("tail", "--from", "beginning", "--until-end", "--json", config=config)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.count('"offset"'), done.stderr
+    shown, told = tail()
+    assert shown == 1 and "a transaction is open" in told, told
+    left.commit_transaction()
+    assert tail() == (2, "")
