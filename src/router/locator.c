@@ -71,7 +71,8 @@ count_waiting(struct locator *locator, struct locator_unassigned *unassigned, si
         for (size_t i = 0; i < n; i++)
                 questions[i] = (struct position_question){.partition = unassigned[i].partition,
                                                           .needed_ms = INT64_MAX,
-                                                          .diverged_at = -1};
+                                                          .diverged_at = -1,
+                                                          .bare_offset = -1};
         position_find(locator->query, locator->config, questions, n, positions, &n_partitions);
         for (size_t i = 0; i < n; i++) {
                 if (positions[i].high > positions[i].decide_from)

@@ -70,6 +70,7 @@ partition_add(struct partition_list *list, int32_t id)
         }
         *partition = (struct partition){.id = id,
                                         .routed_ms = -1,
+                                        .bare_offset = -1,
                                         .needed_ms = INT64_MAX,
                                         .high = -1,
                                         .unread_from = -1,
@@ -109,9 +110,7 @@ void
 partition_unplace(struct partition *partition, enum partition_trouble trouble, const char *reason,
                   int64_t pause_ms, int64_t now_ms)
 {
-        if (trouble == TROUBLE_NONE)
-                partition->troubled_ms = 0;
-        else if (partition->troubled_ms == 0)
+        if (partition->trouble != trouble)
                 partition->troubled_ms = now_ms;
         partition->trouble = trouble;
         partition->reason.text[0] = '\0';
@@ -143,7 +142,6 @@ void
 partition_settle(struct partition *partition)
 {
         partition->trouble = TROUBLE_NONE;
-        partition->troubled_ms = 0;
         partition->reason.text[0] = '\0';
         partition->n_retries = 0;
 }
@@ -179,7 +177,8 @@ partition_forget_open(struct partition *partition, int64_t now_ms)
 enum partition_state
 partition_state(const struct partition *partition, int64_t now_ms)
 {
-        if (partition->trouble >= TROUBLE_NO_OFFSET && now_ms - partition->troubled_ms >= REFUSED_AFTER_MS)
+        if (partition->trouble >= TROUBLE_NO_OFFSET && partition->stage != PARTITION_PLACED &&
+            now_ms - partition->troubled_ms >= REFUSED_AFTER_MS)
                 return PARTITION_REFUSED;
         if (partition->trouble != TROUBLE_NONE)
                 return PARTITION_WAITING;
@@ -293,8 +292,10 @@ partition_advance(struct partition *partition, int64_t offset, int64_t timestamp
         if (partition->reached < partition->next)
                 partition->reached = partition->next;
         partition->last_ms = timestamp_ms;
-        if (partition->next == partition->decide_from && partition->routed_ms < 0)
-                partition->routed_ms = timestamp_ms;
+        if (partition->next == partition->decide_from && partition->routed_ms < 0 && partition->cut_at < 0) {
+                partition->routed_ms = partition->bare_ms = timestamp_ms;
+                partition->bare_offset = partition->next;
+        }
 }
 
 int
@@ -317,7 +318,7 @@ partition_committed(struct partition *partition)
         partition->decide_from = partition->next;
         partition->routed_ms = partition->last_ms;
         partition->expired_from = partition->next;
-        partition->diverged_at = partition->cut_at = -1;
+        partition->diverged_at = partition->cut_at = partition->bare_offset = -1;
         if (partition->last_ms - partition->needed_ms > 2 * (int64_t)dedup_window_ms(partition->dedup))
                 partition->needed_ms = INT64_MAX;
         dedup_expire(partition->dedup,

@@ -56,11 +56,14 @@ struct partition {
         int64_t next;    /* the offset to read next */
         int64_t reached; /* the greatest that next has been; what was read may be read again, to confirm it */
         int64_t last_ms; /* timestamp of the record before next */
-        int64_t routed_ms;    /* that of the record before decide_from when it was routed; -1: not known */
-        int64_t expired_from; /* the table has forgotten what only records below this offset need */
-        int64_t needed_ms;    /* records from this time on are to be judged; INT64_MAX: timestamps rise */
-        int64_t caught_up_ms; /* since the epoch: when no record was seen to wait last; 0: never */
-        int64_t high;         /* the log's end, as far as is known; -1: not known */
+        int64_t routed_ms; /* that of the record before decide_from when it was routed; -1: not known */
+        int64_t
+            bare_offset; /* committed by a tool, without the timestamp of the record before it; -1: none */
+        int64_t bare_ms; /* that timestamp, read since */
+        int64_t expired_from;     /* the table has forgotten what only records below this offset need */
+        int64_t needed_ms;        /* records from this time on are to be judged; INT64_MAX: timestamps rise */
+        int64_t caught_up_ms;     /* since the epoch: when no record was seen to wait last; 0: never */
+        int64_t high;             /* the log's end, as far as is known; -1: not known */
         struct partition_gap end; /* the last that was seen at the log's end: control records, for instance */
         int64_t unread_from;      /* all below had been read when that was last compared with the log's end */
         int64_t unread_ms;  /* monotonic: since when the log has gone on from there without being read */
@@ -82,7 +85,7 @@ struct partition {
         enum partition_stage stage;
         enum partition_trouble trouble;
         struct error reason;
-        int64_t troubled_ms; /* monotonic: since when; 0: nothing is wrong */
+        int64_t troubled_ms; /* monotonic: since when it has had this trouble, if it has any */
         int64_t retry_ms;    /* monotonic: when to ask for the position */
         int64_t placed_ms;   /* monotonic: when that was found last */
         int n_retries;       /* since the last commit */
@@ -216,7 +219,10 @@ void partition_forget_table(struct partition *partition, int64_t now_ms);
 /* Note what is about to be committed: all records below next. */
 void partition_try(struct partition *partition);
 
-/* The record at an offset, with its timestamp, has been decided or remembered; routed_ms is known, if it was not, when decide_from is next. */
+/*
+ * The record at an offset, with its timestamp, has been decided or remembered. That before a committed offset tells what a
+ * tool did not commit with it.
+ */
 void partition_advance(struct partition *partition, int64_t offset, int64_t timestamp_ms);
 
 /**

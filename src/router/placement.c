@@ -179,7 +179,7 @@ apply(const struct position *position, const struct config *config, struct parti
         if (position->trouble != TROUBLE_NONE)
                 return give_up(partition, position->trouble, position->error.text, now_ms);
         if (is_new_cut(position, partition) && partition->diverged_at < 0 &&
-            (partition->troubled_ms == 0 || now_ms - partition->troubled_ms < CERTAIN_AFTER_MS))
+            (partition->trouble != TROUBLE_TRUNCATED || now_ms - partition->troubled_ms < CERTAIN_AFTER_MS))
                 return give_up(partition, TROUBLE_TRUNCATED,
                                "the log ends before the committed offset, and has newer records", now_ms);
         if (!table_serves(position, partition)) {

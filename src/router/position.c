@@ -166,8 +166,8 @@ judge_committed(struct search *search, size_t i)
         }
         position->decide_from = search->committed[i];
         position->routed_ms = read_routed_ms(search->metadata[i]);
-        if (position->routed_ms < 0 && position->decide_from == search->questions[i].decide_from)
-                position->routed_ms = search->questions[i].routed_ms;
+        if (position->routed_ms < 0 && position->decide_from == search->questions[i].bare_offset)
+                position->routed_ms = search->questions[i].bare_ms;
         if (position->decide_from < position->low) {
                 position->n_deleted = position->low - position->decide_from;
                 position->decide_from = position->low;
@@ -309,8 +309,8 @@ position_question(const struct partition *partition)
         struct position_question question = {.partition = partition->id,
                                              .needed_ms = partition->needed_ms,
                                              .diverged_at = partition->diverged_at,
-                                             .decide_from = partition->decide_from,
-                                             .routed_ms = partition->routed_ms};
+                                             .bare_offset = partition->bare_offset,
+                                             .bare_ms = partition->bare_ms};
 
         memcpy(question.topic, partition->topic, sizeof(question.topic));
         return question;

@@ -19,8 +19,8 @@ struct position_question {
         int32_t partition;
         int64_t needed_ms;   /* as in struct partition */
         int64_t diverged_at; /* as in struct partition */
-        int64_t decide_from; /* as in struct partition, */
-        int64_t routed_ms; /* which is believed where the committed offset is the same and does not say it */
+        int64_t bare_offset; /* as in struct partition */
+        int64_t bare_ms;     /* as in struct partition */
         /* As in struct partition: whether this topic accepts records again is looked at first. */
         char topic[PARTITION_TOPIC_SIZE];
 };

@@ -740,8 +740,9 @@ def test_new_consumer_does_not_take_a_log_that_was_cut_off_for_the_former(tmp_pa
         installation.clean_up()
 
 
-def test_offset_that_was_set_by_hand_does_not_hide_that_the_log_was_cut_off(tmp_path):
-    """It does not say which record stands before it; the router has read that one, though."""
+@pytest.fixture
+def offset_set_by_hand(tmp_path):
+    """A router that goes on from offset 20, set by hand, and whose log is cut off to two records then."""
     with Cluster(nodes=1) as cluster:
         installation = Installation(tmp_path, cluster.bootstrap)
         config, kafka = installation.config("router"), installation.kafka
@@ -751,19 +752,40 @@ def test_offset_that_was_set_by_hand_does_not_hide_that_the_log_was_cut_off(tmp_
         kafka.wait_until_routed()
         (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
         size = log.stat().st_size
-        kafka.append([Delivery(), Delivery()])
+        kafka.append([Delivery() for _ in range(18)])
         kafka.wait_until_routed()
         router.stop()
         commit_beyond_end(kafka, 0, kafka.committed()[0])
         router.start().wait_until_ready()
         wait_for_state(router, 0, "routing", "")
         cut_off(cluster, log, size)
-        later = [Delivery() for _ in range(10)]
-        kafka.append(later)
-        wait_until_published(kafka, later)
-        assert router.metric("gatepost_log_truncations_total") == 1
-        assert published(kafka, later) == [1] * 10
+        yield installation, config, router
         installation.clean_up()
+
+
+def test_offset_that_was_set_by_hand_does_not_hide_that_the_log_was_cut_off(offset_set_by_hand):
+    """It does not say which record stands before it; the router has read that one, though."""
+    installation, _, router = offset_set_by_hand
+    later = [Delivery() for _ in range(30)]
+    installation.kafka.append(later)
+    wait_until_published(installation.kafka, later)
+    assert router.metric("gatepost_log_truncations_total") == 1
+
+
+@pytest.mark.parametrize("n", [10, 30])
+def test_cut_behind_an_offset_set_by_hand_is_found_again_after_a_transaction_that_failed(offset_set_by_hand, n):
+    """The group has the same offset until one succeeds; the log has grown past it meanwhile, or had before."""
+    installation, config, router = offset_set_by_hand
+    kafka = installation.kafka
+    kafka.delete(f"{kafka.prefix}.invoice.accepted")
+    later = [Delivery() for _ in range(n)]
+    kafka.append(later)
+    wait_for_state(router, 0, "waiting", "output-topic")
+    more = [Delivery() for _ in range(20)]
+    kafka.append(more)
+    installation.create_topics(config, partitions=1)
+    wait_until_published(kafka, [*later, *more], 150)
+    assert router.metric("gatepost_log_truncations_total") >= 1
 
 
 def decide_without_committing(installation, cluster, config, delivery):

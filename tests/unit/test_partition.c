@@ -137,8 +137,14 @@ START_TEST(test_partition_is_refused_only_after_a_while)
         partition_unplace(partition, TROUBLE_BEYOND_END, "ends before", 200, 1000);
         ck_assert_int_eq(partition_state(partition, 10999), PARTITION_WAITING);
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_REFUSED);
+        partition->stage = PARTITION_PLACED; /* until it has been read for a while, it has the trouble */
+        ck_assert_int_eq(partition_state(partition, 11000), PARTITION_WAITING);
         partition_unplace(partition, TROUBLE_NONE, NULL, 0, 11000);
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_RESTORING);
+        partition_unplace(partition, TROUBLE_TOPIC, "not available", 200, 12000);
+        partition_unplace(partition, TROUBLE_OTHER_LOG, "another record", 200, 60000);
+        ck_assert_int_eq(partition_state(partition, 69999), PARTITION_WAITING);
+        ck_assert_int_eq(partition_state(partition, 70000), PARTITION_REFUSED);
         partition_clear(&list);
 }
 END_TEST
