@@ -22,9 +22,11 @@ Only processes that a cluster started are ever signalled: by pid, after comparin
 """
 
 import base64
+import errno
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -162,12 +164,21 @@ class Cluster:
 
     def _reserve_port(self):
         """A free port. The socket stays bound, without listening, so that nobody else is given the port while a
-        node is down; a broker may listen beside it because both set SO_REUSEADDR."""
-        holder = socket.socket()
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(("127.0.0.1", 0))
-        self._reserved.append(holder)
-        return holder.getsockname()[1]
+        node is down; a broker may listen beside it because both set SO_REUSEADDR. It is none that the kernel gives out:
+        clients that go on looking for a broker when its cluster has ended must find nobody else there."""
+        lowest_of_kernel = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+        while True:
+            holder = socket.socket()
+            try:
+                holder.bind(("127.0.0.1", random.randrange(10000, lowest_of_kernel)))
+            except OSError as error:
+                holder.close()
+                if error.errno != errno.EADDRINUSE:
+                    raise
+            else:
+                holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # before that, it would share with others
+                self._reserved.append(holder)
+                return holder.getsockname()[1]
 
     @classmethod
     def attach(cls, directory):
