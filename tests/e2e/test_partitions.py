@@ -763,18 +763,10 @@ def offset_set_by_hand(tmp_path):
         installation.clean_up()
 
 
-def test_offset_that_was_set_by_hand_does_not_hide_that_the_log_was_cut_off(offset_set_by_hand):
-    """It does not say which record stands before it; the router has read that one, though."""
-    installation, _, router = offset_set_by_hand
-    later = [Delivery() for _ in range(30)]
-    installation.kafka.append(later)
-    wait_until_published(installation.kafka, later)
-    assert router.metric("gatepost_log_truncations_total") == 1
-
-
 @pytest.mark.parametrize("n", [10, 30])
 def test_cut_behind_an_offset_set_by_hand_is_found_again_after_a_transaction_that_failed(offset_set_by_hand, n):
-    """The group has the same offset until one succeeds; the log has grown past it meanwhile, or had before."""
+    """Such an offset does not say which record stands before it; the router has read that one, though. The group has the same offset
+    until a transaction succeeds; the log has grown past it meanwhile, or had before."""
     installation, config, router = offset_set_by_hand
     kafka = installation.kafka
     kafka.delete(f"{kafka.prefix}.invoice.accepted")
