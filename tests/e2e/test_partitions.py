@@ -725,42 +725,47 @@ def test_what_was_decided_and_not_committed_may_be_cut_off(spread, brokers):
     assert_exactly_once(kafka, by_id([*first, *later, again]))
 
 
-def test_new_consumer_does_not_take_a_log_that_was_cut_off_for_the_former(tmp_path):
-    """A consumer counts its connections from 0: that of another may have the same number, to a broker that has lost records."""
+@pytest.fixture
+def lone(tmp_path):
+    """A broker whose log may be damaged, and an installation that uses it."""
     with Cluster() as cluster:
         installation = Installation(tmp_path, cluster.bootstrap)
-        config, kafka = installation.config("router"), installation.kafka
-        again, later = Delivery(), Delivery()
-        router, log, size = decide_without_committing(installation, cluster, config, again)
-        cut_off(cluster, log, size)
-        fence(installation, router)
-        kafka.append([later, again])
-        installation.create_topics(config, partitions=1)
-        wait_until_published(kafka, [later, again])
+        yield cluster, installation
         installation.clean_up()
+
+
+def test_new_consumer_does_not_take_a_log_that_was_cut_off_for_the_former(lone):
+    """A consumer counts its connections from 0: that of another may have the same number, to a broker that has lost records."""
+    cluster, installation = lone
+    config, kafka = installation.config("router"), installation.kafka
+    again, later = Delivery(), Delivery()
+    router, log, size = decide_without_committing(installation, cluster, config, again)
+    cut_off(cluster, log, size)
+    fence(installation, router)
+    kafka.append([later, again])
+    installation.create_topics(config, partitions=1)
+    wait_until_published(kafka, [later, again])
 
 
 @pytest.fixture
-def offset_set_by_hand(tmp_path):
+def offset_set_by_hand(lone):
     """A router that goes on from offset 20, set by hand, and whose log is cut off to two records then."""
-    with Cluster(nodes=1) as cluster:
-        installation = Installation(tmp_path, cluster.bootstrap)
-        config, kafka = installation.config("router"), installation.kafka
-        installation.create_topics(config, partitions=1)
-        router = installation.start(config)
-        kafka.append([Delivery(), Delivery()])
-        kafka.wait_until_routed()
-        (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
-        size = log.stat().st_size
-        kafka.append([Delivery() for _ in range(18)])
-        kafka.wait_until_routed()
-        router.stop()
-        commit_beyond_end(kafka, 0, kafka.committed()[0])
-        router.start().wait_until_ready()
-        wait_for_state(router, 0, "routing", "")
-        cut_off(cluster, log, size)
-        yield installation, config, router
-        installation.clean_up()
+    cluster, installation = lone
+    config, kafka = installation.config("router"), installation.kafka
+    installation.create_topics(config, partitions=1)
+    router = installation.start(config)
+    kafka.append([Delivery(), Delivery()])
+    kafka.wait_until_routed()
+    (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
+    size = log.stat().st_size
+    kafka.append([Delivery() for _ in range(18)])
+    kafka.wait_until_routed()
+    router.stop()
+    commit_beyond_end(kafka, 0, kafka.committed()[0])
+    router.start().wait_until_ready()
+    wait_for_state(router, 0, "routing", "")
+    cut_off(cluster, log, size)
+    yield installation, config, router
 
 
 @pytest.mark.parametrize("n", [10, 30])
@@ -829,29 +834,27 @@ def crc32c(data):
     return crc ^ 0xffffffff
 
 
-def test_batch_of_an_unknown_codec_stops_its_partition_until_it_is_deleted(tmp_path):
+def test_batch_of_an_unknown_codec_stops_its_partition_until_it_is_deleted(lone):
     """A librdkafka that was built without zstd meets one, too. It reports each attempt, and gives no record."""
-    with Cluster() as cluster:
-        installation = Installation(tmp_path, cluster.bootstrap)
-        config, kafka = installation.config("router"), installation.kafka
-        installation.create_topics(config, partitions=2)
-        first, bad, behind, other = (deliveries_of(partition, 5, 2) for partition in (0, 0, 0, 1))
-        kafka.append(first)
-        (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
-        size = log.stat().st_size
-        kafka.append(bad[:1])
-        cluster.kill(1)
-        change_codec(log, size)
-        make_known(cluster, log)
-        kafka.append([*behind, *other])
-        router = installation.daemon(config).start()
-        wait_until_published(kafka, other)
-        wait_for_state(router, 0, "waiting", "unreadable")
-        assert b"codec 0x7" in router.admin("/readyz").body, router.admin("/readyz").body
-        (done,) = kafka.admin.delete_records([TopicPartition(kafka.deliveries, 0, 6)]).values()
-        done.result(30)
-        wait_until_published(kafka, [*first, *behind, *other])
-        installation.clean_up()
+    cluster, installation = lone
+    config, kafka = installation.config("router"), installation.kafka
+    installation.create_topics(config, partitions=2)
+    first, bad, behind, other = (deliveries_of(partition, 5, 2) for partition in (0, 0, 0, 1))
+    kafka.append(first)
+    (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
+    size = log.stat().st_size
+    kafka.append(bad[:1])
+    cluster.kill(1)
+    change_codec(log, size)
+    make_known(cluster, log)
+    kafka.append([*behind, *other])
+    router = installation.daemon(config).start()
+    wait_until_published(kafka, other)
+    wait_for_state(router, 0, "waiting", "unreadable")
+    assert b"codec 0x7" in router.admin("/readyz").body, router.admin("/readyz").body
+    (done,) = kafka.admin.delete_records([TopicPartition(kafka.deliveries, 0, 6)]).values()
+    done.result(30)
+    wait_until_published(kafka, [*first, *behind, *other])
 
 
 def fence(installation, router):
