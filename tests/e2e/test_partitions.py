@@ -85,6 +85,15 @@ def assert_shown(installation, daemon, partition, name, cause):
 
 
 @pytest.fixture
+def lone(tmp_path):
+    """A broker whose log may be damaged, and an installation that uses it."""
+    with Cluster() as cluster:
+        installation = Installation(tmp_path, cluster.bootstrap)
+        yield cluster, installation
+        installation.clean_up()
+
+
+@pytest.fixture
 def single(installation):
     """A router that is to route three partitions of one broker."""
     config = installation.config("router")
@@ -330,28 +339,26 @@ def test_refused_record_stops_nothing_although_each_answer_comes_over_another_co
     assert_stub_in_quarantine(kafka, refused)
 
 
-def test_log_that_was_cut_off_is_read_on_although_each_answer_comes_over_another_connection(tmp_path):
+def test_log_that_was_cut_off_is_read_on_although_each_answer_comes_over_another_connection(lone):
     """The table is filled from its beginning; what was read of it must not be read again with each connection."""
-    with Cluster(nodes=1) as cluster:
-        installation = Installation(tmp_path, cluster.bootstrap)
-        config, kafka = with_small_answers(installation), installation.kafka
-        daemon = installation.start(config)
-        for delivery in deliveries_of(1, 5, 2, padding="z" * 700_000):
-            kafka.append([delivery])
-        kafka.append(deliveries_of(0, 2, 2))
-        kafka.wait_until_routed()
-        (log,) = cluster.directory.rglob(f"{kafka.deliveries}-1/00000000000000000000.log")
-        size = log.stat().st_size
-        kafka.append(deliveries_of(1, 3, 2))
-        kafka.wait_until_routed()
-        cut_off(cluster, log, size)
-        append_large(kafka, deliveries_of(0, 1, 2, padding="x" * (3 << 20)))
-        later = deliveries_of(1, 6, 2)
-        for delivery in later:
-            kafka.append([delivery])
-        wait_until_published(kafka, later, 120)
-        assert daemon.metric("gatepost_log_truncations_total") == 1
-        installation.clean_up()
+    cluster, installation = lone
+    config, kafka = with_small_answers(installation), installation.kafka
+    daemon = installation.start(config)
+    for delivery in deliveries_of(1, 5, 2, padding="z" * 700_000):
+        kafka.append([delivery])
+    kafka.append(deliveries_of(0, 2, 2))
+    kafka.wait_until_routed()
+    (log,) = cluster.directory.rglob(f"{kafka.deliveries}-1/00000000000000000000.log")
+    size = log.stat().st_size
+    kafka.append(deliveries_of(1, 3, 2))
+    kafka.wait_until_routed()
+    cut_off(cluster, log, size)
+    append_large(kafka, deliveries_of(0, 1, 2, padding="x" * (3 << 20)))
+    later = deliveries_of(1, 6, 2)
+    for delivery in later:
+        kafka.append([delivery])
+    wait_until_published(kafka, later, 120)
+    assert daemon.metric("gatepost_log_truncations_total") == 1
 
 
 def test_record_with_headers_that_librdkafka_refuses_stops_nothing(installation):
@@ -723,15 +730,6 @@ def test_what_was_decided_and_not_committed_may_be_cut_off(spread, brokers):
         brokers.start_node(1)
     wait_until_published(kafka, [*later, again], 150)
     assert_exactly_once(kafka, by_id([*first, *later, again]))
-
-
-@pytest.fixture
-def lone(tmp_path):
-    """A broker whose log may be damaged, and an installation that uses it."""
-    with Cluster() as cluster:
-        installation = Installation(tmp_path, cluster.bootstrap)
-        yield cluster, installation
-        installation.clean_up()
 
 
 def test_new_consumer_does_not_take_a_log_that_was_cut_off_for_the_former(lone):

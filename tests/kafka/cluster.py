@@ -164,13 +164,15 @@ class Cluster:
 
     def _reserve_port(self):
         """A free port. The socket stays bound, without listening, so that nobody else is given the port while a
-        node is down; a broker may listen beside it because both set SO_REUSEADDR. It is none that the kernel gives out:
-        clients that go on looking for a broker when its cluster has ended must find nobody else there."""
+        node is down; a broker may listen beside it because both set SO_REUSEADDR. It is none that the kernel gives out,
+        unless that gives out nearly all: clients that go on looking for a broker when its cluster has ended must find
+        nobody else there."""
         lowest_of_kernel = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+        ports = range(10000, lowest_of_kernel if lowest_of_kernel >= 20000 else 1 << 16)
         while True:
             holder = socket.socket()
             try:
-                holder.bind(("127.0.0.1", random.randrange(10000, lowest_of_kernel)))
+                holder.bind(("127.0.0.1", random.choice(ports)))
             except OSError as error:
                 holder.close()
                 if error.errno != errno.EADDRINUSE:
