@@ -100,24 +100,28 @@ static void
 append(struct work *work, const rd_kafka_message_t *message, const struct release_headers *release,
        struct releasing *releasing)
 {
-        struct span key = {message->key, message->key_len}, body = {message->payload, message->len};
+        struct span key = {message->key, message->key_len};
+        void *body = message->len == 0 ? NULL : mem_alloc(message->len);
         struct error error;
 
+        if (body != NULL)
+                memcpy(body, message->payload, message->len);
         while (work->unacknowledged >= MAX_UNACKNOWLEDGED)
                 wait_for_acks(work);
-        while (producer_append(work->producer, key, body, make_headers(message, release), releasing,
-                               &error) != 0) {
+        while (producer_append(work->producer, key, body, message->len, make_headers(message, release),
+                               releasing, &error) != 0) {
                 struct error broken;
 
                 if (producer_outstanding(work->producer) == 0 ||
                     producer_is_broken(work->producer, &broken)) {
+                        free(body);
                         settle(work, releasing, OUTCOME_FAILED, error.text);
                         return;
                 }
                 wait_for_acks(work);
         }
-        releasing->len = body.len;
-        work->unacknowledged += body.len;
+        releasing->len = message->len;
+        work->unacknowledged += message->len;
         producer_serve(work->producer);
 }
 

@@ -50,10 +50,12 @@ find_answer(struct verification *verification)
                                             ? NULL
                                             : &verification->checks[verification->first_failed].refusal;
 
-        verification->status = verification->is_too_large ? 413 : refusal == NULL ? 200 : refusal->status;
+        verification->status = verification->is_too_large ? 413
+                               : refusal == NULL          ? 200
+                                                          : refusal->error.status;
         verification->code = verification->is_too_large ? "PAYLOAD_TOO_LARGE"
                              : refusal == NULL          ? NULL
-                                                        : refusal->code;
+                                                        : refusal->error.code;
 }
 
 void

@@ -34,7 +34,7 @@ describe(const struct verification *verification, enum screen_check check)
                                   s < 0 ? "ahead of" : "before",
                                   number_format_duration(source->tolerance_ms, tolerance));
         if (found->outcome == VERIFICATION_FAILED)
-                return mem_strdup(found->refusal.message);
+                return mem_strdup(found->refusal.error.message);
         switch (check) {
         case SCREEN_HEADERS:
                 return mem_strdup("all four are there, once and well formed");
@@ -90,8 +90,8 @@ verification_print(const struct verification *verification)
 
                 printf("%-10s  %-7s  %s\n", check_names[c], outcome_names[check->outcome], text);
                 free(text);
-                for (size_t v = 0; check->outcome == VERIFICATION_FAILED && v < check->refusal.n_violations;
-                     v++)
+                for (size_t v = 0;
+                     check->outcome == VERIFICATION_FAILED && v < check->refusal.error.n_violations; v++)
                         printf("%-10s  %-7s  %s %s\n", "", "", check->refusal.violations[v].field,
                                check->refusal.violations[v].message);
         }
@@ -116,7 +116,8 @@ put_check(yajl_gen json, const struct verification *verification, enum screen_ch
         json_member(json, "message", text);
         json_text(json, "violations");
         (void)yajl_gen_array_open(json);
-        for (size_t v = 0; check->outcome == VERIFICATION_FAILED && v < check->refusal.n_violations; v++) {
+        for (size_t v = 0; check->outcome == VERIFICATION_FAILED && v < check->refusal.error.n_violations;
+             v++) {
                 (void)yajl_gen_map_open(json);
                 json_member(json, "field", check->refusal.violations[v].field);
                 json_member(json, "message", check->refusal.violations[v].message);

@@ -83,6 +83,7 @@ struct config {
         uint64_t request_timeout_ms;
         uint64_t idle_timeout_ms;
         uint64_t ack_timeout_ms;
+        int requires_proxy; /* connections begin with the PROXY protocol */
         uint64_t handshake_timeout_ms;
         char *tls_certificate_file; /* NULL, as tls_key_file: deliveries come without TLS */
         char *tls_key_file;

@@ -168,6 +168,10 @@ check_receiver(const struct config *config, const struct ini *ini, struct proble
                 problems_add(
                     problems, later_line(ini, "receiver", "max_body", "max_in_flight"),
                     "max_in_flight is smaller than max_body: a delivery of that size would never be let in");
+        if (config->requires_proxy && config->n_trusted_proxies == 0 && !config->trusts_unix_sockets)
+                problems_add(
+                    problems, line_of(ini, "receiver", "", "proxy_protocol"),
+                    "proxy_protocol = required needs a trusted_proxy: from others, connections are closed");
         for (size_t i = 0; config->admin != NULL && i < config->n_listen; i++) {
                 if (listen_is_same(config->admin, &config->listen[i]))
                         problems_add(

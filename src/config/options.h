@@ -11,6 +11,7 @@ enum option_type {
         OPTION_SIZE,         /* uint64_t, bytes */
         OPTION_DURATION,     /* uint64_t, milliseconds */
         OPTION_SWITCH,       /* int; on or off */
+        OPTION_REQUIRED,     /* int; required or off */
         OPTION_ROLES,        /* unsigned */
         OPTION_LEVEL,        /* enum log_level */
         OPTION_LISTEN,       /* repeatable */

@@ -43,6 +43,7 @@ is_same(const struct option_row *option, const struct config *now, const struct 
         case OPTION_DURATION:
                 return *(const uint64_t *)a == *(const uint64_t *)b;
         case OPTION_SWITCH:
+        case OPTION_REQUIRED:
                 return *(const int *)a == *(const int *)b;
         case OPTION_ROLES:
                 return *(const unsigned *)a == *(const unsigned *)b;

@@ -87,6 +87,17 @@ set_switch(struct setting *s)
 }
 
 static int
+set_required(struct setting *s)
+{
+        int required = strcmp(s->value, "required") == 0;
+
+        if (!required && strcmp(s->value, "off") != 0)
+                return error_set(s->error, "'%.64s' is neither required nor off", s->value);
+        *(int *)s->field = required;
+        return 0;
+}
+
+static int
 set_roles(struct setting *s)
 {
         static const char *const names[] = {"receiver", "router"};
@@ -341,6 +352,7 @@ static int (*const setters[])(struct setting *s) = {
     [OPTION_SIZE] = set_size,
     [OPTION_DURATION] = set_duration,
     [OPTION_SWITCH] = set_switch,
+    [OPTION_REQUIRED] = set_required,
     [OPTION_ROLES] = set_roles,
     [OPTION_LEVEL] = set_level,
     [OPTION_LISTEN] = set_listen,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -231,6 +232,14 @@ on_libevent_message(int severity, const char *message)
                           log_quote(message, quoted));
 }
 
+/* libevent would call exit(), which pulls OpenSSL away under other threads. */
+static void
+on_libevent_failure(int error)
+{
+        (void)error;
+        _exit(EX_SOFTWARE);
+}
+
 static int
 open_events(struct daemon *daemon, struct error *error)
 {
@@ -238,6 +247,7 @@ open_events(struct daemon *daemon, struct error *error)
         const struct timeval interval = {interval_ms / 1000, interval_ms % 1000 * 1000};
 
         event_set_log_callback(on_libevent_message);
+        event_set_fatal_callback(on_libevent_failure);
         event_set_mem_functions(pool_alloc, pool_resize, pool_free);
         daemon->base = event_base_new();
         if (daemon->base == NULL || pipe2(daemon->pipe, O_NONBLOCK | O_CLOEXEC) != 0 ||
@@ -290,6 +300,15 @@ open_daemon(struct daemon *daemon, const struct config *config, struct error *er
         return 0;
 }
 
+/* No core has the secrets in it, and nobody but root may trace the process. LeakSanitizer traces its own. */
+static void
+protect_memory(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
 int
 daemon_run(const struct config *config)
 {
@@ -297,6 +316,7 @@ daemon_run(const struct config *config)
         char quoted[LOG_QUOTED_SIZE];
         struct error error;
 
+        protect_memory();
         service_open(&daemon.service);
         log_set_level(config->log_level);
         log_notice("starting version=%s instance=%s file=%s", PACKAGE_VERSION, config->instance,

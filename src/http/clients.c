@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "http/head.h"
+
 #define IPV6_PREFIX_BITS 64
 
 struct client {
@@ -193,4 +195,58 @@ clients_is_throttled(struct clients *clients, const struct address *address, int
             client != NULL && client->second == now_ms / 1000 && client->n_refusals >= clients->max_refusals;
         pthread_mutex_unlock(&clients->mutex);
         return throttled;
+}
+
+/* Trusted proxies */
+
+static int
+is_trusted_network(const struct http_trust *trust, const struct address *peer)
+{
+        for (size_t i = 0; i < trust->n; i++) {
+                if (network_contains(&trust->networks[i], peer))
+                        return 1;
+        }
+        return 0;
+}
+
+int
+forwarded_trusts(const struct http_trust *trust, const struct address *peer, int is_unix)
+{
+        return is_unix ? trust->unix_sockets : is_trusted_network(trust, peer);
+}
+
+/* An entry: an address, which may be in brackets and have a port. */
+static int
+parse_entry(const char *text, size_t len, struct address *address)
+{
+        const char *end;
+
+        head_trim(&text, &len);
+        if (len > 0 && *text == '[') {
+                end = memchr(text, ']', len);
+                return end == NULL ? -1 : address_parse(text + 1, (size_t)(end - text - 1), address);
+        }
+        if (address_parse(text, len, address) == 0)
+                return 0;
+        end = memchr(text, ':', len);
+        return end == NULL ? -1 : address_parse(text, (size_t)(end - text), address);
+}
+
+struct address
+forwarded_client(const struct http_trust *trust, const struct address *peer, const char *list, size_t len)
+{
+        struct address client = *peer, entry;
+        int is_trusted = 1;
+
+        while (len > 0 && is_trusted) {
+                const char *comma = memrchr(list, ',', len);
+                size_t start = comma == NULL ? 0 : (size_t)(comma - list) + 1;
+
+                if (parse_entry(list + start, len - start, &entry) != 0)
+                        break;
+                client = entry;
+                is_trusted = is_trusted_network(trust, &client);
+                len = start == 0 ? 0 : start - 1;
+        }
+        return client;
 }

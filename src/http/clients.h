@@ -40,4 +40,23 @@ void clients_count_refusal(struct clients *clients, const struct address *addres
 /* Whether the address has been refused as often within this second as it may be. */
 int clients_is_throttled(struct clients *clients, const struct address *address, int64_t now_ms);
 
+/* Proxies that are believed when they say who the client is. */
+struct http_trust {
+        const struct network *networks;
+        size_t n;
+        int unix_sockets; /* whoever connects through a Unix-domain socket */
+};
+
+/* Whether a connection's peer is a trusted proxy; is_unix: it came through a Unix-domain socket. */
+int forwarded_trusts(const struct http_trust *trust, const struct address *peer, int is_unix);
+
+/**
+ * forwarded_client(trust, peer, list, len):
+ * The client by the values of X-Forwarded-For, joined by commas, of a request that a trusted proxy sent: from the right, which
+ * the nearest proxy wrote, the first address that is not a trusted proxy's. An entry that is no address ends the search; the
+ * one before it is the client.
+ */
+struct address forwarded_client(const struct http_trust *trust, const struct address *peer, const char *list,
+                                size_t len);
+
 #endif

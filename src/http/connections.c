@@ -1,24 +1,25 @@
 #include "http/connections.h"
 
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <openssl/rand.h>
 
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/pool.h"
-#include "http/connection.h"
-#include "http/entrance.h"
-#include "http/session.h"
 
-#define REPLY_PATIENCE_MS 1000 /* with a client that takes its answer, before its connection may make room */
+#define REPLY_PATIENCE_MS \
+        1000 /* with a client that reads its answer, before its connection is closed for another */
+#define SLOW_GRACE_MS 500 /* before the speed of a body is judged */
+#define SLOW_MS 2000      /* a body that takes longer than that is slow */
 
 void
-connections_next_id(struct connections *connections, char id[17])
+connections_next_id(struct connections *all, char id[ANSWER_ID_SIZE])
 {
         /* An odd factor visits every 64-bit number once. */
-        uint64_t number = connections->id_seed + connections->n_ids++ * UINT64_C(0x9e3779b97f4a7c15);
-
+        uint64_t number = all->id_seed + all->n_ids++ * UINT64_C(0x9e3779b97f4a7c15);
         uint8_t bytes[sizeof(number)];
 
         for (size_t i = 0; i < sizeof(bytes); i++)
@@ -26,26 +27,64 @@ connections_next_id(struct connections *connections, char id[17])
         hex_encode(bytes, sizeof(bytes), id);
 }
 
+/* Counts and lists */
+
+void
+connections_count_in(struct connection *connection)
+{
+        connection->all->n++;
+        connection_stats_accepted(connection->all->limits.stats);
+}
+
+void
+connections_count_out(struct connection *connection, enum http_end why)
+{
+        connection->all->n--;
+        connection_stats_ended(connection->all->limits.stats, why);
+}
+
+void
+connections_count_refused(struct connection *connection, int status, const char *id)
+{
+        const struct connections *all = connection->all;
+
+        if (all->callbacks.on_refused != NULL)
+                all->callbacks.on_refused(status, &connection->client, id, all->arg);
+}
+
+void
+connections_move(struct connection *connection, enum gate_state state)
+{
+        struct connection_list *lists = connection->all->lists;
+
+        if (connection->state != GATE_N_STATES)
+                TAILQ_REMOVE(&lists[connection->state], connection, entry);
+        connection->state = state;
+        if (state != GATE_N_STATES)
+                TAILQ_INSERT_TAIL(&lists[state], connection, entry);
+}
+
+/* Room for connections */
+
 /*
- * The one that is to make room, but not the newcomer: one that was refused, and only lingers; else the one that has been longest
- * about what it does, waiting or sending or not taking an answer. So who comes in has the time in which all others are replaced.
+ * The connection to close for another one: one that only lingers; else the one that has been longest at what it does, be
+ * it waiting, sending, or not reading its answer. So a newcomer has as long as it takes to replace all others.
  */
 static struct connection *
-longest(struct connections *connections, const struct connection *newcomer)
+find_longest(const struct connections *all, const struct connection *newcomer)
 {
-        struct connection_list *lists[] = {&connections->waiting, &connections->heads, &connections->bodies,
-                                           &connections->replies};
-        struct connection *longest = TAILQ_FIRST(&connections->refusals);
+        static const enum gate_state states[] = {GATE_PROXY, GATE_HANDSHAKE, GATE_IDLE,
+                                                 GATE_HEAD,  GATE_BODY,      GATE_REPLYING};
+        struct connection *longest = TAILQ_FIRST(&all->lists[GATE_LINGERING]);
         int64_t now_ms = clock_monotonic_ms();
 
         if (longest != NULL)
                 return longest;
-        for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-                struct connection *first = TAILQ_FIRST(lists[i]);
+        for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+                struct connection *first = TAILQ_FIRST(&all->lists[states[i]]);
 
-                if (first == NULL || first->evcon == NULL || first == newcomer)
-                        continue;
-                if (first->stage == STAGE_REPLYING && now_ms - first->since_ms < REPLY_PATIENCE_MS)
+                if (first == NULL || first == newcomer ||
+                    (states[i] == GATE_REPLYING && now_ms - first->since_ms < REPLY_PATIENCE_MS))
                         continue;
                 if (longest == NULL || first->since_ms < longest->since_ms)
                         longest = first;
@@ -53,265 +92,281 @@ longest(struct connections *connections, const struct connection *newcomer)
         return longest;
 }
 
-/* Returns whether there was one that could go. */
 static int
-let_go(struct connections *connections, const struct connection *newcomer)
+close_longest(struct connections *all, const struct connection *newcomer)
 {
-        struct connection *connection = longest(connections, newcomer);
+        struct connection *longest = find_longest(all, newcomer);
 
-        if (connection != NULL)
-                connection_break_off(connection, HTTP_END_MADE_ROOM);
-        return connection != NULL;
+        if (longest != NULL)
+                gate_end(longest, HTTP_END_MADE_ROOM);
+        return longest != NULL;
 }
 
 int
-connections_make_room(struct connections *connections)
+connections_make_room(struct connections *all)
 {
-        return let_go(connections, NULL);
+        return close_longest(all, NULL);
 }
 
-/* How many all servers have that share the limit. */
+/* The connections of all servers that share the limit. */
 static uint64_t
-n_of_all(const struct connections *connections)
+count_all(const struct connections *all)
 {
-        const struct http_census *census = connections->limits.census;
-
-        return census == NULL ? connections->n : http_census_open(census);
+        return all->limits.stats == NULL ? all->n : connection_stats_open(all->limits.stats);
 }
 
-/* Whether one of ours has to go. Threads do not accept evenly, so what counts is how many there are in all. */
+/* Whether one of ours has to be closed. Threads do not accept evenly, so the number of all counts. */
 static int
-are_too_many(const struct connections *connections)
+are_too_many(const struct connections *all)
 {
-        return connections->n > connections->limits.own_connections &&
-               n_of_all(connections) > connections->limits.max_connections;
+        return all->n > all->limits.own_connections && count_all(all) > all->limits.max_connections;
 }
 
 int
 connections_admit(struct connections *all, const struct connection *newcomer)
 {
-        return !are_too_many(all) || let_go(all, newcomer) ? 0 : -1;
+        return !are_too_many(all) || close_longest(all, newcomer) ? 0 : -1;
+}
+
+int
+connections_are_full(const struct connections *all)
+{
+        return all->n >= all->limits.own_connections && count_all(all) >= all->limits.max_connections;
 }
 
 void
-connections_keep_to_limits(struct connections *connections)
+connections_keep_to_limits(struct connections *all)
 {
-        size_t before = connections->n + 1;
+        while (are_too_many(all) && close_longest(all, NULL))
+                ;
+}
 
-        while (connections->n < before && are_too_many(connections)) {
-                before = connections->n;
-                (void)let_go(connections, NULL);
+static void
+set_limits(struct connections *all, const struct http_limits *limits)
+{
+        all->limits = *limits;
+        all->framing_limits = (struct framing_limits){.max_header_bytes = limits->max_header_bytes,
+                                                      .max_headers = limits->max_headers,
+                                                      .max_body = limits->max_body};
+}
+
+void
+connections_set_limits(struct connections *all, const struct http_limits *limits)
+{
+        static const enum gate_state idle[] = {GATE_PROXY, GATE_HANDSHAKE, GATE_IDLE};
+
+        set_limits(all, limits);
+        for (size_t i = 0; i < ARRAY_LEN(idle); i++) {
+                struct connection *first;
+
+                while (are_too_many(all) && (first = TAILQ_FIRST(&all->lists[idle[i]])) != NULL)
+                        gate_end(first, HTTP_END_MADE_ROOM);
         }
+}
+
+/* Memory for bodies */
+
+void
+connections_serve_waiting(struct connections *all)
+{
+        struct connection *connection, *next;
+
+        for (connection = TAILQ_FIRST(&all->lists[GATE_WAITING]); connection != NULL; connection = next) {
+                next = TAILQ_NEXT(connection, entry);
+                if (!memory_budget_is_granted(all->limits.budget, &connection->waiter))
+                        continue;
+                gate_take_granted(connection);
+                gate_go_on_later(connection);
+        }
+}
+
+/*
+ * Measure how much longer a body takes if it goes on as fast as since the last time. The end of a body in chunks is not
+ * known: it is slow when a chunk takes long, or when nothing comes.
+ */
+static void
+measure_body(struct connection *connection, int64_t now_ms)
+{
+        const struct http_request *request = connection->request;
+        int64_t elapsed_ms = now_ms - connection->mark_ms;
+        uint64_t come = request->body_len - connection->mark_len, left = connection->framing.left;
+
+        if (elapsed_ms < SLOW_GRACE_MS)
+                return;
+        connection->mark_ms = now_ms;
+        connection->mark_len = request->body_len;
+        connection->expected_ms = come == 0 ? INT64_MAX : (int64_t)(left * (uint64_t)elapsed_ms / come);
+}
+
+/* The body that takes longest, of those that are slow and hold memory; NULL: there is none. */
+static struct connection *
+find_slow(const struct connections *all)
+{
+        struct connection *connection, *slowest = NULL;
+        int64_t longest_ms = SLOW_MS;
+
+        TAILQ_FOREACH(connection, &all->lists[GATE_BODY], entry)
+        {
+                if (connection->expected_ms > longest_ms && connection->request->reserved > 0) {
+                        longest_ms = connection->expected_ms;
+                        slowest = connection;
+                }
+        }
+        return slowest;
+}
+
+int
+connections_evict_slow(struct connections *all)
+{
+        int64_t now_ms = clock_monotonic_ms();
+        struct connection *connection;
+
+        if (memory_budget_missing(all->limits.budget) == 0)
+                return 0;
+        TAILQ_FOREACH(connection, &all->lists[GATE_BODY], entry)
+        measure_body(connection, now_ms);
+        while (memory_budget_missing(all->limits.budget) > 0 && (connection = find_slow(all)) != NULL)
+                gate_refuse(connection, 503, "the body came too slowly while others waited; send it again");
+        return 1;
+}
+
+void
+connection_free(struct connection *connection)
+{
+        connections_move(connection, GATE_N_STATES);
+        if (!gate_evhttp_is_gone(connection))
+                bufferevent_trigger_event(connection->letter_box, BEV_EVENT_READING | BEV_EVENT_EOF, 0);
+        (void)bufferevent_decref(connection->letter_box);
+        (void)event_del(&connection->timer);
+        if (connection->transport != NULL)
+                bufferevent_free(connection->transport);
+        else if (connection->fd >= 0)
+                (void)close(connection->fd);
+        framing_clear(&connection->framing);
+        free(connection);
+}
+
+/* Connections made ahead */
+
+struct connection *
+connection_new(struct connections *all)
+{
+        struct connection *connection = calloc(1, sizeof(*connection));
+
+        if (connection == NULL)
+                return NULL;
+        connection->all = all;
+        connection->fd = -1;
+        connection->state = GATE_N_STATES;
+        framing_init(&connection->framing, &all->framing_limits);
+        (void)evtimer_assign(&connection->timer, all->base, gate_on_timer, connection);
+        connection->letter_box = bufferevent_socket_new(all->base, -1, BEV_OPT_CLOSE_ON_FREE);
+        if (connection->letter_box == NULL) {
+                free(connection);
+                return NULL;
+        }
+        return connection;
 }
 
 /* Sizes of the pool's: for addresses of IPv4 and IPv6 as text, and for the lists of headers of a request. */
 static const size_t address_sizes[] = {32, 32, 32, 64};
 
 static int
-prepare_address_memory(struct connections *connections)
+prepare_address_memory(struct connections *all)
 {
         for (size_t i = 0; i < ARRAY_LEN(address_sizes); i++) {
-                if (connections->address_memory[i] == NULL)
-                        connections->address_memory[i] = malloc(address_sizes[i]);
-                if (connections->address_memory[i] == NULL)
+                if (all->address_memory[i] == NULL)
+                        all->address_memory[i] = malloc(address_sizes[i]);
+                if (all->address_memory[i] == NULL)
                         return -1;
         }
         return 0;
 }
 
 /*
- * libevent 2.1.12 crashes when it gets the memory for a connection but none for its address, or for a request but none for its lists of
- * headers: it then releases what is not complete. It takes that memory from the pool, where this puts it, as the next thing it does.
+ * libevent 2.1.12 crashes when it gets the memory for a connection but none for its address, or for a request but none for
+ * its lists of headers: it frees what is not complete. It takes that memory from the pool, where this puts it, next.
  */
 static void
-give_address_memory(struct connections *connections)
+give_address_memory(struct connections *all)
 {
         for (size_t i = 0; i < ARRAY_LEN(address_sizes); i++) {
-                pool_free(connections->address_memory[i]);
-                connections->address_memory[i] = NULL;
+                pool_free(all->address_memory[i]);
+                all->address_memory[i] = NULL;
         }
 }
 
 int
-connections_prepare(struct connections *connections)
+connections_prepare(struct connections *all)
 {
-        if (connections->spare == NULL)
-                connections->spare = connection_new(connections);
-        give_address_memory(connections);
-        return connections->spare == NULL || prepare_address_memory(connections) != 0 ? -1 : 0;
-}
-
-size_t
-connections_count(const struct connections *connections)
-{
-        return connections->n;
-}
-
-int
-connections_are_full(const struct connections *connections)
-{
-        return connections->n >= connections->limits.own_connections &&
-               n_of_all(connections) >= connections->limits.max_connections;
-}
-
-/* Make the spare one anew. If that fails, it must do as it is. */
-static void
-renew_spare(struct connections *connections)
-{
-        struct connection *newer = connection_new(connections);
-
-        if (newer == NULL)
-                return;
-        connection_discard(connections->spare);
-        connections->spare = newer;
-}
-
-/* The one of those without a request that has waited longest goes. Returns whether there was one. */
-static int
-let_waiting_go(struct connections *connections)
-{
-        struct connection *first = TAILQ_FIRST(&connections->waiting);
-
-        if (first == NULL || first->evcon == NULL)
-                return 0;
-        connection_break_off(first, HTTP_END_MADE_ROOM);
-        return 1;
-}
-
-void
-connections_set_limits(struct connections *connections, const struct http_limits *limits)
-{
-        size_t before = connections->n + 1;
-
-        connections->limits = *limits;
-        if (connections->spare != NULL)
-                renew_spare(connections);
-        while (connections->n < before && are_too_many(connections)) {
-                before = connections->n;
-                if (!let_waiting_go(connections))
-                        break;
-        }
+        if (all->next == NULL)
+                all->next = connection_new(all);
+        give_address_memory(all);
+        return all->next == NULL || prepare_address_memory(all) != 0 ? -1 : 0;
 }
 
 struct bufferevent *
-connections_open(struct connections *connections)
+connections_accept(struct connections *all)
 {
-        struct connection *connection;
+        struct connection *connection = all->next;
 
-        if (connections->spare == NULL)
+        if (connection == NULL)
                 return NULL;
-        if (connections->tls != NULL && !session_is_current(connections->spare))
-                renew_spare(connections); /* it was made with a certificate that has been replaced */
-        connection = connections->spare;
-        connections->spare = NULL;
-        entrance_accept(connection);
-        return connection->bev;
-}
-
-int
-connections_keep(struct connections *all, struct connection *connection)
-{
-        size_t fd = (size_t)connection->fd;
-
-        if (fd >= all->by_fd_size) {
-                size_t size = fd + 256;
-                struct connection **by_fd = reallocarray(all->by_fd, size, sizeof(struct connection *));
-
-                if (by_fd == NULL)
-                        return -1;
-                for (size_t i = all->by_fd_size; i < size; i++)
-                        by_fd[i] = NULL;
-                all->by_fd = by_fd;
-                all->by_fd_size = size;
-        }
-        all->by_fd[fd] = connection;
-        return 0;
-}
-
-/* The one that evhttp knows as evcon; NULL when it has gone or was taken away from evhttp. */
-static struct connection *
-find(const struct connections *connections, struct evhttp_connection *evcon)
-{
-        struct bufferevent *bev = evcon == NULL ? NULL : evhttp_connection_get_bufferevent(evcon);
-        evutil_socket_t fd = bev == NULL ? -1 : bufferevent_getfd(bev);
-        struct connection *connection;
-
-        if (fd < 0 || (size_t)fd >= connections->by_fd_size)
-                return NULL;
-        connection = connections->by_fd[fd];
-        return connection == NULL || connection->refused ? NULL : connection;
-}
-
-struct address
-connections_client(const struct connections *connections, struct evhttp_connection *evcon)
-{
-        const struct connection *connection = find(connections, evcon);
-
-        return connection == NULL ? (struct address){{0}} : connection->client;
-}
-
-const struct http_trust *
-connections_trust(const struct connections *connections)
-{
-        return &connections->limits.trust;
-}
-
-void
-connections_replying(struct connections *connections, struct evhttp_connection *evcon)
-{
-        struct connection *connection = find(connections, evcon);
-
-        if (connection != NULL && connection->stage == STAGE_HANDLING)
-                connection_replying(connection);
-}
-
-void
-connections_replied(struct connections *connections, struct evhttp_connection *evcon)
-{
-        struct connection *connection = find(connections, evcon);
-
-        if (connection != NULL && connection->n_complete > 0)
-                connection_replied(connection);
+        all->next = NULL;
+        gate_accept(connection);
+        return connection->letter_box;
 }
 
 struct connections *
 connections_new(struct event_base *base, const struct http_limits *limits, struct tls *tls,
                 const struct http_callbacks *callbacks, void *arg)
 {
-        struct connections *connections = calloc(1, sizeof(*connections));
+        struct connections *all = calloc(1, sizeof(*all));
 
-        if (connections == NULL)
+        if (all == NULL)
                 return NULL;
-        connections->base = base;
-        connections->limits = *limits;
-        connections->tls = tls;
-        connections->callbacks = callbacks;
-        connections->arg = arg;
-        TAILQ_INIT(&connections->waiting);
-        TAILQ_INIT(&connections->heads);
-        TAILQ_INIT(&connections->bodies);
-        TAILQ_INIT(&connections->replies);
-        TAILQ_INIT(&connections->refusals);
-        if (RAND_bytes((unsigned char *)&connections->id_seed, sizeof(connections->id_seed)) != 1) {
-                free(connections);
+        all->base = base;
+        all->tls = tls;
+        all->callbacks = *callbacks;
+        all->arg = arg;
+        all->wake_fd = -1;
+        set_limits(all, limits);
+        for (size_t i = 0; i < GATE_N_STATES; i++)
+                TAILQ_INIT(&all->lists[i]);
+        if (limits->budget != NULL) {
+                all->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+                if (all->wake_fd >= 0 && memory_budget_join(limits->budget, all->wake_fd) != 0) {
+                        (void)close(all->wake_fd);
+                        all->wake_fd = -1;
+                }
+        }
+        if ((limits->budget != NULL && all->wake_fd < 0) ||
+            RAND_bytes((unsigned char *)&all->id_seed, sizeof(all->id_seed)) != 1) {
+                connections_free(all);
                 return NULL;
         }
-        return connections;
+        return all;
 }
 
 void
-connections_free(struct connections *connections)
+connections_free(struct connections *all)
 {
-        struct connection *connection;
-
-        if (connections == NULL)
+        if (all == NULL)
                 return;
-        /* evhttp has released its own; what is left was accepted too late to be attached. */
-        while ((connection = TAILQ_FIRST(&connections->waiting)) != NULL)
-                connection_free(connection);
-        if (connections->spare != NULL)
-                connection_discard(connections->spare);
-        give_address_memory(connections);
-        free(connections->by_fd);
-        free(connections);
+        for (size_t i = 0; i < GATE_N_STATES; i++) {
+                struct connection *connection;
+
+                while ((connection = TAILQ_FIRST(&all->lists[i])) != NULL) {
+                        gate_end(connection, HTTP_END_CLOSED);
+                        connection_free(connection);
+                }
+        }
+        if (all->next != NULL)
+                connection_free(all->next);
+        give_address_memory(all);
+        if (all->wake_fd >= 0) {
+                memory_budget_leave(all->limits.budget, all->wake_fd);
+                (void)close(all->wake_fd);
+        }
+        free(all);
 }

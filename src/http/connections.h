@@ -1,63 +1,87 @@
 #ifndef HTTP_CONNECTIONS_H
 #define HTTP_CONNECTIONS_H
 
-#include <event2/bufferevent.h>
-#include <event2/http.h>
+#include "http/gate.h"
 
-#include "base/compiler.h"
-#include "http/server.h"
+/*
+ * The connections of a server, in a list for each state: counted, admitted, closed for others, found again when there is
+ * memory for their bodies. For the files of http/ alone.
+ */
+TAILQ_HEAD(connection_list, connection);
 
-/* The connections of a server: made ahead, given room, found again when evhttp has replied. connection.h is one of them. */
-struct connections;
+struct connections {
+        struct event_base *base;
+        struct http_limits limits;
+        struct framing_limits framing_limits;
+        struct tls *tls; /* NULL: connections without */
+        struct http_callbacks callbacks;
+        void *arg;
+        int wake_fd;             /* an eventfd, written to by the memory budget; -1: there is no budget */
+        int is_stopping;         /* connections close after their next answer */
+        struct connection *next; /* made ahead, for the next accept */
+        void *address_memory[4]; /* likewise: see give_address_memory() */
+        struct http_request *delivered; /* while evhttp calls the handler */
+        struct connection_list
+            lists[GATE_N_STATES]; /* those in a state, the one that entered it first first */
+        size_t n;                 /* those that have not ended */
+        uint64_t id_seed;
+        uint64_t n_ids;
+};
 
-/* tls is NULL for connections without. */
+/* tls is NULL for connections without. Returns NULL when memory or descriptors fail. */
 struct connections *connections_new(struct event_base *base, const struct http_limits *limits,
                                     struct tls *tls, const struct http_callbacks *callbacks,
                                     void *arg) MUST_CHECK;
 
-/* Every connection must have been released. NULL is harmless. */
-void connections_free(struct connections *connections);
+/* Free all connections. NULL is harmless. */
+void connections_free(struct connections *all);
 
 /**
- * connections_prepare(connections):
- * Make what the next connection needs, its TLS session included, unless it is there. Without it nothing may be accepted:
- * evhttp cannot be told to do without a connection, but makes one that nobody guards. Returns 0, or -1 when memory fails.
+ * connections_prepare(all):
+ * Make what the next connection needs before evhttp has it, unless it is there. Without it nothing may be accepted: evhttp
+ * cannot be told to do without a connection, but makes one that nobody guards. Returns 0, or -1 when memory fails.
  */
-int connections_prepare(struct connections *connections) MUST_CHECK;
+int connections_prepare(struct connections *all) MUST_CHECK;
 
-/*
- * Let a connection go for another one: the one that has waited longest for a request, or else has been sending one for
- * longest, since genuine requests come in one piece. Returns whether there was one.
- */
-int connections_make_room(struct connections *connections);
+/* The letter box for a connection that is being accepted, for evhttp_set_bevcb(); what was prepared is used up. */
+struct bufferevent *connections_accept(struct connections *all);
 
-/* Other limits from now on. Too many connections go, as far as they have no request. */
-void connections_set_limits(struct connections *connections, const struct http_limits *limits);
+/* Admit a connection; close another when there are too many. Returns 0, or -1 when none can be closed. */
+int connections_admit(struct connections *all, const struct connection *newcomer) MUST_CHECK;
 
-size_t connections_count(const struct connections *connections);
+/* Close a connection for another one, as connections_admit() does. Returns whether there was one. */
+int connections_make_room(struct connections *all);
 
-/* Let those go that have become too many. */
-void connections_keep_to_limits(struct connections *connections);
+/* Apply other limits. Connections without a request are closed when there are too many. */
+void connections_set_limits(struct connections *all, const struct http_limits *limits);
+
+/* Close connections that have become too many. */
+void connections_keep_to_limits(struct connections *all);
 
 /* Whether there are as many as there may be. */
-int connections_are_full(const struct connections *connections);
+int connections_are_full(const struct connections *all);
 
-/* The bufferevent for a connection that is being accepted, for evhttp_set_bevcb(); what was prepared is used up. */
-struct bufferevent *connections_open(struct connections *connections);
+/* Go on with the bodies for which there is memory by now. */
+void connections_serve_waiting(struct connections *all);
 
-/* evhttp has been given a reply to send on the connection. */
-void connections_replying(struct connections *connections, struct evhttp_connection *evcon);
+/* Evict slow bodies while other bodies wait for memory anywhere. Returns whether they do. */
+int connections_evict_slow(struct connections *all);
 
-/* evhttp has sent a reply on the connection. */
-void connections_replied(struct connections *connections, struct evhttp_connection *evcon);
+/* A connection for the next accept. Returns NULL when memory fails. */
+struct connection *connection_new(struct connections *all) MUST_CHECK;
 
-/* Who has connected, by the connection; none when that has gone. */
-struct address connections_client(const struct connections *connections, struct evhttp_connection *evcon);
+/* Have evhttp release its side of a connection that has ended or was not accepted, then close and free it. */
+void connection_free(struct connection *connection);
 
-/* Whose word on who the client is counts. */
-const struct http_trust *connections_trust(const struct connections *connections);
+/* Count a connection that was accepted; that has ended; a request that was refused. */
+void connections_count_in(struct connection *connection);
+void connections_count_out(struct connection *connection, enum http_end why);
+void connections_count_refused(struct connection *connection, int status, const char *id);
 
-/* A name for a request that appears once: 16 hexadecimal digits and a NUL. */
-void connections_next_id(struct connections *connections, char id[17]);
+/* Move a connection to the list of another state. */
+void connections_move(struct connection *connection, enum gate_state state);
+
+/* A name for a request that is used once. */
+void connections_next_id(struct connections *all, char id[ANSWER_ID_SIZE]);
 
 #endif

@@ -1,47 +1,168 @@
 #include "http/framing.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
+#include "base/hex.h"
 #include "base/pool.h"
-#include "http/blank.h"
-#include "http/chunk.h"
-#include "http/field.h"
 
-#define CHUNK_BUFFER 8192
-#define FIRST_LINE_SIZE 1000 /* most heads are shorter */
+#define FIRST_SIZE 1000 /* of the memory for a head: most are shorter */
+#define CHUNK_DIGITS_MAX 16
 #define TOO_MUCH_BESIDES "chunk extensions and trailer fields are too long"
+
+/* Number of hexadecimal digits at the beginning; CHUNK_DIGITS_MAX + 1 if there are more. */
+static size_t
+count_digits(const char *line, size_t len)
+{
+        size_t n = 0;
+
+        while (n < len && n <= CHUNK_DIGITS_MAX && hex_digit(line[n]) >= 0)
+                n++;
+        return n;
+}
+
+/* The part of a line that has not been read yet. */
+struct rest {
+        const char *next;
+        const char *end;
+};
+
+/* BWS, RFC 9110 section 5.6.3. */
+static void
+skip_space(struct rest *rest)
+{
+        while (rest->next < rest->end && (*rest->next == ' ' || *rest->next == '\t'))
+                rest->next++;
+}
+
+static int
+take(struct rest *rest, char wanted)
+{
+        if (rest->next == rest->end || *rest->next != wanted)
+                return 0;
+        rest->next++;
+        return 1;
+}
+
+static int
+take_token(struct rest *rest)
+{
+        size_t len = head_token_len(rest->next, (size_t)(rest->end - rest->next));
+
+        rest->next += len;
+        return len > 0;
+}
+
+/* qdtext, or what stands after a backslash; without `"` and `\`, which the caller knows. */
+static int
+is_quotable(char c)
+{
+        unsigned char byte = (unsigned char)c;
+
+        return byte == '\t' || (byte >= 0x20 && byte != 0x7f);
+}
+
+/* quoted-string, RFC 9110 section 5.6.4; the first quote has been taken. */
+static int
+take_quoted(struct rest *rest)
+{
+        while (rest->next < rest->end && *rest->next != '"') {
+                if (take(rest, '\\') && rest->next == rest->end)
+                        return 0;
+                if (!is_quotable(*rest->next++))
+                        return 0;
+        }
+        return take(rest, '"');
+}
+
+/* chunk-ext = *( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] ). */
+static int
+is_extension(struct rest *rest)
+{
+        while (rest->next < rest->end) {
+                const char *before;
+
+                skip_space(rest);
+                if (!take(rest, ';'))
+                        return 0;
+                skip_space(rest);
+                if (!take_token(rest))
+                        return 0;
+                before = rest->next;
+                skip_space(rest);
+                if (!take(rest, '=')) {
+                        rest->next = before;
+                        continue;
+                }
+                skip_space(rest);
+                if (take(rest, '"') ? !take_quoted(rest) : !take_token(rest))
+                        return 0;
+        }
+        return 1;
+}
+
+/* chunk-size [ chunk-ext ], RFC 9112 sections 7.1 and 7.1.1. Returns NULL, or the reason to refuse it. */
+static const char *
+parse_chunk_line(const char *line, size_t len, uint64_t *size)
+{
+        size_t n = count_digits(line, len);
+        struct rest rest = {line + n, line + len};
+
+        if (n == 0)
+                return len == 0 ? "a chunk's size is missing" : "a chunk's size is malformed";
+        if (n > CHUNK_DIGITS_MAX)
+                return "a chunk's size is malformed";
+        *size = 0;
+        for (size_t i = 0; i < n; i++)
+                *size = *size << 4 | (uint64_t)hex_digit(line[i]);
+        return is_extension(&rest) ? NULL : "a chunk's extension is malformed";
+}
 
 void
 framing_init(struct framing *framing, const struct framing_limits *limits)
 {
         memset(framing, 0, sizeof(*framing));
-        framing->limits = *limits;
+        framing->limits = limits;
 }
 
 void
 framing_clear(struct framing *framing)
 {
-        pool_free(framing->line);
-        framing->line = NULL;
-        framing->line_size = 0;
-        framing->head.path = NULL;
-        framing->head.path_len = 0;
+        pool_free(framing->text);
+        framing->text = NULL;
+        framing->size = 0;
+        framing->len = 0;
+        head_clear(&framing->head);
 }
 
 int
 framing_is_inside(const struct framing *framing)
 {
-        return framing->state != FRAMING_HEAD || framing->line_len > 0;
+        return framing->state != FRAMING_IN_HEAD || framing->len > 0;
 }
 
-uint64_t
-framing_slack(const struct framing *framing)
+void
+framing_skip(struct framing *framing, uint64_t n)
 {
-        uint64_t buffers = framing->n_chunks * CHUNK_BUFFER;
+        framing->left -= n;
+}
 
-        return buffers > framing->body_len ? buffers - framing->body_len : 0;
+char *
+framing_take_head(struct framing *framing, struct head *head)
+{
+        char *text = framing->text;
+
+        *head = framing->head;
+        for (size_t i = 0; i < head->n_fields; i++) {
+                const struct head_span *field = &head->fields[i];
+
+                text[field->name + field->name_len] = '\0';
+                text[field->value + field->value_len] = '\0';
+        }
+        memset(&framing->head, 0, sizeof(framing->head));
+        framing->text = NULL;
+        framing->size = 0;
+        framing->len = 0;
+        return text;
 }
 
 static enum framing_verdict
@@ -51,76 +172,39 @@ refuse(struct framing *framing, int status, const char *reason)
         return FRAMING_REFUSED;
 }
 
-/* The message is complete: what comes next is a head. */
-static enum framing_verdict
-finish(struct framing *framing)
-{
-        framing->state = FRAMING_HEAD;
-        framing->line_len = 0;
-        return FRAMING_MESSAGE;
-}
-
-/*
- * Take one byte of a line. Lines end in CR LF: a bare LF or CR, which some readers take for an end, is refused, and so is
- * NUL. Returns whether the byte is a line's last.
- */
-static int
-take_line_byte(struct framing *framing, char *byte, const char **fault)
-{
-        char before = framing->line_len > 0 ? framing->line[framing->line_len - 1] : '\0', c = *byte;
-
-        framing->line[framing->line_len++] = c;
-        *byte = blank_last_byte(framing);
-        if (framing->state == FRAMING_CHUNK_END && c != (framing->line_len == 1 ? '\r' : '\n'))
-                *fault = "no line end after a chunk";
-        else if ((c == '\n') != (before == '\r'))
-                *fault = "a bare CR or LF";
-        else if (c == '\0')
-                *fault = "a NUL byte";
-        else if (framing->n_besides > framing->limits.max_header_bytes)
-                *fault = TOO_MUCH_BESIDES;
-        return c == '\n';
-}
-
 static enum framing_verdict
 end_head(struct framing *framing)
 {
-        if (head_end(&framing->head, &framing->fault) != 0)
+        const struct head *head = &framing->head;
+
+        if (head_end(head, &framing->fault) != 0)
                 return FRAMING_REFUSED;
-        framing->line_len = 0;
         framing->body_len = 0;
-        framing->n_chunks = 0;
         framing->n_besides = 0;
-        if (framing->head.chunked) {
-                framing->state = FRAMING_CHUNK_SIZE;
-                return FRAMING_BODY;
-        }
-        if (framing->head.content_length > framing->limits.max_body)
+        framing->left = head->content_length;
+        if (head->chunked)
+                framing->state = FRAMING_IN_CHUNK_LINE;
+        else
+                framing->state = head->content_length > 0 ? FRAMING_IN_BODY : FRAMING_AT_END;
+        if (head->content_length > framing->limits->max_body)
                 return refuse(framing, 413, "the body is too large");
-        if (framing->head.content_length == 0)
-                return finish(framing);
-        framing->left = framing->head.content_length;
-        framing->state = FRAMING_LENGTH_BODY;
-        return FRAMING_BODY;
+        return FRAMING_HEAD;
 }
 
-/* Each line is judged as it comes, since so evhttp reads them. All are kept, for the head's spans. */
 static enum framing_verdict
 end_head_line(struct framing *framing)
 {
-        const char *line = framing->line + framing->line_start;
-        size_t len = framing->line_len - framing->line_start - 2;
+        size_t line = framing->line, len = framing->len - line - 2;
 
-        if (framing->line_start == 0)
-                memset(&framing->head, 0, sizeof(framing->head));
-        framing->line_start = 0;
-        if (len == 0)
+        if (len == 0) {
+                framing->line = 0;
                 return end_head(framing);
-        if (head_take(&framing->head, line, len, &framing->fault) != 0)
+        }
+        if (head_take(&framing->head, framing->text, line, len, &framing->fault) != 0)
                 return FRAMING_REFUSED;
-        if (framing->head.n_fields > framing->limits.max_headers)
+        if (framing->head.n_fields > framing->limits->max_headers)
                 return refuse(framing, 400, "there are too many headers");
-        framing->line_start = framing->line_len;
+        framing->line = framing->len;
         return FRAMING_MORE;
 }
 
@@ -128,180 +212,194 @@ static enum framing_verdict
 end_chunk_line(struct framing *framing)
 {
         uint64_t size;
-        const char *wrong = chunk_parse(framing->line, framing->line_len - 2, &size);
+        const char *wrong = parse_chunk_line(framing->text, framing->len - 2, &size);
 
         if (wrong != NULL)
                 return refuse(framing, 400, wrong);
-        framing->line_len = 0;
-        if (size > framing->limits.max_body - framing->body_len)
+        framing->len = 0;
+        if (size > framing->limits->max_body || framing->body_len + size > framing->limits->max_body)
                 return refuse(framing, 413, "the body is too large");
         framing->body_len += size;
-        framing->n_chunks += size > 0;
         framing->left = size;
-        framing->state = size == 0 ? FRAMING_TRAILER : FRAMING_CHUNK_DATA;
+        framing->state = size == 0 ? FRAMING_IN_TRAILER : FRAMING_IN_CHUNK;
         return FRAMING_MORE;
 }
 
-/* RFC 9112 section 7.1.2; nobody is told of the fields. */
+/* RFC 9112 section 7.1.2. Trailer fields are discarded. */
 static enum framing_verdict
 end_trailer_line(struct framing *framing)
 {
-        struct field field;
+        size_t len = framing->len - 2;
+        struct head_field field;
         const char *wrong;
 
-        if (framing->line_len == 2)
-                return finish(framing);
-        wrong = field_parse(framing->line, framing->line_len - 2, &field);
+        framing->len = 0;
+        if (len == 0) {
+                framing->state = FRAMING_AT_END;
+                return FRAMING_MORE;
+        }
+        wrong = head_field_parse(framing->text, len, &field);
         if (wrong != NULL)
                 return refuse(framing, 400, wrong);
-        if (!field_may_trail(&field))
+        if (!head_field_may_trail(&field))
                 return refuse(framing, 400, "a field that must not be in a trailer section");
-        framing->line_len = 0;
         return FRAMING_MORE;
 }
 
-/* A line has come to its end. */
 static enum framing_verdict
 end_line(struct framing *framing)
 {
         switch (framing->state) {
-        case FRAMING_HEAD:
+        case FRAMING_IN_HEAD:
                 return end_head_line(framing);
-        case FRAMING_CHUNK_SIZE:
+        case FRAMING_IN_CHUNK_LINE:
                 return end_chunk_line(framing);
-        case FRAMING_CHUNK_END:
-                framing->line_len = 0;
-                framing->state = FRAMING_CHUNK_SIZE;
-                return FRAMING_MORE;
-        case FRAMING_TRAILER:
+        case FRAMING_IN_TRAILER:
                 return end_trailer_line(framing);
-        case FRAMING_LENGTH_BODY:
-        case FRAMING_CHUNK_DATA:
+        case FRAMING_AFTER_CHUNK:
+                framing->len = 0;
+                framing->state = FRAMING_IN_CHUNK_LINE;
+                return FRAMING_MORE;
+        case FRAMING_IN_BODY:
+        case FRAMING_IN_CHUNK:
+        case FRAMING_AT_END:
                 break;
         }
         return FRAMING_MORE;
 }
 
-/* The line under way has become too long. */
-static enum framing_verdict
-refuse_line(struct framing *framing)
+/* Count what a sender could send without end beside a body: chunk extensions and trailers. */
+static void
+count_besides(struct framing *framing, char c)
 {
-        if (framing->state != FRAMING_HEAD)
+        if (framing->state == FRAMING_IN_TRAILER)
+                framing->n_besides++;
+        else if (framing->state == FRAMING_IN_CHUNK_LINE && c != '\r' && c != '\n')
+                framing->n_besides += count_digits(framing->text, framing->len) < framing->len;
+}
+
+/*
+ * Take one byte of a line. Lines end in CR LF: a bare LF or CR, which some readers take for an end, is refused, and so is
+ * NUL. Returns NULL, or the reason to refuse it.
+ */
+static const char *
+take_byte(struct framing *framing, char c)
+{
+        char before = framing->len > 0 ? framing->text[framing->len - 1] : '\0';
+
+        framing->text[framing->len++] = c;
+        count_besides(framing, c);
+        if (framing->state == FRAMING_AFTER_CHUNK && c != (framing->len == 1 ? '\r' : '\n'))
+                return "no line end after a chunk";
+        if ((c == '\n') != (before == '\r'))
+                return "a bare CR or LF";
+        if (c == '\0')
+                return "a NUL byte";
+        return framing->n_besides > framing->limits->max_header_bytes ? TOO_MUCH_BESIDES : NULL;
+}
+
+static enum framing_verdict
+refuse_long_line(struct framing *framing)
+{
+        if (framing->state != FRAMING_IN_HEAD)
                 return refuse(framing, 400, TOO_MUCH_BESIDES);
-        if (memchr(framing->line, '\n', framing->line_len) == NULL)
+        if (memchr(framing->text, '\n', framing->len) == NULL)
                 return refuse(framing, 414, "the request line is too long");
         return refuse(framing, 400, "the request line and headers are too long");
 }
 
-/* More memory for the line under way. Returns 0, or -1 when there is none. */
+/* Returns 0, or -1 when memory fails. */
 static int
 grow(struct framing *framing)
 {
-        size_t max = framing->limits.max_header_bytes;
-        size_t size = framing->line_size == 0 ? FIRST_LINE_SIZE : 4 * framing->line_size;
-        size_t path_at = framing->head.path == NULL ? 0 : (size_t)(framing->head.path - framing->line);
-        char *line = pool_resize(framing->line, size < max ? size : max);
+        size_t max = framing->limits->max_header_bytes;
+        size_t size = framing->size == 0 ? FIRST_SIZE : 4 * framing->size;
+        char *text = pool_resize(framing->text, size < max ? size : max);
 
-        if (line == NULL)
+        if (text == NULL)
                 return -1;
-        framing->line = line;
-        framing->line_size = size < max ? size : max;
-        if (framing->head.path != NULL)
-                framing->head.path = line + path_at;
+        framing->text = text;
+        framing->size = size < max ? size : max;
         return 0;
 }
 
-/* Shorten a run of bytes to what stands before the first of one value. */
 static size_t
-before(const char *data, size_t len, char c)
+len_before(const char *data, size_t len, char c)
 {
         const char *found = memchr(data, c, len);
 
         return found == NULL ? len : (size_t)(found - data);
 }
 
-/*
- * How many of the next bytes say nothing that take_line_byte() would have to judge one by one: within a name or a value of
- * a head, as far as no line and no name ends. Most bytes are such.
- */
+/* Copy the bytes of a head that need not be judged one by one: those within a line, but for the first. */
 static size_t
-plain_len(const struct framing *framing, const char *data, size_t len)
-{
-        char last = framing->line_len > 0 ? framing->line[framing->line_len - 1] : '\n';
-        size_t room = framing->line_size - framing->line_len;
-
-        if (framing->state != FRAMING_HEAD || framing->place == FRAMING_BEFORE_VALUE || last == '\r' ||
-            last == '\n')
-                return 0;
-        len = before(data, len < room ? len : room, '\r');
-        len = before(data, len, '\n');
-        len = before(data, len, '\0');
-        return framing->place == FRAMING_IN_NAME ? before(data, len, ':') : len;
-}
-
-/* Take these bytes, which stay as they are. */
-static void
 take_plain(struct framing *framing, const char *data, size_t len)
 {
+        size_t room = framing->size - framing->len;
+
+        if (framing->state != FRAMING_IN_HEAD || framing->len == 0 || framing->text[framing->len - 1] == '\r')
+                return 0;
+        len = len_before(data, len < room ? len : room, '\r');
+        len = len_before(data, len, '\n');
+        len = len_before(data, len, '\0');
         if (len > 0)
-                memcpy(framing->line + framing->line_len, data, len);
-        framing->line_len += len;
+                memcpy(framing->text + framing->len, data, len);
+        framing->len += len;
+        return len;
 }
 
+/* Read up to the end of a line. */
 static enum framing_verdict
-feed_line(struct framing *framing, char *data, size_t len, size_t *used)
+feed_line(struct framing *framing, const char *data, size_t len, size_t *used)
 {
-        const char *fault = NULL;
-
         for (*used = 0; *used < len;) {
-                enum framing_state state = framing->state;
-                enum framing_verdict verdict = FRAMING_MORE;
-                size_t n_plain = plain_len(framing, data + *used, len - *used);
-                int ended;
+                const char *wrong;
+                char c;
 
-                take_plain(framing, data + *used, n_plain);
-                *used += n_plain;
+                *used += take_plain(framing, data + *used, len - *used);
                 if (*used == len)
                         break;
-                if (framing->line_len == framing->limits.max_header_bytes)
-                        return refuse_line(framing);
-                if (framing->line_len == framing->line_size && grow(framing) != 0)
+                if (framing->len >= framing->limits->max_header_bytes)
+                        return refuse_long_line(framing);
+                if (framing->len == framing->size && grow(framing) != 0)
                         return refuse(framing, 503, "out of memory; send it again");
-                ended = take_line_byte(framing, &data[(*used)++], &fault);
-                if (fault != NULL)
-                        return refuse(framing, 400, fault);
-                if (ended)
-                        verdict = end_line(framing);
-                if (verdict != FRAMING_MORE || framing->state != state)
-                        return verdict;
+                c = data[(*used)++];
+                wrong = take_byte(framing, c);
+                if (wrong != NULL)
+                        return refuse(framing, 400, wrong);
+                if (c == '\n')
+                        return end_line(framing);
         }
         return FRAMING_MORE;
 }
 
+/* What is known without another byte. */
 static enum framing_verdict
-feed_body(struct framing *framing, size_t len, size_t *used)
+look(struct framing *framing)
 {
-        *used = framing->left < len ? (size_t)framing->left : len;
-        framing->left -= *used;
-        if (framing->left > 0)
+        if (framing->left > 0 && (framing->state == FRAMING_IN_BODY || framing->state == FRAMING_IN_CHUNK))
+                return FRAMING_DATA;
+        if (framing->state == FRAMING_IN_CHUNK)
+                framing->state = FRAMING_AFTER_CHUNK;
+        if (framing->state != FRAMING_IN_BODY && framing->state != FRAMING_AT_END)
                 return FRAMING_MORE;
-        if (framing->state == FRAMING_LENGTH_BODY)
-                return finish(framing);
-        framing->state = FRAMING_CHUNK_END;
-        return FRAMING_MORE;
+        framing->state = FRAMING_IN_HEAD;
+        framing->len = 0;
+        return FRAMING_END;
 }
 
 enum framing_verdict
-framing_feed(struct framing *framing, char *data, size_t len, size_t *used)
+framing_feed(struct framing *framing, const char *data, size_t len, size_t *used)
 {
-        enum framing_verdict verdict = FRAMING_MORE;
-        size_t n = 0;
+        enum framing_verdict verdict = look(framing);
 
-        for (*used = 0; *used < len && verdict == FRAMING_MORE; *used += n) {
-                if (framing->state == FRAMING_LENGTH_BODY || framing->state == FRAMING_CHUNK_DATA)
-                        verdict = feed_body(framing, len - *used, &n);
-                else
-                        verdict = feed_line(framing, data + *used, len - *used, &n);
+        for (*used = 0; verdict == FRAMING_MORE && *used < len;) {
+                size_t n;
+
+                verdict = feed_line(framing, data + *used, len - *used, &n);
+                *used += n;
+                if (verdict == FRAMING_MORE)
+                        verdict = look(framing);
         }
         return verdict;
 }

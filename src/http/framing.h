@@ -8,34 +8,28 @@
 #include "http/head.h"
 
 /*
- * Follows the messages on a connection byte by byte, strictly by RFC 9112, and judges them before evhttp acts on them.
- * Pure: no socket, no clock. Beyond what the RFC asks, it refuses what evhttp 2.1 or a proxy could take for something else.
+ * Finds the messages on a connection, strictly by RFC 9112. Pure: no socket, no clock. Heads, chunk lines and trailers are
+ * fed to framing_feed(); the bytes of a body stay with the caller, who says how many have come:
  *
- *   HEAD --empty line--> LENGTH_BODY --all bytes--> HEAD
- *                    `-> CHUNK_SIZE -> CHUNK_DATA -> CHUNK_END -> CHUNK_SIZE ...
- *                             `--last chunk--> TRAILER --empty line--> HEAD
- *
- * What is legal and evhttp 2.1 cannot read is overwritten with as many bytes that say the same to it; never of a body:
- *
- *   a tab between a header's colon and its value   a space, since it skips only spaces there
- *   a chunk's extension                            spaces, which it skips after a chunk's size
- *   the last chunk's line end, and trailer fields  spaces too, so that the last chunk's line goes on to their end, and
- *   the line end after those                       LF LF, two line ends: of that line, and of a trailer section without fields
+ *   head --> FRAMING_HEAD --> FRAMING_DATA, framing_skip() until left is 0, and so for each chunk --> FRAMING_END --> head
+ *                        `--without a body-------------------------------------------------------^
  */
 enum framing_state {
-        FRAMING_HEAD,
-        FRAMING_LENGTH_BODY,
-        FRAMING_CHUNK_SIZE,
-        FRAMING_CHUNK_DATA,
-        FRAMING_CHUNK_END, /* CRLF after a chunk's data */
-        FRAMING_TRAILER,   /* trailer fields, and the empty line after them */
+        FRAMING_IN_HEAD,
+        FRAMING_IN_BODY, /* of a length that the head says */
+        FRAMING_IN_CHUNK_LINE,
+        FRAMING_IN_CHUNK,
+        FRAMING_AFTER_CHUNK, /* CRLF after a chunk's data */
+        FRAMING_IN_TRAILER,  /* trailer fields, and the empty line after them */
+        FRAMING_AT_END,
 };
 
 enum framing_verdict {
-        FRAMING_MORE,    /* all bytes are used, and more are to come */
-        FRAMING_BODY,    /* the head is complete, a body follows; go on feeding */
-        FRAMING_MESSAGE, /* the message is complete; go on feeding for the next one */
-        FRAMING_REFUSED, /* see the fault; nothing more is to be read from this connection */
+        FRAMING_MORE,    /* all bytes are used, more are needed */
+        FRAMING_HEAD,    /* the head is complete */
+        FRAMING_DATA,    /* `left` bytes of the body follow, which go to framing_skip() */
+        FRAMING_END,     /* the message is complete */
+        FRAMING_REFUSED, /* see fault; nothing more is to be read from this connection */
 };
 
 struct framing_limits {
@@ -45,42 +39,44 @@ struct framing_limits {
         uint64_t max_body;    /* bytes of a body */
 };
 
-/* Where in a head the next byte stands. */
-enum framing_place { FRAMING_IN_NAME, FRAMING_BEFORE_VALUE, FRAMING_IN_VALUE };
-
 struct framing {
-        struct framing_limits limits;
+        const struct framing_limits *limits; /* outlives it, and may change */
         enum framing_state state;
-        enum framing_place place;
-        char *line; /* the head, or a line, as far as it has come */
-        size_t line_len;
-        size_t line_size;        /* memory of line; it grows up to max_header_bytes */
-        size_t line_start;       /* of the line under way, in a head */
-        struct head head;        /* of the message under way, as far as its lines have come */
+        char *text; /* the head, or a chunk or trailer line, as far as it has come; from the pool */
+        size_t len;
+        size_t size;             /* memory of text; grows up to max_header_bytes */
+        size_t line;             /* where in a head the line under way begins */
+        struct head head;        /* as far as its lines have come */
         uint64_t left;           /* bytes of the body or the chunk that are still to come */
         uint64_t body_len;       /* bytes of a chunked body so far, this chunk included */
-        uint64_t n_chunks;       /* chunks so far */
         size_t n_besides;        /* bytes of chunk extensions and trailer fields so far */
-        struct head_fault fault; /* status 400, 413, 414, 417, 501 or 503, and the reason */
+        struct head_fault fault; /* status 400, 413, 414, 417, 501 or 503 */
 };
 
+/* limits outlives the framing. */
 void framing_init(struct framing *framing, const struct framing_limits *limits);
 
-/* Give memory back. Between messages the framing may go on to be used. */
+/* Free memory. Between messages, the framing can still be used. */
 void framing_clear(struct framing *framing);
 
 /**
  * framing_feed(framing, data, len, used):
- * Feed bytes, which may be overwritten for evhttp; *used says how many were taken before the verdict. head's texts are valid
- * until the next call or framing_clear().
+ * Read bytes that are not of a body; *used is how many were read before the verdict. It may be called with len 0, to learn
+ * whether anything is known without more bytes. A body that is longer than max_body is refused with 413 when its head is
+ * complete: then the head is there as after FRAMING_HEAD.
  */
-enum framing_verdict framing_feed(struct framing *framing, char *data, size_t len, size_t *used) MUST_CHECK;
+enum framing_verdict framing_feed(struct framing *framing, const char *data, size_t len,
+                                  size_t *used) MUST_CHECK;
 
-/*
- * Memory that evhttp may take for the body under way beyond its bytes. A chunk whose bytes come alone is kept in a buffer of
- * its own, of 1 KiB, or 8 KiB under TLS, however few they are.
+/* So many bytes of the body have come, `left` at most. */
+void framing_skip(struct framing *framing, uint64_t n);
+
+/**
+ * framing_take_head(framing, head):
+ * After FRAMING_HEAD, or 413: hand over the head and its text, which the caller frees with head_clear() and pool_free().
+ * Names and values in the text are terminated by NUL.
  */
-uint64_t framing_slack(const struct framing *framing);
+char *framing_take_head(struct framing *framing, struct head *head) MUST_CHECK;
 
 /* Whether a message has begun and is not complete. */
 int framing_is_inside(const struct framing *framing);

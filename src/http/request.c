@@ -4,117 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/queue.h>
 
 #include <event2/buffer.h>
 #include <event2/http.h>
-#include <event2/http_struct.h>
-#include <event2/keyvalq_struct.h>
 
 #include "base/pool.h"
-#include "http/date.h"
-#include "http/incoming.h"
-#include "http/phrase.h"
-#include "http/target.h"
-
-struct http_request {
-        struct evhttp_request
-            *evreq; /* owned by the connection, or by us when that has gone; replying settles it */
-        struct connections *connections;
-        const int *closing;
-        struct address peer; /* the client, once its headers are forgotten */
-        char id[17];
-};
+#include "http/connections.h"
+#include "http/gate.h"
 
 #define FORWARDED_SIZE 4096
 
-/* The values of X-Forwarded-For, joined. */
+/* The values of X-Forwarded-For, each after a comma. */
 struct forwarded_list {
         char text[FORWARDED_SIZE];
         size_t len;
 };
-
-static void
-on_sent(struct evhttp_request *evreq, void *arg)
-{
-        connections_replied(arg, evhttp_request_get_connection(evreq));
-}
-
-struct http_request *
-incoming_new(struct evhttp_request *evreq, struct connections *connections, const int *closing)
-{
-        struct http_request *request = pool_alloc_zeroed(sizeof(*request));
-
-        evhttp_request_set_on_complete_cb(evreq, on_sent, connections);
-        /* evhttp takes who sends a target in absolute-form for a proxy's client, and closes the connection without a word. */
-        evreq->flags &= ~EVHTTP_PROXY_REQUEST;
-        if (request == NULL)
-                return NULL;
-        request->evreq = evreq;
-        request->connections = connections;
-        request->closing = closing;
-        request->peer = connections_client(connections, evhttp_request_get_connection(evreq));
-        connections_next_id(connections, request->id);
-        return request;
-}
-
-const char *
-http_request_method(const struct http_request *request)
-{
-        switch (evhttp_request_get_command(request->evreq)) {
-        case EVHTTP_REQ_GET:
-                return "GET";
-        case EVHTTP_REQ_POST:
-                return "POST";
-        case EVHTTP_REQ_HEAD:
-                return "HEAD";
-        case EVHTTP_REQ_PUT:
-                return "PUT";
-        case EVHTTP_REQ_DELETE:
-                return "DELETE";
-        case EVHTTP_REQ_OPTIONS:
-                return "OPTIONS";
-        case EVHTTP_REQ_TRACE:
-                return "TRACE";
-        case EVHTTP_REQ_CONNECT:
-                return "CONNECT";
-        case EVHTTP_REQ_PATCH:
-                return "PATCH";
-        }
-        return "UNKNOWN";
-}
-
-const char *
-http_request_path(const struct http_request *request, size_t *len)
-{
-        const char *target = evhttp_request_get_uri(request->evreq);
-
-        return target_path(target, strlen(target), len);
-}
-
-void
-http_request_headers(const struct http_request *request,
-                     void (*visit)(const struct http_header *header, void *arg), void *arg)
-{
-        const struct evkeyvalq *headers = evhttp_request_get_input_headers(request->evreq);
-        const struct evkeyval *field;
-
-        TAILQ_FOREACH(field, headers, next)
-        {
-                const struct http_header header = {field->key, field->value};
-
-                visit(&header, arg);
-        }
-}
-
-const void *
-http_request_body(struct http_request *request, size_t *len)
-{
-        struct evbuffer *buffer = evhttp_request_get_input_buffer(request->evreq);
-
-        *len = evbuffer_get_length(buffer);
-        return *len == 0 ? (const void *)"" : evbuffer_pullup(buffer, -1);
-}
 
 /* What does not fit is cut from the left: the nearest proxies write at the right. */
 static void
@@ -122,10 +26,11 @@ join_forwarded(const struct http_header *header, void *arg)
 {
         struct forwarded_list *list = arg;
         const char *value = header->value;
-        size_t len = strlen(value), cut = 0;
+        size_t len, cut = 0;
 
         if (strcasecmp(header->name, "X-Forwarded-For") != 0)
                 return;
+        len = strlen(value);
         if (len > FORWARDED_SIZE - 1) {
                 value += len - (FORWARDED_SIZE - 1);
                 len = FORWARDED_SIZE - 1;
@@ -139,42 +44,205 @@ join_forwarded(const struct http_header *header, void *arg)
         list->len += len;
 }
 
-struct address
-http_request_client(const struct http_request *request)
+/* The client by X-Forwarded-For, if the connection comes from a trusted proxy. */
+static struct address
+find_client(const struct http_request *request, const struct connection *connection)
 {
-        const struct http_trust *trust = connections_trust(request->connections);
+        const struct http_trust *trust = &connection->all->limits.trust;
         struct forwarded_list list;
 
+        if (!forwarded_trusts(trust, &connection->client, connection->is_unix))
+                return connection->client;
         list.len = 0;
-        if (!forwarded_trusts(trust, &request->peer))
-                return request->peer;
         http_request_headers(request, join_forwarded, &list);
         if (list.len == 0)
-                return request->peer;
-        return forwarded_client(trust, &request->peer, list.text + 1, list.len - 1);
+                return connection->client;
+        return forwarded_client(trust, &connection->client, list.text + 1, list.len - 1);
 }
 
-/* By these evhttp, and asks_to_close(), find out whether the connection stays and what the answer says of that. */
-static int
-is_of_connection(const char *name)
+struct http_request *
+request_new(struct connection *connection)
 {
-        return strcasecmp(name, "Connection") == 0;
+        struct http_request *request = pool_alloc_zeroed(sizeof(*request));
+
+        if (request == NULL)
+                return NULL;
+        request->connection = connection;
+        request->all = connection->all;
+        request->text = framing_take_head(&connection->framing, &request->head);
+        request->client = find_client(request, connection);
+        connections_next_id(connection->all, request->id);
+        return request;
+}
+
+static void
+release_memory(struct http_request *request)
+{
+        uint64_t reserved = http_request_take_memory(request);
+
+        if (reserved > 0)
+                memory_budget_release(request->all->limits.budget, reserved);
+}
+
+static void
+free_body(struct http_request *request)
+{
+        size_t ignored;
+
+        pool_free(http_request_take_body(request, &ignored));
 }
 
 void
-http_request_forget(struct http_request *request)
+request_free(struct http_request *request)
 {
-        struct evkeyvalq *headers = evhttp_request_get_input_headers(request->evreq);
-        struct evbuffer *body = evhttp_request_get_input_buffer(request->evreq);
-        const struct evkeyval *field, *next;
+        if (request == NULL)
+                return;
+        release_memory(request);
+        head_clear(&request->head);
+        pool_free(request->text);
+        free_body(request);
+        pool_free(request->answer);
+        pool_free(request);
+}
 
-        request->peer = http_request_client(request);
-        (void)evbuffer_drain(body, evbuffer_get_length(body));
-        for (field = TAILQ_FIRST(headers); field != NULL; field = next) {
-                next = TAILQ_NEXT(field, next);
-                if (!is_of_connection(field->key))
-                        (void)evhttp_remove_header(headers, field->key);
+int
+request_resize_body(struct http_request *request, size_t size)
+{
+        char *body = pool_resize(request->body, size);
+
+        if (body == NULL)
+                return -1;
+        request->body = body;
+        request->body_size = size;
+        return 0;
+}
+
+void
+request_discard_body(struct http_request *request)
+{
+        release_memory(request);
+        free_body(request);
+        request->is_discarded = 1;
+}
+
+void
+request_close_after(struct http_request *request)
+{
+        char *text;
+
+        if (request->answer_connection == ANSWER_CLOSES)
+                return;
+        text = answer_insert_close(request->answer, &request->answer_len);
+        if (text == NULL)
+                return; /* it stays as it is: the client finds out when it closes */
+        request->answer = text;
+        request->answer_connection = ANSWER_CLOSES;
+}
+
+/* RFC 9112 section 9.3. Whether the client sends a body after a final answer to Expect cannot be known: RFC 9110 section 10.1.1. */
+enum answer_connection
+request_connection(const struct http_request *request)
+{
+        const struct head *head = &request->head;
+
+        if (head->closes || request->is_too_large || request->all->is_stopping ||
+            (request->connection != NULL && request->connection->state == GATE_BODY &&
+             head->expects_continue && head->minor == 1 && head_has_body(head)))
+                return ANSWER_CLOSES;
+        if (head->minor == 1)
+                return ANSWER_KEEPS;
+        return head->keeps_alive ? ANSWER_KEEPS_1_0 : ANSWER_CLOSES;
+}
+
+const char *
+http_request_method(const struct http_request *request)
+{
+        return request->head.method;
+}
+
+const char *
+http_request_path(const struct http_request *request, size_t *len)
+{
+        *len = request->head.path_len;
+        return request->text + request->head.path;
+}
+
+void
+http_request_headers(const struct http_request *request,
+                     void (*visit)(const struct http_header *header, void *arg), void *arg)
+{
+        for (size_t i = 0; i < request->head.n_fields; i++) {
+                const struct head_span *field = &request->head.fields[i];
+                const struct http_header header = {request->text + field->name, request->text + field->value};
+
+                visit(&header, arg);
         }
+}
+
+uint64_t
+http_request_content_length(const struct http_request *request)
+{
+        return request->head.content_length;
+}
+
+int
+http_request_awaits_continue(const struct http_request *request)
+{
+        return request->head.expects_continue && request->head.minor == 1;
+}
+
+void *
+http_request_data(struct http_request *request)
+{
+        return request->data;
+}
+
+void
+http_request_make_body_optional(struct http_request *request)
+{
+        request->is_optional = 1;
+}
+
+int
+http_request_is_too_large(const struct http_request *request)
+{
+        return request->is_too_large;
+}
+
+const void *
+http_request_body(const struct http_request *request, size_t *len)
+{
+        *len = request->body_len;
+        if (request->is_discarded)
+                return NULL;
+        return request->body == NULL ? "" : request->body;
+}
+
+void *
+http_request_take_body(struct http_request *request, size_t *len)
+{
+        void *body = request->body;
+
+        *len = request->body_len;
+        request->body = NULL;
+        request->body_len = 0;
+        request->body_size = 0;
+        return body;
+}
+
+uint64_t
+http_request_take_memory(struct http_request *request)
+{
+        uint64_t reserved = request->reserved;
+
+        request->reserved = 0;
+        return reserved;
+}
+
+const struct address *
+http_request_client(const struct http_request *request)
+{
+        return &request->client;
 }
 
 const char *
@@ -183,53 +251,27 @@ http_request_id(const struct http_request *request)
         return request->id;
 }
 
-/* Whether a list, of tokens with commas between, names this one. */
-static int
-lists(const char *list, const char *wanted)
+void
+http_request_forget(struct http_request *request)
 {
-        static const char separators[] = ", \t";
-
-        for (list += strspn(list, separators); *list != '\0'; list += strspn(list, separators)) {
-                size_t len = strcspn(list, separators);
-
-                if (len == strlen(wanted) && strncasecmp(list, wanted, len) == 0)
-                        return 1;
-                list += len;
-        }
-        return 0;
+        release_memory(request);
+        free_body(request);
+        pool_free(request->head.fields);
+        request->head.fields = NULL;
+        request->head.n_fields = 0;
+        pool_free(request->text);
+        request->text = NULL;
+        request->head.path_len = 0;
 }
 
-/* RFC 9112 section 9.6. evhttp knows "close" only where nothing stands beside it. */
-static int
-asks_to_close(const struct http_request *request)
-{
-        const struct evkeyvalq *headers = evhttp_request_get_input_headers(request->evreq);
-        const struct evkeyval *field;
-
-        TAILQ_FOREACH(field, headers, next)
-        {
-                if (strcasecmp(field->key, "Connection") == 0 && lists(field->value, "close"))
-                        return 1;
-        }
-        return 0;
-}
-
-/* As if the client had asked for it, and for nothing else: to HTTP/1.0 evhttp would say that it stays, if asked for that. */
-static void
-close_after(const struct http_request *request)
-{
-        struct evkeyvalq *headers = evhttp_request_get_input_headers(request->evreq);
-
-        while (evhttp_remove_header(headers, "Connection") == 0)
-                ;
-        (void)evhttp_add_header(headers, "Connection", "close");
-}
+/* The answer that evhttp writes */
 
 static void
 add_headers(const struct http_request *request, const struct http_header *headers, size_t n_headers)
 {
         struct evkeyvalq *out = evhttp_request_get_output_headers(request->evreq);
-        const char *type = "application/json";
+        const char *type = "application/json",
+                   *connection = answer_connection_value(request_connection(request));
 
         for (size_t i = 0; i < n_headers; i++) {
                 if (strcasecmp(headers[i].name, "Content-Type") == 0)
@@ -238,42 +280,67 @@ add_headers(const struct http_request *request, const struct http_header *header
                         (void)evhttp_add_header(out, headers[i].name, headers[i].value);
         }
         (void)evhttp_add_header(out, "Content-Type", type);
-        (void)evhttp_add_header(out, "Date", date_now());
+        if (connection != NULL)
+                (void)evhttp_add_header(out, "Connection", connection);
+        (void)evhttp_add_header(out, "Date", answer_date());
         (void)evhttp_add_header(out, "x-request-id", request->id);
-        if (*request->closing || asks_to_close(request))
-                close_after(request);
 }
 
-/* To HEAD goes what GET would get, but for the body (RFC 9110 section 9.3.2); evhttp would send that. Returns its length. */
-static size_t
+/* HEAD gets the headers that GET would get, without the body (RFC 9110 section 9.3.2). */
+static void
 announce_length(const struct http_request *request, size_t len)
 {
         char text[32];
 
         (void)snprintf(text, sizeof(text), "%zu", len);
         (void)evhttp_add_header(evhttp_request_get_output_headers(request->evreq), "Content-Length", text);
-        return 0;
 }
 
 void
 http_reply(struct http_request *request, int status, const struct http_header *headers, size_t n_headers,
            const char *body, size_t len)
 {
-        struct evhttp_connection *evcon = evhttp_request_get_connection(request->evreq);
-        struct evbuffer *body_in = evhttp_request_get_input_buffer(request->evreq), *buffer = evbuffer_new();
-        int failed;
+        struct connection *connection = request->connection;
+        struct evbuffer *out = NULL;
 
-        add_headers(request, headers, n_headers);
-        if (evhttp_request_get_command(request->evreq) == EVHTTP_REQ_HEAD)
-                len = announce_length(request, len);
-        failed = buffer == NULL || evbuffer_add(buffer, body, len) != 0;
-        (void)evbuffer_drain(body_in, evbuffer_get_length(body_in)); /* which gives its room back */
-        if (failed) /* evhttp_send_error() frees the connection when memory fails there too */
-                evhttp_send_reply(request->evreq, HTTP_INTERNAL, phrase_for(HTTP_INTERNAL), NULL);
-        else
-                evhttp_send_reply(request->evreq, status, phrase_for(status), buffer);
-        connections_replying(request->connections, evcon);
-        if (buffer != NULL)
-                evbuffer_free(buffer);
-        pool_free(request);
+        if (connection != NULL) {
+                out = evhttp_request_get_output_buffer(request->evreq);
+                connection->closes = request_connection(request) == ANSWER_CLOSES;
+                connection->is_replied = 1;
+                connection->request = NULL;
+                add_headers(request, headers, n_headers);
+                if (strcmp(request->head.method, "HEAD") == 0)
+                        announce_length(request, len);
+                else if (evbuffer_add(out, body, len) != 0)
+                        status = 500;
+        }
+        evhttp_send_reply(request->evreq, status, answer_phrase(status), NULL);
+        request_free(request);
+        if (connection != NULL)
+                gate_advance(connection);
+}
+
+static void
+reply_error_by_evhttp(struct http_request *request, const struct http_error *error)
+{
+        struct http_header header = {NULL, NULL};
+        size_t len = 0;
+        char *body = answer_envelope(error, request->id, &len);
+
+        header.name = answer_error_header(error->status, request->id, &header.value);
+        http_reply(request, error->status, &header, header.name != NULL, body == NULL ? "" : body, len);
+        pool_free(body);
+}
+
+void
+http_reply_error(struct http_request *request, const struct http_error *error)
+{
+        if (request->evreq != NULL) {
+                reply_error_by_evhttp(request, error);
+                return;
+        }
+        request->answer_connection = request_connection(request);
+        request->answer = answer_error(error, request->id, request->answer_connection, &request->answer_len);
+        if (request->answer == NULL) /* memory has failed: it ends without an answer */
+                request->connection->is_broken = 1;
 }

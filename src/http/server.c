@@ -1,28 +1,25 @@
 #include "http/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <event2/http.h>
 #include <event2/listener.h>
 
 #include "base/log_flood.h"
+#include "base/pool.h"
 #include "http/connections.h"
-#include "http/incoming.h"
-#include "http/phrase.h"
-#include "http/refusal.h"
-#include "http/spare.h"
-
-#define ALL_METHODS \
-        (EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | \
-         EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE | EVHTTP_REQ_PATCH)
 
 /* Accepting fails when descriptors or memory run out; trying again at once would only spin. */
 #define ACCEPT_PAUSE_US 100000
+#define EVICT_INTERVAL_US 100000
 
 struct http_server {
         LIST_ENTRY(http_server) entry; /* in the list of all */
@@ -34,26 +31,66 @@ struct http_server {
         struct evconnlistener *listeners[HTTP_LISTENERS_MAX];
         size_t n_listeners;
         struct event *resume;
-        int spare; /* a descriptor */
-        int speaks_tls;
-        struct http_census *census; /* NULL: none */
-        int stopping;
-        int is_stuck; /* accepting rests, and there was no memory for the timer that ends that */
+        struct event *wake;  /* the memory budget has something to tell */
+        struct event *evict; /* looks for slow bodies while others wait for memory */
+        int reserve;         /* a descriptor, see open_reserve() */
+        int is_stuck;        /* accepting rests, and there was no memory for the timer that ends that */
 };
 
+/* evhttp has read what the gate put into a letter box. */
 static void
 on_evhttp_request(struct evhttp_request *evreq, void *arg)
 {
         struct http_server *server = arg;
-        struct evhttp_connection *evcon = evhttp_request_get_connection(evreq);
-        struct http_request *request = incoming_new(evreq, server->connections, &server->stopping);
+        struct http_request *request = server->connections->delivered;
 
-        if (request != NULL) {
-                server->callbacks.on_request(request, server->arg);
+        if (request == NULL) { /* the connection is closing, for want of memory */
+                evhttp_send_reply(evreq, 503, NULL, NULL);
                 return;
         }
-        evhttp_send_reply(evreq, HTTP_SERVUNAVAIL, phrase_for(HTTP_SERVUNAVAIL), NULL);
-        connections_replying(server->connections, evcon);
+        server->connections->delivered = NULL;
+        request->evreq = evreq;
+        server->callbacks.on_request(request, server->arg);
+}
+
+/*
+ * A descriptor held in reserve. When descriptors run out, a connection can still be accepted with it, told so and closed;
+ * otherwise its client would wait for an answer that does not come.
+ */
+static int
+open_reserve(void)
+{
+        return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void
+close_reserve(int reserve)
+{
+        if (reserve >= 0)
+                (void)close(reserve);
+}
+
+/* Accept a connection with the reserve, write the answer if there is one, and close. Returns the reserve, or -1: it was lost. */
+static int
+reject(int reserve, int listener, const char *answer, size_t len)
+{
+        int fd;
+
+        if (reserve < 0)
+                return open_reserve();
+        (void)close(reserve);
+        fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+                char sink[4096];
+
+                if (answer != NULL) {
+                        (void)send(fd, answer, len, MSG_NOSIGNAL);
+                        (void)shutdown(fd, SHUT_WR);
+                        (void)recv(fd, sink, sizeof(sink), 0); /* unread bytes would make the close a reset */
+                }
+                (void)close(fd);
+        }
+        return open_reserve();
 }
 
 /* All servers of the process, for on_accept_error() to find its own. */
@@ -88,40 +125,42 @@ log_accept_error(int error)
         log_flood(&flood, LOG_LEVEL_WARNING, "connections cannot be accepted reason=\"%s\"", strerror(error));
 }
 
-/* For a connection of whose request nothing is known. NULL when memory fails. To be freed. */
+/* The answer to a connection that is rejected. From the pool; NULL when memory fails. */
 static char *
-turned_away(struct http_server *server)
+rejection(struct http_server *server, size_t *len)
 {
-        char id[17];
-        size_t len;
+        const struct http_error error = answer_refusal(503, "too many connections; send it again");
+        char id[ANSWER_ID_SIZE];
 
         connections_next_id(server->connections, id);
-        return refusal_answer(503, "too many connections; send it again", id, &len);
+        return answer_error(&error, id, ANSWER_CLOSES, len);
 }
 
 /*
- * A connection waits and cannot be accepted. When descriptors have run out, an idle connection makes room for it; where none
- * is idle, it is turned away, and accepting rests for a moment.
+ * A connection waits and cannot be accepted. When descriptors have run out, an idle connection is closed for it; when none
+ * is idle, it is rejected, and accepting pauses.
  */
 static void
-cope(struct http_server *server, int listener, int error)
+handle_accept_error(struct http_server *server, int listener, int error)
 {
         int is_short = error == EMFILE || error == ENFILE;
 
         if (is_short && connections_make_room(server->connections))
                 return;
         if (is_short) {
-                char *answer = server->speaks_tls ? NULL : turned_away(server);
+                struct connection_stats *stats = server->connections->limits.stats;
+                size_t len = 0;
+                char *answer = server->connections->tls != NULL ? NULL : rejection(server, &len);
 
-                server->spare = spare_turn_away(server->spare, listener, answer);
-                free(answer);
-                http_census_accepted(server->census);
-                http_census_ended(server->census, HTTP_END_NO_DESCRIPTORS);
+                server->reserve = reject(server->reserve, listener, answer, len);
+                pool_free(answer);
+                connection_stats_accepted(stats);
+                connection_stats_ended(stats, HTTP_END_NO_DESCRIPTORS);
         }
         pause_accepting(server);
 }
 
-/* What arg is, is evhttp's own affair: it has taken the listener over. So the server is found by its event base. */
+/* evhttp has set arg to something of its own, so the server is found by its event base. */
 static void
 on_accept_error(struct evconnlistener *listener, void *arg)
 {
@@ -138,31 +177,31 @@ on_accept_error(struct evconnlistener *listener, void *arg)
         LIST_FOREACH(server, &servers, entry)
         {
                 if (server->base == evconnlistener_get_base(listener))
-                        cope(server, evconnlistener_get_fd(listener), error);
+                        handle_accept_error(server, evconnlistener_get_fd(listener), error);
         }
         pthread_mutex_unlock(&servers_mutex);
 }
 
-/* The descriptor of a connection that makes room is free only after this pass of the event loop: so is the next accepted. */
+/* The descriptor of a connection that is closed for another one is free only after this pass of the event loop. */
 static void
-take_turns(struct http_server *server)
+accept_later(struct http_server *server)
 {
         enable_listeners(server, 0);
         event_active(server->resume, EV_TIMEOUT, 1);
 }
 
 static struct bufferevent *
-open_connection(struct event_base *base, void *arg)
+on_accept(struct event_base *base, void *arg)
 {
         struct http_server *server = arg;
-        struct bufferevent *bev = connections_open(server->connections);
+        struct bufferevent *letter_box = connections_accept(server->connections);
 
         (void)base;
         if (connections_prepare(server->connections) != 0)
                 pause_accepting(server);
         else if (connections_are_full(server->connections))
-                take_turns(server);
-        return bev;
+                accept_later(server);
+        return letter_box;
 }
 
 static void
@@ -173,7 +212,7 @@ on_resume(evutil_socket_t fd, short what, void *arg)
         (void)fd;
         (void)what;
         server->is_stuck = 0;
-        if (server->stopping)
+        if (server->connections->is_stopping)
                 return;
         if (connections_prepare(server->connections) == 0)
                 enable_listeners(server, 1);
@@ -181,27 +220,44 @@ on_resume(evutil_socket_t fd, short what, void *arg)
                 pause_accepting(server);
 }
 
-/* evhttp's own limits stand behind those of framing.c and the stages', which answer better. */
+/* Memory for bodies has been granted, or somebody begins to wait for it. */
 static void
-set_timeout(struct http_server *server, const struct http_limits *limits)
+on_wake(evutil_socket_t fd, short what, void *arg)
 {
-        uint64_t longest_ms = limits->idle_timeout_ms;
+        struct http_server *server = arg;
+        const struct timeval soon = {0, EVICT_INTERVAL_US};
+        eventfd_t ignored;
 
-        if (limits->request_timeout_ms > longest_ms)
-                longest_ms = limits->request_timeout_ms;
-        evhttp_set_timeout(server->evhttp, (int)(longest_ms / 1000) + 10);
+        (void)what;
+        (void)eventfd_read(fd, &ignored);
+        connections_serve_waiting(server->connections);
+        if (!evtimer_pending(server->evict, NULL) && connections_evict_slow(server->connections))
+                (void)evtimer_add(server->evict, &soon);
 }
 
 static void
-configure(struct http_server *server, const struct http_limits *limits)
+on_evict(evutil_socket_t fd, short what, void *arg)
 {
-        evhttp_set_bevcb(server->evhttp, open_connection, server);
-        evhttp_set_gencb(server->evhttp, on_evhttp_request, server);
-        evhttp_set_allowed_methods(server->evhttp, ALL_METHODS);
-        evhttp_set_default_content_type(server->evhttp, NULL);
-        evhttp_set_max_headers_size(server->evhttp, (ev_ssize_t)limits->max_header_bytes);
-        evhttp_set_max_body_size(server->evhttp, (ev_ssize_t)limits->max_body);
-        set_timeout(server, limits);
+        struct http_server *server = arg;
+        const struct timeval soon = {0, EVICT_INTERVAL_US};
+
+        (void)fd;
+        (void)what;
+        if (connections_evict_slow(server->connections))
+                (void)evtimer_add(server->evict, &soon);
+}
+
+/* Returns 0, or -1 when memory fails. */
+static int
+watch_budget(struct http_server *server)
+{
+        int fd = server->connections->wake_fd;
+
+        if (fd < 0)
+                return 0;
+        server->wake = event_new(server->base, fd, EV_READ | EV_PERSIST, on_wake, server);
+        server->evict = evtimer_new(server->base, on_evict, server);
+        return server->wake != NULL && server->evict != NULL && event_add(server->wake, NULL) == 0 ? 0 : -1;
 }
 
 struct http_server *
@@ -213,9 +269,7 @@ http_server_new(struct event_base *base, const struct http_limits *limits, struc
         if (server == NULL)
                 return NULL;
         server->base = base;
-        server->spare = spare_open();
-        server->speaks_tls = tls != NULL;
-        server->census = limits->census;
+        server->reserve = open_reserve();
         server->callbacks = *callbacks;
         server->arg = arg;
         pthread_mutex_lock(&servers_mutex);
@@ -223,13 +277,15 @@ http_server_new(struct event_base *base, const struct http_limits *limits, struc
         pthread_mutex_unlock(&servers_mutex);
         server->evhttp = evhttp_new(base);
         server->resume = evtimer_new(base, on_resume, server);
-        server->connections = connections_new(base, limits, tls, &server->callbacks, arg);
+        server->connections = connections_new(base, limits, tls, callbacks, arg);
         if (server->evhttp == NULL || server->resume == NULL || server->connections == NULL ||
-            connections_prepare(server->connections) != 0) {
+            watch_budget(server) != 0 || connections_prepare(server->connections) != 0) {
                 http_server_free(server);
                 return NULL;
         }
-        configure(server, limits);
+        evhttp_set_bevcb(server->evhttp, on_accept, server);
+        evhttp_set_gencb(server->evhttp, on_evhttp_request, server);
+        evhttp_set_default_content_type(server->evhttp, NULL);
         return server;
 }
 
@@ -237,13 +293,12 @@ void
 http_server_set_limits(struct http_server *server, const struct http_limits *limits)
 {
         connections_set_limits(server->connections, limits);
-        set_timeout(server, limits);
 }
 
 size_t
 http_server_n_connections(const struct http_server *server)
 {
-        return connections_count(server->connections);
+        return server->connections->n;
 }
 
 int
@@ -287,7 +342,7 @@ http_server_hold(struct http_server *server, int on)
 void
 http_server_stop_listening(struct http_server *server)
 {
-        server->stopping = 1;
+        server->connections->is_stopping = 1;
         enable_listeners(server, 0);
 }
 
@@ -296,12 +351,16 @@ http_server_free(struct http_server *server)
 {
         if (server == NULL)
                 return;
+        connections_free(server->connections); /* before evhttp, which would shut the sockets down */
         if (server->evhttp != NULL)
-                evhttp_free(server->evhttp); /* its listeners and connections with it */
+                evhttp_free(server->evhttp); /* its listeners with it */
         if (server->resume != NULL)
                 event_free(server->resume);
-        connections_free(server->connections);
-        spare_close(server->spare);
+        if (server->wake != NULL)
+                event_free(server->wake);
+        if (server->evict != NULL)
+                event_free(server->evict);
+        close_reserve(server->reserve);
         pthread_mutex_lock(&servers_mutex);
         LIST_REMOVE(server, entry);
         pthread_mutex_unlock(&servers_mutex);

@@ -6,9 +6,12 @@
 
 #include <openssl/err.h>
 
+#include "base/compiler.h"
+#include "base/log_flood.h"
 #include "base/mem.h"
 
 #define SECURITY_LEVEL 2 /* 112 bits and more */
+#define N_REASONS 32     /* more than clients can cause; any more are counted together */
 
 static const char ciphers_1_2[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
@@ -176,17 +179,6 @@ tls_session(struct tls *tls)
         return session;
 }
 
-int
-tls_is_current(struct tls *tls, const SSL *session)
-{
-        int is_current;
-
-        pthread_mutex_lock(&tls->mutex);
-        is_current = SSL_get_SSL_CTX(session) == tls->context;
-        pthread_mutex_unlock(&tls->mutex);
-        return is_current;
-}
-
 void
 tls_say_goodbye(SSL *session)
 {
@@ -196,4 +188,77 @@ tls_say_goodbye(SSL *session)
         ERR_clear_error();
         (void)SSL_shutdown(session); /* not waiting for the client's; it need not come */
         ERR_clear_error();
+}
+
+/* Reasons why sessions have failed, each with its count. */
+struct failures {
+        pthread_mutex_t mutex;
+        struct {
+                const char *reason; /* NULL: not used yet */
+                struct log_flood flood;
+        } sums[N_REASONS];
+};
+
+static struct failures handshakes = {.mutex = PTHREAD_MUTEX_INITIALIZER},
+                       sessions = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* The count for a reason, which is a constant. */
+static struct log_flood *
+sum_of(struct failures *failures, const char *reason)
+{
+        size_t i = 0;
+
+        pthread_mutex_lock(&failures->mutex);
+        while (i < N_REASONS - 1 && failures->sums[i].reason != NULL &&
+               strcmp(failures->sums[i].reason, reason) != 0)
+                i++;
+        if (failures->sums[i].reason == NULL)
+                failures->sums[i].reason = reason;
+        pthread_mutex_unlock(&failures->mutex);
+        return &failures->sums[i].flood;
+}
+
+/* Whether the client left without sending a byte: a port scan, or a load balancer's health check. */
+static int
+is_silent(const SSL *session)
+{
+        return BIO_number_read(SSL_get_rbio(session)) == 0;
+}
+
+/* In OpenSSL's words, which are constants; NULL: it was only closed. */
+static const char *
+reason_of(const SSL *session, int in_handshake, unsigned long code)
+{
+        long verified = SSL_get_verify_result(session);
+        const char *reason = ERR_reason_error_string(code);
+
+        if (reason == NULL && (!in_handshake || is_silent(session)))
+                return NULL;
+        if (verified != X509_V_OK)
+                return X509_verify_cert_error_string(verified);
+        return reason == NULL ? "the client has gone" : reason;
+}
+
+void
+tls_log_end(const SSL *session, int in_handshake, unsigned long code, const struct address *client)
+{
+        const char *reason = reason_of(session, in_handshake, code);
+        char quoted[LOG_QUOTED_SIZE], address[ADDRESS_TEXT_SIZE];
+
+        if (reason == NULL)
+                return;
+        log_flood(sum_of(in_handshake ? &handshakes : &sessions, reason), LOG_LEVEL_NOTICE,
+                  "%s reason=%s last_client=%s",
+                  in_handshake ? "TLS handshakes failed" : "TLS sessions broke", log_quote(reason, quoted),
+                  address_format(client, address));
+}
+
+void
+tls_log_timeout(const struct address *client)
+{
+        static struct log_flood flood;
+        char address[ADDRESS_TEXT_SIZE];
+
+        log_flood(&flood, LOG_LEVEL_NOTICE, "TLS handshakes were not done in time last_client=%s",
+                  address_format(client, address));
 }

@@ -30,10 +30,17 @@ int tls_replace(struct tls *tls, const struct certificate *certificate, struct e
 /* The server's side of a session. For SSL_free(). Returns NULL when memory fails. */
 SSL *tls_session(struct tls *tls) MUST_CHECK;
 
-/* Whether a session is as one that would be made now. */
-int tls_is_current(struct tls *tls, const SSL *session);
-
-/* Say that nothing more will be written (close_notify), if there is still a way to. NULL, for no TLS, is harmless. */
+/* Send close_notify, unless the handshake is not complete or it was sent before. NULL, for no TLS, is harmless. */
 void tls_say_goodbye(SSL *session);
+
+/**
+ * tls_log_end(session, in_handshake, code, client):
+ * Log why a client's session has failed, in its handshake or later, counted together with others that failed for the same
+ * reason; code is OpenSSL's, or 0. Nothing is logged for a session that was only closed.
+ */
+void tls_log_end(const SSL *session, int in_handshake, unsigned long code, const struct address *client);
+
+/* Log that a handshake took longer than handshake_timeout. */
+void tls_log_timeout(const struct address *client);
 
 #endif

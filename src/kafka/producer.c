@@ -178,14 +178,15 @@ producer_free(struct producer *producer)
 }
 
 int
-producer_append(struct producer *producer, struct span key, struct span body, rd_kafka_headers_t *headers,
-                void *record_arg, struct error *error)
+producer_append(struct producer *producer, struct span key, void *body, size_t len,
+                rd_kafka_headers_t *headers, void *record_arg, struct error *error)
 {
+        static char empty[1]; /* NULL would make a record without a value */
         rd_kafka_vu_t fields[] = {
             {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = producer->topic},
             {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)key.data, key.len}},
-            {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {(void *)(uintptr_t)body.data, body.len}},
-            {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+            {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {len == 0 ? empty : body, len}},
+            {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = len == 0 ? RD_KAFKA_MSG_F_COPY : RD_KAFKA_MSG_F_FREE},
             {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = record_arg},
             {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
         };

@@ -41,12 +41,13 @@ void producer_watch(struct producer *producer,
                     void (*statistics)(const struct statistics_totals *totals, void *arg));
 
 /**
- * producer_append(producer, key, body, headers, record_arg, error):
- * Append a record. key and body are copied; headers, which may be NULL, are taken over, on failure too. Returns 0, or -1
- * with the reason when there is no room or the producer is broken; then nothing is reported.
+ * producer_append(producer, key, body, len, headers, record_arg, error):
+ * Append a record. key is copied. body, which is NULL when len is 0, is taken over for free(), but on failure stays the
+ * caller's; headers, which may be NULL, are taken over, on failure too. Returns 0, or -1 with the reason when there is no room or
+ * the producer is broken; then nothing is reported.
  */
-int producer_append(struct producer *producer, struct span key, struct span body, rd_kafka_headers_t *headers,
-                    void *record_arg, struct error *error) MUST_CHECK;
+int producer_append(struct producer *producer, struct span key, void *body, size_t len,
+                    rd_kafka_headers_t *headers, void *record_arg, struct error *error) MUST_CHECK;
 
 /**
  * producer_connect(producer, timeout_ms):

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "http/envelope.h"
 #include "http/listener.h"
 #include "http/request.h"
 #include "http/server.h"
@@ -36,7 +35,19 @@ static const struct http_limits limits = {
     .header_timeout_ms = 5000,
     .request_timeout_ms = 5000,
     .idle_timeout_ms = 60000,
+    .handling_timeout_ms = 60000,
 };
+
+static const struct http_error out_of_memory = {.status = 500,
+                                                .code = "INTERNAL_ERROR",
+                                                .message = "out of memory"};
+static const struct http_error misdirected = {
+    .status = 421,
+    .code = "MISDIRECTED_REQUEST",
+    .message = "ask for localhost or an address; other names take allow_remote = on, in [admin]"};
+static const struct http_error not_found = {.status = 404,
+                                            .code = "NOT_FOUND",
+                                            .message = "there are /, /metrics, /healthz and /readyz here"};
 
 static void
 reply_text(struct http_request *request, int status, const char *type, const char *text, size_t len)
@@ -77,7 +88,7 @@ answer_metrics(const struct admin *admin, struct http_request *request)
         char *text = metrics_render(admin->metrics, &len);
 
         if (text == NULL)
-                envelope_reply(request, 500, "INTERNAL_ERROR", "out of memory", NULL, 0);
+                http_reply_error(request, &out_of_memory);
         else
                 reply_text(request, 200, "text/plain; version=0.0.4; charset=utf-8", text, len);
         free(text);
@@ -111,7 +122,7 @@ answer_page(const struct admin *admin, struct http_request *request)
         char *text = metrics == NULL ? NULL : page_render(&facts, &len);
 
         if (text == NULL)
-                envelope_reply(request, 500, "INTERNAL_ERROR", "out of memory", NULL, 0);
+                http_reply_error(request, &out_of_memory);
         else
                 reply_page(admin, request, text, len);
         free(metrics);
@@ -175,10 +186,7 @@ on_request(struct http_request *request, void *arg)
         const char *path = http_request_path(request, &len);
 
         if (is_led_here(admin, request)) {
-                envelope_reply(
-                    request, 421, "MISDIRECTED_REQUEST",
-                    "ask for localhost or an address; other names take allow_remote = on, in [admin]", NULL,
-                    0);
+                http_reply_error(request, &misdirected);
                 return;
         }
         for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
@@ -193,8 +201,7 @@ on_request(struct http_request *request, void *arg)
                 }
                 return;
         }
-        envelope_reply(request, 404, "NOT_FOUND", "there are /, /metrics, /healthz and /readyz here", NULL,
-                       0);
+        http_reply_error(request, &not_found);
 }
 
 static const struct http_callbacks callbacks = {.on_request = on_request};

@@ -225,16 +225,16 @@ metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t la
         atomic_store_explicit(&metrics->oldest_ms, oldest_ms, memory_order_relaxed);
 }
 
-struct http_census *
-metrics_census(struct metrics *metrics)
+struct connection_stats *
+metrics_connections(struct metrics *metrics)
 {
-        return &metrics->census;
+        return &metrics->connections;
 }
 
 void
-metrics_watch_room(struct metrics *metrics, const struct http_room *room)
+metrics_watch_budget(struct metrics *metrics, struct memory_budget *budget)
 {
-        metrics->room = room;
+        metrics->budget = budget;
 }
 
 void

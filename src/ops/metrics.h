@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "config/config.h"
-#include "http/census.h"
-#include "http/room.h"
+#include "http/connection_stats.h"
+#include "http/memory_budget.h"
 #include "kafka/brokers.h"
 #include "kafka/statistics.h"
 #include "model/judge.h"
@@ -81,10 +81,10 @@ void metrics_observe(struct metrics *metrics, enum metrics_histogram which, uint
 void metrics_count_transaction(struct metrics *metrics, int committed);
 
 /* Where the receiver's servers count their connections. */
-struct http_census *metrics_census(struct metrics *metrics);
+struct connection_stats *metrics_connections(struct metrics *metrics);
 
-/* The room for bodies, to be told of until it is watched no more: NULL. From the thread that renders. */
-void metrics_watch_room(struct metrics *metrics, const struct http_room *room);
+/* Report the memory for bodies, until it is called with NULL. From the thread that renders. */
+void metrics_watch_budget(struct metrics *metrics, struct memory_budget *budget);
 
 /* The parts that are ready or not, likewise. */
 void metrics_watch_health(struct metrics *metrics, const struct health *health);

@@ -180,28 +180,27 @@ render_receiver(const struct metrics *metrics, FILE *out)
 static void
 render_connections(const struct metrics *metrics, FILE *out)
 {
-        const struct http_census *census = &metrics->census;
-        uint64_t open = http_census_open(census);
+        const struct connection_stats *connections = &metrics->connections;
+        uint64_t open = connection_stats_open(connections);
 
         exposition_head(out, "gatepost_connections_open", "gauge", "Connections of the receiver.");
         fprintf(out, "gatepost_connections_open %" PRIu64 "\n", open);
         exposition_head(out, "gatepost_connections_accepted_total", "counter", "Connections that came.");
         fprintf(out, "gatepost_connections_accepted_total %" PRIuFAST64 "\n",
-                atomic_load_explicit(&census->accepted, memory_order_relaxed));
+                atomic_load_explicit(&connections->accepted, memory_order_relaxed));
         exposition_head(out, "gatepost_connections_closed_total", "counter",
                         "Connections that ended, by the reason.");
         for (size_t i = 0; i < HTTP_N_ENDS; i++)
                 fprintf(out, "gatepost_connections_closed_total{reason=\"%s\"} %" PRIuFAST64 "\n",
                         http_end_name((enum http_end)i),
-                        atomic_load_explicit(&census->ended[i], memory_order_relaxed));
-        if (metrics->room == NULL)
+                        atomic_load_explicit(&connections->ended[i], memory_order_relaxed));
+        if (metrics->budget == NULL)
                 return;
         exposition_head(out, "gatepost_in_flight_bytes", "gauge",
                         "Bodies that have begun to come and are not answered.");
-        fprintf(out, "gatepost_in_flight_bytes %" PRIuFAST64 "\n",
-                atomic_load_explicit(&metrics->room->used, memory_order_relaxed));
+        fprintf(out, "gatepost_in_flight_bytes %" PRIu64 "\n", memory_budget_used(metrics->budget));
         exposition_head(out, "gatepost_in_flight_limit_bytes", "gauge", "max_in_flight, which bounds them.");
-        fprintf(out, "gatepost_in_flight_limit_bytes %" PRIu64 "\n", metrics->room->max);
+        fprintf(out, "gatepost_in_flight_limit_bytes %" PRIu64 "\n", memory_budget_size(metrics->budget));
 }
 
 static void

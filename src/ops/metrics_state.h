@@ -54,8 +54,8 @@ struct metrics {
         struct metrics_partition *partitions;
         size_t n_partitions;
         counter kafka_reachable;
-        struct http_census census;
-        const struct http_room *room; /* NULL: there is none */
+        struct connection_stats connections;
+        struct memory_budget *budget; /* NULL: there is none */
         const struct health *health;  /* likewise */
         struct brokers brokers;
         struct metrics_clients clients[CLIENT_N];

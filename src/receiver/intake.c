@@ -8,7 +8,6 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "http/envelope.h"
 #include "kafka/producer.h"
 #include "receiver/entry.h"
 #include "receiver/pending.h"
@@ -32,7 +31,18 @@ struct intake {
         struct error failure; /* why the last producer was replaced, until one has its id; under the mutex */
         int64_t refuse_from_ms; /* monotonic; 0: never */
         struct pending_list pending;
+        unsigned version; /* counts the configurations that config has been */
 };
+
+/* What is known of a request between its steps. Its source is of the configuration that was current then. */
+struct progress {
+        struct screened screened;
+        unsigned version;
+        int is_stale;
+        int64_t began_ns; /* monotonic: when the request was complete */
+};
+
+_Static_assert(sizeof(struct progress) <= HTTP_REQUEST_DATA_SIZE, "it is kept with the request");
 
 static void
 note_failure(struct intake *intake)
@@ -147,56 +157,47 @@ refuse(struct intake *intake, struct http_request *request, const struct screene
         const struct receiver_refused refused = {
             .account = receiver_shared_account(intake->shared, screened == NULL ? NULL : screened->source),
             .outcome = refusal->outcome,
-            .status = refusal->status,
-            .client = http_request_client(request),
+            .status = refusal->error.status,
+            .client = *http_request_client(request),
             .request_id = http_request_id(request),
             .delivery = refusal->outcome == OUTCOME_STALE_GENUINE ? &screened->delivery : NULL,
         };
 
         receiver_shared_refused(intake->shared, &refused);
-        envelope_reply(request, refusal->status, refusal->code, refusal->message, refusal->violations,
-                       refusal->n_violations);
+        http_reply_error(request, &refusal->error);
 }
 
 static void
 refuse_for_now(struct intake *intake, struct http_request *request, const struct screened *screened,
                const char *why)
 {
-        const struct refusal refusal = {.outcome = OUTCOME_UNAVAILABLE,
-                                        .status = 503,
-                                        .code = "UNAVAILABLE",
-                                        .message = why};
+        const struct refusal refusal = {
+            .outcome = OUTCOME_UNAVAILABLE,
+            .error = {.status = 503, .code = "UNAVAILABLE", .message = why},
+        };
 
         refuse(intake, request, screened, &refusal);
 }
 
-/* Count the body as in flight if there is room for it. */
-static int
-reserve(struct receiver_shared *shared, uint64_t bytes)
-{
-        if (atomic_fetch_add(&shared->in_flight, bytes) + bytes <= atomic_load(&shared->room.max))
-                return 1;
-        (void)atomic_fetch_sub(&shared->in_flight, bytes);
-        return 0;
-}
-
 /* Hand a genuine delivery to Kafka, under an id that the replay guard has let pass or knows to be a replay of an original. */
 static void
-append(struct intake *intake, struct http_request *request, const struct screened *screened, struct span body,
-       const char *original, int64_t began_ns)
+append(struct intake *intake, struct http_request *request, const struct progress *progress,
+       const char *original)
 {
+        const struct screened *screened = &progress->screened;
+        const struct delivery *delivery = &screened->delivery;
         rd_kafka_headers_t *headers = entry_headers(intake->shared->config, screened, clock_now_ms(),
                                                     http_request_id(request), original);
-        const struct delivery *delivery = &screened->delivery;
         struct span key = {delivery->delivery_id, strlen(delivery->delivery_id)};
         struct pending *pending = NULL;
         struct error error;
+        size_t len;
+        void *body;
 
         if (headers != NULL)
                 pending =
-                    pending_add(&intake->pending, request, screened, original != NULL, body.len, began_ns);
+                    pending_add(&intake->pending, request, screened, original != NULL, progress->began_ns);
         if (pending == NULL) {
-                (void)atomic_fetch_sub(&intake->shared->in_flight, body.len);
                 if (headers != NULL)
                         rd_kafka_headers_destroy(headers);
                 if (original == NULL && screened->source->replay_guard)
@@ -206,44 +207,15 @@ append(struct intake *intake, struct http_request *request, const struct screene
                 return;
         }
         crash_point("before-append");
-        if (producer_append(intake->producer, key, body, headers, pending, &error) != 0) {
+        body = http_request_take_body(request, &len);
+        if (producer_append(intake->producer, key, body, len, headers, pending, &error) != 0) {
+                free(body);
                 pending_cancel(&intake->pending, pending, error.text);
                 refuse_for_now(intake, request, screened, "no room for the delivery; send it again");
                 return;
         }
         crash_point("after-append");
         http_request_forget(request); /* the next one takes the memory, warm in the processor's cache */
-}
-
-/* A replay is appended as well, marked as one, for somebody to look at in quarantine. */
-static void
-guard(struct intake *intake, struct http_request *request, const struct screened *screened, struct span body,
-      int64_t began_ns)
-{
-        char original[DELIVERY_ID_MAX + 1];
-        enum replay_verdict verdict =
-            receiver_shared_begin_append(intake->shared, screened->source, &screened->delivery, original);
-
-        if (verdict != REPLAY_UNDECIDED) {
-                append(intake, request, screened, body, verdict == REPLAY_FOUND ? original : NULL, began_ns);
-                return;
-        }
-        (void)atomic_fetch_sub(&intake->shared->in_flight, body.len);
-        refuse_for_now(intake, request, screened,
-                       "another delivery with this signature is being stored; send it again");
-}
-
-/* Whether so much of the client has been refused of late that nothing of it is looked at. */
-static int
-is_throttled(const struct intake *intake, const struct http_request *request)
-{
-        struct clients *clients = intake->shared->clients;
-        struct address client;
-
-        if (clients == NULL)
-                return 0;
-        client = http_request_client(request);
-        return clients_is_throttled(clients, &client, clock_monotonic_ms());
 }
 
 static int
@@ -259,8 +231,7 @@ verify(const struct intake *intake, struct screened *screened, struct span body,
 
 /*
  * Tell the service's stale deliveries from others'. They are refused alike, and the client must not find out which it was:
- * what is done after the signature has been computed takes as long either way. The bodies have come already; were they still
- * on their way, a check of headers alone could refuse them unread.
+ * the work after the signature has been computed takes as long either way.
  */
 static enum metrics_outcome
 judge_stale(struct intake *intake, struct screened *screened, struct span body)
@@ -268,7 +239,8 @@ judge_stale(struct intake *intake, struct screened *screened, struct span body)
         const struct delivery *delivery = &screened->delivery;
         int64_t age_s = clock_now_ms() / 1000 - delivery->timestamp;
 
-        if (!receiver_shared_may_check_stale(intake->shared, body.len * screened->source->n_keys,
+        if (body.data == NULL ||
+            !receiver_shared_may_check_stale(intake->shared, body.len * screened->source->n_keys,
                                              clock_monotonic_ns() / 1000))
                 return OUTCOME_STALE_UNCHECKED;
         if (!screen_is_genuine(screened, body.data, body.len))
@@ -284,52 +256,104 @@ intake_config(struct intake *intake)
         if (!current_is(intake->shared->current, intake->config)) {
                 config_free(intake->config);
                 intake->config = current_hold(intake->shared->current);
+                intake->version++;
         }
         return intake->config;
 }
 
+/* Make the checks that need the head only. Returns 0, or -1 with the refusal. */
+static int
+check_head(struct intake *intake, const struct http_request *request, struct progress *progress,
+           struct refusal *refusal)
+{
+        const struct config *config = intake_config(intake);
+
+        progress->version = intake->version;
+        if (screen_line(config, request, &progress->screened, refusal) != 0)
+                return -1;
+        if (http_request_is_too_large(request))
+                return 0; /* and it is refused for that */
+        return screen_headers(request, clock_now_ms(), &progress->screened, refusal);
+}
+
 void
-intake_request(struct intake *intake, struct http_request *request)
+intake_head(struct intake *intake, struct http_request *request)
 {
         static const struct refusal throttled = {
             .outcome = OUTCOME_THROTTLED,
-            .status = 429,
-            .code = "TOO_MANY_REQUESTS",
-            .message = "too many requests from this address were refused; wait a second",
+            .error = {.status = 429,
+                      .code = "TOO_MANY_REQUESTS",
+                      .message = "too many requests from this address were refused; wait a second"},
         };
-        struct screened screened;
+        struct clients *clients = intake->shared->clients;
+        struct progress *progress = http_request_data(request);
         struct refusal refusal;
-        struct span body;
-        int64_t began_ns = clock_monotonic_ns();
 
-        if (is_throttled(intake, request)) {
+        if (clients != NULL &&
+            clients_is_throttled(clients, http_request_client(request), clock_monotonic_ms())) {
                 refuse(intake, request, NULL, &throttled);
                 return;
         }
+        if (check_head(intake, request, progress, &refusal) == 0)
+                return;
+        if (refusal.outcome == OUTCOME_STALE && http_request_awaits_continue(request))
+                refusal.outcome = OUTCOME_STALE_UNCHECKED;
+        if (refusal.outcome == OUTCOME_STALE) {
+                progress->is_stale = 1;
+                http_request_make_body_optional(request); /* intake_complete() finds out whose it is */
+        } else {
+                refuse(intake, request, &progress->screened, &refusal);
+        }
+}
+
+void
+intake_complete(struct intake *intake, struct http_request *request)
+{
+        struct progress *progress = http_request_data(request);
+        struct screened *screened = &progress->screened;
+        struct refusal refusal;
+        struct span body;
+
+        progress->began_ns = clock_monotonic_ns();
         body.data = http_request_body(request, &body.len);
-        if (body.data == NULL) {
-                refuse_for_now(intake, request, NULL, "out of memory; send it again");
-                return;
-        }
-        if (screen_request(intake_config(intake), request, clock_now_ms(), &screened, &refusal) != 0) {
+        (void)intake_config(intake);
+        if ((progress->is_stale || progress->version != intake->version) &&
+            check_head(intake, request, progress, &refusal) != 0) {
                 if (refusal.outcome == OUTCOME_STALE)
-                        refusal.outcome = judge_stale(intake, &screened, body);
-                refuse(intake, request, &screened, &refusal);
+                        refusal.outcome = judge_stale(intake, screened, body);
+                refuse(intake, request, screened, &refusal);
                 return;
         }
-        if (verify(intake, &screened, body, &refusal) != 0) {
-                refuse(intake, request, &screened, &refusal);
+        if (body.data == NULL) { /* a reload has made a stale delivery fresh, but its body was discarded */
+                refuse_for_now(intake, request, screened, "no room for the body; send it again");
+                return;
+        }
+        if (verify(intake, screened, body, &refusal) != 0) {
+                refuse(intake, request, screened, &refusal);
                 return;
         }
         renew_producer(intake);
-        if (intake->refuse_from_ms != 0 && began_ns / 1000000 >= intake->refuse_from_ms)
-                refuse_for_now(intake, request, &screened, "the receiver stops; send it again");
+        if (intake->refuse_from_ms != 0 && progress->began_ns / 1000000 >= intake->refuse_from_ms)
+                refuse_for_now(intake, request, screened, "the receiver stops; send it again");
         else if (!atomic_load(&intake->shared->may_append) || intake->producer == NULL)
-                refuse_for_now(intake, request, &screened, "Kafka is not reachable yet; send it again");
-        else if (!reserve(intake->shared, body.len))
-                refuse_for_now(intake, request, &screened, "too many deliveries at once; send it again");
+                refuse_for_now(intake, request, screened, "Kafka is not reachable yet; send it again");
+}
+
+/* A replay is appended as well, marked as one, for somebody to look at in quarantine. */
+void
+intake_append(struct intake *intake, struct http_request *request)
+{
+        const struct progress *progress = http_request_data(request);
+        const struct screened *screened = &progress->screened;
+        char original[DELIVERY_ID_MAX + 1];
+        enum replay_verdict verdict =
+            receiver_shared_begin_append(intake->shared, screened->source, &screened->delivery, original);
+
+        if (verdict != REPLAY_UNDECIDED)
+                append(intake, request, progress, verdict == REPLAY_FOUND ? original : NULL);
         else
-                guard(intake, request, &screened, body, began_ns);
+                refuse_for_now(intake, request, screened,
+                               "another delivery with this signature is being stored; send it again");
 }
 
 struct intake *

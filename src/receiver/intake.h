@@ -20,8 +20,14 @@ struct intake *intake_new(struct receiver_shared *shared, int wake_fd, struct er
 /* Every request must have been answered. NULL is harmless. */
 void intake_free(struct intake *intake);
 
-/* Take a request. It is answered now, or by one of the following. */
-void intake_request(struct intake *intake, struct http_request *request);
+/*
+ * The steps of a request, as http_callbacks has them. intake_head() makes the checks for which the head is enough,
+ * intake_complete() verifies the signature; both may refuse. intake_append() hands a genuine delivery to Kafka; it is
+ * answered now, or by one of the following.
+ */
+void intake_head(struct intake *intake, struct http_request *request);
+void intake_complete(struct intake *intake, struct http_request *request);
+void intake_append(struct intake *intake, struct http_request *request);
 
 /* The newest configuration, for what sources are; until the next of these calls. */
 const struct config *intake_config(struct intake *intake);

@@ -26,6 +26,7 @@
 #define WAKE_STATUS 's'
 #define FLUSH_MS 100 /* after the last answer, for it to leave */
 #define BEAT_MS 500
+#define HANDLING_SLACK_MS 10000 /* a delivery is answered within ack_timeout, unless the thread is held up */
 
 _Static_assert(CONFIG_LISTEN_MAX <= HTTP_LISTENERS_MAX && ACTIVATION_MAX <= HTTP_LISTENERS_MAX,
                "a server accepts from all that may be configured or passed on");
@@ -75,20 +76,28 @@ set_timer(struct lane *lane)
 }
 
 static void
+on_head(struct http_request *request, void *arg)
+{
+        struct lane *lane = arg;
+
+        intake_head(lane->intake, request);
+}
+
+static void
+on_complete(struct http_request *request, void *arg)
+{
+        struct lane *lane = arg;
+
+        intake_complete(lane->intake, request);
+}
+
+static void
 on_request(struct http_request *request, void *arg)
 {
         struct lane *lane = arg;
 
-        intake_request(lane->intake, request);
+        intake_append(lane->intake, request);
         set_timer(lane);
-}
-
-static int
-on_oversize(const char *method, const char *path, size_t path_len, void *arg)
-{
-        struct lane *lane = arg;
-
-        return screen_oversize(intake_config(lane->intake), method, path, path_len);
 }
 
 /* The HTTP server refused by itself. */
@@ -102,11 +111,7 @@ on_refused(int status, const struct address *client, const char *request_id, voi
                                            .client = *client,
                                            .request_id = request_id};
 
-        if (status == 404)
-                refused.outcome = OUTCOME_NOT_FOUND;
-        else if (status == 405)
-                refused.outcome = OUTCOME_METHOD_NOT_ALLOWED;
-        else if (status == 413)
+        if (status == 413)
                 refused.outcome = OUTCOME_TOO_LARGE;
         else if (status == 503)
                 refused.outcome = OUTCOME_UNAVAILABLE;
@@ -133,8 +138,10 @@ take_limits(struct lane *lane, struct http_limits *limits)
             .trust = {newest->trusted_proxies, newest->n_trusted_proxies, newest->trusts_unix_sockets},
             .clients = lane->shared->clients,
             .handshake_timeout_ms = newest->handshake_timeout_ms,
-            .room = &lane->shared->room,
-            .census = metrics_census(lane->shared->metrics),
+            .handling_timeout_ms = first->ack_timeout_ms + HANDLING_SLACK_MS,
+            .requires_proxy = newest->requires_proxy,
+            .budget = lane->shared->budget,
+            .stats = metrics_connections(lane->shared->metrics),
         };
         lane->limited_by = config_hold(newest);
 }
@@ -258,7 +265,7 @@ open_base(void)
 static int
 open_server(struct lane *lane, const int *listeners, size_t n)
 {
-        static const struct http_callbacks callbacks = {on_request, on_oversize, on_refused};
+        static const struct http_callbacks callbacks = {on_head, on_complete, on_request, on_refused};
         struct http_limits limits;
 
         take_limits(lane, &limits);

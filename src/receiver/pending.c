@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/pool.h"
-#include "http/envelope.h"
 
 void
 pending_init(struct pending_list *list, struct receiver_shared *shared)
@@ -20,15 +19,18 @@ pending_init(struct pending_list *list, struct receiver_shared *shared)
 
 struct pending *
 pending_add(struct pending_list *list, struct http_request *request, const struct screened *screened,
-            int is_replay, uint64_t bytes, int64_t began_ns)
+            int is_replay, int64_t began_ns)
 {
         struct pending *pending = pool_alloc_zeroed(sizeof(*pending));
+        size_t len;
 
         if (pending == NULL)
                 return NULL;
         pending->request = request;
         pending->account = receiver_shared_account(list->shared, screened->source);
-        pending->bytes = bytes;
+        (void)http_request_body(request, &len);
+        pending->bytes = len;
+        pending->memory = http_request_take_memory(request);
         pending->began_ns = began_ns;
         pending->deadline_ms = began_ns / 1000000 + (int64_t)list->shared->config->ack_timeout_ms;
         (void)snprintf(pending->delivery_id, sizeof(pending->delivery_id), "%s",
@@ -42,19 +44,18 @@ pending_add(struct pending_list *list, struct http_request *request, const struc
 static void
 release(struct pending_list *list, struct pending *pending)
 {
-        (void)atomic_fetch_sub(&list->shared->in_flight, pending->bytes);
+        memory_budget_release(list->shared->budget, pending->memory);
         pool_free(pending);
 }
 
 static void
 log_accepted(const struct pending *pending)
 {
-        struct address client = http_request_client(pending->request);
         char text[ADDRESS_TEXT_SIZE];
 
         log_debug("accepted source=%s delivery_id=%s request_id=%s client=%s bytes=%" PRIu64,
                   pending->account->name, pending->delivery_id, http_request_id(pending->request),
-                  address_format(&client, text), pending->bytes);
+                  address_format(http_request_client(pending->request), text), pending->bytes);
 }
 
 static void
@@ -74,16 +75,17 @@ answer_accepted(const struct receiver_shared *shared, const struct pending *pend
 static void
 answer_unavailable(struct receiver_shared *shared, const struct pending *pending, const char *message)
 {
+        const struct http_error error = {.status = 503, .code = "UNAVAILABLE", .message = message};
         const struct receiver_refused refused = {
             .account = pending->account,
             .outcome = OUTCOME_UNAVAILABLE,
             .status = 503,
-            .client = http_request_client(pending->request),
+            .client = *http_request_client(pending->request),
             .request_id = http_request_id(pending->request),
         };
 
         receiver_shared_refused(shared, &refused);
-        envelope_reply(pending->request, 503, "UNAVAILABLE", message, NULL, 0);
+        http_reply_error(pending->request, &error);
 }
 
 static void

@@ -20,7 +20,8 @@ struct pending {
         TAILQ_ENTRY(pending) entry;
         struct http_request *request;
         struct source_account *account;
-        uint64_t bytes;   /* counted as in flight */
+        uint64_t bytes;   /* length of the body */
+        uint64_t memory;  /* that it holds of the budget */
         int64_t began_ns; /* monotonic: when the request was complete */
         int64_t deadline_ms;
         int is_guarded; /* its signature is noted in the replay guard */
@@ -38,12 +39,12 @@ struct pending_list {
 void pending_init(struct pending_list *list, struct receiver_shared *shared);
 
 /**
- * pending_add(list, request, screened, is_replay, bytes, began_ns):
- * Let a request, which was complete at that time (monotonic), wait for its ack until ack_timeout from then. Returns NULL
- * when memory fails.
+ * pending_add(list, request, screened, is_replay, began_ns):
+ * Let a request, which was complete at that time (monotonic), wait for its ack until ack_timeout from then. It takes over what
+ * the request holds of the memory budget. Returns NULL when memory fails.
  */
 struct pending *pending_add(struct pending_list *list, struct http_request *request,
-                            const struct screened *screened, int is_replay, uint64_t bytes, int64_t began_ns);
+                            const struct screened *screened, int is_replay, int64_t began_ns);
 
 /* Kafka's client has not taken the record, for this reason: forget it, and leave the request to the caller. */
 void pending_cancel(struct pending_list *list, struct pending *pending, const char *reason);

@@ -254,10 +254,8 @@ receiver_log_status(const struct receiver *receiver)
 {
         struct receiver_shared *shared = receiver->shared;
 
-        log_notice("status of receiver lanes=%zu body_bytes=%" PRIu64 " appending_bytes=%" PRIu64
-                   " max_in_flight=%" PRIu64,
-                   receiver->n_lanes, atomic_load(&shared->room.used), atomic_load(&shared->in_flight),
-                   atomic_load(&shared->room.max));
+        log_notice("status of receiver lanes=%zu in_flight_bytes=%" PRIu64 " max_in_flight=%" PRIu64,
+                   receiver->n_lanes, memory_budget_used(shared->budget), memory_budget_size(shared->budget));
         for (size_t i = 0; i < receiver->n_lanes; i++)
                 lane_log_status(receiver->lanes[i]);
 }

@@ -11,10 +11,7 @@ refuse(struct refusal *refusal, enum metrics_outcome outcome, int status, const 
        const char *message)
 {
         refusal->outcome = outcome;
-        refusal->status = status;
-        refusal->code = code;
-        refusal->message = message;
-        refusal->n_violations = 0;
+        refusal->error = (struct http_error){.status = status, .code = code, .message = message};
         return -1;
 }
 
@@ -84,7 +81,8 @@ check_headers(const struct screen_subject *subject, struct screened *screened, s
                 refusal->violations[n] = (struct http_violation){refusal->fields[n], faults[h]};
                 n++;
         }
-        refusal->n_violations = n;
+        refusal->error.violations = refusal->violations;
+        refusal->error.n_violations = n;
         return -1;
 }
 
@@ -144,10 +142,9 @@ screen_check(enum screen_check check, const struct screen_subject *subject, stru
 }
 
 int
-screen_request(const struct config *config, const struct http_request *request, int64_t now_ms,
-               struct screened *screened, struct refusal *refusal)
+screen_line(const struct config *config, const struct http_request *request, struct screened *screened,
+            struct refusal *refusal)
 {
-        struct collected collected = {.subject = {.now_ms = now_ms}};
         size_t len;
         const char *path = http_request_path(request, &len);
 
@@ -157,7 +154,16 @@ screen_request(const struct config *config, const struct http_request *request, 
         if (strcmp(http_request_method(request), "POST") != 0)
                 return refuse(refusal, OUTCOME_METHOD_NOT_ALLOWED, 405, "METHOD_NOT_ALLOWED",
                               "deliveries come by POST");
-        collected.prefix = screened->source->header_prefix;
+        return 0;
+}
+
+int
+screen_headers(const struct http_request *request, int64_t now_ms, struct screened *screened,
+               struct refusal *refusal)
+{
+        struct collected collected = {.prefix = screened->source->header_prefix,
+                                      .subject = {.now_ms = now_ms}};
+
         http_request_headers(request, collect, &collected);
         keep_trace(&collected, screened);
         for (int check = SCREEN_HEADERS; check < SCREEN_SIGNATURE; check++) {
@@ -181,12 +187,4 @@ screen_is_genuine(struct screened *screened, const void *body, size_t len)
         struct refusal ignored;
 
         return screen_verify(screened, body, len, &ignored) == 0;
-}
-
-int
-screen_oversize(const struct config *config, const char *method, const char *path, size_t path_len)
-{
-        if (find_source(config, path, path_len) == NULL)
-                return 404;
-        return strcmp(method, "POST") == 0 ? 413 : 405;
 }

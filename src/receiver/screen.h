@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include "config/config.h"
-#include "http/envelope.h"
 #include "http/request.h"
 #include "model/delivery.h"
 #include "ops/metrics.h"
@@ -23,12 +22,9 @@ struct screened {
 /* Why a request is refused: all that the answer says. */
 struct refusal {
         enum metrics_outcome outcome;
-        int status;
-        const char *code;
-        const char *message;
+        struct http_error error; /* its violations are those below */
         struct http_violation violations[DELIVERY_N_HEADERS];
         char fields[DELIVERY_N_HEADERS][SCREEN_FIELD_SIZE]; /* their names */
-        size_t n_violations;
 };
 
 /* What is held against a source: the delivery's headers as counted, its body, and the time at which it came. */
@@ -56,13 +52,13 @@ enum screen_check {
 int screen_check(enum screen_check check, const struct screen_subject *subject, struct screened *screened,
                  struct refusal *refusal) MUST_CHECK;
 
-/**
- * screen_request(config, request, now_ms, screened, refusal):
- * All that looks at the request line and the headers only, in this order: path, method, and the checks before that of the
- * signature. Returns 0, or -1 with the refusal.
- */
-int screen_request(const struct config *config, const struct http_request *request, int64_t now_ms,
-                   struct screened *screened, struct refusal *refusal) MUST_CHECK;
+/* Check the path, then the method. Returns 0 with the source, or -1 with the refusal. */
+int screen_line(const struct config *config, const struct http_request *request, struct screened *screened,
+                struct refusal *refusal) MUST_CHECK;
+
+/* Make the checks of the headers, after screen_line(), up to that of the signature. Returns 0, or -1 with the refusal. */
+int screen_headers(const struct http_request *request, int64_t now_ms, struct screened *screened,
+                   struct refusal *refusal) MUST_CHECK;
 
 /* The check of the signature over the raw body. Returns 0, or -1 with the refusal. */
 int screen_verify(struct screened *screened, const void *body, size_t len,
@@ -70,8 +66,5 @@ int screen_verify(struct screened *screened, const void *body, size_t len,
 
 /* Whether a delivery that was refused as stale is signed by the service all the same. */
 int screen_is_genuine(struct screened *screened, const void *body, size_t len);
-
-/* The status that path and method alone give a request whose body is too large: 404, 405 or 413. */
-int screen_oversize(const struct config *config, const char *method, const char *path, size_t path_len);
 
 #endif

@@ -36,7 +36,8 @@ receiver_shared_new(struct current *current, const char *bootstrap, struct metri
         shared->bootstrap = bootstrap;
         shared->metrics = metrics;
         shared->probe = probe;
-        metrics_watch_room(metrics, &shared->room);
+        shared->budget = memory_budget_new(shared->config->max_in_flight);
+        metrics_watch_budget(metrics, shared->budget);
         shared->clients = clients_new(0, 0);
         pthread_mutex_init(&shared->replay_mutex, NULL);
         shared->replay = replay_new(REPLAY_ENTRIES);
@@ -52,7 +53,7 @@ receiver_shared_free(struct receiver_shared *shared)
 
         if (shared == NULL)
                 return;
-        metrics_watch_room(shared->metrics, NULL);
+        metrics_watch_budget(shared->metrics, NULL);
         for (account = shared->accounts; account != NULL; account = next) {
                 next = atomic_load(&account->next);
                 free(account->name);
@@ -61,6 +62,7 @@ receiver_shared_free(struct receiver_shared *shared)
                 free(account);
         }
         log_flood_end(&shared->append_failed);
+        memory_budget_free(shared->budget);
         replay_free(shared->replay);
         clients_free(shared->clients);
         tls_free(shared->tls);
@@ -82,7 +84,8 @@ void
 receiver_shared_renew(struct receiver_shared *shared, const struct config *config)
 {
         atomic_store(&shared->max_connections, capacity_connections(config, shared->config->threads));
-        atomic_store(&shared->room.max, config->max_in_flight);
+        if (shared->budget != NULL)
+                memory_budget_resize(shared->budget, config->max_in_flight);
         if (shared->clients != NULL)
                 clients_set_limits(shared->clients, config->max_connections_per_address,
                                    config->max_refusals_per_address);

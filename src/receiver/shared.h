@@ -9,8 +9,7 @@
 #include "config/config.h"
 #include "config/current.h"
 #include "http/clients.h"
-#include "http/forwarded.h"
-#include "http/room.h"
+#include "http/memory_budget.h"
 #include "http/tls.h"
 #include "kafka/probe.h"
 #include "model/replay.h"
@@ -41,8 +40,8 @@ struct receiver_shared {
         int64_t hold_until_ms; /* monotonic: until then a lane accepts only once it can append; 0: at once */
         atomic_uint_fast64_t max_connections; /* of all lanes */
         struct clients *clients;              /* what each address has open, and was refused */
-        struct http_room room;                /* for bodies that come in, until they are answered */
-        atomic_uint_fast64_t in_flight;       /* bytes of bodies that Kafka's client holds */
+        struct memory_budget
+            *budget; /* for bodies, until their deliveries are answered and Kafka has reported on them */
         atomic_int_fast64_t
             failed_ms; /* monotonic time of the last failed append, 0 when one has succeeded since */
 

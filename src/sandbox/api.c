@@ -18,6 +18,7 @@ const struct http_limits api_limits = {
     .header_timeout_ms = 10000,
     .request_timeout_ms = 30000,
     .idle_timeout_ms = 60000,
+    .handling_timeout_ms = 60000,
 };
 
 static const struct route {

@@ -56,6 +56,7 @@ call_reply(const struct call *call, int status, yajl_gen json)
 void
 call_refuse(const struct call *call, int status, const struct http_header *header, const char *message, ...)
 {
+        struct http_error error;
         char text[512];
         va_list args;
         size_t len = 0;
@@ -64,16 +65,21 @@ call_refuse(const struct call *call, int status, const struct http_header *heade
         va_start(args, message);
         (void)vsnprintf(text, sizeof(text), message, args);
         va_end(args);
-        body = envelope_error(code_for(status), text, NULL, 0, http_request_id(call->request), &len);
+        error = (struct http_error){.status = status, .code = code_for(status), .message = text};
+        body = answer_envelope(&error, http_request_id(call->request), &len);
         reply(call, status, header, body, len);
 }
 
 void
 call_refuse_payload(const struct call *call, struct violations *violations)
 {
+        const struct http_error error = {.status = 400,
+                                         .code = code_for(400),
+                                         .message = "the payload is not valid; see the violations",
+                                         .violations = violations->items,
+                                         .n_violations = violations->n};
         size_t len = 0;
-        char *body = envelope_error(code_for(400), "the payload is not valid; see the violations",
-                                    violations->items, violations->n, http_request_id(call->request), &len);
+        char *body = answer_envelope(&error, http_request_id(call->request), &len);
 
         reply(call, 400, NULL, body, len);
         violations_clear(violations);

@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/json_tree.h"
-#include "http/envelope.h"
+#include "http/answer.h"
 
 #define VIOLATIONS_MAX 50 /* more are not listed */
 

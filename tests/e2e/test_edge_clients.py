@@ -91,11 +91,10 @@ def test_proxy_over_a_unix_socket_is_trusted_when_the_configuration_says_so(offl
 
 @pytest.mark.parametrize("header, client", [
     (proxy_header("198.51.100.1"), "198.51.100.1"), (proxy_header("198.51.100.1", tail=b"\x04\0\x20" + bytes(32)), "198.51.100.1"),
-    (proxy_header("198.51.100.1", command=0), "127.0.0.1"), (proxy_header("198.51.100.1", family=0), "127.0.0.1"),
-    (b"", "127.0.0.1")])
+    (proxy_header("198.51.100.1", command=0), "127.0.0.1"), (proxy_header("198.51.100.1", family=0), "127.0.0.1")])
 @pytest.mark.parametrize("cut", ["whole", "in bytes"])
-def test_trusted_proxy_may_begin_with_the_proxy_protocol(offline, header, client, cut):
-    daemon = receiver(offline, trusted_proxy="127.0.0.1")
+def test_trusted_proxy_begins_with_the_proxy_protocol(offline, header, client, cut):
+    daemon = receiver(offline, trusted_proxy="127.0.0.1", proxy_protocol="required")
     data = header + NOTHING
     pieces = [data] if cut == "whole" else [data[at:at + 1] for at in range(len(data))]
     assert raw(daemon.address, *pieces).startswith(b"HTTP/1.1 404 ")
@@ -106,7 +105,7 @@ def test_trusted_proxy_may_begin_with_the_proxy_protocol(offline, header, client
 def test_delivery_after_a_proxy_header_is_accepted_and_its_connection_kept(installation):
     installation.create_topics()
     config = installation.config()
-    config["receiver"]["trusted_proxy"] = ["10.0.0.0/8", "127.0.0.1"]
+    config["receiver"].update({"trusted_proxy": ["10.0.0.0/8", "127.0.0.1"], "proxy_protocol": "required"})
     daemon = installation.start(config)
     client = http_client.Client(daemon.address)
     client.connect()
@@ -115,12 +114,12 @@ def test_delivery_after_a_proxy_header_is_accepted_and_its_connection_kept(insta
         delivery = Delivery()
         assert client.request("POST", PATH, delivery.headers(), delivery.body).status == 200
     client.close()
-    daemon.accept()  # without one
 
 
 def test_daemon_with_tls_stops_with_a_proxy_header_half_way(offline, tmp_path):
     config = offline.config(roles="receiver").tls(*Authority(tmp_path).issue("server"))
-    config["receiver"].update({"trusted_proxy": "127.0.0.1", "header_timeout": "1s"})
+    config["receiver"].update(
+        {"trusted_proxy": "127.0.0.1", "proxy_protocol": "required", "header_timeout": "1s"})
     daemon = offline.daemon(config).start()
     with http_client.connect(daemon.address) as slow:
         slow.sendall(proxy_header("198.51.100.1")[:14])
@@ -130,33 +129,43 @@ def test_daemon_with_tls_stops_with_a_proxy_header_half_way(offline, tmp_path):
         daemon.stop(expect=0)
 
 
-def test_proxy_header_from_others_is_refused(offline):
-    daemon = receiver(offline, trusted_proxy="10.0.0.0/8")
+def test_proxy_header_that_is_not_required_is_no_request(offline):
+    daemon = receiver(offline, trusted_proxy="127.0.0.1")
     assert raw(daemon.address, proxy_header("198.51.100.1") + NOTHING).startswith(b"HTTP/1.1 400 ")
+
+
+def test_others_than_trusted_proxies_are_closed_where_the_proxy_protocol_is_required(offline):
+    daemon = receiver(offline, trusted_proxy="10.0.0.0/8", proxy_protocol="required")
+    assert raw(daemon.address, proxy_header("198.51.100.1") + NOTHING) == b""
+    assert daemon.metric("gatepost_connections_closed_total", reason="no_proxy") == 1
+
+
+def test_connection_without_the_required_proxy_header_is_closed(offline):
+    daemon = receiver(offline, trusted_proxy="127.0.0.1", proxy_protocol="required")
+    assert raw(daemon.address, NOTHING) == b""
 
 
 @pytest.mark.parametrize("data", [
     PROXY_SIGNATURE + b"\x31\x11\0\x0c" + bytes(12), PROXY_SIGNATURE + b"\x21\x11\0\x04" + bytes(4),
     PROXY_SIGNATURE + b"\x21\x11\xff\xff" + bytes(65535), b"\r\n\r\n" * 10, proxy_header("198.51.100.1")[:20]])
 def test_malformed_proxy_header_ends_the_connection(offline, data):
-    daemon = receiver(offline, trusted_proxy="127.0.0.1")
+    daemon = receiver(offline, trusted_proxy="127.0.0.1", proxy_protocol="required")
     assert raw(daemon.address, data) == b""
-    assert http_client.request(daemon.address, "GET", "/nothing").status == 404
+    assert raw(daemon.address, proxy_header("198.51.100.1") + NOTHING).startswith(b"HTTP/1.1 404 ")
 
 
 def test_proxy_header_that_does_not_come_is_not_waited_for(offline):
-    daemon = receiver(offline, trusted_proxy="127.0.0.1", header_timeout="500ms")
+    daemon = receiver(offline, trusted_proxy="127.0.0.1", proxy_protocol="required", header_timeout="500ms")
     with http_client.connect(daemon.address) as silent, http_client.connect(daemon.address) as slow:
         slow.sendall(proxy_header("198.51.100.1")[:14])
-        assert http_client.request(daemon.address, "GET", "/nothing").status == 404
         assert slow.recv(100) == b"" and silent.recv(100) == b""
 
 
 def test_daemon_stops_with_a_proxy_header_half_way(offline):
-    daemon = receiver(offline, trusted_proxy="127.0.0.1")
+    daemon = receiver(offline, trusted_proxy="127.0.0.1", proxy_protocol="required")
     with http_client.connect(daemon.address) as slow:
         slow.sendall(proxy_header("198.51.100.1")[:14])
-        assert http_client.request(daemon.address, "GET", "/nothing").status == 404
+        assert raw(daemon.address, proxy_header("198.51.100.1") + NOTHING).startswith(b"HTTP/1.1 404 ")
         daemon.stop(expect=0)
 
 
@@ -209,7 +218,7 @@ def test_one_connection_too_many_of_an_address_makes_nobody_elses_go(offline):
 
 
 def test_proxys_clients_are_limited_and_not_the_proxy(offline):
-    daemon = receiver(offline, max_connections_per_address="1", trusted_proxy="127.0.0.1")
+    daemon = receiver(offline, max_connections_per_address="1", trusted_proxy="127.0.0.1", proxy_protocol="required")
     first, second, same = (http_client.connect(daemon.address) for _ in range(3))
     for connection, client in [(first, "198.51.100.1"), (second, "198.51.100.2")]:
         connection.sendall(proxy_header(client) + NOTHING.replace(b"Connection: close\r\n", b""))
@@ -218,11 +227,17 @@ def test_proxys_clients_are_limited_and_not_the_proxy(offline):
     with pytest.raises(ConnectionResetError):
         assert same.recv(100) == b""
         raise ConnectionResetError
-    plain = [http_client.Client(daemon.address) for _ in range(3)]
-    for client in plain:  # says nothing, or by X-Forwarded-For
-        assert client.request("GET", "/nothing").status == 404
-    for each in (first, second, same, *plain):
+    for each in (first, second, same):
         each.close()
+
+
+def test_proxy_that_names_its_clients_in_each_request_is_not_limited(offline):
+    daemon = receiver(offline, max_connections_per_address="1", trusted_proxy="127.0.0.1")
+    plain = [http_client.Client(daemon.address) for _ in range(3)]
+    for client in plain:
+        assert client.request("GET", "/nothing").status == 404
+    for client in plain:
+        client.close()
 
 
 def test_address_that_is_refused_too_often_is_answered_429_until_the_next_second(installation):

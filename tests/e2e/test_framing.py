@@ -181,7 +181,8 @@ def test_body_of_a_request_that_has_none_is_no_second_request(daemon):
 
 @pytest.mark.parametrize("bad", [
     b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nx\r\n"],
+    b"POST %s HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" % PATH + lines_of(Delivery().headers())
+    + b"\r\n5\r\nhello\r\nx\r\n"],
     ids=["request line", "head", "chunk"])
 @pytest.mark.parametrize("n", [1, 3])
 def test_what_came_before_the_refused_is_answered_first(daemon, n, bad):

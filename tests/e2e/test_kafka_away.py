@@ -280,7 +280,7 @@ def test_hanging_name_servers_mean_503_and_hold_no_lane_up(installation, plain_b
     for delivery in (refused[0], refused[-1].but(delivery_id="captured")):
         accept(daemon, delivery)
     daemon.process.send_signal(signal.SIGUSR1)
-    assert "appending_bytes=0 " in daemon.wait_for_log("status of receiver")
+    assert "in_flight_bytes=0 " in daemon.wait_for_log("status of receiver")
 
 
 def test_daemon_ends_on_sigterm_while_name_servers_hang(installation, plain_build):

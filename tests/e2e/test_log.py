@@ -176,7 +176,7 @@ def test_status_is_told(installation, daemon):
     status = {what: _status(daemon, what) for what in ("process", "kafka", "receiver", "router", "partition")}
     assert status["process"]["generation"] == "1" and status["process"]["last_reload"] == "done"
     assert status["kafka"] == {"state": "reachable", "brokers": "1", "up": "1"}
-    assert status["receiver"]["lanes"] == "1" and status["receiver"]["appending_bytes"] == "0"
+    assert status["receiver"]["lanes"] == "1" and status["receiver"]["in_flight_bytes"] == "0"
     assert status["router"]["state"] == "routing"
     partitions = [values(line) for line in daemon.log.splitlines() if "status of partition" in line][-3:]
     assert sum(int(each["committed"]) for each in partitions) == 1

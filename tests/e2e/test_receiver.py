@@ -353,9 +353,15 @@ def test_method_is_checked_before_size(daemon):
     assert reply.status == 405
 
 
-@pytest.mark.parametrize("chunked", [False, True])
-def test_size_is_checked_before_headers(daemon, chunked):
-    assert send(daemon, {}, b" " * (MAX_BODY + 1), chunked=chunked).status == 413
+def test_length_is_checked_before_headers(daemon):
+    assert send(daemon, {}, b" " * (MAX_BODY + 1)).status == 413
+
+
+def test_chunked_body_that_grows_too_large_is_answered_for_its_head(daemon):
+    """Its head was refused before its size was known."""
+    body = b" " * (MAX_BODY + 1)
+    assert_error(send(daemon, {}, body, chunked=True), 400, "VALIDATION_ERROR")
+    assert send(daemon, Delivery(body).headers(), body, chunked=True).status == 413
 
 
 def test_headers_are_checked_before_webhook(daemon):

@@ -269,7 +269,7 @@ def test_close_notify_in_one_segment_with_data_does_no_harm(daemon, authority, v
 @pytest.mark.parametrize("header", [proxy_header("198.51.100.7"), b""], ids=["with", "without"])
 def test_proxy_says_who_the_client_is_before_the_handshake(shared, authority, daemon, tls, header, cut):
     config = shared.config("receiver").tls(*authority.issue("behind"))
-    config["receiver"]["trusted_proxy"] = "127.0.0.1"
+    config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required" if header else "off"})
     behind = shared.start(config)
     for _ in range(3):
         with http_client.connect(behind.address) as plain:
@@ -288,7 +288,7 @@ def test_proxy_says_who_the_client_is_before_the_handshake(shared, authority, da
 
 def test_handshake_behind_a_proxy_has_its_deadline(shared, authority, daemon):
     config = shared.config("receiver").tls(*authority.issue("slow"))
-    config["receiver"].update({"trusted_proxy": "127.0.0.1", "handshake_timeout": "1s"})
+    config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required", "handshake_timeout": "1s"})
     behind = shared.start(config)
     with http_client.connect(behind.address) as connection:
         connection.sendall(proxy_header("198.51.100.8") + b"\x16\x03\x01")

@@ -14,6 +14,7 @@
 #include "cases.h"
 #include "http/listener.h"
 #include "http/request.h"
+#include "http/server.h"
 
 static void
 put_header(const struct http_header *header, void *arg)
@@ -89,6 +90,7 @@ main(void)
             .header_timeout_ms = 60000,
             .request_timeout_ms = 120000,
             .idle_timeout_ms = 60000,
+            .handling_timeout_ms = 60000,
         };
         struct event_base *base = event_base_new();
         struct event *end = evsignal_new(base, SIGTERM, on_signal, base);

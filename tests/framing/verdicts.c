@@ -11,15 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cases.h"
-#include "http/field.h"
-
-/* The message under way, as the verdicts tell of it. */
-struct message {
-        size_t start;
-        size_t head_end; /* 0: in its head */
-        char *body;
-        size_t body_len;
-};
+#include "messages.h"
 
 static void
 put_hex(yajl_gen json, const char *name, const void *bytes, size_t len)
@@ -32,73 +24,51 @@ put_hex(yajl_gen json, const char *name, const void *bytes, size_t len)
 }
 
 static void
-put_headers(yajl_gen json, const char *line, const char *end)
+put_headers(yajl_gen json, const struct message *message)
 {
         json_text(json, "headers");
         (void)yajl_gen_array_open(json);
-        while (line < end) {
-                const char *eol = memmem(line, (size_t)(end - line), "\r\n", 2);
-                struct field field;
+        for (size_t i = 0; i < message->head.n_fields; i++) {
+                const struct head_span *field = &message->head.fields[i];
 
-                if (eol == NULL || field_parse(line, (size_t)(eol - line), &field) != NULL)
-                        break;
                 (void)yajl_gen_map_open(json);
-                put_hex(json, "name", field.name, field.name_len);
-                put_hex(json, "value", field.value, field.value_len);
+                put_hex(json, "name", message->text + field->name, field->name_len);
+                put_hex(json, "value", message->text + field->value, field->value_len);
                 (void)yajl_gen_map_close(json);
-                line = eol + 2;
         }
         (void)yajl_gen_array_close(json);
 }
 
-/* A message that ended before `end`. */
 static void
-put_message(yajl_gen json, const struct message *message, const char *bytes, size_t end)
+put_message(yajl_gen json, const struct message *message, const char *bytes)
 {
         const char *line = bytes + message->start, *target = strchr(line, ' ') + 1;
-        const char *eol = memmem(line, end - message->start, "\r\n", 2);
 
         (void)yajl_gen_map_open(json);
         json_number(json, "start", (int64_t)message->start);
-        json_number(json, "end", (int64_t)end);
-        put_hex(json, "method", line, (size_t)(target - line) - 1);
+        json_number(json, "end", (int64_t)message->end);
+        put_hex(json, "method", message->head.method, strlen(message->head.method));
         put_hex(json, "target", target, strcspn(target, " "));
-        put_headers(json, eol + 2, bytes + (message->head_end > 0 ? message->head_end : end));
+        put_headers(json, message);
         put_hex(json, "body", message->body, message->body_len);
         (void)yajl_gen_map_close(json);
 }
 
-/* Feed the bytes one by one, so that the state tells which are of a body. */
 static void
-judge(yajl_gen json, char *bytes, size_t len)
+judge(yajl_gen json, const char *bytes, size_t len)
 {
         static const struct framing_limits limits = FRAMING_CASES_LIMITS;
-        struct framing framing;
-        struct message message = {.body = mem_alloc(len + 1)};
-        enum framing_verdict verdict = FRAMING_MORE;
+        struct messages messages;
 
-        framing_init(&framing, &limits);
+        messages_read(&limits, bytes, len, 1, &messages);
         json_text(json, "messages");
         (void)yajl_gen_array_open(json);
-        for (size_t i = 0; i < len && verdict != FRAMING_REFUSED; i++) {
-                char byte = bytes[i];
-                size_t used;
-
-                if (framing.state == FRAMING_LENGTH_BODY || framing.state == FRAMING_CHUNK_DATA)
-                        message.body[message.body_len++] = byte;
-                verdict = framing_feed(&framing, &byte, 1, &used);
-                if (verdict == FRAMING_BODY)
-                        message.head_end = i + 1;
-                if (verdict == FRAMING_MESSAGE) {
-                        put_message(json, &message, bytes, i + 1);
-                        message = (struct message){.start = i + 1, .body = message.body};
-                }
-        }
+        for (size_t i = 0; i < messages.n; i++)
+                put_message(json, &messages.list[i], bytes);
         (void)yajl_gen_array_close(json);
-        json_number(json, "status", verdict == FRAMING_REFUSED ? framing.fault.status : 0);
-        json_member(json, "reason", verdict == FRAMING_REFUSED ? framing.fault.reason : NULL);
-        framing_clear(&framing);
-        free(message.body);
+        json_number(json, "status", messages.status);
+        json_member(json, "reason", messages.reason);
+        messages_clear(&messages);
 }
 
 static int

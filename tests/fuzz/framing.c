@@ -1,10 +1,9 @@
 /*
- * However the bytes come, framing says the same of them, overwrites the same and no body's; and a handler behind evhttp gets
- * the very messages. The first byte chooses how many come at a time.
+ * However the bytes come, framing finds the same messages in them, and a handler behind evhttp gets these very messages. The
+ * first byte chooses how many come at a time.
  */
-#include <string.h>
-
 #include "../framing/cases.h"
+#include "../framing/messages.h"
 #include "choices.h"
 #include "transcript.h"
 
@@ -12,31 +11,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const struct framing_limits limits = FRAMING_CASES_LIMITS;
 
-/* Feed `step` at a time, from memory of exactly that size, and compare. */
+/* Feed one by one, so many at a time, and all at once, and compare. */
 static void
-feed(const uint8_t *data, size_t len, size_t step, const struct transcript *expected)
+compare_steps(const uint8_t *data, size_t len, size_t step)
 {
-        struct framing framing;
-        size_t at = 0, n = 0;
-        int status = 0;
+        const size_t steps[] = {step, len};
+        struct messages first, other;
 
-        framing_init(&framing, &limits);
-        while (at < len && status == 0) {
-                size_t left = len - at < step ? len - at : step, used;
-                char *piece = malloc(left);
-                enum framing_verdict verdict;
-
-                memcpy(piece, data + at, left);
-                verdict = framing_feed(&framing, piece, left, &used);
-                MUST(used <= left && (used > 0 || verdict == FRAMING_REFUSED));
-                MUST(memcmp(piece, expected->seen + at, used) == 0);
-                free(piece);
-                at += used;
-                n += verdict == FRAMING_MESSAGE;
-                status = verdict == FRAMING_REFUSED ? framing.fault.status : 0;
+        messages_read(&limits, (const char *)data, len, 1, &first);
+        for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+                messages_read(&limits, (const char *)data, len, steps[i], &other);
+                MUST(messages_are_equal(&first, &other));
+                messages_clear(&other);
         }
-        MUST(at == expected->used && n == expected->n && status == expected->status);
-        framing_clear(&framing);
+        messages_clear(&first);
 }
 
 int
@@ -52,9 +40,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         step = CHOOSE(&choices, steps);
         data = choices.data;
         len = choices.len;
-        transcript_of_framing(&limits, data, len, &framed);
-        feed(data, len, step, &framed);
-        feed(data, len, len, &framed);
+        compare_steps(data, len, step);
+        transcript_of_framing(&limits, data, len, len, &framed);
         if (framed.n > 0 && framed.n < 16) {
                 transcript_of_server(&limits, data, len, step, &served);
                 MUST(served.n <= framed.n);

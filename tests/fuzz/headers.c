@@ -39,10 +39,12 @@ check_delivery(const struct delivery *delivery)
 static void
 check_refusal(const struct refusal *refusal)
 {
-        MUST(refusal->status >= 400 && refusal->code != NULL && refusal->message != NULL);
-        MUST(refusal->n_violations <= DELIVERY_N_HEADERS);
-        for (size_t i = 0; i < refusal->n_violations; i++)
-                MUST(strncmp(refusal->violations[i].field, PREFIX "-", strlen(PREFIX) + 1) == 0);
+        const struct http_error *error = &refusal->error;
+
+        MUST(error->status >= 400 && error->code != NULL && error->message != NULL);
+        MUST(error->n_violations <= DELIVERY_N_HEADERS);
+        for (size_t i = 0; i < error->n_violations; i++)
+                MUST(strncmp(error->violations[i].field, PREFIX "-", strlen(PREFIX) + 1) == 0);
 }
 
 static void

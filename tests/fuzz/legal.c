@@ -168,7 +168,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
                 lens[i] = maker.body_len;
         }
         fclose(maker.out);
-        transcript_of_framing(&limits, (uint8_t *)bytes, n_bytes, &framed);
+        transcript_of_framing(&limits, (uint8_t *)bytes, n_bytes, 1, &framed);
         if (framed.status != 0) {
                 fwrite(bytes, 1, n_bytes, stderr);
                 abort();

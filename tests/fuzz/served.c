@@ -7,6 +7,7 @@
 #include <event2/event.h>
 
 #include "http/request.h"
+#include "http/server.h"
 #include "transcript.h"
 
 /* The server lives as long as the process. */
@@ -36,6 +37,7 @@ start(const struct framing_limits *framing_limits)
             .header_timeout_ms = 3600000,
             .request_timeout_ms = 7200000,
             .idle_timeout_ms = 3600000,
+            .handling_timeout_ms = 3600000,
         };
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         struct http_server *server;

@@ -13,6 +13,7 @@
 
 #include "choices.h"
 #include "http/request.h"
+#include "http/server.h"
 #include "tls_client.h"
 #include "transcript.h"
 
@@ -39,8 +40,8 @@ static struct event_base *base;
 static struct tls *tls;
 static struct http_server *server;
 static struct http_limits limits;
-static struct http_room room;
-static struct http_census census;
+static struct memory_budget *budget;
+static struct connection_stats stats;
 static struct sockaddr_un address;
 static socklen_t address_len;
 static struct tls_client clients[N_CLIENTS];
@@ -48,6 +49,8 @@ static struct transcript handled;
 static struct http_request *waiting[TRANSCRIPT_MAX]; /* for their answers */
 static size_t n_waiting;
 static int answers_at_once;
+static unsigned early; /* see on_head() and on_complete() */
+static size_t n_begun; /* requests whose heads have come */
 
 static void
 make_certificate(void)
@@ -90,6 +93,38 @@ answer(struct http_request *request, size_t len)
 }
 
 static void
+refuse(struct http_request *request)
+{
+        static const struct http_violation violation = {"field", "is \"wrong\""};
+        static const struct http_error error = {422, "UNPROCESSABLE", "refused", &violation, 1};
+
+        http_reply_error(request, &error);
+}
+
+/* By two bits of `early`, every third request is answered here, and the body of every second one is optional. */
+static void
+on_head(struct http_request *request, void *arg)
+{
+        (void)arg;
+        n_begun++;
+        if ((early & 1) && n_begun % 3 == 0)
+                refuse(request);
+        else if ((early & 2) && n_begun % 2 == 0)
+                http_request_make_body_optional(request);
+}
+
+/* By another bit, every fourth request is answered here; and always one whose body was discarded. */
+static void
+on_complete(struct http_request *request, void *arg)
+{
+        size_t len;
+
+        (void)arg;
+        if (http_request_body(request, &len) == NULL || ((early & 4) && n_begun % 4 == 0))
+                refuse(request);
+}
+
+static void
 on_request(struct http_request *request, void *arg)
 {
         (void)arg;
@@ -110,16 +145,19 @@ turn(void)
 static void
 start_server(struct choices *choices)
 {
-        static const struct http_callbacks callbacks = {.on_request = on_request};
-        static const size_t max_connections[] = {64, 1, 2}, max_room[] = {1 << 20, 5000, 30000};
+        static const struct http_callbacks callbacks = {.on_head = on_head,
+                                                        .on_complete = on_complete,
+                                                        .on_request = on_request};
+        static const size_t max_connections[] = {64, 1, 2}, budgets[] = {1 << 20, 20000, 30000};
         struct error error;
+        unsigned modes;
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
         address.sun_family = AF_UNIX; /* and no name: the kernel gives it one that is no file */
         address_len = sizeof(address);
         MUST(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(sa_family_t)) == 0);
         MUST(listen(fd, 16) == 0 && getsockname(fd, (struct sockaddr *)&address, &address_len) == 0);
-        memset(&census, 0, sizeof(census));
+        memset(&stats, 0, sizeof(stats));
         limits = (struct http_limits){.max_header_bytes = framing_limits.max_header_bytes,
                                       .max_headers = framing_limits.max_headers,
                                       .max_body = framing_limits.max_body,
@@ -128,10 +166,16 @@ start_server(struct choices *choices)
                                       .request_timeout_ms = 7200000,
                                       .idle_timeout_ms = 3600000,
                                       .handshake_timeout_ms = 3600000,
-                                      .room = &room,
-                                      .census = &census};
-        room.max = CHOOSE(choices, max_room);
-        limits.trust.unix_sockets = (int)choose(choices, 2);
+                                      .handling_timeout_ms = 3600000,
+                                      .stats = &stats};
+        budget = memory_budget_new(CHOOSE(choices, budgets));
+        MUST(budget != NULL);
+        limits.budget = budget;
+        modes = choose(choices, 32);
+        limits.trust.unix_sockets = modes % 2;
+        limits.requires_proxy = modes / 2 % 2;
+        early = modes / 4;
+        n_begun = 0;
         base = event_base_new();
         tls = tls_new(&certificate, &error);
         MUST(base != NULL && tls != NULL);
@@ -145,7 +189,7 @@ static void
 hurry(void)
 {
         limits.header_timeout_ms = limits.request_timeout_ms = limits.idle_timeout_ms = 1;
-        limits.handshake_timeout_ms = 1;
+        limits.handshake_timeout_ms = limits.handling_timeout_ms = 1;
         limits.max_connections = 1;
         http_server_set_limits(server, &limits);
         turn();
@@ -333,7 +377,7 @@ check_handled(void)
                 const char *written = clients[c].n_written == 0 ? "" : clients[c].written;
 
                 transcript_of_framing(&framing_limits, (const uint8_t *)written, clients[c].n_written,
-                                      &framed[c]);
+                                      SIZE_MAX, &framed[c]);
         }
         for (size_t i = 0; i < handled.n; i++) {
                 int found = 0;
@@ -368,7 +412,8 @@ finish(int leaves_open)
         http_server_free(server);
         tls_free(tls);
         event_base_free(base);
-        MUST(room.used == 0 && http_census_open(&census) == 0);
+        MUST(memory_budget_used(budget) == 0 && connection_stats_open(&stats) == 0);
+        memory_budget_free(budget);
         check_handled();
         transcript_clear(&handled);
         for (size_t c = 0; c < N_CLIENTS; c++)

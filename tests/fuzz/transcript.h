@@ -11,7 +11,7 @@
 /* A mistake that the fuzzer is to find ends the process, so that the fuzzer keeps the input. */
 #define MUST(condition) ((condition) ? (void)0 : abort())
 
-#define TRANSCRIPT_MAX 128
+#define TRANSCRIPT_MAX 256 /* more than 4096 bytes can hold */
 
 /* What a reader took for messages: of each its method, path, headers and body, written as one text. */
 struct transcript {
@@ -20,9 +20,7 @@ struct transcript {
                 size_t len;
         } messages[TRANSCRIPT_MAX];
         size_t n;
-        int status;  /* of a refusal, or 0 */
-        size_t used; /* bytes until then */
-        char *seen;  /* the bytes as they stand for evhttp */
+        int status; /* of a refusal, or 0 */
 };
 
 void transcript_clear(struct transcript *transcript);
@@ -33,8 +31,8 @@ void transcript_compare(const struct transcript *a, const struct transcript *b, 
 /* Add a request as a handler gets it. */
 void transcript_take(struct transcript *transcript, struct http_request *request);
 
-/* What framing.c makes of the bytes, fed one by one. The bytes of bodies must not be overwritten. */
-void transcript_of_framing(const struct framing_limits *limits, const uint8_t *data, size_t len,
+/* What framing.c makes of the bytes, fed so many at a time. */
+void transcript_of_framing(const struct framing_limits *limits, const uint8_t *data, size_t len, size_t step,
                            struct transcript *transcript);
 
 /**

@@ -6,6 +6,7 @@
 /* One suite a subject; main.c runs them all. */
 Suite *suite_activation(void);
 Suite *suite_address(void);
+Suite *suite_answer(void);
 Suite *suite_base(void);
 Suite *suite_statistics(void);
 Suite *suite_client(void);
@@ -43,6 +44,7 @@ Suite *suite_kind_filter(void);
 Suite *suite_notify(void);
 Suite *suite_log(void);
 Suite *suite_markers(void);
+Suite *suite_memory_budget(void);
 Suite *suite_number(void);
 Suite *suite_options(void);
 Suite *suite_page(void);
@@ -52,7 +54,6 @@ Suite *suite_pool(void);
 Suite *suite_prometheus(void);
 Suite *suite_published(void);
 Suite *suite_record(void);
-Suite *suite_refusal(void);
 Suite *suite_release(void);
 Suite *suite_replay(void);
 Suite *suite_restart(void);

@@ -1,9 +1,11 @@
 #include <check.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
-#include "http/forwarded.h"
-#include "http/proxy_header.h"
+#include "http/clients.h"
+#include "http/proxy_protocol.h"
 #include "suites.h"
 
 static const struct {
@@ -51,30 +53,56 @@ set_up(void)
         ck_assert_int_eq(network_parse("2001:db8:a::/48", &networks[1], &error), 0);
 }
 
+/* The client of a request with X-Forwarded-For, as text. */
+static const char *
+client_of(const struct http_trust *trust, const struct address *peer, int is_unix, const char *list)
+{
+        static char text[ADDRESS_TEXT_SIZE];
+        struct address client = *peer;
+
+        if (forwarded_trusts(trust, peer, is_unix))
+                client = forwarded_client(trust, peer, list, strlen(list));
+        return address_format(&client, text);
+}
+
 START_TEST(test_client_is_the_first_from_the_right_that_is_no_trusted_proxy)
 {
         const struct http_trust trust = {networks, ARRAY_LEN(networks), 0};
-        const char *list = forwarded[_i].list;
-        struct address peer, client;
-        char text[ADDRESS_TEXT_SIZE];
+        struct address peer;
 
         ck_assert_int_eq(address_parse(forwarded[_i].peer, strlen(forwarded[_i].peer), &peer), 0);
-        client = forwarded_client(&trust, &peer, list, strlen(list));
-        ck_assert_str_eq(address_format(&client, text), forwarded[_i].client);
+        ck_assert_str_eq(client_of(&trust, &peer, 0, forwarded[_i].list), forwarded[_i].client);
 }
 END_TEST
 
-START_TEST(test_unix_socket_is_trusted_when_told_so)
+START_TEST(test_unix_socket_is_trusted_if_the_configuration_says_so)
 {
         const struct http_trust trusting = {networks, ARRAY_LEN(networks), 1},
                                 other = {networks, ARRAY_LEN(networks), 0};
         const struct address none = {{0}};
-        struct address client = forwarded_client(&trusting, &none, "198.51.100.1", 12);
-        char text[ADDRESS_TEXT_SIZE];
 
-        ck_assert_str_eq(address_format(&client, text), "198.51.100.1");
-        client = forwarded_client(&other, &none, "198.51.100.1", 12);
-        ck_assert(address_is_none(&client));
+        ck_assert_str_eq(client_of(&trusting, &none, 1, "198.51.100.1"), "198.51.100.1");
+        ck_assert_str_eq(client_of(&other, &none, 1, "198.51.100.1"), "-");
+}
+END_TEST
+
+START_TEST(test_address_that_is_none_is_not_a_unix_socket)
+{
+        const struct http_trust trust = {networks, ARRAY_LEN(networks), 1};
+        const struct address none = {{0}};
+
+        ck_assert(forwarded_trusts(&trust, &none, 1));
+        ck_assert(!forwarded_trusts(&trust, &none, 0));
+        ck_assert_str_eq(client_of(&trust, &none, 0, "198.51.100.1"), "-");
+}
+END_TEST
+
+START_TEST(test_unspecified_address_in_the_list_is_no_trusted_proxy)
+{
+        const struct http_trust trust = {networks, ARRAY_LEN(networks), 1};
+        const struct address none = {{0}};
+
+        ck_assert_str_eq(client_of(&trust, &none, 1, "198.51.100.1, ::"), "-");
 }
 END_TEST
 
@@ -107,18 +135,62 @@ static const struct {
     {SIGNATURE "\x21\x21\0\x0c", IPV4_PART, 12, -1, NULL},
 };
 
-START_TEST(test_header_of_the_proxy_protocol_tells_the_client)
+/* A connection's two ends; what is read is non-blocking. */
+static void
+open_pair(int pair[2])
 {
-        const uint8_t *head = (const uint8_t *)headers[_i].head, *rest = (const uint8_t *)headers[_i].rest;
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+}
+
+static void
+put(int fd, const void *data, size_t len)
+{
+        ck_assert_int_eq(write(fd, data, len), (ssize_t)len);
+}
+
+/* Read a header that comes so many bytes at a time, with one byte after it, which must be left alone. */
+static void
+read_in_pieces(struct proxy_header *header, const char *data, size_t len, size_t step)
+{
+        int pair[2];
+        char after;
+
+        memset(header, 0, sizeof(*header));
+        open_pair(pair);
+        for (size_t at = 0; at < len; at += step) {
+                size_t n = len - at < step ? len - at : step;
+
+                ck_assert_int_eq(proxy_header_read(header, pair[0]), 0);
+                put(pair[1], data + at, n);
+                if (at + n < len)
+                        ck_assert_int_eq(proxy_header_read(header, pair[0]), 0);
+        }
+        put(pair[1], "G", 1);
+        ck_assert_int_eq(proxy_header_read(header, pair[0]), 1);
+        ck_assert_int_eq(read(pair[0], &after, 1), 1);
+        ck_assert_int_eq(after, 'G');
+        (void)close(pair[0]);
+        (void)close(pair[1]);
+}
+
+START_TEST(test_header_of_the_proxy_protocol_names_the_client)
+{
+        static const size_t steps[] = {1, 7, 16, 1000};
+        char bytes[PROXY_HEADER_LEN + 64];
         struct address client;
         char text[ADDRESS_TEXT_SIZE];
-        size_t len;
 
-        ck_assert_int_eq(proxy_header_rest(head, &len), 0);
-        ck_assert_uint_eq(len, headers[_i].len);
-        ck_assert_int_eq(proxy_header_client(head, rest, len, &client), headers[_i].result);
-        if (headers[_i].result == 1)
-                ck_assert_str_eq(address_format(&client, text), headers[_i].client);
+        memcpy(bytes, headers[_i].head, PROXY_HEADER_LEN);
+        memcpy(bytes + PROXY_HEADER_LEN, headers[_i].rest, headers[_i].len);
+        for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+                struct proxy_header header;
+
+                read_in_pieces(&header, bytes, PROXY_HEADER_LEN + headers[_i].len, steps[i]);
+                ck_assert_uint_eq(header.len, PROXY_HEADER_LEN + headers[_i].len);
+                ck_assert_int_eq(proxy_header_client(&header, &client), headers[_i].result);
+                if (headers[_i].result == 1)
+                        ck_assert_str_eq(address_format(&client, text), headers[_i].client);
+        }
 }
 END_TEST
 
@@ -129,9 +201,31 @@ static const char *const bad_heads[] = {
 
 START_TEST(test_other_beginnings_are_refused)
 {
-        size_t len;
+        struct proxy_header header = {.len = 0};
+        int pair[2];
 
-        ck_assert_int_eq(proxy_header_rest((const uint8_t *)bad_heads[_i], &len), -1);
+        open_pair(pair);
+        put(pair[1], bad_heads[_i], PROXY_HEADER_LEN);
+        ck_assert_int_eq(proxy_header_read(&header, pair[0]), -1);
+        (void)close(pair[0]);
+        (void)close(pair[1]);
+}
+END_TEST
+
+START_TEST(test_longest_header_is_read_and_one_that_is_cut_off_is_refused)
+{
+        static char longest[PROXY_HEADER_LEN + PROXY_REST_MAX] = SIGNATURE "\x20\0\x08\0";
+        struct proxy_header header = {.len = 0};
+        int pair[2];
+
+        read_in_pieces(&header, longest, sizeof(longest), 1000);
+        memset(&header, 0, sizeof(header));
+        open_pair(pair);
+        put(pair[1], longest, sizeof(longest) - 1);
+        ck_assert_int_eq(proxy_header_read(&header, pair[0]), 0);
+        (void)close(pair[1]);
+        ck_assert_int_eq(proxy_header_read(&header, pair[0]), -1);
+        (void)close(pair[0]);
 }
 END_TEST
 
@@ -144,9 +238,12 @@ suite_forwarded(void)
         tcase_add_checked_fixture(cases, set_up, NULL);
         tcase_add_loop_test(cases, test_client_is_the_first_from_the_right_that_is_no_trusted_proxy, 0,
                             ARRAY_LEN(forwarded));
-        tcase_add_test(cases, test_unix_socket_is_trusted_when_told_so);
-        tcase_add_loop_test(cases, test_header_of_the_proxy_protocol_tells_the_client, 0, ARRAY_LEN(headers));
+        tcase_add_test(cases, test_unix_socket_is_trusted_if_the_configuration_says_so);
+        tcase_add_test(cases, test_address_that_is_none_is_not_a_unix_socket);
+        tcase_add_test(cases, test_unspecified_address_in_the_list_is_no_trusted_proxy);
+        tcase_add_loop_test(cases, test_header_of_the_proxy_protocol_names_the_client, 0, ARRAY_LEN(headers));
         tcase_add_loop_test(cases, test_other_beginnings_are_refused, 0, ARRAY_LEN(bad_heads));
+        tcase_add_test(cases, test_longest_header_is_read_and_one_that_is_cut_off_is_refused);
         suite_add_tcase(suite, cases);
         return suite;
 }

@@ -1,86 +1,37 @@
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../framing/cases.h"
+#include "../framing/messages.h"
 #include "base/compiler.h"
+#include "base/pool.h"
 #include "spans.h"
 #include "suites.h"
 
 static const struct framing_limits limits = FRAMING_CASES_LIMITS;
 
-/* What came of a connection's bytes. */
-struct outcome {
-        int n_messages;
-        int status; /* of the refusal, or 0 */
-        size_t used;
-        char *seen; /* the bytes as they stand for evhttp */
-        char body[256];
-        size_t body_len;
-};
-
-/* The bytes of bodies are noted where they come one at a time, since then the state tells. */
 static void
-note_body(struct outcome *outcome, const struct framing *framing, const char *data, size_t len)
-{
-        if (framing->state != FRAMING_LENGTH_BODY && framing->state != FRAMING_CHUNK_DATA)
-                return;
-        ck_assert_uint_eq(len, 1);
-        ck_assert_uint_lt(outcome->body_len, sizeof(outcome->body));
-        outcome->body[outcome->body_len++] = *data;
-}
-
-/* Feed the bytes, `step` at a time. Release outcome->seen. */
-static void
-run(const char *bytes, size_t len, size_t step, struct outcome *outcome)
-{
-        struct framing framing;
-
-        memset(outcome, 0, sizeof(*outcome));
-        outcome->seen = malloc(len + 1);
-        ck_assert_ptr_nonnull(outcome->seen);
-        memcpy(outcome->seen, bytes, len);
-        framing_init(&framing, &limits);
-        while (outcome->used < len && outcome->status == 0) {
-                size_t left = len - outcome->used < step ? len - outcome->used : step, used;
-                enum framing_verdict verdict;
-
-                if (step == 1)
-                        note_body(outcome, &framing, bytes + outcome->used, left);
-                verdict = framing_feed(&framing, outcome->seen + outcome->used, left, &used);
-                ck_assert(used <= left && (used > 0 || verdict == FRAMING_REFUSED));
-                outcome->used += used;
-                outcome->n_messages += verdict == FRAMING_MESSAGE;
-                if (verdict == FRAMING_REFUSED) {
-                        outcome->status = framing.fault.status;
-                        ck_assert_ptr_nonnull(framing.fault.reason);
-                }
-        }
-        framing_clear(&framing);
-}
-
-static void
-expect_as_told(const struct framing_case *row)
+expect_outcome(const struct framing_case *row)
 {
         static const size_t steps[] = {1, 2, 3, 7, 4096};
-        struct outcome first, outcome;
+        struct messages first, messages;
 
-        run(row->bytes, row->len, 1, &first);
+        messages_read(&limits, row->bytes, row->len, 1, &first);
         for (size_t s = 0; s < ARRAY_LEN(steps); s++) {
-                run(row->bytes, row->len, steps[s], &outcome);
-                ck_assert_msg(outcome.n_messages == row->n_messages && outcome.status == row->status,
-                              "RFC 9112 %s, %zu at a time: %d messages, status %d: %s", row->section,
-                              steps[s], outcome.n_messages, outcome.status, row->bytes);
-                ck_assert_uint_eq(outcome.used, first.used);
-                ck_assert_mem_eq(outcome.seen, first.seen, first.used);
-                free(outcome.seen);
+                messages_read(&limits, row->bytes, row->len, steps[s], &messages);
+                ck_assert_msg((int)messages.n == row->n_messages && messages.status == row->status,
+                              "RFC 9112 %s, %zu at a time: %zu messages, status %d: %s", row->section,
+                              steps[s], messages.n, messages.status, row->bytes);
+                ck_assert(messages_are_equal(&first, &messages));
+                messages_clear(&messages);
         }
-        free(first.seen);
+        messages_clear(&first);
 }
 
 START_TEST(test_bytes_are_framed_alike_however_they_come)
 {
         for (size_t i = 0; i < n_framing_cases; i++)
-                expect_as_told(&framing_cases[i]);
+                expect_outcome(&framing_cases[i]);
 }
 END_TEST
 
@@ -98,39 +49,145 @@ END_TEST
 #define GET "GET / HTTP/1.1\r\nHost: a\r\n"
 #define CHUNKED "POST /hook HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-/* A message's bytes, how they stand for evhttp afterwards, and the body. */
+/* A connection's bytes, and the body of its first message. */
 static const struct {
         struct span bytes;
-        struct span seen;
         struct span body;
-} blanked[] = {
-    {SPAN_OF(GET "\r\n"), SPAN_OF(GET "\r\n"), SPAN_OF("")},
-    {SPAN_OF(GET "a:\tb\tc\t\r\nd: \t \te\r\nf\t"), SPAN_OF(GET "a: b\tc\t\r\nd:    e\r\nf\t"), SPAN_OF("")},
-    {SPAN_OF(GET "a:\t:\tb\r\n:\tc"), SPAN_OF(GET "a: :\tb\r\n: c"), SPAN_OF("")},
-    {SPAN_OF("GET /:\tHTTP"), SPAN_OF("GET /:\tHTTP"), SPAN_OF("")},
-    {SPAN_OF(CHUNKED "5\r\nhello\r\n0\r\n\r\n"), SPAN_OF(CHUNKED "5\r\nhello\r\n0  \n\n"), SPAN_OF("hello")},
-    {SPAN_OF(CHUNKED "5;a=b\r\nhello\r\n0\r\n\r\n"), SPAN_OF(CHUNKED "5    \r\nhello\r\n0  \n\n"),
-     SPAN_OF("hello")},
+} bodies[] = {
+    {SPAN_OF(GET "\r\n"), SPAN_OF("")},
+    {SPAN_OF(GET "Content-Length: 0\r\n\r\n"), SPAN_OF("")},
+    {SPAN_OF(GET "Content-Length: 4\r\n\r\n\r\n\0\r\r\n\r\n"), SPAN_OF("\r\n\0\r")},
+    {SPAN_OF(CHUNKED "0\r\n\r\n"), SPAN_OF("")},
+    {SPAN_OF(CHUNKED "5\r\nhello\r\n0\r\n\r\n"), SPAN_OF("hello")},
+    {SPAN_OF(CHUNKED "5;a=b\r\nhello\r\n0\r\n\r\n"), SPAN_OF("hello")},
     {SPAN_OF(CHUNKED "5\t;a=\"5\"\r\n;a\r\n0\r\n5;0;0\r\n\r\n;=\r\r\n00;a=0\r\n\r\n" GET "a:\tb\r\n\r\n"),
-     SPAN_OF(CHUNKED "5       \r\n;a\r\n0\r\n5    \r\n\r\n;=\r\r\n00      \n\n" GET "a: b\r\n\r\n"),
      SPAN_OF(";a\r\n0\r\n;=\r")},
-    {SPAN_OF(CHUNKED "1\r\nx\r\n0;a\r\nb: 0\r\nc:\r\n\r\n"), SPAN_OF(CHUNKED "1\r\nx\r\n0              \n\n"),
-     SPAN_OF("x")},
-    {SPAN_OF(CHUNKED "4\r\n\n\t \r\r\n0\r\nx: \r\n\r\n"), SPAN_OF(CHUNKED "4\r\n\n\t \r\r\n0       \n\n"),
-     SPAN_OF("\n\t \r")},
+    {SPAN_OF(CHUNKED "1\r\nx\r\n0;a\r\nb: 0\r\nc:\r\n\r\n"), SPAN_OF("x")},
+    {SPAN_OF(CHUNKED "4\r\n\n\t \r\r\n0\r\nx: \r\n\r\n"), SPAN_OF("\n\t \r")},
 };
 
-START_TEST(test_what_evhttp_cannot_read_is_overwritten_and_bodies_are_not)
+START_TEST(test_bodies_are_what_was_sent)
 {
-        struct outcome outcome;
+        const struct span *bytes = &bodies[_i].bytes, *body = &bodies[_i].body;
+        struct messages messages;
 
-        run(blanked[_i].bytes.data, blanked[_i].bytes.len, 1, &outcome);
-        ck_assert_int_eq(outcome.status, 0);
-        ck_assert_uint_eq(blanked[_i].seen.len, blanked[_i].bytes.len);
-        ck_assert_mem_eq(outcome.seen, blanked[_i].seen.data, blanked[_i].seen.len);
-        ck_assert_uint_eq(outcome.body_len, blanked[_i].body.len);
-        ck_assert_mem_eq(outcome.body, blanked[_i].body.data, outcome.body_len);
-        free(outcome.seen);
+        messages_read(&limits, bytes->data, bytes->len, 1, &messages);
+        ck_assert_uint_ge(messages.n, 1);
+        ck_assert_uint_eq(messages.list[0].body_len, body->len);
+        ck_assert_mem_eq(messages.list[0].body, body->data, body->len);
+        messages_clear(&messages);
+}
+END_TEST
+
+START_TEST(test_names_and_values_of_a_head_are_strings_without_white_space)
+{
+        static const char bytes[] = "PUT /a/b?c HTTP/1.0\r\nHost:a\r\nx-Y: \tb\tc \t\r\nEmpty:\r\n\r\n";
+        static const char *const fields[][2] = {{"Host", "a"}, {"x-Y", "b\tc"}, {"Empty", ""}};
+        struct messages messages;
+        const struct head *head;
+        const char *text;
+
+        messages_read(&limits, bytes, sizeof(bytes) - 1, 3, &messages);
+        ck_assert_uint_eq(messages.n, 1);
+        head = &messages.list[0].head;
+        text = messages.list[0].text;
+        ck_assert_str_eq(head->method, "PUT");
+        ck_assert_uint_eq(head->path_len, 4);
+        ck_assert_mem_eq(text + head->path, "/a/b", 4);
+        ck_assert_int_eq(head->minor, 0);
+        ck_assert_uint_eq(head->n_fields, ARRAY_LEN(fields));
+        for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+                ck_assert_str_eq(text + head->fields[i].name, fields[i][0]);
+                ck_assert_str_eq(text + head->fields[i].value, fields[i][1]);
+                ck_assert_uint_eq(head->fields[i].value_len, strlen(fields[i][1]));
+        }
+        messages_clear(&messages);
+}
+END_TEST
+
+/* A header line, and what the head then says: closes, keeps_alive, expects_continue, chunked. */
+static const struct {
+        const char *line;
+        int closes, keeps_alive, expects, chunked;
+        uint64_t length;
+} lines[] = {
+    {"", 0, 0, 0, 0, 0},
+    {"Connection: close\r\n", 1, 0, 0, 0, 0},
+    {"connection: Keep-Alive\r\n", 0, 1, 0, 0, 0},
+    {"Connection: upgrade ,\tCLOSE\r\n", 1, 0, 0, 0, 0},
+    {"Connection: closed, xclose\r\nConnection: keep-alive\r\n", 0, 1, 0, 0, 0},
+    {"Expect: 100-Continue\r\nContent-Length: 7\r\n", 0, 0, 1, 0, 7},
+    {"Transfer-Encoding: Chunked\r\n", 0, 0, 0, 1, 0},
+};
+
+START_TEST(test_head_says_how_the_message_is_framed_and_what_becomes_of_the_connection)
+{
+        char bytes[256];
+        int len = snprintf(bytes, sizeof(bytes), GET "%s\r\n", lines[_i].line);
+        struct framing framing;
+        struct head head;
+        char *text;
+        size_t used;
+
+        framing_init(&framing, &limits);
+        ck_assert_int_eq(framing_feed(&framing, bytes, (size_t)len, &used), FRAMING_HEAD);
+        ck_assert_uint_eq(used, (size_t)len);
+        text = framing_take_head(&framing, &head);
+        ck_assert_int_eq(head.closes, lines[_i].closes);
+        ck_assert_int_eq(head.keeps_alive, lines[_i].keeps_alive);
+        ck_assert_int_eq(head.expects_continue, lines[_i].expects);
+        ck_assert_int_eq(head.chunked, lines[_i].chunked);
+        ck_assert_uint_eq(head.content_length, lines[_i].length);
+        ck_assert_int_eq(head_has_body(&head), lines[_i].chunked || lines[_i].length > 0);
+        head_clear(&head);
+        pool_free(text);
+        framing_clear(&framing);
+}
+END_TEST
+
+START_TEST(test_what_is_known_without_more_bytes_is_said_without_any)
+{
+        static const char bytes[] = GET "Content-Length: 3\r\n\r\nabc" GET "\r\n";
+        struct framing framing;
+        struct head head;
+        size_t used;
+
+        framing_init(&framing, &limits);
+        ck_assert_int_eq(framing_feed(&framing, bytes, sizeof(bytes) - 1, &used), FRAMING_HEAD);
+        ck_assert_uint_eq(used, strlen(GET "Content-Length: 3\r\n\r\n"));
+        pool_free(framing_take_head(&framing, &head));
+        head_clear(&head);
+        for (uint64_t left = 3; left > 0; left--) {
+                ck_assert_int_eq(framing_feed(&framing, bytes, 0, &used), FRAMING_DATA);
+                ck_assert_uint_eq(framing.left, left);
+                framing_skip(&framing, 1);
+        }
+        ck_assert(framing_is_inside(&framing));
+        ck_assert_int_eq(framing_feed(&framing, bytes, 0, &used), FRAMING_END);
+        ck_assert(!framing_is_inside(&framing));
+        ck_assert_int_eq(framing_feed(&framing, bytes, 0, &used), FRAMING_MORE);
+        framing_clear(&framing);
+}
+END_TEST
+
+START_TEST(test_refusal_of_a_body_that_is_too_large_comes_with_its_head)
+{
+        static const char bytes[] = GET "Content-Length: 101\r\na: b\r\n\r\n";
+        struct framing framing;
+        struct head head;
+        char *text;
+        size_t used;
+
+        framing_init(&framing, &limits);
+        ck_assert_int_eq(framing_feed(&framing, bytes, sizeof(bytes) - 1, &used), FRAMING_REFUSED);
+        ck_assert_int_eq(framing.fault.status, 413);
+        text = framing_take_head(&framing, &head);
+        ck_assert_uint_eq(head.n_fields, 3);
+        ck_assert_str_eq(text + head.fields[2].value, "b");
+        ck_assert_uint_eq(head.content_length, 101);
+        head_clear(&head);
+        pool_free(text);
+        framing_clear(&framing);
 }
 END_TEST
 
@@ -147,47 +204,44 @@ START_TEST(test_endless_lines_are_cut_off)
             {SPAN_OF(CHUNKED "0\r\na:"), ' ', 400},
         };
         char bytes[4096];
-        struct outcome outcome;
+        struct messages messages;
 
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 memset(bytes, rows[i].then, sizeof(bytes));
                 memcpy(bytes, rows[i].start.data, rows[i].start.len);
-                run(bytes, sizeof(bytes), sizeof(bytes), &outcome);
-                ck_assert_int_eq(outcome.status, rows[i].status);
-                ck_assert_uint_le(outcome.used, strlen(CHUNKED) + limits.max_header_bytes + 8);
-                free(outcome.seen);
+                messages_read(&limits, bytes, sizeof(bytes), sizeof(bytes), &messages);
+                ck_assert_int_eq(messages.status, rows[i].status);
+                ck_assert_uint_le(messages.used, strlen(CHUNKED) + limits.max_header_bytes + 8);
+                messages_clear(&messages);
         }
 }
 END_TEST
 
-/* Feed a message with so many bytes of extensions and trailer fields, at least 12; the last line end counts. */
-static enum framing_verdict
-feed_besides(struct framing *framing, size_t n)
+/* Append a message with so many bytes of extensions and trailer fields, at least 12; the last line end counts. */
+static char *
+put_besides(char *end, size_t n)
 {
-        enum framing_verdict verdict = FRAMING_MORE;
-        char bytes[2048], *end = stpcpy(bytes, CHUNKED);
-
+        end = stpcpy(end, CHUNKED);
         for (; n >= 22; n -= 10)
                 end = stpcpy(end, "1;a=4567890\r\nx\r\n");
         end = stpcpy(end, "0\r\na:");
         for (; n > 6; n--)
                 end = stpcpy(end, "b");
-        end = stpcpy(end, "\r\n\r\n");
-        for (size_t i = 0, used; bytes + i < end && verdict != FRAMING_REFUSED; i += used)
-                verdict = framing_feed(framing, bytes + i, (size_t)(end - bytes) - i, &used);
-        return verdict;
+        return stpcpy(end, "\r\n\r\n");
 }
 
 START_TEST(test_extensions_and_trailers_together_have_one_limit_for_each_message)
 {
-        struct framing framing;
+        char bytes[8192], *end = bytes;
+        struct messages messages;
 
-        framing_init(&framing, &limits);
         for (int i = 0; i < 3; i++)
-                ck_assert_int_eq(feed_besides(&framing, limits.max_header_bytes), FRAMING_MESSAGE);
-        ck_assert_int_eq(feed_besides(&framing, limits.max_header_bytes + 1), FRAMING_REFUSED);
-        ck_assert_int_eq(framing.fault.status, 400);
-        framing_clear(&framing);
+                end = put_besides(end, limits.max_header_bytes);
+        end = put_besides(end, limits.max_header_bytes + 1);
+        messages_read(&limits, bytes, (size_t)(end - bytes), sizeof(bytes), &messages);
+        ck_assert_uint_eq(messages.n, 3);
+        ck_assert_int_eq(messages.status, 400);
+        messages_clear(&messages);
 }
 END_TEST
 
@@ -199,8 +253,12 @@ suite_framing(void)
 
         tcase_add_test(all, test_bytes_are_framed_alike_however_they_come);
         tcase_add_test(all, test_there_are_enough_cases_of_both_kinds);
-        tcase_add_loop_test(all, test_what_evhttp_cannot_read_is_overwritten_and_bodies_are_not, 0,
-                            (int)ARRAY_LEN(blanked));
+        tcase_add_loop_test(all, test_bodies_are_what_was_sent, 0, (int)ARRAY_LEN(bodies));
+        tcase_add_test(all, test_names_and_values_of_a_head_are_strings_without_white_space);
+        tcase_add_loop_test(all, test_head_says_how_the_message_is_framed_and_what_becomes_of_the_connection,
+                            0, (int)ARRAY_LEN(lines));
+        tcase_add_test(all, test_what_is_known_without_more_bytes_is_said_without_any);
+        tcase_add_test(all, test_refusal_of_a_body_that_is_too_large_comes_with_its_head);
         tcase_add_test(all, test_endless_lines_are_cut_off);
         tcase_add_test(all, test_extensions_and_trailers_together_have_one_limit_for_each_message);
         suite_add_tcase(suite, all);

@@ -1,4 +1,4 @@
-#include "http/census.h"
+#include "http/connection_stats.h"
 
 #include <stddef.h>
 
@@ -12,6 +12,7 @@ static const char *const names[HTTP_N_ENDS] = {
     [HTTP_END_MADE_ROOM] = "made_room",
     [HTTP_END_FULL] = "full",
     [HTTP_END_PER_ADDRESS] = "per_address",
+    [HTTP_END_NO_PROXY] = "no_proxy",
     [HTTP_END_NO_DESCRIPTORS] = "no_descriptors",
 };
 
@@ -22,26 +23,26 @@ http_end_name(enum http_end end)
 }
 
 void
-http_census_accepted(struct http_census *census)
+connection_stats_accepted(struct connection_stats *stats)
 {
-        if (census != NULL)
-                (void)atomic_fetch_add_explicit(&census->accepted, 1, memory_order_relaxed);
+        if (stats != NULL)
+                (void)atomic_fetch_add_explicit(&stats->accepted, 1, memory_order_relaxed);
 }
 
 void
-http_census_ended(struct http_census *census, enum http_end end)
+connection_stats_ended(struct connection_stats *stats, enum http_end end)
 {
-        if (census != NULL)
-                (void)atomic_fetch_add_explicit(&census->ended[end], 1, memory_order_relaxed);
+        if (stats != NULL)
+                (void)atomic_fetch_add_explicit(&stats->ended[end], 1, memory_order_relaxed);
 }
 
 uint64_t
-http_census_open(const struct http_census *census)
+connection_stats_open(const struct connection_stats *stats)
 {
         uint64_t ended = 0, accepted;
 
         for (size_t i = 0; i < HTTP_N_ENDS; i++)
-                ended += atomic_load(&census->ended[i]);
-        accepted = atomic_load(&census->accepted);
+                ended += atomic_load(&stats->ended[i]);
+        accepted = atomic_load(&stats->accepted);
         return accepted > ended ? accepted - ended : 0;
 }

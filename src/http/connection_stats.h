@@ -1,5 +1,5 @@
-#ifndef HTTP_CENSUS_H
-#define HTTP_CENSUS_H
+#ifndef HTTP_CONNECTION_STATS_H
+#define HTTP_CONNECTION_STATS_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -15,12 +15,13 @@ enum http_end {
         HTTP_END_MADE_ROOM,         /* it had waited longest when there were too many, or no descriptors */
         HTTP_END_FULL,              /* there were too many, and none could make room for it */
         HTTP_END_PER_ADDRESS,       /* its address had max_connections_per_address */
+        HTTP_END_NO_PROXY,          /* proxy_protocol = required, and its peer is not a trusted proxy */
         HTTP_END_NO_DESCRIPTORS,    /* it could not be accepted, and was turned away */
         HTTP_N_ENDS
 };
 
 /* Connections as counted by the servers that share it, in whatever threads. Begin with zeros. */
-struct http_census {
+struct connection_stats {
         atomic_uint_fast64_t accepted;
         atomic_uint_fast64_t ended[HTTP_N_ENDS]; /* what was accepted and has not ended is open */
 };
@@ -28,11 +29,11 @@ struct http_census {
 /* The name of an end in the metrics: idle, handshake_failed. */
 const char *http_end_name(enum http_end end);
 
-/* A connection was accepted; has ended. census may be NULL: nobody counts. */
-void http_census_accepted(struct http_census *census);
-void http_census_ended(struct http_census *census, enum http_end end);
+/* A connection was accepted; has ended. stats may be NULL: nobody counts. */
+void connection_stats_accepted(struct connection_stats *stats);
+void connection_stats_ended(struct connection_stats *stats, enum http_end end);
 
 /* How many are open. */
-uint64_t http_census_open(const struct http_census *census);
+uint64_t connection_stats_open(const struct connection_stats *stats);
 
 #endif

@@ -1,0 +1,448 @@
+#include "http/gate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent_ssl.h>
+
+#include <openssl/err.h>
+
+#include "base/clock.h"
+#include "base/pool.h"
+#include "http/connections.h"
+
+#define MEMORY_WAIT_MS 2000
+#define LINGER_MS 1000
+#define LINGER_BYTES (8u << 20)
+
+/* Deadlines and states */
+
+static void
+arm(struct connection *connection, int64_t now_ms)
+{
+        int64_t left = connection->deadline_ms - now_ms;
+        struct timeval in;
+
+        left = left < 0 ? 0 : left;
+        in = (struct timeval){left / 1000, left % 1000 * 1000};
+        if (evtimer_add(&connection->timer, &in) == 0)
+                connection->armed_ms = connection->deadline_ms;
+}
+
+/* In milliseconds from since_ms. */
+static uint64_t
+deadline_of(const struct http_limits *limits, enum gate_state state)
+{
+        switch (state) {
+        case GATE_ACCEPTED:
+        case GATE_PROXY:
+        case GATE_HEAD:
+                return limits->header_timeout_ms;
+        case GATE_HANDSHAKE:
+                return limits->handshake_timeout_ms;
+        case GATE_IDLE:
+                return limits->idle_timeout_ms;
+        case GATE_BODY:
+        case GATE_REPLYING:
+                return limits->request_timeout_ms;
+        case GATE_WAITING:
+                return MEMORY_WAIT_MS;
+        case GATE_HANDLING:
+                return limits->handling_timeout_ms;
+        case GATE_LINGERING:
+        case GATE_ENDED:
+        case GATE_N_STATES:
+                break;
+        }
+        return LINGER_MS;
+}
+
+/*
+ * Nearly all deadlines are met, a request has several, and setting a timer is expensive. So a timer that would fire before
+ * a later deadline is left alone and set anew when it has fired.
+ */
+void
+gate_enter(struct connection *connection, enum gate_state state)
+{
+        int64_t now_ms = clock_monotonic_ms(), begin_ms = now_ms;
+
+        if (state == GATE_BODY && (connection->state == GATE_HEAD || connection->state == GATE_WAITING))
+                begin_ms = connection->since_ms; /* the same request goes on */
+        else if (state != GATE_WAITING)
+                connection->since_ms = now_ms;
+        connections_move(connection, state);
+        connection->deadline_ms = begin_ms + (int64_t)deadline_of(&connection->all->limits, state);
+        if (connection->armed_ms == 0 || connection->deadline_ms < connection->armed_ms)
+                arm(connection, now_ms);
+}
+
+/* Go on from the event loop. */
+void
+gate_go_on_later(struct connection *connection)
+{
+        event_active(&connection->timer, EV_READ, 1);
+}
+
+/* The end */
+
+/* evhttp frees its side by itself when memory fails, and takes its callbacks from the letter box then. */
+int
+gate_evhttp_is_gone(const struct connection *connection)
+{
+        bufferevent_event_cb event_cb = NULL;
+
+        bufferevent_getcb(connection->letter_box, NULL, NULL, &event_cb, NULL);
+        return event_cb == NULL;
+}
+
+/* What OpenSSL said last of a session that failed; 0: nothing. */
+static unsigned long
+take_tls_error(struct bufferevent *transport)
+{
+        unsigned long code, last = 0;
+
+        while ((code = bufferevent_get_openssl_error(transport)) != 0) {
+                if (last == 0 && ERR_GET_LIB(code) != 0)
+                        last = code;
+        }
+        return last;
+}
+
+/* Say goodbye, or log why the session has failed. */
+static void
+end_session(struct connection *connection, enum http_end why)
+{
+        SSL *session =
+            connection->transport == NULL ? NULL : bufferevent_openssl_get_ssl(connection->transport);
+        unsigned long code;
+
+        if (session == NULL)
+                return;
+        code = take_tls_error(connection->transport);
+        if (why == HTTP_END_CLOSED || why == HTTP_END_HANDSHAKE_FAILED)
+                tls_log_end(session, connection->state == GATE_HANDSHAKE, code, &connection->client);
+        if (code == 0)
+                tls_say_goodbye(session);
+}
+
+/* A request that the gate still has ends with its connection; one that is being handled is answered in vain. */
+static void
+drop_request(struct connection *connection)
+{
+        struct http_request *request = connection->request;
+
+        connection->request = NULL;
+        if (request == NULL)
+                return;
+        if (connection->state == GATE_WAITING)
+                memory_budget_stop_waiting(connection->all->limits.budget, &connection->waiter);
+        if (request->evreq == NULL)
+                request_free(request);
+        else
+                request->connection = NULL;
+}
+
+void
+gate_end(struct connection *connection, enum http_end why)
+{
+        struct connections *all = connection->all;
+
+        if (connection->state == GATE_ENDED)
+                return;
+        if (why == HTTP_END_CLOSED)
+                why = connection->state == GATE_HANDSHAKE ? HTTP_END_HANDSHAKE_FAILED : connection->end;
+        end_session(connection, why);
+        drop_request(connection);
+        gate_stop_proxy(connection);
+        if (connection->transport != NULL) {
+                bufferevent_setcb(connection->transport, NULL, NULL, NULL, NULL);
+                (void)bufferevent_disable(connection->transport, EV_READ | EV_WRITE);
+        }
+        connections_count_out(connection, why);
+        if (connection->is_counted)
+                clients_disconnect(all->limits.clients, &connection->client);
+        connections_move(connection, GATE_ENDED);
+        connection->deadline_ms = 0;
+        gate_go_on_later(connection);
+}
+
+/* Writing */
+
+static int
+is_written(const struct connection *connection)
+{
+        return evbuffer_get_length(bufferevent_get_output(connection->transport)) == 0;
+}
+
+/* Write what the socket takes at once; the event loop writes the rest. What fails does so again there. */
+void
+gate_write(struct connection *connection, const char *text, size_t len)
+{
+        ssize_t n = 0;
+
+        if (connection->all->tls == NULL && is_written(connection))
+                n = send(connection->fd, text, len, MSG_NOSIGNAL);
+        n = n < 0 ? 0 : n;
+        if ((size_t)n < len && bufferevent_write(connection->transport, text + n, len - (size_t)n) != 0)
+                connection->is_broken = 1;
+}
+
+/* No more answers follow. */
+static void
+linger(struct connection *connection)
+{
+        struct evbuffer *input = bufferevent_get_input(connection->transport);
+
+        tls_say_goodbye(bufferevent_openssl_get_ssl(connection->transport));
+        (void)shutdown(connection->fd, SHUT_WR);
+        gate_enter(connection, GATE_LINGERING);
+        (void)evbuffer_drain(input, evbuffer_get_length(input));
+        (void)bufferevent_enable(connection->transport, EV_READ);
+}
+
+/* The answer has left the process. */
+static void
+end_reply(struct connection *connection)
+{
+        if (connection->closes || gate_evhttp_is_gone(connection)) {
+                linger(connection);
+                return;
+        }
+        if (connection->is_replied) {
+                connection->is_replied = 0;
+                bufferevent_trigger(connection->letter_box, EV_WRITE,
+                                    0); /* evhttp gets ready for the next one */
+        }
+        gate_enter(connection, GATE_IDLE);
+}
+
+/* The answer is on its way. */
+static void
+await_written(struct connection *connection)
+{
+        if (connection->is_broken)
+                gate_end(connection, HTTP_END_CLOSED);
+        else if (is_written(connection))
+                end_reply(connection);
+        else
+                gate_enter(connection, GATE_REPLYING);
+}
+
+/* Write the gate's answer to the request. */
+void
+gate_send_answer(struct connection *connection)
+{
+        struct http_request *request = connection->request;
+
+        if (request->head.closes || connection->all->is_stopping)
+                request_close_after(request);
+        connection->closes = request->answer_connection == ANSWER_CLOSES;
+        gate_write(connection, request->answer, request->answer_len);
+        connection->request = NULL;
+        request_free(request);
+        await_written(connection);
+}
+
+/* Carry evhttp's answer out. */
+static void
+send_evhttp_answer(struct connection *connection)
+{
+        struct evbuffer *answer = bufferevent_get_output(connection->letter_box);
+        struct evbuffer *out = bufferevent_get_output(connection->transport);
+
+        if (connection->all->tls == NULL && is_written(connection))
+                (void)evbuffer_write(answer, connection->fd);
+        if (evbuffer_get_length(answer) > 0 && evbuffer_add_buffer(out, answer) != 0)
+                connection->is_broken = 1;
+        await_written(connection);
+}
+
+void
+gate_refuse(struct connection *connection, int status, const char *reason)
+{
+        struct http_request *request = connection->request;
+        struct http_error error = answer_refusal(status, reason);
+        char id[ANSWER_ID_SIZE], *answer;
+        size_t len;
+
+        connection->end = HTTP_END_REFUSED;
+        if (request != NULL && request->answer != NULL) { /* it was refused before */
+                request->head.closes = 1;
+                gate_send_answer(connection);
+                return;
+        }
+        drop_request(connection);
+        connections_next_id(connection->all, id);
+        connections_count_refused(connection, status, id);
+        connection->closes = 1;
+        answer = answer_error(&error, id, ANSWER_CLOSES, &len);
+        if (answer == NULL) {
+                gate_end(connection, HTTP_END_REFUSED);
+                return;
+        }
+        gate_write(connection, answer, len);
+        pool_free(answer);
+        await_written(connection);
+}
+
+/* Returns whether there may be more to do. */
+static int
+advance(struct connection *connection)
+{
+        switch (connection->state) {
+        case GATE_IDLE:
+        case GATE_HEAD:
+        case GATE_BODY:
+                return gate_read(connection);
+        case GATE_HANDLING:
+                if (!connection->is_replied)
+                        return 0;
+                send_evhttp_answer(connection);
+                return 1;
+        default:
+                return 0;
+        }
+}
+
+/* Whether the connection is in a state in which nothing more is read. */
+static int
+is_busy(const struct connection *connection)
+{
+        return connection->state == GATE_WAITING || connection->state == GATE_HANDLING ||
+               connection->state == GATE_REPLYING;
+}
+
+void
+gate_advance(struct connection *connection)
+{
+        if (connection->is_advancing || connection->transport == NULL)
+                return;
+        connection->is_advancing = 1;
+        while (!connection->is_broken && advance(connection))
+                ;
+        connection->is_advancing = 0;
+        if (connection->state == GATE_ENDED)
+                return;
+        if (connection->is_broken || (connection->is_at_eof && !is_busy(connection))) {
+                gate_end(connection, HTTP_END_CLOSED);
+        } else if (connection->is_paused && !is_busy(connection)) {
+                connection->is_paused = 0;
+                (void)bufferevent_enable(connection->transport, EV_READ);
+        }
+}
+
+/* The transport's callbacks */
+
+static void
+on_readable(struct bufferevent *transport, void *arg)
+{
+        struct connection *connection = arg;
+        struct evbuffer *input = bufferevent_get_input(transport);
+
+        if (is_busy(connection)) { /* what waits is never more than one read brings */
+                connection->is_paused = 1;
+                (void)bufferevent_disable(transport, EV_READ);
+        } else if (connection->state == GATE_LINGERING) {
+                connection->n_lingered += evbuffer_get_length(input);
+                (void)evbuffer_drain(input, evbuffer_get_length(input));
+                if (connection->n_lingered > LINGER_BYTES)
+                        gate_end(connection, HTTP_END_CLOSED);
+        } else {
+                gate_advance(connection);
+        }
+}
+
+static void
+on_written(struct bufferevent *transport, void *arg)
+{
+        struct connection *connection = arg;
+
+        (void)transport;
+        if (connection->state != GATE_REPLYING || !is_written(connection))
+                return;
+        end_reply(connection);
+        gate_advance(connection);
+}
+
+/*
+ * libevent 2.1.12 reports a close_notify before it hands over the bytes that it decrypted before that (do_read() in
+ * bufferevent_openssl.c), and stops writing. So ends are handled from the event loop. It also reports a failed write as
+ * an EOF, when a close_notify has come before.
+ */
+static void
+on_event(struct bufferevent *transport, short what, void *arg)
+{
+        struct connection *connection = arg;
+
+        if (what & BEV_EVENT_CONNECTED) {
+                gate_enter(connection, GATE_IDLE);
+                return;
+        }
+        if ((what & (BEV_EVENT_EOF | BEV_EVENT_WRITING)) == BEV_EVENT_EOF) {
+                connection->is_at_eof = 1;
+                (void)bufferevent_enable(transport, EV_WRITE);
+        } else {
+                connection->is_broken = 1;
+        }
+        gate_go_on_later(connection);
+}
+
+/* The deadline of the state has passed. */
+static void
+expire(struct connection *connection)
+{
+        switch (connection->state) {
+        case GATE_HANDSHAKE:
+                tls_log_timeout(&connection->client);
+                gate_end(connection, HTTP_END_HANDSHAKE_TIMEOUT);
+                break;
+        case GATE_IDLE:
+                gate_end(connection, HTTP_END_IDLE);
+                break;
+        case GATE_HEAD:
+        case GATE_BODY:
+                gate_refuse(connection, 408, "the request came too slowly");
+                break;
+        case GATE_WAITING:
+                gate_refuse(connection, 503, "no room for the body; send it again");
+                break;
+        case GATE_LINGERING:
+                gate_end(connection, HTTP_END_CLOSED);
+                break;
+        default:
+                gate_end(connection, HTTP_END_SLOW);
+                break;
+        }
+}
+
+void
+gate_on_timer(evutil_socket_t fd, short what, void *arg)
+{
+        struct connection *connection = arg;
+        int64_t now_ms = clock_monotonic_ms();
+
+        (void)fd;
+        connection->armed_ms = 0; /* event_active() has taken the timeout away, too */
+        if (connection->state == GATE_ENDED) {
+                connection_free(connection);
+                return;
+        }
+        if (connection->state == GATE_ACCEPTED && (what & EV_READ))
+                gate_attach(connection);
+        else if (connection->deadline_ms <= now_ms)
+                expire(connection);
+        if (connection->state != GATE_ENDED && connection->armed_ms == 0)
+                arm(connection, now_ms);
+        gate_advance(connection);
+}
+
+void
+gate_open(struct connection *connection)
+{
+        bufferevent_setcb(connection->transport, on_readable, on_written, on_event, connection);
+        gate_enter(connection, connection->all->tls != NULL ? GATE_HANDSHAKE : GATE_IDLE);
+        (void)bufferevent_enable(connection->transport, EV_READ);
+}

@@ -1,0 +1,179 @@
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include <event2/bufferevent_ssl.h>
+
+#include "base/log_flood.h"
+#include "http/connections.h"
+#include "http/gate.h"
+
+void
+gate_stop_proxy(struct connection *connection)
+{
+        if (connection->proxy_readable != NULL)
+                event_free(connection->proxy_readable);
+        connection->proxy_readable = NULL;
+        free(connection->proxy_header);
+        connection->proxy_header = NULL;
+}
+
+static void
+log_too_many(const struct address *client)
+{
+        static struct log_flood flood;
+        char text[ADDRESS_TEXT_SIZE];
+
+        log_flood(&flood, LOG_LEVEL_NOTICE,
+                  "connections beyond max_connections_per_address were closed last_client=%s",
+                  address_format(client, text));
+}
+
+/* Returns 0, or -1 for one connection too many. A proxy that does not name its clients has no limit of its own. */
+static int
+count_client(struct connection *connection)
+{
+        const struct http_limits *limits = &connection->all->limits;
+
+        if (limits->clients == NULL ||
+            forwarded_trusts(&limits->trust, &connection->client, connection->is_unix))
+                return 0;
+        if (clients_connect(limits->clients, &connection->client) != 0) {
+                log_too_many(&connection->client);
+                return -1;
+        }
+        connection->is_counted = 1;
+        return 0;
+}
+
+/* Head and body of evhttp's answers are a TLS record each: Nagle's algorithm would delay the second by 40 ms. */
+static void
+send_at_once(evutil_socket_t fd)
+{
+        const int on = 1;
+
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* fails for a Unix-domain socket */
+}
+
+static struct bufferevent *
+new_transport(const struct connection *connection)
+{
+        struct event_base *base = connection->all->base;
+        SSL *session;
+
+        if (connection->all->tls == NULL)
+                return bufferevent_socket_new(base, connection->fd, BEV_OPT_CLOSE_ON_FREE);
+        session = tls_session(connection->all->tls);
+        if (session == NULL)
+                return NULL;
+        send_at_once(connection->fd);
+        /* It also frees a session that it cannot take. */
+        return bufferevent_openssl_socket_new(base, connection->fd, session, BUFFEREVENT_SSL_ACCEPTING,
+                                              BEV_OPT_CLOSE_ON_FREE);
+}
+
+/* The client is known: TLS or requests may come. */
+static void
+begin(struct connection *connection)
+{
+        if (count_client(connection) != 0) {
+                gate_end(connection, HTTP_END_PER_ADDRESS);
+                return;
+        }
+        /* Only now: a client that has too many connections makes none of the others close. */
+        if (connections_admit(connection->all, connection) != 0) {
+                gate_end(connection, HTTP_END_FULL);
+                return;
+        }
+        connection->transport = new_transport(connection);
+        if (connection->transport == NULL)
+                gate_end(connection, HTTP_END_FULL);
+        else
+                gate_open(connection);
+}
+
+static void
+on_proxy_readable(evutil_socket_t fd, short what, void *arg)
+{
+        struct connection *connection = arg;
+        int result = proxy_header_read(connection->proxy_header, fd);
+
+        (void)what;
+        if (result == 0)
+                return;
+        if (result > 0)
+                result = proxy_header_client(connection->proxy_header, &connection->client);
+        if (result > 0)
+                connection->is_unix = 0;
+        gate_stop_proxy(connection);
+        if (result < 0)
+                gate_end(connection, HTTP_END_SLOW);
+        else
+                begin(connection);
+}
+
+/* The listener requires the PROXY protocol: from others than trusted proxies it cannot be believed. */
+static void
+await_proxy(struct connection *connection)
+{
+        const struct http_limits *limits = &connection->all->limits;
+
+        if (!forwarded_trusts(&limits->trust, &connection->client, connection->is_unix)) {
+                gate_end(connection, HTTP_END_NO_PROXY);
+                return;
+        }
+        if (connections_admit(connection->all, connection) != 0) {
+                gate_end(connection, HTTP_END_FULL);
+                return;
+        }
+        gate_enter(connection, GATE_PROXY);
+        connection->proxy_header = calloc(1, sizeof(*connection->proxy_header));
+        connection->proxy_readable = event_new(connection->all->base, connection->fd, EV_READ | EV_PERSIST,
+                                               on_proxy_readable, connection);
+        if (connection->proxy_header == NULL || connection->proxy_readable == NULL ||
+            event_add(connection->proxy_readable, NULL) != 0)
+                gate_end(connection, HTTP_END_FULL);
+}
+
+/* Returns 0, or -1 when the connection has been reset already. */
+static int
+find_peer(struct connection *connection)
+{
+        struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
+        socklen_t len = sizeof(from);
+
+        if (getpeername(connection->fd, (struct sockaddr *)&from, &len) != 0)
+                return -1;
+        connection->is_unix = from.ss_family == AF_UNIX;
+        address_from_socket((const struct sockaddr *)&from, &connection->client);
+        return 0;
+}
+
+/* evhttp has set up its side of the connection, or failed to: then the letter box still has the descriptor, and closes it. */
+void
+gate_attach(struct connection *connection)
+{
+        evutil_socket_t fd = bufferevent_getfd(connection->letter_box);
+
+        if (gate_evhttp_is_gone(connection) || fd < 0 || bufferevent_setfd(connection->letter_box, -1) != 0) {
+                gate_end(connection, HTTP_END_FULL);
+                return;
+        }
+        connection->fd = fd;
+        if (find_peer(connection) != 0)
+                gate_end(connection, HTTP_END_CLOSED);
+        else if (connection->all->limits.requires_proxy)
+                await_proxy(connection);
+        else
+                begin(connection);
+}
+
+void
+gate_accept(struct connection *connection)
+{
+        bufferevent_incref(connection->letter_box);
+        connections_count_in(connection);
+        gate_enter(connection, GATE_ACCEPTED);
+        gate_go_on_later(connection); /* evhttp sets the descriptor after this */
+}

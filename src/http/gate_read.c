@@ -1,0 +1,261 @@
+#include <sys/socket.h>
+
+#include <event2/buffer.h>
+
+#include "base/clock.h"
+#include "http/connections.h"
+#include "http/gate.h"
+
+#define RECEIVE_MIN ((size_t)16 << 10)
+#define RECEIVE_MAX ((size_t)128 << 10) /* of one connection before others have their turn */
+#define FIRST_CHUNKS 4096               /* memory for the first chunks of a body */
+#define NO_MEMORY "out of memory; send it again"
+
+/* The request is genuine, or nobody has asked: evhttp handles it. */
+static void
+deliver(struct connection *connection)
+{
+        static const char canonical[] = "GET / HTTP/1.1\r\n\r\n";
+        struct evbuffer *letter = bufferevent_get_input(connection->letter_box);
+        struct connections *all = connection->all;
+
+        all->delivered = connection->request;
+        if (!gate_evhttp_is_gone(connection) && evbuffer_add(letter, canonical, sizeof(canonical) - 1) == 0)
+                bufferevent_trigger(connection->letter_box, EV_READ, 0);
+        if (all->delivered == NULL)
+                return;
+        /* Without memory evhttp writes an error of its own, or gives up, and calls no handler. */
+        all->delivered = NULL;
+        gate_refuse(connection, 503, NO_MEMORY);
+}
+
+static void
+end_request(struct connection *connection)
+{
+        const struct http_callbacks *callbacks = &connection->all->callbacks;
+        struct http_request *request = connection->request;
+
+        gate_enter(connection, GATE_HANDLING);
+        if (request->answer == NULL && callbacks->on_complete != NULL)
+                callbacks->on_complete(request, connection->all->arg);
+        if (connection->is_broken)
+                return;
+        if (request->answer != NULL)
+                gate_send_answer(connection);
+        else
+                deliver(connection);
+}
+
+/* Let the client send the body that it announced by Expect: 100-continue (RFC 9110 section 10.1.1). */
+static void
+send_continue(struct connection *connection)
+{
+        static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+        struct head *head = &connection->request->head;
+
+        if (!head->expects_continue || head->minor == 0 || connection->request->is_discarded)
+                return;
+        head->expects_continue = 0;
+        if (evbuffer_get_length(bufferevent_get_input(connection->transport)) == 0)
+                gate_write(connection, text, sizeof(text) - 1);
+}
+
+/* How much memory the body needs for what is known to come. */
+static size_t
+wanted_size(const struct connection *connection)
+{
+        const struct http_request *request = connection->request;
+        uint64_t max = connection->all->limits.max_body;
+        size_t needed = request->body_len + (size_t)connection->framing.left, size = 2 * request->body_size;
+
+        if (!request->head.chunked)
+                return needed;
+        size = size < FIRST_CHUNKS ? FIRST_CHUNKS : size;
+        size = size < needed ? needed : size;
+        return size > max && needed <= max ? (size_t)max : size;
+}
+
+/* There is room in the budget for so much memory. */
+static void
+take_memory(struct connection *connection, size_t size)
+{
+        struct http_request *request = connection->request;
+
+        request->reserved = connection->all->limits.budget == NULL ? 0 : size;
+        if (request_resize_body(request, size) != 0)
+                gate_refuse(connection, 503, NO_MEMORY);
+        else
+                send_continue(connection);
+}
+
+/* Without room: a body that is read only to count what it would have been is discarded; others wait. */
+static void
+await_memory(struct connection *connection, size_t bytes)
+{
+        struct connections *all = connection->all;
+
+        if (connection->request->is_optional) {
+                request_discard_body(connection->request);
+                return;
+        }
+        gate_enter(connection, GATE_WAITING);
+        if (memory_budget_wait(all->limits.budget, &connection->waiter, bytes, &connection->request->client,
+                               all->wake_fd) != 0)
+                gate_refuse(connection, 503, "no room for the body; send it again");
+}
+
+/* Begin to measure how fast the body comes. */
+static void
+watch_speed(struct connection *connection)
+{
+        connection->mark_ms = clock_monotonic_ms();
+        connection->mark_len = connection->request->body_len;
+        connection->expected_ms = 0;
+}
+
+void
+gate_take_granted(struct connection *connection)
+{
+        size_t size = connection->request->body_size + (size_t)connection->waiter.bytes;
+
+        gate_enter(connection, GATE_BODY);
+        watch_speed(connection);
+        take_memory(connection, size);
+}
+
+/* Have memory for what comes of the body. Returns whether it can be read now. */
+static int
+ensure_memory(struct connection *connection)
+{
+        struct http_request *request = connection->request;
+        struct memory_budget *budget = connection->all->limits.budget;
+        size_t size;
+
+        if (request->is_discarded || request->body_len + connection->framing.left <= request->body_size)
+                return 1;
+        size = wanted_size(connection);
+        if (budget != NULL && memory_budget_reserve(budget, size - request->reserved) != 0)
+                await_memory(connection, size - request->reserved);
+        else
+                take_memory(connection, size);
+        return connection->state == GATE_BODY;
+}
+
+/*
+ * Read a large body from the socket to where it belongs: the transport would read it in pieces of 4 KiB. Ends and errors are
+ * left to the transport. Returns how much was read.
+ */
+static size_t
+receive_body(struct connection *connection)
+{
+        struct http_request *request = connection->request;
+        size_t len = connection->framing.left < RECEIVE_MAX ? (size_t)connection->framing.left : RECEIVE_MAX;
+        ssize_t n;
+
+        if (connection->all->tls != NULL || request->is_discarded || len < RECEIVE_MIN)
+                return 0;
+        n = recv(connection->fd, request->body + request->body_len, len, 0);
+        return n < 0 ? 0 : (size_t)n;
+}
+
+/* Take what has come of the body. Returns whether there is more to read. */
+static int
+take_body(struct connection *connection)
+{
+        struct evbuffer *input = bufferevent_get_input(connection->transport);
+        struct http_request *request = connection->request;
+        size_t len = evbuffer_get_length(input);
+
+        if (len > connection->framing.left)
+                len = (size_t)connection->framing.left;
+        if (len == 0 || !ensure_memory(connection))
+                return 0;
+        if (request->is_discarded) {
+                (void)evbuffer_drain(input, len);
+        } else {
+                (void)evbuffer_remove(input, request->body + request->body_len, len);
+                request->body_len += len;
+        }
+        framing_skip(&connection->framing, len);
+        len = receive_body(connection);
+        request->body_len += len;
+        framing_skip(&connection->framing, len);
+        return 1;
+}
+
+/* The head of a request is complete. */
+static void
+begin_request(struct connection *connection, int is_too_large)
+{
+        const struct http_callbacks *callbacks = &connection->all->callbacks;
+        struct http_request *request = request_new(connection);
+
+        if (request == NULL) {
+                gate_refuse(connection, 503, NO_MEMORY);
+                return;
+        }
+        gate_enter(connection, GATE_BODY);
+        connection->request = request;
+        watch_speed(connection);
+        request->is_too_large = is_too_large;
+        if (callbacks->on_head != NULL)
+                callbacks->on_head(request, connection->all->arg);
+        if (connection->is_broken)
+                return;
+        if (request->answer == NULL) {
+                if (is_too_large)
+                        gate_refuse(connection, 413, "the body is too large");
+                else if (request->head.content_length > 0)
+                        (void)ensure_memory(connection);
+                else if (request->head.chunked)
+                        send_continue(connection);
+        } else if (request->answer_connection == ANSWER_CLOSES) {
+                gate_send_answer(connection);
+        } else {
+                request_discard_body(request);
+        }
+}
+
+static void
+refuse_by_framing(struct connection *connection)
+{
+        const struct head_fault *fault = &connection->framing.fault;
+
+        if (fault->status == 413 && connection->request == NULL)
+                begin_request(connection, 1);
+        else
+                gate_refuse(connection, fault->status, fault->reason);
+}
+
+/* Read what has come, up to the next thing to do. Returns whether there may be more to read. */
+int
+gate_read(struct connection *connection)
+{
+        struct evbuffer *input = bufferevent_get_input(connection->transport);
+        struct evbuffer_iovec piece = {NULL, 0};
+        size_t used;
+        enum framing_verdict verdict;
+
+        if (evbuffer_peek(input, -1, NULL, &piece, 1) > 0 && connection->state == GATE_IDLE)
+                gate_enter(connection, GATE_HEAD);
+        verdict = framing_feed(&connection->framing, piece.iov_base, piece.iov_len, &used);
+        (void)evbuffer_drain(input, used);
+        switch (verdict) {
+        case FRAMING_MORE:
+                if (!framing_is_inside(&connection->framing))
+                        framing_clear(&connection->framing);
+                return used > 0 && evbuffer_get_length(input) > 0;
+        case FRAMING_HEAD:
+                begin_request(connection, 0);
+                return 1;
+        case FRAMING_DATA:
+                return take_body(connection);
+        case FRAMING_END:
+                end_request(connection);
+                return 1;
+        case FRAMING_REFUSED:
+                refuse_by_framing(connection);
+                break;
+        }
+        return 1;
+}

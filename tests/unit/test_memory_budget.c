@@ -1,0 +1,373 @@
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "http/memory_budget.h"
+#include "suites.h"
+
+static struct memory_budget *budget; /* of 100 bytes */
+static int wake_fd;                  /* of a server that is not a member, but waits */
+static const struct address client = {{1}}, other_client = {{2}};
+
+static int
+open_wake_fd(void)
+{
+        int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+
+        ck_assert_int_ge(fd, 0);
+        return fd;
+}
+
+static void
+set_up(void)
+{
+        budget = memory_budget_new(100);
+        ck_assert_ptr_nonnull(budget);
+        wake_fd = open_wake_fd();
+}
+
+static void
+tear_down(void)
+{
+        memory_budget_free(budget);
+        (void)close(wake_fd);
+}
+
+/* Whether somebody has written to it since it was asked last. */
+static int
+was_woken(int fd)
+{
+        eventfd_t n;
+
+        return eventfd_read(fd, &n) == 0;
+}
+
+static void
+reserve(uint64_t bytes)
+{
+        ck_assert_int_eq(memory_budget_reserve(budget, bytes), 0);
+}
+
+static void
+await(struct memory_waiter *waiter, uint64_t bytes)
+{
+        ck_assert_int_eq(memory_budget_wait(budget, waiter, bytes, &client, wake_fd), 0);
+}
+
+static int
+is_granted(struct memory_waiter *waiter)
+{
+        return memory_budget_is_granted(budget, waiter);
+}
+
+START_TEST(test_memory_is_reserved_as_long_as_there_is_some)
+{
+        ck_assert_uint_eq(memory_budget_size(budget), 100);
+        reserve(60);
+        ck_assert_int_eq(memory_budget_reserve(budget, 41), -1);
+        ck_assert_uint_eq(memory_budget_used(budget), 60);
+        reserve(40);
+        ck_assert_int_eq(memory_budget_reserve(budget, 1), -1);
+        memory_budget_release(budget, 60);
+        ck_assert_uint_eq(memory_budget_used(budget), 40);
+        reserve(60);
+        ck_assert_uint_eq(memory_budget_used(budget), 100);
+}
+END_TEST
+
+START_TEST(test_more_than_the_budget_fits_only_when_it_is_empty)
+{
+        reserve(1);
+        ck_assert_int_eq(memory_budget_reserve(budget, 101), -1);
+        memory_budget_release(budget, 1);
+        reserve(101);
+        ck_assert_int_eq(memory_budget_reserve(budget, 1), -1);
+        memory_budget_release(budget, 101);
+        ck_assert_uint_eq(memory_budget_used(budget), 0);
+}
+END_TEST
+
+START_TEST(test_waiter_that_is_larger_than_the_budget_gets_it_when_it_is_empty)
+{
+        struct memory_waiter large;
+
+        reserve(10);
+        reserve(20);
+        await(&large, 1000);
+        memory_budget_release(budget, 10);
+        ck_assert(!is_granted(&large));
+        memory_budget_release(budget, 20);
+        ck_assert(is_granted(&large));
+        ck_assert_uint_eq(memory_budget_used(budget), 1000);
+        memory_budget_release(budget, 1000);
+}
+END_TEST
+
+START_TEST(test_clients_take_turns)
+{
+        struct memory_waiter many[3], other;
+
+        reserve(100);
+        for (size_t i = 0; i < 3; i++)
+                await(&many[i], 50);
+        memory_budget_release(budget, 50);
+        ck_assert(is_granted(&many[0]));
+        ck_assert_int_eq(memory_budget_wait(budget, &other, 50, &other_client, wake_fd), 0);
+        memory_budget_release(budget, 50);
+        ck_assert(is_granted(&other) && !is_granted(&many[1]));
+        memory_budget_release(budget, 50);
+        ck_assert(is_granted(&many[1]) && !is_granted(&many[2]));
+        memory_budget_stop_waiting(budget, &many[2]);
+        memory_budget_release(budget, 100);
+}
+END_TEST
+
+START_TEST(test_waiters_of_a_client_are_served_in_their_order)
+{
+        struct memory_waiter first, second, third;
+
+        reserve(100);
+        await(&first, 50);
+        await(&second, 10);
+        await(&third, 50);
+        memory_budget_release(budget, 30);
+        ck_assert(!is_granted(&first) && !is_granted(&second)); /* 30 would do for the second */
+        memory_budget_release(budget, 30);
+        ck_assert(is_granted(&first) && is_granted(&second) && !is_granted(&third));
+        ck_assert_uint_eq(memory_budget_used(budget), 100);
+        memory_budget_release(budget, 50);
+        ck_assert(is_granted(&third));
+}
+END_TEST
+
+START_TEST(test_nobody_overtakes_those_who_wait)
+{
+        struct memory_waiter waiter;
+
+        reserve(60);
+        await(&waiter, 50);
+        ck_assert_int_eq(memory_budget_reserve(budget, 1), -1);
+        memory_budget_stop_waiting(budget, &waiter);
+        reserve(1);
+}
+END_TEST
+
+START_TEST(test_grant_wakes_the_waiter_s_server)
+{
+        struct memory_waiter waiter;
+
+        reserve(100);
+        await(&waiter, 10);
+        ck_assert(!was_woken(wake_fd));
+        memory_budget_release(budget, 9);
+        ck_assert(!was_woken(wake_fd));
+        memory_budget_release(budget, 1);
+        ck_assert(was_woken(wake_fd));
+        ck_assert(!was_woken(wake_fd));
+        ck_assert(is_granted(&waiter));
+}
+END_TEST
+
+START_TEST(test_waiter_for_what_is_there_is_granted_at_once)
+{
+        struct memory_waiter waiter;
+
+        reserve(50);
+        await(&waiter, 50);
+        ck_assert(is_granted(&waiter));
+        ck_assert(was_woken(wake_fd));
+        ck_assert_uint_eq(memory_budget_missing(budget), 0);
+}
+END_TEST
+
+START_TEST(test_members_learn_that_somebody_begins_to_wait)
+{
+        struct memory_waiter first, second, third;
+        int members[2] = {open_wake_fd(), open_wake_fd()};
+
+        for (size_t i = 0; i < ARRAY_LEN(members); i++)
+                ck_assert_int_eq(memory_budget_join(budget, members[i]), 0);
+        reserve(100);
+        ck_assert(!was_woken(members[0]) && !was_woken(members[1]));
+        await(&first, 10);
+        ck_assert(was_woken(members[0]) && was_woken(members[1]));
+        await(&second, 10); /* they know by now */
+        ck_assert(!was_woken(members[0]) && !was_woken(members[1]));
+        memory_budget_stop_waiting(budget, &first);
+        memory_budget_stop_waiting(budget, &second);
+        memory_budget_leave(budget, members[0]);
+        await(&third, 10);
+        ck_assert(!was_woken(members[0]) && was_woken(members[1]));
+        memory_budget_stop_waiting(budget, &third);
+        memory_budget_leave(budget, members[1]);
+        for (size_t i = 0; i < ARRAY_LEN(members); i++)
+                (void)close(members[i]);
+}
+END_TEST
+
+START_TEST(test_each_server_is_woken_for_its_own_waiters_only)
+{
+        struct memory_waiter one, other;
+        int members[2] = {open_wake_fd(), open_wake_fd()};
+
+        for (size_t i = 0; i < ARRAY_LEN(members); i++)
+                ck_assert_int_eq(memory_budget_join(budget, members[i]), 0);
+        reserve(100);
+        ck_assert_int_eq(memory_budget_wait(budget, &one, 10, &client, members[0]), 0);
+        ck_assert_int_eq(memory_budget_wait(budget, &other, 10, &client, members[1]), 0);
+        ck_assert(was_woken(members[0]) && was_woken(members[1])); /* since one began to wait */
+        memory_budget_release(budget, 10);
+        ck_assert(was_woken(members[0]) && !was_woken(members[1]));
+        memory_budget_release(budget, 10);
+        ck_assert(!was_woken(members[0]) && was_woken(members[1]));
+        for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+                memory_budget_leave(budget, members[i]);
+                (void)close(members[i]);
+        }
+}
+END_TEST
+
+START_TEST(test_number_of_waiters_is_bounded)
+{
+        static struct memory_waiter waiters[MEMORY_WAITERS_MAX];
+        struct memory_waiter last;
+
+        reserve(100);
+        for (size_t i = 0; i < MEMORY_WAITERS_MAX; i++)
+                await(&waiters[i], 1);
+        ck_assert_int_eq(memory_budget_wait(budget, &last, 1, &client, wake_fd), -1);
+        memory_budget_stop_waiting(budget, &waiters[500]);
+        await(&last, 1);
+        ck_assert_int_eq(memory_budget_wait(budget, &waiters[500], 1, &client, wake_fd), -1);
+        memory_budget_release(budget, 1);
+        ck_assert(is_granted(&waiters[0]) && !is_granted(&last));
+        for (size_t i = 1; i < MEMORY_WAITERS_MAX; i++)
+                memory_budget_stop_waiting(budget, i == 500 ? &last : &waiters[i]);
+        ck_assert_uint_eq(memory_budget_used(budget), 100);
+        ck_assert_uint_eq(memory_budget_missing(budget), 0);
+}
+END_TEST
+
+START_TEST(test_waiter_that_finds_the_queue_full_has_nothing_to_give_back)
+{
+        static struct memory_waiter others[MEMORY_WAITERS_MAX];
+        struct memory_waiter waiter;
+
+        await(&waiter, 60);
+        ck_assert(is_granted(&waiter));
+        memory_budget_release(budget, 60);
+        reserve(100);
+        for (size_t i = 0; i < MEMORY_WAITERS_MAX; i++)
+                await(&others[i], 100);
+        ck_assert_int_eq(memory_budget_wait(budget, &waiter, 60, &client, wake_fd), -1);
+        memory_budget_stop_waiting(budget, &waiter);
+        ck_assert_uint_eq(memory_budget_used(budget), 100);
+}
+END_TEST
+
+START_TEST(test_who_stops_waiting_lets_the_next_one_go_first)
+{
+        struct memory_waiter large, small;
+
+        reserve(50);
+        await(&large, 60);
+        await(&small, 40);
+        ck_assert(!is_granted(&small));
+        memory_budget_stop_waiting(budget, &large);
+        ck_assert(!is_granted(&large) && is_granted(&small));
+        ck_assert_uint_eq(memory_budget_used(budget), 90);
+}
+END_TEST
+
+START_TEST(test_memory_that_was_granted_unnoticed_is_given_back)
+{
+        struct memory_waiter first, second;
+
+        reserve(100);
+        await(&first, 60);
+        await(&second, 60);
+        memory_budget_release(budget, 60); /* to the first, which does not look */
+        ck_assert_uint_eq(memory_budget_used(budget), 100);
+        memory_budget_stop_waiting(budget, &first);
+        ck_assert(is_granted(&second));
+        ck_assert_uint_eq(memory_budget_used(budget), 100);
+        memory_budget_stop_waiting(budget, &first); /* nothing is left to be given back */
+        ck_assert_uint_eq(memory_budget_used(budget), 100);
+}
+END_TEST
+
+START_TEST(test_larger_budget_serves_those_who_wait)
+{
+        struct memory_waiter waiter;
+
+        reserve(100);
+        await(&waiter, 50);
+        ck_assert_uint_eq(memory_budget_missing(budget), 50);
+        memory_budget_resize(budget, 149);
+        ck_assert(!is_granted(&waiter));
+        ck_assert_uint_eq(memory_budget_missing(budget), 1);
+        memory_budget_resize(budget, 150);
+        ck_assert(is_granted(&waiter));
+        ck_assert(was_woken(wake_fd));
+        ck_assert_uint_eq(memory_budget_size(budget), 150);
+}
+END_TEST
+
+START_TEST(test_smaller_budget_leaves_what_is_reserved)
+{
+        reserve(80);
+        memory_budget_resize(budget, 50);
+        ck_assert_uint_eq(memory_budget_used(budget), 80);
+        ck_assert_uint_eq(memory_budget_size(budget), 50);
+        ck_assert_int_eq(memory_budget_reserve(budget, 1), -1);
+        memory_budget_release(budget, 40);
+        ck_assert_int_eq(memory_budget_reserve(budget, 11), -1);
+        reserve(10);
+}
+END_TEST
+
+START_TEST(test_missing_memory_is_that_of_the_first_waiter)
+{
+        struct memory_waiter first, second;
+
+        ck_assert_uint_eq(memory_budget_missing(budget), 0);
+        reserve(90);
+        ck_assert_uint_eq(memory_budget_missing(budget), 0);
+        await(&first, 30);
+        await(&second, 90);
+        ck_assert_uint_eq(memory_budget_missing(budget), 20);
+        memory_budget_stop_waiting(budget, &first);
+        ck_assert_uint_eq(memory_budget_missing(budget), 80);
+        memory_budget_stop_waiting(budget, &second);
+        ck_assert_uint_eq(memory_budget_missing(budget), 0);
+}
+END_TEST
+
+Suite *
+suite_memory_budget(void)
+{
+        Suite *suite = suite_create("memory_budget");
+        TCase *cases = tcase_create("cases");
+
+        tcase_add_checked_fixture(cases, set_up, tear_down);
+        tcase_add_test(cases, test_memory_is_reserved_as_long_as_there_is_some);
+        tcase_add_test(cases, test_more_than_the_budget_fits_only_when_it_is_empty);
+        tcase_add_test(cases, test_waiter_that_is_larger_than_the_budget_gets_it_when_it_is_empty);
+        tcase_add_test(cases, test_clients_take_turns);
+        tcase_add_test(cases, test_waiters_of_a_client_are_served_in_their_order);
+        tcase_add_test(cases, test_nobody_overtakes_those_who_wait);
+        tcase_add_test(cases, test_grant_wakes_the_waiter_s_server);
+        tcase_add_test(cases, test_waiter_for_what_is_there_is_granted_at_once);
+        tcase_add_test(cases, test_members_learn_that_somebody_begins_to_wait);
+        tcase_add_test(cases, test_each_server_is_woken_for_its_own_waiters_only);
+        tcase_add_test(cases, test_number_of_waiters_is_bounded);
+        tcase_add_test(cases, test_waiter_that_finds_the_queue_full_has_nothing_to_give_back);
+        tcase_add_test(cases, test_who_stops_waiting_lets_the_next_one_go_first);
+        tcase_add_test(cases, test_memory_that_was_granted_unnoticed_is_given_back);
+        tcase_add_test(cases, test_larger_budget_serves_those_who_wait);
+        tcase_add_test(cases, test_smaller_budget_leaves_what_is_reserved);
+        tcase_add_test(cases, test_missing_memory_is_that_of_the_first_waiter);
+        suite_add_tcase(suite, cases);
+        return suite;
+}
