@@ -30,9 +30,10 @@ class Reply:
         return self.headers["x-request-id"]
 
 
-def connect(address, timeout=TIMEOUT, tls=None):
-    """A connected socket; with tls, an ssl.SSLContext, for which an end without close_notify is an error."""
-    connection = _connect(address, timeout)
+def connect(address, timeout=TIMEOUT, tls=None, source=""):
+    """A connected socket; with tls, an ssl.SSLContext, for which an end without close_notify is an error. It comes from the
+    address `source`."""
+    connection = _connect(address, timeout, source)
     if tls is None:
         return connection
     try:
@@ -42,14 +43,14 @@ def connect(address, timeout=TIMEOUT, tls=None):
         raise
 
 
-def _connect(address, timeout):
+def _connect(address, timeout, source):
     if address.startswith("unix:"):
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(timeout)
         connection.connect(address.removeprefix("unix:"))
         return connection
     host, port = re.fullmatch(r"\[?([^\]]+)\]?:(\d+)", address).groups()
-    connection = socket.create_connection((host, int(port)), timeout=timeout)
+    connection = socket.create_connection((host, int(port)), timeout=timeout, source_address=(source, 0))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 
