@@ -101,12 +101,14 @@ def test_room_for_bodies_changes(installation):
     installation.create_topics(config)
     daemon = installation.start(config)
     large = Delivery(event_body() + b" " * 40000)
+    head = "".join(f"{name}: {value}\r\n" for name, value in Delivery().headers().items())
+    head = f"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n{head}\r\n"
     with http_client.connect(daemon.address) as slow:
-        slow.sendall(b"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n" + b" " * 40000)
+        slow.sendall(head.encode() + b" " * 40000)
         daemon.accept(large)
         config["receiver"]["max_in_flight"] = "64KiB"
         reload(daemon)
-        daemon.accept(large)  # the body that is still coming makes room
+        daemon.accept(large)  # the body that does not come on is refused for it
         assert slow.recv(100).startswith(b"HTTP/1.1 503 ")
     config["receiver"].update({"max_body": "32KiB", "max_in_flight": "32KiB"})
     assert "max_body that holds until a restart" in refused(daemon)
