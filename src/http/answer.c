@@ -168,7 +168,7 @@ put_header(struct text *text, const char *name, const char *value)
 
 char *
 answer_error(const struct http_error *error, const char *request_id, enum answer_connection connection,
-             size_t *len)
+             int is_head, size_t *len)
 {
         struct text body = {0}, text = {0};
         const char *value = NULL, *name = answer_error_header(error->status, request_id, &value);
@@ -187,7 +187,7 @@ answer_error(const struct http_error *error, const char *request_id, enum answer
         put_header(&text, "Date", answer_date());
         put_header(&text, "x-request-id", request_id);
         put(&text, "\r\n", 2);
-        if (!text.failed)
+        if (!text.failed && !is_head)
                 put(&text, body.data, body.len);
         pool_free(body.data);
         return finish(&text, len);

@@ -33,12 +33,12 @@ enum answer_connection {
 const char *answer_connection_value(enum answer_connection connection);
 
 /**
- * answer_error(error, request_id, connection, len):
+ * answer_error(error, request_id, connection, is_head, len):
  * A complete answer with the service's error envelope and with the headers that the status asks for: Allow for 405, Retry-After
- * for 429 and 503. Returns it, *len bytes for pool_free(), or NULL when memory fails.
+ * for 429 and 503. For HEAD, the envelope is left out, and its length is said (RFC 9110 section 9.3.2). Returns it, *len bytes for pool_free(), or NULL when memory fails.
  */
 char *answer_error(const struct http_error *error, const char *request_id, enum answer_connection connection,
-                   size_t *len) MUST_CHECK;
+                   int is_head, size_t *len) MUST_CHECK;
 
 /**
  * answer_envelope(error, request_id, len):

@@ -1,6 +1,7 @@
 #include "http/connections.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -13,7 +14,8 @@
 #define REPLY_PATIENCE_MS \
         1000 /* with a client that reads its answer, before its connection is closed for another */
 #define SLOW_GRACE_MS 500 /* before the speed of a body is judged */
-#define SLOW_MS 2000      /* a body that takes longer than that is slow */
+#define SLOW_MS 2000      /* a body that is expected to take longer than that is slow */
+#define HELD_MAX_MS 1500  /* or that has held its memory for longer: less than others wait for it */
 
 void
 connections_next_id(struct connections *all, char id[ANSWER_ID_SIZE])
@@ -47,9 +49,13 @@ void
 connections_count_refused(struct connection *connection, int status, const char *id)
 {
         const struct connections *all = connection->all;
+        const struct http_request *request = connection->request;
+        const struct address *client = request == NULL ? &connection->client : &request->client;
+        int is_proxy = forwarded_trusts(&all->limits.trust, &connection->client, connection->is_unix) &&
+                       memcmp(client, &connection->client, sizeof(*client)) == 0;
 
         if (all->callbacks.on_refused != NULL)
-                all->callbacks.on_refused(status, &connection->client, id, all->arg);
+                all->callbacks.on_refused(status, client, is_proxy, id, all->arg);
 }
 
 void
@@ -173,16 +179,23 @@ connections_serve_waiting(struct connections *all)
 
         for (connection = TAILQ_FIRST(&all->lists[GATE_WAITING]); connection != NULL; connection = next) {
                 next = TAILQ_NEXT(connection, entry);
-                if (!memory_budget_is_granted(all->limits.budget, &connection->waiter))
-                        continue;
-                gate_take_granted(connection);
-                gate_go_on_later(connection);
+                switch (memory_budget_result(all->limits.budget, &connection->waiter)) {
+                case 1:
+                        gate_take_granted(connection);
+                        gate_go_on_later(connection);
+                        break;
+                case -1:
+                        gate_refuse(connection, 503, "too many bodies wait for memory; send it again");
+                        break;
+                default:
+                        break;
+                }
         }
 }
 
 /*
  * Measure how much longer a body takes if it goes on as fast as since the last time. The end of a body in chunks is not
- * known: it is slow when a chunk takes long, or when nothing comes.
+ * known, and a client may go on ever more slowly: what has held its memory for too long is slow all the same.
  */
 static void
 measure_body(struct connection *connection, int64_t now_ms)
@@ -198,17 +211,29 @@ measure_body(struct connection *connection, int64_t now_ms)
         connection->expected_ms = come == 0 ? INT64_MAX : (int64_t)(left * (uint64_t)elapsed_ms / come);
 }
 
+static int64_t
+slowness_of(const struct connection *connection, int64_t now_ms)
+{
+        int64_t held_ms = now_ms - connection->reserved_ms;
+
+        if (connection->request->reserved == 0)
+                return 0;
+        return held_ms > HELD_MAX_MS ? SLOW_MS + held_ms : connection->expected_ms;
+}
+
 /* The body that takes longest, of those that are slow and hold memory; NULL: there is none. */
 static struct connection *
-find_slow(const struct connections *all)
+find_slow(const struct connections *all, int64_t now_ms)
 {
         struct connection *connection, *slowest = NULL;
         int64_t longest_ms = SLOW_MS;
 
         TAILQ_FOREACH(connection, &all->lists[GATE_BODY], entry)
         {
-                if (connection->expected_ms > longest_ms && connection->request->reserved > 0) {
-                        longest_ms = connection->expected_ms;
+                int64_t ms = slowness_of(connection, now_ms);
+
+                if (ms > longest_ms) {
+                        longest_ms = ms;
                         slowest = connection;
                 }
         }
@@ -225,7 +250,7 @@ connections_evict_slow(struct connections *all)
                 return 0;
         TAILQ_FOREACH(connection, &all->lists[GATE_BODY], entry)
         measure_body(connection, now_ms);
-        while (memory_budget_missing(all->limits.budget) > 0 && (connection = find_slow(all)) != NULL)
+        while (memory_budget_missing(all->limits.budget) > 0 && (connection = find_slow(all, now_ms)) != NULL)
                 gate_refuse(connection, 503, "the body came too slowly while others waited; send it again");
         return 1;
 }

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <event2/buffer.h>
 #include <event2/bufferevent_ssl.h>
@@ -11,7 +9,6 @@
 #include <openssl/err.h>
 
 #include "base/clock.h"
-#include "base/pool.h"
 #include "http/connections.h"
 
 #define MEMORY_WAIT_MS 2000
@@ -128,9 +125,8 @@ end_session(struct connection *connection, enum http_end why)
                 tls_say_goodbye(session);
 }
 
-/* A request that the gate still has ends with its connection; one that is being handled is answered in vain. */
-static void
-drop_request(struct connection *connection)
+void
+gate_drop_request(struct connection *connection)
 {
         struct http_request *request = connection->request;
 
@@ -155,7 +151,7 @@ gate_end(struct connection *connection, enum http_end why)
         if (why == HTTP_END_CLOSED)
                 why = connection->state == GATE_HANDSHAKE ? HTTP_END_HANDSHAKE_FAILED : connection->end;
         end_session(connection, why);
-        drop_request(connection);
+        gate_drop_request(connection);
         gate_stop_proxy(connection);
         if (connection->transport != NULL) {
                 bufferevent_setcb(connection->transport, NULL, NULL, NULL, NULL);
@@ -167,125 +163,6 @@ gate_end(struct connection *connection, enum http_end why)
         connections_move(connection, GATE_ENDED);
         connection->deadline_ms = 0;
         gate_go_on_later(connection);
-}
-
-/* Writing */
-
-static int
-is_written(const struct connection *connection)
-{
-        return evbuffer_get_length(bufferevent_get_output(connection->transport)) == 0;
-}
-
-/* Write what the socket takes at once; the event loop writes the rest. What fails does so again there. */
-void
-gate_write(struct connection *connection, const char *text, size_t len)
-{
-        ssize_t n = 0;
-
-        if (connection->all->tls == NULL && is_written(connection))
-                n = send(connection->fd, text, len, MSG_NOSIGNAL);
-        n = n < 0 ? 0 : n;
-        if ((size_t)n < len && bufferevent_write(connection->transport, text + n, len - (size_t)n) != 0)
-                connection->is_broken = 1;
-}
-
-/* No more answers follow. */
-static void
-linger(struct connection *connection)
-{
-        struct evbuffer *input = bufferevent_get_input(connection->transport);
-
-        tls_say_goodbye(bufferevent_openssl_get_ssl(connection->transport));
-        (void)shutdown(connection->fd, SHUT_WR);
-        gate_enter(connection, GATE_LINGERING);
-        (void)evbuffer_drain(input, evbuffer_get_length(input));
-        (void)bufferevent_enable(connection->transport, EV_READ);
-}
-
-/* The answer has left the process. */
-static void
-end_reply(struct connection *connection)
-{
-        if (connection->closes || gate_evhttp_is_gone(connection)) {
-                linger(connection);
-                return;
-        }
-        if (connection->is_replied) {
-                connection->is_replied = 0;
-                bufferevent_trigger(connection->letter_box, EV_WRITE,
-                                    0); /* evhttp gets ready for the next one */
-        }
-        gate_enter(connection, GATE_IDLE);
-}
-
-/* The answer is on its way. */
-static void
-await_written(struct connection *connection)
-{
-        if (connection->is_broken)
-                gate_end(connection, HTTP_END_CLOSED);
-        else if (is_written(connection))
-                end_reply(connection);
-        else
-                gate_enter(connection, GATE_REPLYING);
-}
-
-/* Write the gate's answer to the request. */
-void
-gate_send_answer(struct connection *connection)
-{
-        struct http_request *request = connection->request;
-
-        if (request->head.closes || connection->all->is_stopping)
-                request_close_after(request);
-        connection->closes = request->answer_connection == ANSWER_CLOSES;
-        gate_write(connection, request->answer, request->answer_len);
-        connection->request = NULL;
-        request_free(request);
-        await_written(connection);
-}
-
-/* Carry evhttp's answer out. */
-static void
-send_evhttp_answer(struct connection *connection)
-{
-        struct evbuffer *answer = bufferevent_get_output(connection->letter_box);
-        struct evbuffer *out = bufferevent_get_output(connection->transport);
-
-        if (connection->all->tls == NULL && is_written(connection))
-                (void)evbuffer_write(answer, connection->fd);
-        if (evbuffer_get_length(answer) > 0 && evbuffer_add_buffer(out, answer) != 0)
-                connection->is_broken = 1;
-        await_written(connection);
-}
-
-void
-gate_refuse(struct connection *connection, int status, const char *reason)
-{
-        struct http_request *request = connection->request;
-        struct http_error error = answer_refusal(status, reason);
-        char id[ANSWER_ID_SIZE], *answer;
-        size_t len;
-
-        connection->end = HTTP_END_REFUSED;
-        if (request != NULL && request->answer != NULL) { /* it was refused before */
-                request->head.closes = 1;
-                gate_send_answer(connection);
-                return;
-        }
-        drop_request(connection);
-        connections_next_id(connection->all, id);
-        connections_count_refused(connection, status, id);
-        connection->closes = 1;
-        answer = answer_error(&error, id, ANSWER_CLOSES, &len);
-        if (answer == NULL) {
-                gate_end(connection, HTTP_END_REFUSED);
-                return;
-        }
-        gate_write(connection, answer, len);
-        pool_free(answer);
-        await_written(connection);
 }
 
 /* Returns whether there may be more to do. */
@@ -300,7 +177,7 @@ advance(struct connection *connection)
         case GATE_HANDLING:
                 if (!connection->is_replied)
                         return 0;
-                send_evhttp_answer(connection);
+                gate_carry_answer(connection);
                 return 1;
         default:
                 return 0;
@@ -361,9 +238,9 @@ on_written(struct bufferevent *transport, void *arg)
         struct connection *connection = arg;
 
         (void)transport;
-        if (connection->state != GATE_REPLYING || !is_written(connection))
+        if (connection->state != GATE_REPLYING || !gate_is_written(connection))
                 return;
-        end_reply(connection);
+        gate_end_reply(connection);
         gate_advance(connection);
 }
 
@@ -407,7 +284,10 @@ expire(struct connection *connection)
                 gate_refuse(connection, 408, "the request came too slowly");
                 break;
         case GATE_WAITING:
-                gate_refuse(connection, 503, "no room for the body; send it again");
+                if (memory_budget_result(connection->all->limits.budget, &connection->waiter) > 0)
+                        gate_take_granted(connection);
+                else
+                        gate_refuse(connection, 503, "no room for the body; send it again");
                 break;
         case GATE_LINGERING:
                 gate_end(connection, HTTP_END_CLOSED);

@@ -84,7 +84,8 @@ struct connection {
             since_ms; /* monotonic: when it entered its state, or, in GATE_BODY and GATE_WAITING, the request began */
         int64_t deadline_ms; /* monotonic, of the state */
         int64_t armed_ms;    /* when the timer fires, at the deadline or before; 0: it is not set */
-        int64_t mark_ms;     /* in GATE_BODY: when slowness was last measured */
+        int64_t reserved_ms; /* monotonic, in GATE_BODY: when the body got its memory */
+        int64_t mark_ms;     /* likewise: when slowness was last measured */
         uint64_t mark_len;   /* likewise: how much of the body had come */
         int64_t expected_ms; /* likewise: how much longer it was expected to take */
         uint64_t n_lingered; /* bytes discarded in GATE_LINGERING */
@@ -136,7 +137,26 @@ int gate_read(struct connection *connection);
 /* The connection in GATE_WAITING has got its memory. */
 void gate_take_granted(struct connection *connection);
 
-/* gate.c: states, answers, ends */
+/* gate_write.c: answers */
+
+/* Write to the client; whether all has left the process. */
+void gate_write(struct connection *connection, const char *text, size_t len);
+int gate_is_written(const struct connection *connection);
+
+/* Write the answer that the request holds. */
+void gate_send_answer(struct connection *connection);
+
+/* The handler has answered: carry out what evhttp has written, now or when gate_advance() goes on. */
+void gate_send_evhttp_answer(struct connection *connection);
+void gate_carry_answer(struct connection *connection);
+
+/* The answer has left the process. */
+void gate_end_reply(struct connection *connection);
+
+/* Answer with an error, or with the answer that the request holds, and close. */
+void gate_refuse(struct connection *connection, int status, const char *reason);
+
+/* gate.c: states and ends */
 
 /* The transport is there. */
 void gate_open(struct connection *connection);
@@ -148,17 +168,11 @@ void gate_enter(struct connection *connection, enum gate_state state);
 void gate_advance(struct connection *connection);
 void gate_go_on_later(struct connection *connection);
 
-/* Write to the client. */
-void gate_write(struct connection *connection, const char *text, size_t len);
-
-/* Write the answer that the request holds. */
-void gate_send_answer(struct connection *connection);
-
-/* Answer with an error, or with the answer that the request holds, and close. */
-void gate_refuse(struct connection *connection, int status, const char *reason);
-
 /* evhttp frees its side of a connection by itself when memory fails. */
 int gate_evhttp_is_gone(const struct connection *connection);
+
+/* Free the request that the gate still has, or leave it to its handler, who will answer in vain. */
+void gate_drop_request(struct connection *connection);
 
 /* The connection ends; connection_free() follows from the event loop. */
 void gate_end(struct connection *connection, enum http_end why);
@@ -174,6 +188,9 @@ void request_free(struct http_request *request);
 
 /* Memory for so many bytes of the body, for which there is room in the budget. Returns 0 or -1. */
 int request_resize_body(struct http_request *request, size_t size) MUST_CHECK;
+
+/* The body has come: give back what it has reserved beyond its length. */
+void request_trim_memory(struct http_request *request);
 
 /* Read and drop the body. */
 void request_discard_body(struct http_request *request);

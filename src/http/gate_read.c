@@ -10,6 +10,7 @@
 #define RECEIVE_MAX ((size_t)128 << 10) /* of one connection before others have their turn */
 #define FIRST_CHUNKS 4096               /* memory for the first chunks of a body */
 #define NO_MEMORY "out of memory; send it again"
+#define NO_ROOM "no room for the body; send it again"
 
 /* The request is genuine, or nobody has asked: evhttp handles it. */
 static void
@@ -36,6 +37,7 @@ end_request(struct connection *connection)
         struct http_request *request = connection->request;
 
         gate_enter(connection, GATE_HANDLING);
+        request_trim_memory(request);
         if (request->answer == NULL && callbacks->on_complete != NULL)
                 callbacks->on_complete(request, connection->all->arg);
         if (connection->is_broken)
@@ -60,37 +62,55 @@ send_continue(struct connection *connection)
                 gate_write(connection, text, sizeof(text) - 1);
 }
 
-/* How much memory the body needs for what is known to come. */
-static size_t
-wanted_size(const struct connection *connection)
+/*
+ * What the body reserves: all that it may become, so that what is admitted can always finish. Chunked bodies that reserved
+ * each chunk by itself could wait for each other.
+ */
+static uint64_t
+reservation_for(const struct connection *connection)
 {
-        const struct http_request *request = connection->request;
-        uint64_t max = connection->all->limits.max_body;
-        size_t needed = request->body_len + (size_t)connection->framing.left, size = 2 * request->body_size;
+        const struct head *head = &connection->request->head;
 
-        if (!request->head.chunked)
-                return needed;
-        size = size < FIRST_CHUNKS ? FIRST_CHUNKS : size;
-        size = size < needed ? needed : size;
-        return size > max && needed <= max ? (size_t)max : size;
+        return head->chunked ? connection->all->limits.max_body : head->content_length;
 }
 
-/* There is room in the budget for so much memory. */
-static void
-take_memory(struct connection *connection, size_t size)
+/* Have memory for what is known to come: a body in chunks grows as they come. Returns 0, or -1 when memory fails. */
+static int
+make_room(struct connection *connection)
 {
         struct http_request *request = connection->request;
+        uint64_t needed = request->body_len + connection->framing.left, size = 2 * request->body_size;
 
-        request->reserved = connection->all->limits.budget == NULL ? 0 : size;
-        if (request_resize_body(request, size) != 0)
-                gate_refuse(connection, 503, NO_MEMORY);
-        else
-                send_continue(connection);
+        if (needed <= request->body_size)
+                return 0;
+        if (!request->head.chunked || size < needed)
+                size = needed;
+        else if (size > connection->all->limits.max_body)
+                size = connection->all->limits.max_body;
+        return request_resize_body(request, (size_t)size);
 }
 
-/* Without room: a body that is read only to count what it would have been is discarded; others wait. */
+/* Begin to measure how fast the body comes. */
 static void
-await_memory(struct connection *connection, size_t bytes)
+watch_speed(struct connection *connection)
+{
+        connection->reserved_ms = connection->mark_ms = clock_monotonic_ms();
+        connection->mark_len = connection->request->body_len;
+        connection->expected_ms = 0;
+}
+
+void
+gate_take_granted(struct connection *connection)
+{
+        gate_enter(connection, GATE_BODY);
+        connection->request->reserved = connection->waiter.bytes;
+        watch_speed(connection);
+        send_continue(connection);
+}
+
+/* Without room: a body that is only of use to count what it would have been is discarded; others wait. */
+static void
+await_memory(struct connection *connection, uint64_t bytes)
 {
         struct connections *all = connection->all;
 
@@ -101,44 +121,23 @@ await_memory(struct connection *connection, size_t bytes)
         gate_enter(connection, GATE_WAITING);
         if (memory_budget_wait(all->limits.budget, &connection->waiter, bytes, &connection->request->client,
                                all->wake_fd) != 0)
-                gate_refuse(connection, 503, "no room for the body; send it again");
+                gate_refuse(connection, 503, NO_ROOM);
 }
 
-/* Begin to measure how fast the body comes. */
+/* Reserve memory for the body. */
 static void
-watch_speed(struct connection *connection)
+reserve(struct connection *connection)
 {
-        connection->mark_ms = clock_monotonic_ms();
-        connection->mark_len = connection->request->body_len;
-        connection->expected_ms = 0;
-}
-
-void
-gate_take_granted(struct connection *connection)
-{
-        size_t size = connection->request->body_size + (size_t)connection->waiter.bytes;
-
-        gate_enter(connection, GATE_BODY);
-        watch_speed(connection);
-        take_memory(connection, size);
-}
-
-/* Have memory for what comes of the body. Returns whether it can be read now. */
-static int
-ensure_memory(struct connection *connection)
-{
-        struct http_request *request = connection->request;
         struct memory_budget *budget = connection->all->limits.budget;
-        size_t size;
+        uint64_t bytes = reservation_for(connection);
 
-        if (request->is_discarded || request->body_len + connection->framing.left <= request->body_size)
-                return 1;
-        size = wanted_size(connection);
-        if (budget != NULL && memory_budget_reserve(budget, size - request->reserved) != 0)
-                await_memory(connection, size - request->reserved);
-        else
-                take_memory(connection, size);
-        return connection->state == GATE_BODY;
+        if (budget != NULL && memory_budget_reserve(budget, bytes) != 0) {
+                await_memory(connection, bytes);
+                return;
+        }
+        connection->request->reserved = budget == NULL ? 0 : bytes;
+        watch_speed(connection);
+        send_continue(connection);
 }
 
 /*
@@ -168,8 +167,12 @@ take_body(struct connection *connection)
 
         if (len > connection->framing.left)
                 len = (size_t)connection->framing.left;
-        if (len == 0 || !ensure_memory(connection))
+        if (len == 0)
                 return 0;
+        if (!request->is_discarded && make_room(connection) != 0) {
+                gate_refuse(connection, 503, NO_MEMORY);
+                return 0;
+        }
         if (request->is_discarded) {
                 (void)evbuffer_drain(input, len);
         } else {
@@ -196,7 +199,6 @@ begin_request(struct connection *connection, int is_too_large)
         }
         gate_enter(connection, GATE_BODY);
         connection->request = request;
-        watch_speed(connection);
         request->is_too_large = is_too_large;
         if (callbacks->on_head != NULL)
                 callbacks->on_head(request, connection->all->arg);
@@ -205,10 +207,8 @@ begin_request(struct connection *connection, int is_too_large)
         if (request->answer == NULL) {
                 if (is_too_large)
                         gate_refuse(connection, 413, "the body is too large");
-                else if (request->head.content_length > 0)
-                        (void)ensure_memory(connection);
-                else if (request->head.chunked)
-                        send_continue(connection);
+                else if (head_has_body(&request->head))
+                        reserve(connection);
         } else if (request->answer_connection == ANSWER_CLOSES) {
                 gate_send_answer(connection);
         } else {

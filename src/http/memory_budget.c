@@ -15,8 +15,9 @@ struct memory_budget {
         pthread_mutex_t mutex;
         uint64_t used;
         uint64_t size;
-        TAILQ_HEAD(waiters, memory_waiter) waiters; /* the one that came first first */
+        TAILQ_HEAD(waiters, memory_waiter) waiters; /* in the order in which they came */
         size_t n_waiters;
+        size_t n_of_turn[N_TURNS]; /* waiters of the addresses with this hash */
         uint64_t n_served;
         uint64_t turns[N_TURNS]; /* of n_served, when addresses with this hash were served last */
         LIST_HEAD(members, member) members;
@@ -50,6 +51,7 @@ dequeue(struct memory_budget *budget, struct memory_waiter *waiter)
 {
         TAILQ_REMOVE(&budget->waiters, waiter, entry);
         budget->n_waiters--;
+        budget->n_of_turn[waiter->turn]--;
         waiter->is_waiting = 0;
 }
 
@@ -60,14 +62,15 @@ fits(const struct memory_budget *budget, uint64_t bytes)
         return budget->used == 0 || (budget->used <= budget->size && bytes <= budget->size - budget->used);
 }
 
-/* FNV-1a. Addresses of the same hash share their turns. */
+/* FNV-1a. Addresses of the same hash share their turns; those of an IPv6 /64 are one customer's. */
 static unsigned
 turn_of(const struct address *client)
 {
+        struct address key = address_truncated(client, address_is_ipv4(client) ? 128 : 64);
         uint32_t hash = UINT32_C(2166136261);
 
-        for (size_t i = 0; i < sizeof(client->bytes); i++)
-                hash = (hash ^ client->bytes[i]) * UINT32_C(16777619);
+        for (size_t i = 0; i < sizeof(key.bytes); i++)
+                hash = (hash ^ key.bytes[i]) * UINT32_C(16777619);
         return (hash ^ hash >> 16) % N_TURNS;
 }
 
@@ -95,7 +98,7 @@ serve_waiters(struct memory_budget *budget)
                 dequeue(budget, next);
                 budget->turns[next->turn] = ++budget->n_served;
                 budget->used += next->bytes;
-                next->has_memory = 1;
+                next->result = 1;
                 (void)eventfd_write(next->wake_fd, 1);
         }
 }
@@ -185,23 +188,54 @@ memory_budget_release(struct memory_budget *budget, uint64_t bytes)
         pthread_mutex_unlock(&budget->mutex);
 }
 
+/* Refuse the newest waiter of the client that has most of them, for one of another client. Returns 0, or -1: it has most itself. */
+static int
+make_room_for(struct memory_budget *budget, const struct memory_waiter *newcomer)
+{
+        struct memory_waiter *waiter, *newest = NULL;
+        unsigned most = newcomer->turn;
+
+        for (unsigned turn = 0; turn < N_TURNS; turn++) {
+                if (budget->n_of_turn[turn] > budget->n_of_turn[most] + 1)
+                        most = turn;
+        }
+        if (most == newcomer->turn)
+                return -1;
+        TAILQ_FOREACH_REVERSE(waiter, &budget->waiters, waiters, entry)
+        {
+                if (newest == NULL && waiter->turn == most)
+                        newest = waiter;
+        }
+        dequeue(budget, newest);
+        newest->result = -1;
+        (void)eventfd_write(newest->wake_fd, 1);
+        return 0;
+}
+
+static void
+enqueue(struct memory_budget *budget, struct memory_waiter *waiter)
+{
+        const struct member *member;
+
+        waiter->is_waiting = 1;
+        TAILQ_INSERT_TAIL(&budget->waiters, waiter, entry);
+        budget->n_of_turn[waiter->turn]++;
+        if (++budget->n_waiters > 1)
+                return;
+        LIST_FOREACH(member, &budget->members, entry)
+        (void)eventfd_write(member->wake_fd, 1);
+}
+
 int
 memory_budget_wait(struct memory_budget *budget, struct memory_waiter *waiter, uint64_t bytes,
                    const struct address *client, int wake_fd)
 {
-        const struct member *member;
         int result = -1;
 
         *waiter = (struct memory_waiter){.bytes = bytes, .turn = turn_of(client), .wake_fd = wake_fd};
         pthread_mutex_lock(&budget->mutex);
-        if (budget->n_waiters < MEMORY_WAITERS_MAX) {
-                waiter->is_waiting = 1;
-                TAILQ_INSERT_TAIL(&budget->waiters, waiter, entry);
-                budget->n_waiters++;
-                if (budget->n_waiters == 1) {
-                        LIST_FOREACH(member, &budget->members, entry)
-                        (void)eventfd_write(member->wake_fd, 1);
-                }
+        if (budget->n_waiters < MEMORY_WAITERS_MAX || make_room_for(budget, waiter) == 0) {
+                enqueue(budget, waiter);
                 serve_waiters(budget); /* memory may have been released a moment ago */
                 result = 0;
         }
@@ -210,26 +244,25 @@ memory_budget_wait(struct memory_budget *budget, struct memory_waiter *waiter, u
 }
 
 int
-memory_budget_is_granted(struct memory_budget *budget, struct memory_waiter *waiter)
+memory_budget_result(struct memory_budget *budget, const struct memory_waiter *waiter)
 {
-        int granted;
+        int result;
 
         pthread_mutex_lock(&budget->mutex);
-        granted = waiter->has_memory;
+        result = waiter->result;
         pthread_mutex_unlock(&budget->mutex);
-        return granted;
+        return result;
 }
 
 void
 memory_budget_stop_waiting(struct memory_budget *budget, struct memory_waiter *waiter)
 {
         pthread_mutex_lock(&budget->mutex);
-        if (waiter->is_waiting) {
+        if (waiter->is_waiting)
                 dequeue(budget, waiter);
-        } else if (waiter->has_memory) {
-                waiter->has_memory = 0;
+        else if (waiter->result > 0)
                 budget->used -= waiter->bytes;
-        }
+        waiter->result = 0;
         serve_waiters(budget); /* the one that came next may need less */
         pthread_mutex_unlock(&budget->mutex);
 }

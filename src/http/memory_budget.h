@@ -25,7 +25,7 @@ struct memory_waiter {
         unsigned turn; /* index of its address in the turns */
         int wake_fd;
         int is_waiting; /* for memory_budget.c, and under its mutex */
-        int has_memory; /* likewise */
+        int result;     /* likewise, see memory_budget_result() */
 };
 
 /* Returns NULL when memory fails. */
@@ -57,14 +57,18 @@ void memory_budget_release(struct memory_budget *budget, uint64_t bytes);
 
 /**
  * memory_budget_wait(budget, waiter, bytes, client, wake_fd):
- * Queue for memory. When it is there, wake_fd is written to and memory_budget_is_granted() is true. Returns 0, or -1
- * when MEMORY_WAITERS_MAX wait already.
+ * Queue for memory. When it is there, wake_fd is written to and memory_budget_result() says so. Returns 0, or -1
+ * when MEMORY_WAITERS_MAX wait and no client has more waiters than this one.
  */
 int memory_budget_wait(struct memory_budget *budget, struct memory_waiter *waiter, uint64_t bytes,
                        const struct address *client, int wake_fd) MUST_CHECK;
 
-/* Whether the waiter has got its memory. It no longer waits then, and releases that itself. */
-int memory_budget_is_granted(struct memory_budget *budget, struct memory_waiter *waiter);
+/**
+ * memory_budget_result(budget, waiter):
+ * What has come of waiting: 1, it has its memory, and releases that itself; 0, it still waits; -1, it was refused, because
+ * too many wait and most of them are its own client's.
+ */
+int memory_budget_result(struct memory_budget *budget, const struct memory_waiter *waiter);
 
 /* Stop waiting; memory that has been granted meanwhile is given back. */
 void memory_budget_stop_waiting(struct memory_budget *budget, struct memory_waiter *waiter);

@@ -118,6 +118,16 @@ request_resize_body(struct http_request *request, size_t size)
 }
 
 void
+request_trim_memory(struct http_request *request)
+{
+        uint64_t surplus = request->reserved > request->body_len ? request->reserved - request->body_len : 0;
+
+        request->reserved -= surplus;
+        if (surplus > 0)
+                memory_budget_release(request->all->limits.budget, surplus);
+}
+
+void
 request_discard_body(struct http_request *request)
 {
         release_memory(request);
@@ -317,7 +327,7 @@ http_reply(struct http_request *request, int status, const struct http_header *h
         evhttp_send_reply(request->evreq, status, answer_phrase(status), NULL);
         request_free(request);
         if (connection != NULL)
-                gate_advance(connection);
+                gate_send_evhttp_answer(connection);
 }
 
 static void
@@ -340,7 +350,8 @@ http_reply_error(struct http_request *request, const struct http_error *error)
                 return;
         }
         request->answer_connection = request_connection(request);
-        request->answer = answer_error(error, request->id, request->answer_connection, &request->answer_len);
+        request->answer = answer_error(error, request->id, request->answer_connection,
+                                       strcmp(request->head.method, "HEAD") == 0, &request->answer_len);
         if (request->answer == NULL) /* memory has failed: it ends without an answer */
                 request->connection->is_broken = 1;
 }

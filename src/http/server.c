@@ -133,7 +133,7 @@ rejection(struct http_server *server, size_t *len)
         char id[ANSWER_ID_SIZE];
 
         connections_next_id(server->connections, id);
-        return answer_error(&error, id, ANSWER_CLOSES, len);
+        return answer_error(&error, id, ANSWER_CLOSES, 0, len);
 }
 
 /*

@@ -57,8 +57,12 @@ struct http_callbacks {
         /* evhttp hands the request over. The callee answers now or later, exactly once. */
         void (*on_request)(struct http_request *request, void *arg);
 
-        /* The gate has refused something by itself: status 400, 408, 413, 414, 417, 501 or 503, and the answer's x-request-id. */
-        void (*on_refused)(int status, const struct address *client, const char *request_id, void *arg);
+        /*
+         * The gate has refused something by itself: status 400, 408, 413, 414, 417, 501 or 503, and the answer's x-request-id.
+         * is_proxy: the client is not known, but only the trusted proxy before it.
+         */
+        void (*on_refused)(int status, const struct address *client, int is_proxy, const char *request_id,
+                           void *arg);
 };
 
 /**

@@ -113,7 +113,10 @@ needs_producer(struct intake *intake, int64_t now, struct error *why)
 static void
 close_producer(struct intake *intake)
 {
-        producer_free(intake->producer);
+        struct producer *producer = intake->producer;
+
+        intake->producer = NULL;
+        producer_free(producer);
         pending_give_up(&intake->pending, "Kafka's client does not end");
 }
 
@@ -314,9 +317,9 @@ intake_complete(struct intake *intake, struct http_request *request)
         struct refusal refusal;
         struct span body;
 
+        (void)intake_config(intake);
         progress->began_ns = clock_monotonic_ns();
         body.data = http_request_body(request, &body.len);
-        (void)intake_config(intake);
         if ((progress->is_stale || progress->version != intake->version) &&
             check_head(intake, request, progress, &refusal) != 0) {
                 if (refusal.outcome == OUTCOME_STALE)
@@ -324,16 +327,12 @@ intake_complete(struct intake *intake, struct http_request *request)
                 refuse(intake, request, screened, &refusal);
                 return;
         }
-        if (body.data == NULL) { /* a reload has made a stale delivery fresh, but its body was discarded */
-                refuse_for_now(intake, request, screened, "no room for the body; send it again");
-                return;
-        }
-        if (verify(intake, screened, body, &refusal) != 0) {
-                refuse(intake, request, screened, &refusal);
-                return;
-        }
         renew_producer(intake);
-        if (intake->refuse_from_ms != 0 && progress->began_ns / 1000000 >= intake->refuse_from_ms)
+        if (body.data == NULL) /* a reload has made a stale delivery fresh, but its body was discarded */
+                refuse_for_now(intake, request, screened, "no room for the body; send it again");
+        else if (verify(intake, screened, body, &refusal) != 0)
+                refuse(intake, request, screened, &refusal);
+        else if (intake->refuse_from_ms != 0 && progress->began_ns / 1000000 >= intake->refuse_from_ms)
                 refuse_for_now(intake, request, screened, "the receiver stops; send it again");
         else if (!atomic_load(&intake->shared->may_append) || intake->producer == NULL)
                 refuse_for_now(intake, request, screened, "Kafka is not reachable yet; send it again");

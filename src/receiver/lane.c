@@ -102,13 +102,14 @@ on_request(struct http_request *request, void *arg)
 
 /* The HTTP server refused by itself. */
 static void
-on_refused(int status, const struct address *client, const char *request_id, void *arg)
+on_refused(int status, const struct address *client, int is_proxy, const char *request_id, void *arg)
 {
         struct lane *lane = arg;
         struct receiver_refused refused = {.account = receiver_shared_account(lane->shared, NULL),
                                            .outcome = OUTCOME_BAD_REQUEST,
                                            .status = status,
                                            .client = *client,
+                                           .is_proxy = is_proxy,
                                            .request_id = request_id};
 
         if (status == 413)

@@ -71,6 +71,7 @@ struct receiver_refused {
         enum metrics_outcome outcome;
         int status;
         struct address client;
+        int is_proxy; /* it is only the trusted proxy before the client */
         const char *request_id;
         const struct delivery *delivery; /* of a stale but genuine one; else NULL */
 };

@@ -145,7 +145,7 @@ class Connection:
             pass  # it has gone
 
     def answer(self, to_head=False):
-        """The next answer; None when the server has closed the connection. A good one to HEAD has no body."""
+        """The next answer; None when the server has closed the connection. One to HEAD has no body."""
         first = self.file.readline()
         if not first:
             return None
@@ -155,7 +155,8 @@ class Connection:
         for line in iter(self.file.readline, b"\r\n"):
             name, _, value = line.decode("latin-1").partition(":")
             headers[name.lower()] = value.strip()
-        length = 0 if to_head and status == 200 or status == 100 else int(headers.get("content-length", -1))  # -1: to the end
+        no_body = status == 100 or (to_head and headers.get("connection") != "close")
+        length = 0 if no_body else int(headers.get("content-length", -1))  # -1: to the end
         return Answer(version, status, headers, self.file.read(length))
 
     def answers(self, *methods):

@@ -179,6 +179,17 @@ def test_body_of_a_request_that_has_none_is_no_second_request(daemon):
         assert (answer.status, more) == (400, None)
 
 
+@pytest.mark.parametrize("path, status", [(b"/nothing", 404), (PATH, 405)])
+def test_refusal_of_head_has_no_body(daemon, path, status):
+    delivery = Delivery()
+    with framing.Connection(daemon.address) as connection:
+        connection.send(b"HEAD %s HTTP/1.1\r\nHost: a\r\n\r\n" % path)
+        connection.send(post(delivery))
+        head = connection.answer(to_head=True)
+        assert (head.status, head.body) == (status, b"")
+        assert connection.answer().status == 200
+
+
 @pytest.mark.parametrize("bad", [
     b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     b"POST %s HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" % PATH + lines_of(Delivery().headers())

@@ -97,6 +97,7 @@ main(void)
         struct http_server *server = http_server_new(base, &limits, NULL, &callbacks, NULL);
         int fd = listen_on_loopback();
 
+        (void)signal(SIGPIPE, SIG_IGN); /* as the daemon does */
         if (server == NULL || event_add(end, NULL) != 0 || http_server_listen(server, fd) != 0)
                 return EXIT_FAILURE;
         (void)event_base_dispatch(base);

@@ -36,7 +36,7 @@ static char *
 answer(const struct http_error *error, const char *id, enum answer_connection connection)
 {
         size_t len = 0;
-        char *text = answer_error(error, id, connection, &len);
+        char *text = answer_error(error, id, connection, 0, &len);
 
         return as_string(text, len);
 }
@@ -58,6 +58,22 @@ header(const char *answer, const char *name)
         (void)snprintf(value, sizeof(value), "%.*s", (int)strcspn(found + n, "\r"), found + n);
         return value;
 }
+
+START_TEST(test_answer_to_head_says_the_length_of_what_it_leaves_out)
+{
+        const struct http_error error = {.status = 404, .code = "NOT_FOUND", .message = "nothing"};
+        size_t whole_len, len;
+        char *whole = answer_error(&error, ID, ANSWER_KEEPS, 0, &whole_len);
+        char *head = answer_error(&error, ID, ANSWER_KEEPS, 1, &len);
+
+        ck_assert(whole != NULL && head != NULL);
+        ck_assert_mem_eq(head + len - 4, "\r\n\r\n", 4);
+        ck_assert_uint_lt(len, whole_len);
+        ck_assert_mem_eq(head, whole, len);
+        pool_free(whole);
+        pool_free(head);
+}
+END_TEST
 
 START_TEST(test_envelope_has_code_message_and_request_id)
 {
@@ -211,7 +227,7 @@ START_TEST(test_close_can_be_inserted_later)
         char length[32];
         size_t len = 0, before;
 
-        text = answer_error(&error, ID, ANSWER_KEEPS, &len);
+        text = answer_error(&error, ID, ANSWER_KEEPS, 0, &len);
         before = len;
         text = answer_insert_close(text, &len);
         ck_assert_uint_eq(len, before + strlen("Connection: close\r\n"));
@@ -273,6 +289,7 @@ suite_answer(void)
         Suite *suite = suite_create("answer");
         TCase *cases = tcase_create("cases");
 
+        tcase_add_test(cases, test_answer_to_head_says_the_length_of_what_it_leaves_out);
         tcase_add_test(cases, test_envelope_has_code_message_and_request_id);
         tcase_add_test(cases, test_envelope_lists_violations_in_their_order);
         tcase_add_loop_test(cases, test_strings_in_an_envelope_are_escaped, 0, (int)ARRAY_LEN(awkward));

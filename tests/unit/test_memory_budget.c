@@ -58,7 +58,7 @@ await(struct memory_waiter *waiter, uint64_t bytes)
 static int
 is_granted(struct memory_waiter *waiter)
 {
-        return memory_budget_is_granted(budget, waiter);
+        return memory_budget_result(budget, waiter) > 0;
 }
 
 START_TEST(test_memory_is_reserved_as_long_as_there_is_some)
