@@ -6,12 +6,14 @@ import threading
 
 import pytest
 
+import http_client
 import waiting
 from cluster import Cluster
 from installation import Installation
 from load import Load
 from manager import Manager
 from proxy import Proxies
+from raw_tls import whole
 from rules import KEEP
 from signing import Delivery, event_body
 from tally import assert_exactly_once
@@ -21,6 +23,7 @@ FIRST_REQUESTS = ("ApiVersions", "Metadata", "FindCoordinator", "InitProducerId"
 COORDINATOR_NOT_AVAILABLE = 15
 CONCURRENT_TRANSACTIONS = 51
 NOT_LEADER_OR_FOLLOWER = 6
+OUT_OF_ORDER_SEQUENCE = 45
 COMMIT_SECONDS = 30
 LOAD_RATE = 100  # a second
 SOCKET_TIMEOUT_SECONDS = 60  # librdkafka's, after which it would ask again
@@ -217,6 +220,23 @@ def test_producer_that_gets_no_producer_id_is_replaced(installation, proxied, pr
     daemon.wait_until_ready(SOCKET_TIMEOUT_SECONDS - 10)
     daemon.accept()
     assert "a producer has failed and was replaced" in daemon.log
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_producer_that_fails_is_replaced_while_deliveries_are_pipelined(installation, proxied, proxies, n):
+    """The answer to one lets the next be read, while the producer still reports."""
+    installation.create_topics(partitions=1)
+    daemon = proxied("receiver").start().wait_until_ready()
+    daemon.accept()
+    rule = proxies.refuse_produce(OUT_OF_ORDER_SEQUENCE)  # which a producer does not recover from
+    deliveries = [Delivery() for _ in range(n)]
+    with http_client.connect(daemon.address) as connection:
+        connection.sendall(b"".join(map(whole, deliveries)))
+        answers = b""
+        while answers.count(b"HTTP/1.1 ") < n:
+            answers += connection.recv(65536)
+    assert answers.startswith(b"HTTP/1.1 503 ") and rule.count == 1
+    waiting.until(lambda: daemon.post().status == 200, 30, "another producer")
 
 
 def test_commit_that_is_never_answered_does_not_hold_up_the_end_for_ever(installation, proxies, proxied, tmp_path):

@@ -94,8 +94,7 @@ class Load:
 
 
 def test_many_clients_are_served_as_fast_as_few(installation, plain_build):
-    config = {"max_connections": "1000"}
-    load = Load(start(installation, plain_build, **config))
+    load = Load(start(installation, plain_build, max_connections="1000"))
     load.run(6, 1)
     rates = {}
     for clients in (6, 32, 128):
@@ -122,6 +121,58 @@ def test_stalled_bodies_shut_nobody_out(installation, plain_build):
         with stalled_bodies(daemon, ROOM + 4):
             waiting.until(lambda: daemon.metric("gatepost_in_flight_bytes") > (ROOM - 1) * len(BODY), 10, "a full budget")
             assert [daemon.post(Delivery(BODY)).status for _ in range(5)] == [200] * 5
+
+
+def trickle(daemon, over):
+    """Hold memory by bodies that come on by a byte now and then, until it is over."""
+    def send():
+        begin = head(Delivery(BODY), 0).replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+        while not over.is_set():
+            with contextlib.suppress(OSError), http_client.connect(daemon.address, source="127.0.0.2") as connection:
+                connection.sendall(begin + b"1000\r\n" + bytes(0x1000) + b"\r\n")
+                while not over.wait(0.15):
+                    connection.sendall(b"1\r\nx\r\n")
+    senders = [threading.Thread(target=send) for _ in range(2 * ROOM)]
+    for sender in senders:
+        sender.start()
+    return senders
+
+
+def test_bodies_that_trickle_shut_nobody_out(installation, plain_build):
+    daemon = start(installation, plain_build, threads="2")
+    over = threading.Event()
+    senders = trickle(daemon, over)
+    waiting.until(lambda: daemon.metric("gatepost_in_flight_bytes") > (ROOM - 1) * len(BODY), 10, "a full budget")
+    statuses = [daemon.post(Delivery(BODY)).status for _ in range(10)]
+    over.set()
+    for sender in senders:
+        sender.join()
+    assert statuses == [200] * 10
+    waiting.until(lambda: daemon.metric("gatepost_in_flight_bytes") == 0, 10, "nothing in flight")
+
+
+def test_chunked_bodies_do_not_wait_for_each_other(installation, plain_build):
+    """Each is half there before the other halves come."""
+    daemon = start(installation, plain_build)
+    half, results = len(BODY) // 2, []
+
+    def send(number):
+        body = event_body(text=str(number)).ljust(len(BODY))
+        delivery = Delivery(body)
+        begin = head(delivery, 0).replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+        with http_client.connect(daemon.address) as connection:
+            for piece in (body[:half], body[half:]):
+                connection.sendall(begin + b"%x\r\n%s\r\n" % (len(piece), piece))
+                begin = b""
+                time.sleep(0.1)
+            connection.sendall(b"0\r\n\r\n")
+            results.append(connection.recv(100)[9:12])
+    senders = [threading.Thread(target=send, args=[number]) for number in range(2 * ROOM)]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+    assert results == [b"200"] * 2 * ROOM
 
 
 FLOODS = {

@@ -205,6 +205,10 @@ class Proxies:
         """The first of two Produce requests is refused and never stored, the second taken."""
         return self._add(rules.RefuseFirst(self, error, **options))
 
+    def refuse_produce(self, error, **options):
+        """A Produce request is refused and never stored."""
+        return self._add(rules.RefuseProduce(self, error, **options))
+
     def delay(self, api, seconds, of="response", **options):
         """Requests or responses come so much later."""
         return self._add(rules.Delay(self, api, seconds, of, **options))

@@ -168,6 +168,18 @@ class HoldRequest(Rule):
         self._answered.set()
 
 
+class RefuseProduce(Rule):
+    """Answers with an error for each partition."""
+
+    def __init__(self, proxies, error, **options):
+        super().__init__(proxies, "Produce", **options)
+        self._error = error
+
+    async def on_request(self, connection, request):
+        self._act(request, "refused")
+        await connection.to_client(request.refused_produce(self._error))
+
+
 class RefuseFirst(Rule):
     """A broker that becomes the leader between two Produce requests that are in flight: it refuses the first, which it never
     stores, and takes the second."""
