@@ -8,7 +8,6 @@
 
 #define RECEIVE_MIN ((size_t)16 << 10)
 #define RECEIVE_MAX ((size_t)128 << 10) /* of one connection before others have their turn */
-#define FIRST_CHUNKS 4096               /* memory for the first chunks of a body */
 #define NO_MEMORY "out of memory; send it again"
 #define NO_ROOM "no room for the body; send it again"
 

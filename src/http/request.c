@@ -13,6 +13,7 @@
 #include "http/gate.h"
 
 #define FORWARDED_SIZE 4096
+#define TRIM_MIN 4096 /* what a body has of memory beyond that is given back */
 
 /* The values of X-Forwarded-For, each after a comma. */
 struct forwarded_list {
@@ -122,6 +123,9 @@ request_trim_memory(struct http_request *request)
 {
         uint64_t surplus = request->reserved > request->body_len ? request->reserved - request->body_len : 0;
 
+        if (request->body_size > request->body_len + TRIM_MIN &&
+            request_resize_body(request, request->body_len) != 0)
+                return; /* then it has what it has reserved */
         request->reserved -= surplus;
         if (surplus > 0)
                 memory_budget_release(request->all->limits.budget, surplus);

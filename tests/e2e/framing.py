@@ -99,6 +99,8 @@ class Answer:
         """Whether it is the envelope, as a refusal for framing has it."""
         if self.headers["content-type"] != "application/json" or self.headers["connection"] != "close":
             return False
+        if not self.body:  # to HEAD
+            return int(self.headers["content-length"]) > 0
         error = json.loads(self.body)["error"]
         return error["requestId"] == self.headers["x-request-id"] and bool(error["message"])
 
