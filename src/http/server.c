@@ -26,8 +26,6 @@ struct http_server {
         struct event_base *base;
         struct evhttp *evhttp;
         struct connections *connections;
-        struct http_callbacks callbacks;
-        void *arg;
         struct evconnlistener *listeners[HTTP_LISTENERS_MAX];
         size_t n_listeners;
         struct event *resume;
@@ -41,16 +39,16 @@ struct http_server {
 static void
 on_evhttp_request(struct evhttp_request *evreq, void *arg)
 {
-        struct http_server *server = arg;
-        struct http_request *request = server->connections->delivered;
+        struct connections *all = ((struct http_server *)arg)->connections;
+        struct http_request *request = all->delivered;
 
         if (request == NULL) { /* the connection is closing, for want of memory */
                 evhttp_send_reply(evreq, 503, NULL, NULL);
                 return;
         }
-        server->connections->delivered = NULL;
+        all->delivered = NULL;
         request->evreq = evreq;
-        server->callbacks.on_request(request, server->arg);
+        all->callbacks.on_request(request, all->arg);
 }
 
 /*
@@ -220,21 +218,6 @@ on_resume(evutil_socket_t fd, short what, void *arg)
                 pause_accepting(server);
 }
 
-/* Memory for bodies has been granted, or somebody begins to wait for it. */
-static void
-on_wake(evutil_socket_t fd, short what, void *arg)
-{
-        struct http_server *server = arg;
-        const struct timeval soon = {0, EVICT_INTERVAL_US};
-        eventfd_t ignored;
-
-        (void)what;
-        (void)eventfd_read(fd, &ignored);
-        connections_serve_waiting(server->connections);
-        if (!evtimer_pending(server->evict, NULL) && connections_evict_slow(server->connections))
-                (void)evtimer_add(server->evict, &soon);
-}
-
 static void
 on_evict(evutil_socket_t fd, short what, void *arg)
 {
@@ -245,6 +228,19 @@ on_evict(evutil_socket_t fd, short what, void *arg)
         (void)what;
         if (connections_evict_slow(server->connections))
                 (void)evtimer_add(server->evict, &soon);
+}
+
+/* Memory for bodies has been granted, or somebody begins to wait for it. */
+static void
+on_wake(evutil_socket_t fd, short what, void *arg)
+{
+        struct http_server *server = arg;
+        eventfd_t ignored;
+
+        (void)eventfd_read(fd, &ignored);
+        connections_serve_waiting(server->connections);
+        if (!evtimer_pending(server->evict, NULL))
+                on_evict(-1, what, server);
 }
 
 /* Returns 0, or -1 when memory fails. */
@@ -270,8 +266,6 @@ http_server_new(struct event_base *base, const struct http_limits *limits, struc
                 return NULL;
         server->base = base;
         server->reserve = open_reserve();
-        server->callbacks = *callbacks;
-        server->arg = arg;
         pthread_mutex_lock(&servers_mutex);
         LIST_INSERT_HEAD(&servers, server, entry);
         pthread_mutex_unlock(&servers_mutex);

@@ -316,6 +316,7 @@ intake_complete(struct intake *intake, struct http_request *request)
         struct screened *screened = &progress->screened;
         struct refusal refusal;
         struct span body;
+        int is_genuine;
 
         (void)intake_config(intake);
         progress->began_ns = clock_monotonic_ns();
@@ -327,10 +328,12 @@ intake_complete(struct intake *intake, struct http_request *request)
                 refuse(intake, request, screened, &refusal);
                 return;
         }
-        renew_producer(intake);
+        is_genuine = body.data != NULL && verify(intake, screened, body, &refusal) == 0;
+        if (is_genuine)
+                renew_producer(intake);
         if (body.data == NULL) /* a reload has made a stale delivery fresh, but its body was discarded */
                 refuse_for_now(intake, request, screened, "no room for the body; send it again");
-        else if (verify(intake, screened, body, &refusal) != 0)
+        else if (!is_genuine)
                 refuse(intake, request, screened, &refusal);
         else if (intake->refuse_from_ms != 0 && progress->began_ns / 1000000 >= intake->refuse_from_ms)
                 refuse_for_now(intake, request, screened, "the receiver stops; send it again");
