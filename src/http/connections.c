@@ -263,10 +263,9 @@ connection_free(struct connection *connection)
                 bufferevent_trigger_event(connection->letter_box, BEV_EVENT_READING | BEV_EVENT_EOF, 0);
         (void)bufferevent_decref(connection->letter_box);
         (void)event_del(&connection->timer);
-        if (connection->transport != NULL)
-                bufferevent_free(connection->transport);
-        else if (connection->fd >= 0)
-                (void)close(connection->fd);
+        stream_close(&connection->stream);
+        free(connection->proxy_header);
+        pool_free(connection->kept);
         framing_clear(&connection->framing);
         free(connection);
 }
@@ -281,7 +280,7 @@ connection_new(struct connections *all)
         if (connection == NULL)
                 return NULL;
         connection->all = all;
-        connection->fd = -1;
+        connection->stream.fd = -1;
         connection->state = GATE_N_STATES;
         framing_init(&connection->framing, &all->framing_limits);
         (void)evtimer_assign(&connection->timer, all->base, gate_on_timer, connection);

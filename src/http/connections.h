@@ -9,6 +9,8 @@
  */
 TAILQ_HEAD(connection_list, connection);
 
+#define RECEIVE_SIZE 8192
+
 struct connections {
         struct event_base *base;
         struct http_limits limits;
@@ -16,10 +18,11 @@ struct connections {
         struct tls *tls; /* NULL: connections without */
         struct http_callbacks callbacks;
         void *arg;
-        int wake_fd;             /* an eventfd, written to by the memory budget; -1: there is no budget */
-        int is_stopping;         /* connections close after their next answer */
-        struct connection *next; /* made ahead, for the next accept */
-        void *address_memory[4]; /* likewise: see give_address_memory() */
+        int wake_fd;               /* an eventfd, written to by the memory budget; -1: there is no budget */
+        int is_stopping;           /* connections close after their next answer */
+        struct connection *next;   /* made ahead, for the next accept */
+        void *address_memory[4];   /* likewise: see give_address_memory() */
+        char buffer[RECEIVE_SIZE]; /* for what has just been read of one of them */
         struct http_request *delivered; /* while evhttp calls the handler */
         struct connection_list
             lists[GATE_N_STATES]; /* those in a state, the one that entered it first first */

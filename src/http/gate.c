@@ -3,11 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <event2/buffer.h>
-#include <event2/bufferevent_ssl.h>
-
-#include <openssl/err.h>
-
 #include "base/clock.h"
 #include "http/connections.h"
 
@@ -95,30 +90,15 @@ gate_evhttp_is_gone(const struct connection *connection)
         return event_cb == NULL;
 }
 
-/* What OpenSSL said last of a session that failed; 0: nothing. */
-static unsigned long
-take_tls_error(struct bufferevent *transport)
-{
-        unsigned long code, last = 0;
-
-        while ((code = bufferevent_get_openssl_error(transport)) != 0) {
-                if (last == 0 && ERR_GET_LIB(code) != 0)
-                        last = code;
-        }
-        return last;
-}
-
 /* Say goodbye, or log why the session has failed. */
 static void
 end_session(struct connection *connection, enum http_end why)
 {
-        SSL *session =
-            connection->transport == NULL ? NULL : bufferevent_openssl_get_ssl(connection->transport);
-        unsigned long code;
+        SSL *session = connection->stream.session;
+        unsigned long code = connection->stream.tls_error;
 
         if (session == NULL)
                 return;
-        code = take_tls_error(connection->transport);
         if (why == HTTP_END_CLOSED || why == HTTP_END_HANDSHAKE_FAILED)
                 tls_log_end(session, connection->state == GATE_HANDSHAKE, code, &connection->client);
         if (code == 0)
@@ -152,17 +132,23 @@ gate_end(struct connection *connection, enum http_end why)
                 why = connection->state == GATE_HANDSHAKE ? HTTP_END_HANDSHAKE_FAILED : connection->end;
         end_session(connection, why);
         gate_drop_request(connection);
-        gate_stop_proxy(connection);
-        if (connection->transport != NULL) {
-                bufferevent_setcb(connection->transport, NULL, NULL, NULL, NULL);
-                (void)bufferevent_disable(connection->transport, EV_READ | EV_WRITE);
-        }
+        stream_stop(&connection->stream);
         connections_count_out(connection, why);
         if (connection->is_counted)
                 clients_disconnect(all->limits.clients, &connection->client);
         connections_move(connection, GATE_ENDED);
         connection->deadline_ms = 0;
         gate_go_on_later(connection);
+}
+
+/* Discard what a client sends that has its last answer. */
+static void
+linger_on(struct connection *connection)
+{
+        connection->n_lingered += connection->input_len;
+        gate_consume(connection, connection->input_len);
+        if (connection->n_lingered > LINGER_BYTES)
+                gate_end(connection, HTTP_END_CLOSED);
 }
 
 /* Returns whether there may be more to do. */
@@ -179,12 +165,15 @@ advance(struct connection *connection)
                         return 0;
                 gate_carry_answer(connection);
                 return 1;
+        case GATE_LINGERING:
+                linger_on(connection);
+                return 0;
         default:
                 return 0;
         }
 }
 
-/* Whether the connection is in a state in which nothing more is read. */
+/* Whether the client's next bytes have to wait. */
 static int
 is_busy(const struct connection *connection)
 {
@@ -192,79 +181,70 @@ is_busy(const struct connection *connection)
                connection->state == GATE_REPLYING;
 }
 
+static int
+is_opening(const struct connection *connection)
+{
+        return connection->state == GATE_ACCEPTED || connection->state == GATE_PROXY ||
+               connection->state == GATE_HANDSHAKE;
+}
+
+/* Whether to watch for something to read: while busy, what has to wait is no more than one read brings. */
+static int
+wants_input(const struct connection *connection)
+{
+        return !connection->is_at_eof && connection->input_len == 0;
+}
+
 void
 gate_advance(struct connection *connection)
 {
-        if (connection->is_advancing || connection->transport == NULL)
+        if (connection->is_advancing || is_opening(connection))
                 return;
         connection->is_advancing = 1;
-        while (!connection->is_broken && advance(connection))
-                ;
+        do {
+                while (!connection->is_broken && advance(connection))
+                        ;
+        } while (connection->state != GATE_ENDED && !is_busy(connection) &&
+                 stream_has_decrypted(&connection->stream) && gate_receive(connection));
         connection->is_advancing = 0;
         if (connection->state == GATE_ENDED)
                 return;
-        if (connection->is_broken || (connection->is_at_eof && !is_busy(connection))) {
+        gate_keep_input(connection);
+        if (connection->is_broken || (connection->is_at_eof && !is_busy(connection)) ||
+            stream_watch(&connection->stream, wants_input(connection)) != 0)
                 gate_end(connection, HTTP_END_CLOSED);
-        } else if (connection->is_paused && !is_busy(connection)) {
-                connection->is_paused = 0;
-                (void)bufferevent_enable(connection->transport, EV_READ);
-        }
-}
-
-/* The transport's callbacks */
-
-static void
-on_readable(struct bufferevent *transport, void *arg)
-{
-        struct connection *connection = arg;
-        struct evbuffer *input = bufferevent_get_input(transport);
-
-        if (is_busy(connection)) { /* what waits is never more than one read brings */
-                connection->is_paused = 1;
-                (void)bufferevent_disable(transport, EV_READ);
-        } else if (connection->state == GATE_LINGERING) {
-                connection->n_lingered += evbuffer_get_length(input);
-                (void)evbuffer_drain(input, evbuffer_get_length(input));
-                if (connection->n_lingered > LINGER_BYTES)
-                        gate_end(connection, HTTP_END_CLOSED);
-        } else {
-                gate_advance(connection);
-        }
 }
 
 static void
-on_written(struct bufferevent *transport, void *arg)
+flush(struct connection *connection)
 {
-        struct connection *connection = arg;
-
-        (void)transport;
-        if (connection->state != GATE_REPLYING || !gate_is_written(connection))
-                return;
-        gate_end_reply(connection);
-        gate_advance(connection);
-}
-
-/*
- * libevent 2.1.12 reports a close_notify before it hands over the bytes that it decrypted before that (do_read() in
- * bufferevent_openssl.c), and stops writing. So ends are handled from the event loop. It also reports a failed write as
- * an EOF, when a close_notify has come before.
- */
-static void
-on_event(struct bufferevent *transport, short what, void *arg)
-{
-        struct connection *connection = arg;
-
-        if (what & BEV_EVENT_CONNECTED) {
-                gate_enter(connection, GATE_IDLE);
-                return;
-        }
-        if ((what & (BEV_EVENT_EOF | BEV_EVENT_WRITING)) == BEV_EVENT_EOF) {
-                connection->is_at_eof = 1;
-                (void)bufferevent_enable(transport, EV_WRITE);
-        } else {
+        if (stream_flush(&connection->stream) != 0)
                 connection->is_broken = 1;
+        else if (connection->state == GATE_REPLYING && stream_is_flushed(&connection->stream))
+                gate_end_reply(connection);
+}
+
+void
+gate_on_ready(evutil_socket_t fd, short what, void *arg)
+{
+        struct connection *connection = arg;
+
+        (void)fd;
+        (void)what;
+        switch (connection->state) {
+        case GATE_PROXY:
+                gate_read_proxy(connection);
+                break;
+        case GATE_HANDSHAKE:
+                gate_shake_hands(connection);
+                break;
+        default:
+                if (!stream_is_flushed(&connection->stream))
+                        flush(connection);
+                (void)gate_receive(connection);
+                gate_advance(connection);
+                break;
         }
-        gate_go_on_later(connection);
 }
 
 /* The deadline of the state has passed. */
@@ -317,12 +297,4 @@ gate_on_timer(evutil_socket_t fd, short what, void *arg)
         if (connection->state != GATE_ENDED && connection->armed_ms == 0)
                 arm(connection, now_ms);
         gate_advance(connection);
-}
-
-void
-gate_open(struct connection *connection)
-{
-        bufferevent_setcb(connection->transport, on_readable, on_written, on_event, connection);
-        gate_enter(connection, connection->all->tls != NULL ? GATE_HANDSHAKE : GATE_IDLE);
-        (void)bufferevent_enable(connection->transport, EV_READ);
 }

@@ -17,15 +17,15 @@
 #include "http/proxy_protocol.h"
 #include "http/request.h"
 #include "http/server.h"
+#include "http/stream.h"
 
 /*
  * The gate in front of evhttp: one connection, from its accept to its end; for the files of http/ alone.
  *
- * Two bufferevents. The transport (a socket's or OpenSSL's) reads and writes the connection, and is the gate's own. The
- * letter box is the one that evhttp believes to be the connection: a socket bufferevent whose descriptor is taken out after
- * the accept. A request that on_complete lets pass is put into the letter box as "GET / HTTP/1.1"; evhttp calls the
- * handler, and its answer is carried from the letter box to the transport. All other requests are answered by the gate, and
- * evhttp never sees them.
+ * The gate reads and writes the connection by a stream of its own. What evhttp believes to be the connection is a letter box:
+ * a socket bufferevent whose descriptor is taken out after the accept. A request that on_complete lets pass is put into the
+ * letter box as "GET / HTTP/1.1"; evhttp calls the handler, and its answer is carried from the letter box to the stream. All
+ * other requests are answered by the gate, and evhttp never sees them.
  *
  *   ACCEPTED --> PROXY, if required --> HANDSHAKE, with TLS --> IDLE
  *
@@ -44,11 +44,11 @@
  *   IDLE                   idle_timeout        HANDLING   handling_timeout
  *   REPLYING               request_timeout     LINGERING  LINGER_MS
  *
- * Ownership and order at the end. The connection owns the transport, which owns the descriptor; the letter box is evhttp's,
- * with a reference of ours. gate_end() stops the callbacks of the transport, takes the connection out of all counts, and
+ * Ownership and order at the end. The connection owns the stream, which owns the descriptor; the letter box is evhttp's,
+ * with a reference of ours. gate_end() stops the callbacks of the stream, takes the connection out of all counts, and
  * gives its memory back. Later, from the event loop and thus from no callback of the connection, connection_free() first
- * has evhttp release its side, which calls shutdown() on the descriptor's number, and then frees the transport, which
- * closes it. A request that is being handled outlives its connection: its answer is dropped.
+ * has evhttp release its side, which calls shutdown() on the descriptor's number, and then closes the stream. A request
+ * that is being handled outlives its connection: its answer is dropped.
  */
 enum gate_state {
         GATE_ACCEPTED, /* until evhttp has set up its side */
@@ -69,15 +69,16 @@ struct connection {
         TAILQ_ENTRY(connection) entry; /* in the list of those in its state */
         struct connections *all;
         struct bufferevent *letter_box; /* one reference is ours */
-        struct bufferevent *transport;  /* NULL until the PROXY protocol's header has come */
-        struct event timer;             /* for the deadline, and to go on from the event loop */
-        struct event *proxy_readable;   /* while the header of the PROXY protocol is read */
-        struct proxy_header *proxy_header;
+        struct stream stream;
+        struct event timer;                /* for the deadline, and to go on from the event loop */
+        struct proxy_header *proxy_header; /* in GATE_PROXY */
+        const char *input; /* what was read and has not been looked at: in `kept`, or in connections.buffer */
+        size_t input_len;
+        char *kept; /* from the pool; NULL: nothing is kept from one pass of the event loop to the next */
         struct framing framing;
         struct http_request *request; /* from the end of its head until its answer; else NULL */
         struct memory_waiter waiter;  /* in GATE_WAITING */
         struct address client;        /* the peer, or whom a trusted proxy names by the PROXY protocol */
-        evutil_socket_t fd;
         enum gate_state state;
         enum http_end end; /* why it ends, when the client closes it */
         int64_t
@@ -92,7 +93,6 @@ struct connection {
         int is_unix;         /* connected through a Unix-domain socket */
         int is_counted;      /* among the client's connections */
         int is_advancing;    /* gate_advance() is at work */
-        int is_paused;       /* the transport does not read */
         int is_at_eof;       /* the client sends no more */
         int is_broken;       /* nothing can be read or written any more */
         int is_replied;      /* evhttp has written its answer to the letter box */
@@ -126,22 +126,31 @@ struct http_request {
 void gate_accept(struct connection *connection);
 void gate_attach(struct connection *connection);
 
-/* Stop reading the header of the PROXY protocol. */
-void gate_stop_proxy(struct connection *connection);
+/* The header of the PROXY protocol, or the handshake, may go on. */
+void gate_read_proxy(struct connection *connection);
+void gate_shake_hands(struct connection *connection);
 
 /* gate_read.c: requests */
 
-/* Read what has come, up to the next thing to do. Returns whether there may be more to do at once. */
+/* Read from the stream, unless there is input to look at. Returns whether something has come, be it the end. */
+int gate_receive(struct connection *connection);
+
+/* Look at the input, up to the next thing to do. Returns whether there may be more to do at once. */
 int gate_read(struct connection *connection);
+
+/* So many bytes of the input have been looked at. */
+void gate_consume(struct connection *connection, size_t n);
+
+/* Keep the rest of the input where no other connection's will take its place. */
+void gate_keep_input(struct connection *connection);
 
 /* The connection in GATE_WAITING has got its memory. */
 void gate_take_granted(struct connection *connection);
 
 /* gate_write.c: answers */
 
-/* Write to the client; whether all has left the process. */
+/* Write to the client. */
 void gate_write(struct connection *connection, const char *text, size_t len);
-int gate_is_written(const struct connection *connection);
 
 /* Write the answer that the request holds. */
 void gate_send_answer(struct connection *connection);
@@ -158,8 +167,8 @@ void gate_refuse(struct connection *connection, int status, const char *reason);
 
 /* gate.c: states and ends */
 
-/* The transport is there. */
-void gate_open(struct connection *connection);
+/* The stream's callback. */
+void gate_on_ready(evutil_socket_t fd, short what, void *arg);
 
 /* Go to a state, with its deadline. */
 void gate_enter(struct connection *connection, enum gate_state state);

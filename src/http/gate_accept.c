@@ -3,21 +3,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include <event2/bufferevent_ssl.h>
-
 #include "base/log_flood.h"
 #include "http/connections.h"
 #include "http/gate.h"
-
-void
-gate_stop_proxy(struct connection *connection)
-{
-        if (connection->proxy_readable != NULL)
-                event_free(connection->proxy_readable);
-        connection->proxy_readable = NULL;
-        free(connection->proxy_header);
-        connection->proxy_header = NULL;
-}
 
 static void
 log_too_many(const struct address *client)
@@ -47,7 +35,7 @@ count_client(struct connection *connection)
         return 0;
 }
 
-/* Head and body of evhttp's answers are a TLS record each: Nagle's algorithm would delay the second by 40 ms. */
+/* Nagle's algorithm would delay all but the first TLS record of a large answer by 40 ms. */
 static void
 send_at_once(evutil_socket_t fd)
 {
@@ -56,24 +44,33 @@ send_at_once(evutil_socket_t fd)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* fails for a Unix-domain socket */
 }
 
-static struct bufferevent *
-new_transport(const struct connection *connection)
+/* TLS, or requests, may come. Returns 0, or -1 when memory fails. */
+static int
+open_stream(struct connection *connection)
 {
-        struct event_base *base = connection->all->base;
-        SSL *session;
+        struct tls *tls = connection->all->tls;
 
-        if (connection->all->tls == NULL)
-                return bufferevent_socket_new(base, connection->fd, BEV_OPT_CLOSE_ON_FREE);
-        session = tls_session(connection->all->tls);
-        if (session == NULL)
-                return NULL;
-        send_at_once(connection->fd);
-        /* It also frees a session that it cannot take. */
-        return bufferevent_openssl_socket_new(base, connection->fd, session, BUFFEREVENT_SSL_ACCEPTING,
-                                              BEV_OPT_CLOSE_ON_FREE);
+        if (tls != NULL) {
+                if (stream_use_tls(&connection->stream, tls_session(tls)) != 0)
+                        return -1;
+                send_at_once(connection->stream.fd);
+        }
+        gate_enter(connection, tls != NULL ? GATE_HANDSHAKE : GATE_IDLE);
+        return stream_watch(&connection->stream, 1);
 }
 
-/* The client is known: TLS or requests may come. */
+void
+gate_shake_hands(struct connection *connection)
+{
+        int result = stream_shake_hands(&connection->stream);
+
+        if (result == STREAM_BROKEN)
+                gate_end(connection, HTTP_END_CLOSED);
+        else if (result == 1)
+                gate_enter(connection, GATE_IDLE);
+}
+
+/* The client is known. */
 static void
 begin(struct connection *connection)
 {
@@ -86,27 +83,23 @@ begin(struct connection *connection)
                 gate_end(connection, HTTP_END_FULL);
                 return;
         }
-        connection->transport = new_transport(connection);
-        if (connection->transport == NULL)
+        if (open_stream(connection) != 0)
                 gate_end(connection, HTTP_END_FULL);
-        else
-                gate_open(connection);
 }
 
-static void
-on_proxy_readable(evutil_socket_t fd, short what, void *arg)
+void
+gate_read_proxy(struct connection *connection)
 {
-        struct connection *connection = arg;
-        int result = proxy_header_read(connection->proxy_header, fd);
+        int result = proxy_header_read(connection->proxy_header, connection->stream.fd);
 
-        (void)what;
         if (result == 0)
                 return;
         if (result > 0)
                 result = proxy_header_client(connection->proxy_header, &connection->client);
         if (result > 0)
                 connection->is_unix = 0;
-        gate_stop_proxy(connection);
+        free(connection->proxy_header);
+        connection->proxy_header = NULL;
         if (result < 0)
                 gate_end(connection, HTTP_END_SLOW);
         else
@@ -129,10 +122,7 @@ await_proxy(struct connection *connection)
         }
         gate_enter(connection, GATE_PROXY);
         connection->proxy_header = calloc(1, sizeof(*connection->proxy_header));
-        connection->proxy_readable = event_new(connection->all->base, connection->fd, EV_READ | EV_PERSIST,
-                                               on_proxy_readable, connection);
-        if (connection->proxy_header == NULL || connection->proxy_readable == NULL ||
-            event_add(connection->proxy_readable, NULL) != 0)
+        if (connection->proxy_header == NULL || stream_watch(&connection->stream, 1) != 0)
                 gate_end(connection, HTTP_END_FULL);
 }
 
@@ -143,7 +133,7 @@ find_peer(struct connection *connection)
         struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
         socklen_t len = sizeof(from);
 
-        if (getpeername(connection->fd, (struct sockaddr *)&from, &len) != 0)
+        if (getpeername(connection->stream.fd, (struct sockaddr *)&from, &len) != 0)
                 return -1;
         connection->is_unix = from.ss_family == AF_UNIX;
         address_from_socket((const struct sockaddr *)&from, &connection->client);
@@ -160,7 +150,7 @@ gate_attach(struct connection *connection)
                 gate_end(connection, HTTP_END_FULL);
                 return;
         }
-        connection->fd = fd;
+        stream_open(&connection->stream, connection->all->base, fd, gate_on_ready, connection);
         if (find_peer(connection) != 0)
                 gate_end(connection, HTTP_END_CLOSED);
         else if (connection->all->limits.requires_proxy)

@@ -1,13 +1,13 @@
-#include <sys/socket.h>
+#include <string.h>
 
 #include <event2/buffer.h>
 
 #include "base/clock.h"
+#include "base/pool.h"
 #include "http/connections.h"
 #include "http/gate.h"
 
-#define RECEIVE_MIN ((size_t)16 << 10)
-#define RECEIVE_MAX ((size_t)128 << 10) /* of one connection before others have their turn */
+#define BODY_PIECE ((size_t)128 << 10) /* read of a body before other connections have their turn */
 #define NO_MEMORY "out of memory; send it again"
 #define NO_ROOM "no room for the body; send it again"
 
@@ -57,7 +57,7 @@ send_continue(struct connection *connection)
         if (!head->expects_continue || head->minor == 0 || connection->request->is_discarded)
                 return;
         head->expects_continue = 0;
-        if (evbuffer_get_length(bufferevent_get_input(connection->transport)) == 0)
+        if (connection->input_len == 0)
                 gate_write(connection, text, sizeof(text) - 1);
 }
 
@@ -139,49 +139,27 @@ reserve(struct connection *connection)
         send_continue(connection);
 }
 
-/*
- * Read a large body from the socket to where it belongs: the transport would read it in pieces of 4 KiB. Ends and errors are
- * left to the transport. Returns how much was read.
- */
-static size_t
-receive_body(struct connection *connection)
-{
-        struct http_request *request = connection->request;
-        size_t len = connection->framing.left < RECEIVE_MAX ? (size_t)connection->framing.left : RECEIVE_MAX;
-        ssize_t n;
-
-        if (connection->all->tls != NULL || request->is_discarded || len < RECEIVE_MIN)
-                return 0;
-        n = recv(connection->fd, request->body + request->body_len, len, 0);
-        return n < 0 ? 0 : (size_t)n;
-}
-
-/* Take what has come of the body. Returns whether there is more to read. */
+/* Take what the input has of the body. Returns whether there is more to look at. */
 static int
 take_body(struct connection *connection)
 {
-        struct evbuffer *input = bufferevent_get_input(connection->transport);
         struct http_request *request = connection->request;
-        size_t len = evbuffer_get_length(input);
+        size_t len = connection->input_len;
 
         if (len > connection->framing.left)
                 len = (size_t)connection->framing.left;
         if (len == 0)
                 return 0;
-        if (!request->is_discarded && make_room(connection) != 0) {
-                gate_refuse(connection, 503, NO_MEMORY);
-                return 0;
-        }
-        if (request->is_discarded) {
-                (void)evbuffer_drain(input, len);
-        } else {
-                (void)evbuffer_remove(input, request->body + request->body_len, len);
+        if (!request->is_discarded) {
+                if (make_room(connection) != 0) {
+                        gate_refuse(connection, 503, NO_MEMORY);
+                        return 0;
+                }
+                memcpy(request->body + request->body_len, connection->input, len);
                 request->body_len += len;
         }
         framing_skip(&connection->framing, len);
-        len = receive_body(connection);
-        request->body_len += len;
-        framing_skip(&connection->framing, len);
+        gate_consume(connection, len);
         return 1;
 }
 
@@ -226,24 +204,98 @@ refuse_by_framing(struct connection *connection)
                 gate_refuse(connection, fault->status, fault->reason);
 }
 
-/* Read what has come, up to the next thing to do. Returns whether there may be more to read. */
+void
+gate_consume(struct connection *connection, size_t n)
+{
+        connection->input_len -= n;
+        if (connection->input_len > 0) {
+                connection->input += n;
+                return;
+        }
+        connection->input = NULL;
+        pool_free(connection->kept);
+        connection->kept = NULL;
+}
+
+void
+gate_keep_input(struct connection *connection)
+{
+        if (connection->input_len == 0 || connection->kept != NULL)
+                return;
+        connection->kept = pool_alloc(connection->input_len);
+        if (connection->kept == NULL)
+                connection->is_broken = 1;
+        else
+                connection->input = memcpy(connection->kept, connection->input, connection->input_len);
+}
+
+/* Read the body to where it belongs. Returns as stream_read(). */
+static ssize_t
+receive_body(struct connection *connection)
+{
+        struct http_request *request = connection->request;
+        uint64_t left = connection->framing.left;
+        ssize_t n = stream_read(&connection->stream, request->body + request->body_len,
+                                left < BODY_PIECE ? (size_t)left : BODY_PIECE);
+
+        if (n > 0) {
+                request->body_len += (size_t)n;
+                framing_skip(&connection->framing, (uint64_t)n);
+        }
+        return n;
+}
+
+/* Read what is not known to be of a body that is wanted. Returns as stream_read(). */
+static ssize_t
+receive_input(struct connection *connection)
+{
+        char *buffer = connection->all->buffer;
+        ssize_t n = stream_read(&connection->stream, buffer, RECEIVE_SIZE);
+
+        if (n > 0) {
+                connection->input = buffer;
+                connection->input_len = (size_t)n;
+        }
+        return n;
+}
+
+int
+gate_receive(struct connection *connection)
+{
+        int is_body = connection->state == GATE_BODY && connection->framing.left > 0 &&
+                      !connection->request->is_discarded;
+        ssize_t n;
+
+        if (connection->is_broken || connection->is_at_eof || connection->input_len > 0)
+                return 0;
+        if (is_body && make_room(connection) != 0) {
+                gate_refuse(connection, 503, NO_MEMORY);
+                return 0;
+        }
+        n = is_body ? receive_body(connection) : receive_input(connection);
+        if (n == STREAM_END)
+                connection->is_at_eof = 1;
+        else if (n < 0)
+                connection->is_broken = 1;
+        return n != STREAM_LATER;
+}
+
+/* Look at the input, up to the next thing to do. Returns whether there may be more to look at. */
 int
 gate_read(struct connection *connection)
 {
-        struct evbuffer *input = bufferevent_get_input(connection->transport);
-        struct evbuffer_iovec piece = {NULL, 0};
         size_t used;
         enum framing_verdict verdict;
 
-        if (evbuffer_peek(input, -1, NULL, &piece, 1) > 0 && connection->state == GATE_IDLE)
+        if (connection->input_len > 0 && connection->state == GATE_IDLE)
                 gate_enter(connection, GATE_HEAD);
-        verdict = framing_feed(&connection->framing, piece.iov_base, piece.iov_len, &used);
-        (void)evbuffer_drain(input, used);
+        verdict = framing_feed(&connection->framing, connection->input, connection->input_len, &used);
+        gate_consume(connection, used);
         switch (verdict) {
         case FRAMING_MORE:
                 if (!framing_is_inside(&connection->framing))
                         framing_clear(&connection->framing);
-                return used > 0 && evbuffer_get_length(input) > 0;
+                return 0;
         case FRAMING_HEAD:
                 begin_request(connection, 0);
                 return 1;

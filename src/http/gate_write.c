@@ -1,29 +1,15 @@
 #include <string.h>
-#include <sys/socket.h>
 
 #include <event2/buffer.h>
-#include <event2/bufferevent_ssl.h>
 
 #include "base/pool.h"
 #include "http/connections.h"
 #include "http/gate.h"
 
-int
-gate_is_written(const struct connection *connection)
-{
-        return evbuffer_get_length(bufferevent_get_output(connection->transport)) == 0;
-}
-
-/* Write what the socket takes at once; the event loop writes the rest. What fails does so again there. */
 void
 gate_write(struct connection *connection, const char *text, size_t len)
 {
-        ssize_t n = 0;
-
-        if (connection->all->tls == NULL && gate_is_written(connection))
-                n = send(connection->fd, text, len, MSG_NOSIGNAL);
-        n = n < 0 ? 0 : n;
-        if ((size_t)n < len && bufferevent_write(connection->transport, text + n, len - (size_t)n) != 0)
+        if (stream_write(&connection->stream, text, len) != 0)
                 connection->is_broken = 1;
 }
 
@@ -31,13 +17,9 @@ gate_write(struct connection *connection, const char *text, size_t len)
 static void
 linger(struct connection *connection)
 {
-        struct evbuffer *input = bufferevent_get_input(connection->transport);
-
-        tls_say_goodbye(bufferevent_openssl_get_ssl(connection->transport));
-        (void)shutdown(connection->fd, SHUT_WR);
+        stream_end_writing(&connection->stream);
         gate_enter(connection, GATE_LINGERING);
-        (void)evbuffer_drain(input, evbuffer_get_length(input));
-        (void)bufferevent_enable(connection->transport, EV_READ);
+        gate_go_on_later(connection);
 }
 
 /* The answer has left the process. */
@@ -62,7 +44,7 @@ await_written(struct connection *connection)
 {
         if (connection->is_broken)
                 gate_end(connection, HTTP_END_CLOSED);
-        else if (gate_is_written(connection))
+        else if (stream_is_flushed(&connection->stream))
                 gate_end_reply(connection);
         else
                 gate_enter(connection, GATE_REPLYING);
@@ -88,12 +70,14 @@ void
 gate_carry_answer(struct connection *connection)
 {
         struct evbuffer *answer = bufferevent_get_output(connection->letter_box);
-        struct evbuffer *out = bufferevent_get_output(connection->transport);
+        size_t len = evbuffer_get_length(answer);
+        const unsigned char *text = evbuffer_pullup(answer, -1);
 
-        if (connection->all->tls == NULL && gate_is_written(connection))
-                (void)evbuffer_write(answer, connection->fd);
-        if (evbuffer_get_length(answer) > 0 && evbuffer_add_buffer(out, answer) != 0)
+        if (len > 0 && text == NULL)
                 connection->is_broken = 1;
+        else if (len > 0)
+                gate_write(connection, (const char *)text, len);
+        (void)evbuffer_drain(answer, len);
         await_written(connection);
 }
 
@@ -108,8 +92,8 @@ gate_send_evhttp_answer(struct connection *connection)
                 return; /* gate_advance() goes on when the handler has returned */
         gate_carry_answer(connection);
         if (connection->state != GATE_ENDED &&
-            (connection->is_paused || connection->is_at_eof || connection->is_broken ||
-             evbuffer_get_length(bufferevent_get_input(connection->transport)) > 0))
+            (connection->is_at_eof || connection->is_broken || connection->input_len > 0 ||
+             stream_has_decrypted(&connection->stream)))
                 gate_go_on_later(connection);
 }
 
