@@ -1,6 +1,7 @@
 """Who the client is, behind a proxy and without one, and what limits each client has."""
 
 import re
+import signal
 import socket
 import struct
 import threading
@@ -85,6 +86,24 @@ def test_proxy_over_a_unix_socket_is_trusted_when_the_configuration_says_so(offl
     for number, (options, client) in enumerate([({"trusted_proxy": "unix"}, "198.51.100.1"), ({}, "-")]):
         daemon = receiver(offline, listen=f"unix:{tmp_path}/s{number}", **options)
         assert refused_as(daemon, headers={"x-forwarded-for": "198.51.100.1"}) == client
+
+
+def test_connection_that_was_reset_before_it_was_accepted_is_not_taken_for_one_of_a_unix_socket(offline):
+    """Its peer is not known any more, and what it sent can still be read."""
+    daemon = receiver(offline, trusted_proxy="unix")
+    assert refused_as(daemon, headers={"x-forwarded-for": "198.51.100.1"}) == "127.0.0.1"
+    before = daemon.metric("gatepost_connections_accepted_total"), daemon.metric("gatepost_requests_total")
+    daemon.process.send_signal(signal.SIGSTOP)
+    for _ in range(20):
+        with http_client.connect(daemon.address) as connection:
+            connection.sendall(b"GET /nothing HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.1\r\n\r\n")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    daemon.process.send_signal(signal.SIGCONT)
+    waiting.until(lambda: daemon.metric("gatepost_connections_accepted_total") >= before[0] + 20, 20, "all to be accepted")
+    waiting.until(lambda: daemon.metric("gatepost_connections_open") == 0, 20, "all to be closed")
+    assert daemon.metric("gatepost_requests_total") == before[1]
+    daemon.stop()
+    assert "last_client=198.51.100.1" not in daemon.log
 
 
 # The PROXY protocol

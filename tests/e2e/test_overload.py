@@ -11,6 +11,7 @@ import pytest
 
 import http_client
 import waiting
+from authority import Authority
 from signing import Delivery, event_body
 
 KIB = 1024
@@ -19,13 +20,15 @@ ROOM = 8  # bodies
 SECONDS = 4
 
 
-def start(installation, plain_build, **options):
+def start(installation, plain_build, authority=None, **options):
     installation.create_topics()
     installation.build = plain_build
     config = installation.config()
     config["receiver"].update({"max_body": "256KiB", "max_in_flight": f"{ROOM * 250 + 1}KiB"} | options)
+    if authority is not None:
+        config.tls(*authority.issue("gateway"))
     daemon = installation.start(config)
-    daemon.accept()
+    daemon.accept(tls=authority and authority.client())
     return daemon
 
 
@@ -37,8 +40,9 @@ def head(delivery, length):
 class Load:
     """Clients that send one delivery after the other, each as soon as the one before is answered."""
 
-    def __init__(self, daemon):
+    def __init__(self, daemon, authority=None):
         self._host, self._port = daemon.address.rsplit(":", 1)
+        self._tls = {} if authority is None else {"ssl": authority.client(), "server_hostname": "localhost"}
         self._signed = Delivery(BODY)
         self._ids = itertools.count()
         self.accepted, self.refused, self.seconds = 0, 0, []
@@ -68,7 +72,7 @@ class Load:
         streams = None
         while time.monotonic() < end:
             if streams is None:
-                streams = await asyncio.open_connection(self._host, int(self._port))
+                streams = await asyncio.open_connection(self._host, int(self._port), **self._tls)
             try:
                 keeps = await self._one(streams)
             except (OSError, asyncio.IncompleteReadError):
@@ -93,8 +97,10 @@ class Load:
         return statistics.quantiles(self.seconds, n=100)[98]
 
 
-def test_many_clients_are_served_as_fast_as_few(installation, plain_build):
-    load = Load(start(installation, plain_build, max_connections="1000"))
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+def test_many_clients_are_served_as_fast_as_few(installation, plain_build, tmp_path, tls):
+    authority = Authority(tmp_path) if tls else None
+    load = Load(start(installation, plain_build, authority, max_connections="1000"), authority)
     load.run(6, 1)
     rates = {}
     for clients in (6, 32, 128):

@@ -114,6 +114,28 @@ def test_room_for_bodies_changes(installation):
     assert "max_body that holds until a restart" in refused(daemon)
 
 
+def test_delivery_is_judged_by_what_holds_when_its_body_has_come(daemon):
+    """Also when its head was judged before."""
+    before = daemon.config["source invoicing"]["secret_file"]
+    body = event_body()
+
+    def reload_between_head_and_body(delivery, secret_file):
+        head = "".join(f"{name}: {value}\r\n" for name, value in delivery.headers().items())
+        with http_client.connect(daemon.address) as connection:
+            connection.sendall(f"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\ncontent-length: {len(body)}\r\n{head}\r\n".encode()
+                               + body[:10])
+            time.sleep(0.1)  # for the head to be read; it holds either way
+            daemon.config["source invoicing"]["secret_file"] = secret_file
+            reload(daemon)
+            connection.sendall(body[10:])
+            return int(connection.recv(1000)[9:12])
+    new = b"a secret that is as good as the other"
+    assert reload_between_head_and_body(Delivery(body, secret=new), daemon.config.secret_file("new", new)) == 200
+    assert reload_between_head_and_body(Delivery(body, secret=new), before) == 401
+    daemon.config["source invoicing"]["path"] = "/elsewhere"
+    assert reload_between_head_and_body(Delivery(body), before) == 404
+
+
 def test_trust_in_proxies_changes(daemon):
     def client():
         """The client of a refusal, as the log tells it."""

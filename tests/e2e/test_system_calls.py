@@ -57,4 +57,5 @@ def test_unit_allows_every_system_call_of_the_daemon(traced, tmp_path):
     traced.stop()
     calls = set(re.findall(r"^\d+ +(\w+)\(", (tmp_path / "calls").read_text(), re.M))
     assert {"epoll_wait", "accept4", "sendmsg"} <= calls  # it has been looked at
+    assert "prctl(PR_SET_DUMPABLE, SUID_DUMP_DISABLE" in (tmp_path / "calls").read_text()  # no core has a secret in it
     assert calls - allowed() - OF_OTHERS == set()
