@@ -27,6 +27,12 @@ clock_monotonic_ms(void)
 }
 
 int64_t
+clock_coarse_ms(void)
+{
+        return read_clock(CLOCK_MONOTONIC_COARSE);
+}
+
+int64_t
 clock_monotonic_us(void)
 {
         struct timespec now;

@@ -43,7 +43,7 @@ let_go(struct log_flood *flood)
 static int
 pass(struct log_flood *flood, enum log_level level, char *text, uint64_t *n)
 {
-        int64_t now = clock_monotonic_ms();
+        int64_t now = clock_coarse_ms();
         int passes;
 
         pthread_mutex_lock(&mutex);
@@ -84,14 +84,14 @@ tell(struct log_flood *flood)
 {
         if (flood->text != NULL)
                 log_line(flood->level, "%s n=%" PRIu64, flood->text, flood->n_held_back);
-        flood->last_ms = clock_monotonic_ms();
+        flood->last_ms = clock_coarse_ms();
         (void)let_go(flood);
 }
 
 void
 log_flood_tell(void)
 {
-        int64_t now = clock_monotonic_ms();
+        int64_t now = clock_coarse_ms();
         struct log_flood *flood, *next;
 
         pthread_mutex_lock(&mutex);

@@ -5,13 +5,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/hex.h"
 #include "base/pool.h"
 
 #define DATE_SIZE 30 /* Sun, 06 Nov 1994 08:49:37 GMT */
-#define FIRST_SIZE 256
+#define FIRST_SIZE 480
 
 /* A text that grows. When memory fails, it keeps what it has and is marked as failed. */
 struct text {
@@ -270,7 +269,7 @@ answer_date(void)
 {
         static _Thread_local char text[DATE_SIZE];
         static _Thread_local time_t written;
-        time_t now = (time_t)(clock_now_ms() / 1000);
+        time_t now = time(NULL);
         struct tm tm;
 
         if (now != written && gmtime_r(&now, &tm) != NULL) {

@@ -82,7 +82,7 @@ find_longest(const struct connections *all, const struct connection *newcomer)
         static const enum gate_state states[] = {GATE_PROXY, GATE_HANDSHAKE, GATE_IDLE,
                                                  GATE_HEAD,  GATE_BODY,      GATE_REPLYING};
         struct connection *longest = TAILQ_FIRST(&all->lists[GATE_LINGERING]);
-        int64_t now_ms = clock_monotonic_ms();
+        int64_t now_ms = clock_coarse_ms();
 
         if (longest != NULL)
                 return longest;
@@ -243,7 +243,7 @@ find_slow(const struct connections *all, int64_t now_ms)
 int
 connections_evict_slow(struct connections *all)
 {
-        int64_t now_ms = clock_monotonic_ms();
+        int64_t now_ms = clock_coarse_ms();
         struct connection *connection;
 
         if (memory_budget_missing(all->limits.budget) == 0)

@@ -5,7 +5,7 @@
 #include "base/hex.h"
 #include "base/pool.h"
 
-#define FIRST_SIZE 1000 /* of the memory for a head: most are shorter */
+#define FIRST_SIZE 768 /* of the memory for a head: most are shorter */
 #define CHUNK_DIGITS_MAX 16
 #define TOO_MUCH_BESIDES "chunk extensions and trailer fields are too long"
 

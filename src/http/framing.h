@@ -34,9 +34,9 @@ enum framing_verdict {
 
 struct framing_limits {
         size_t
-            max_header_bytes; /* of a head; as many again of chunk extensions and trailer fields together */
-        size_t max_headers;   /* header lines */
-        uint64_t max_body;    /* bytes of a body */
+            max_header_bytes; /* of a head, up to HEAD_TEXT_MAX; as many again of chunk extensions and trailer fields together */
+        size_t max_headers; /* header lines */
+        uint64_t max_body;  /* bytes of a body */
 };
 
 struct framing {

@@ -59,7 +59,7 @@ deadline_of(const struct http_limits *limits, enum gate_state state)
 void
 gate_enter(struct connection *connection, enum gate_state state)
 {
-        int64_t now_ms = clock_monotonic_ms(), begin_ms = now_ms;
+        int64_t now_ms = clock_coarse_ms(), begin_ms = now_ms;
 
         if (state == GATE_BODY && (connection->state == GATE_HEAD || connection->state == GATE_WAITING))
                 begin_ms = connection->since_ms; /* the same request goes on */
@@ -282,7 +282,7 @@ void
 gate_on_timer(evutil_socket_t fd, short what, void *arg)
 {
         struct connection *connection = arg;
-        int64_t now_ms = clock_monotonic_ms();
+        int64_t now_ms = clock_coarse_ms();
 
         (void)fd;
         connection->armed_ms = 0; /* event_active() has taken the timeout away, too */

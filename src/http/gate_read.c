@@ -93,7 +93,7 @@ make_room(struct connection *connection)
 static void
 watch_speed(struct connection *connection)
 {
-        connection->reserved_ms = connection->mark_ms = clock_monotonic_ms();
+        connection->reserved_ms = connection->mark_ms = clock_coarse_ms();
         connection->mark_len = connection->request->body_len;
         connection->expected_ms = 0;
 }

@@ -262,7 +262,7 @@ take_request_line(struct head *head, const char *text, const char *line, size_t 
                 return fail(fault, 400, "the request line is malformed");
         if (memcmp(version, "HTTP/1.1", 8) != 0 && memcmp(version, "HTTP/1.0", 8) != 0)
                 return fail(fault, 400, "the version is neither HTTP/1.0 nor HTTP/1.1");
-        head->minor = version[7] - '0';
+        head->minor = version[7] == '1';
         if (method_len > HEAD_METHOD_MAX)
                 return fail(fault, 501, "the method is not known");
         memcpy(head->method, line, method_len);
@@ -272,8 +272,8 @@ take_request_line(struct head *head, const char *text, const char *line, size_t 
         wrong = head_check_target(head->method, target, target_len);
         if (wrong != NULL)
                 return fail(fault, 400, wrong);
-        head->path = (uint32_t)(head_path(target, target_len, &path_len) - text);
-        head->path_len = (uint32_t)path_len;
+        head->path = (uint16_t)(head_path(target, target_len, &path_len) - text);
+        head->path_len = (uint16_t)path_len;
         return 0;
 }
 
@@ -317,8 +317,8 @@ take_connection(struct head *head, const struct head_field *field)
 
                 at += len + 1;
                 head_trim(&option, &len);
-                head->closes |= is_text(option, len, "close");
-                head->keeps_alive |= is_text(option, len, "keep-alive");
+                head->closes = head->closes || is_text(option, len, "close");
+                head->keeps_alive = head->keeps_alive || is_text(option, len, "keep-alive");
         }
 }
 
@@ -360,17 +360,17 @@ static int
 keep_field(struct head *head, const struct head_field *field, const char *text)
 {
         if (head->n_fields == head->fields_size) {
-                size_t size = head->fields_size == 0 ? FIRST_FIELDS : 4 * head->fields_size;
+                size_t size = head->fields_size == 0 ? FIRST_FIELDS : 4 * (size_t)head->fields_size;
                 struct head_span *fields = pool_resize(head->fields, size * sizeof(*fields));
 
                 if (fields == NULL)
                         return -1;
                 head->fields = fields;
-                head->fields_size = size;
+                head->fields_size = size > UINT16_MAX ? UINT16_MAX : (uint16_t)size;
         }
         head->fields[head->n_fields++] =
-            (struct head_span){(uint32_t)(field->name - text), (uint32_t)field->name_len,
-                               (uint32_t)(field->value - text), (uint32_t)field->value_len};
+            (struct head_span){(uint16_t)(field->name - text), (uint16_t)field->name_len,
+                               (uint16_t)(field->value - text), (uint16_t)field->value_len};
         return 0;
 }
 

@@ -12,6 +12,7 @@
  */
 
 #define HEAD_METHOD_MAX 16
+#define HEAD_TEXT_MAX UINT16_MAX /* bytes of a head */
 
 /* A header line or a trailer line. The spans point into the line. */
 struct head_field {
@@ -23,32 +24,32 @@ struct head_field {
 
 /* A header line of a head, as offsets into the head's text. */
 struct head_span {
-        uint32_t name;
-        uint32_t name_len;
-        uint32_t value;
-        uint32_t value_len;
+        uint16_t name;
+        uint16_t name_len;
+        uint16_t value;
+        uint16_t value_len;
 };
 
 struct head {
         char method[HEAD_METHOD_MAX + 1];
-        uint32_t
+        uint16_t
             path; /* offset of the target's bytes before `?`; of an absolute-form target, of those after the authority */
-        uint32_t path_len;
+        uint16_t path_len;
         uint64_t content_length; /* 0 when there is none */
-        int minor;               /* of the version HTTP/1.x */
-        int chunked;
-        int expects_continue; /* Expect: 100-continue */
-        int closes;           /* Connection lists close */
-        int keeps_alive;      /* Connection lists keep-alive */
         struct head_span *fields;
-        size_t n_fields;
+        uint16_t n_fields;
+        uint8_t minor; /* of the version HTTP/1.x */
+        uint8_t chunked;
+        uint8_t expects_continue; /* Expect: 100-continue */
+        uint8_t closes;           /* Connection lists close */
+        uint8_t keeps_alive;      /* Connection lists keep-alive */
 
         /* For head.c: */
-        size_t fields_size;
-        unsigned n_hosts;
-        unsigned n_lengths;
-        unsigned n_encodings;
-        int expects_more; /* than 100-continue */
+        uint8_t n_hosts;
+        uint8_t n_lengths;
+        uint8_t n_encodings;
+        uint8_t expects_more; /* than 100-continue */
+        uint16_t fields_size;
 };
 
 /* Why a head is refused: status 400; 417 for an expectation; 501 for an unknown method; 503 when memory fails. */
@@ -60,7 +61,7 @@ struct head_fault {
 /**
  * head_take(head, text, line, len, fault):
  * Read the line of len bytes at offset line of text, without its CR LF. The first line, for a head that is all zero, is the
- * request line. A line contains no bare CR or LF and no NUL. Returns 0, or -1 with the fault.
+ * request line. A line contains no bare CR or LF and no NUL, and ends within HEAD_TEXT_MAX. Returns 0, or -1 with the fault.
  */
 int head_take(struct head *head, const char *text, size_t line, size_t len,
               struct head_fault *fault) MUST_CHECK;

@@ -25,9 +25,9 @@ struct http_request;
 
 struct http_limits {
         size_t
-            max_header_bytes; /* request line and headers; and as many of chunk extensions and trailer fields */
-        size_t max_headers;   /* header lines */
-        uint64_t max_body;    /* bytes of a body */
+            max_header_bytes; /* request line and headers, up to HEAD_TEXT_MAX; and as many of chunk extensions and trailer fields */
+        size_t max_headers;         /* header lines */
+        uint64_t max_body;          /* bytes of a body */
         size_t max_connections;     /* of all servers with the same stats; without stats, of this server */
         size_t own_connections;     /* so many this server may have whatever others have; 0: none */
         uint64_t header_timeout_ms; /* from the first byte of a request to the end of its headers */

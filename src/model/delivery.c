@@ -36,10 +36,29 @@ delivery_headers_add(struct delivery_headers *headers, const char *prefix, const
         }
 }
 
+/* Characters of an id; the digits are 2. */
+static const char id_chars[256] = {
+    ['0' ... '9'] = 2,
+    ['a' ... 'z'] = 1,
+    ['A' ... 'Z'] = 1,
+    ['-'] = 1,
+};
+
+/* Number of characters at the beginning that are at least so much in id_chars. */
+static size_t
+span(const char *text, char least)
+{
+        size_t n = 0;
+
+        while (id_chars[(unsigned char)text[n]] >= least)
+                n++;
+        return n;
+}
+
 static int
 is_id(const char *text)
 {
-        size_t len = strspn(text, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-");
+        size_t len = span(text, 1);
 
         return len >= 1 && len <= DELIVERY_ID_MAX && text[len] == '\0';
 }
@@ -47,7 +66,7 @@ is_id(const char *text)
 static int
 is_timestamp(const char *text)
 {
-        return strspn(text, "0123456789") == TIMESTAMP_DIGITS && text[TIMESTAMP_DIGITS] == '\0';
+        return span(text, 2) == TIMESTAMP_DIGITS && text[TIMESTAMP_DIGITS] == '\0';
 }
 
 /* Read one header that is there once. Returns NULL or what is wrong with it. */

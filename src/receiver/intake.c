@@ -222,13 +222,12 @@ append(struct intake *intake, struct http_request *request, const struct progres
 }
 
 static int
-verify(const struct intake *intake, struct screened *screened, struct span body, struct refusal *refusal)
+verify(const struct intake *intake, struct progress *progress, struct span body, struct refusal *refusal)
 {
-        int64_t began_ns = clock_monotonic_ns();
-        int result = screen_verify(screened, body.data, body.len, refusal);
+        int result = screen_verify(&progress->screened, body.data, body.len, refusal);
 
         metrics_observe(intake->shared->metrics, HISTOGRAM_VERIFY,
-                        (uint64_t)(clock_monotonic_ns() - began_ns), 1);
+                        (uint64_t)(clock_monotonic_ns() - progress->began_ns), 1);
         return result;
 }
 
@@ -293,7 +292,7 @@ intake_head(struct intake *intake, struct http_request *request)
         struct refusal refusal;
 
         if (clients != NULL &&
-            clients_is_throttled(clients, http_request_client(request), clock_monotonic_ms())) {
+            clients_is_throttled(clients, http_request_client(request), clock_coarse_ms())) {
                 refuse(intake, request, NULL, &throttled);
                 return;
         }
@@ -328,7 +327,7 @@ intake_complete(struct intake *intake, struct http_request *request)
                 refuse(intake, request, screened, &refusal);
                 return;
         }
-        is_genuine = body.data != NULL && verify(intake, screened, body, &refusal) == 0;
+        is_genuine = body.data != NULL && verify(intake, progress, body, &refusal) == 0;
         if (is_genuine)
                 renew_producer(intake);
         if (body.data == NULL) /* a reload has made a stale delivery fresh, but its body was discarded */

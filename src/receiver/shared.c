@@ -135,7 +135,7 @@ receiver_shared_refused(struct receiver_shared *shared, const struct receiver_re
 
         metrics_count_request(account->requests, outcome);
         if (shared->clients != NULL && is_the_clients_fault(outcome) && !refused->is_proxy)
-                clients_count_refusal(shared->clients, &refused->client, clock_monotonic_ms());
+                clients_count_refusal(shared->clients, &refused->client, clock_coarse_ms());
         if (refused->delivery != NULL) {
                 log_stale_genuine(account, refused);
                 return;
