@@ -179,7 +179,7 @@ connections_serve_waiting(struct connections *all)
 
         for (connection = TAILQ_FIRST(&all->lists[GATE_WAITING]); connection != NULL; connection = next) {
                 next = TAILQ_NEXT(connection, entry);
-                switch (memory_budget_result(all->limits.budget, &connection->waiter)) {
+                switch (memory_budget_result(all->limits.budget, &connection->request->waiter)) {
                 case 1:
                         gate_take_granted(connection);
                         gate_go_on_later(connection);
@@ -200,25 +200,25 @@ connections_serve_waiting(struct connections *all)
 static void
 measure_body(struct connection *connection, int64_t now_ms)
 {
-        const struct http_request *request = connection->request;
-        int64_t elapsed_ms = now_ms - connection->mark_ms;
-        uint64_t come = request->body_len - connection->mark_len, left = connection->framing.left;
+        struct http_request *request = connection->request;
+        int64_t elapsed_ms = now_ms - request->mark_ms;
+        uint64_t come = request->body_len - request->mark_len, left = connection->framing.left;
 
         if (elapsed_ms < SLOW_GRACE_MS)
                 return;
-        connection->mark_ms = now_ms;
-        connection->mark_len = request->body_len;
-        connection->expected_ms = come == 0 ? INT64_MAX : (int64_t)(left * (uint64_t)elapsed_ms / come);
+        request->mark_ms = now_ms;
+        request->mark_len = request->body_len;
+        request->expected_ms = come == 0 ? INT64_MAX : (int64_t)(left * (uint64_t)elapsed_ms / come);
 }
 
 static int64_t
-slowness_of(const struct connection *connection, int64_t now_ms)
+slowness_of(const struct http_request *request, int64_t now_ms)
 {
-        int64_t held_ms = now_ms - connection->reserved_ms;
+        int64_t held_ms = now_ms - request->reserved_ms;
 
-        if (connection->request->reserved == 0)
+        if (request->reserved == 0)
                 return 0;
-        return held_ms > HELD_MAX_MS ? SLOW_MS + held_ms : connection->expected_ms;
+        return held_ms > HELD_MAX_MS ? SLOW_MS + held_ms : request->expected_ms;
 }
 
 /* The body that takes longest, of those that are slow and hold memory; NULL: there is none. */
@@ -230,7 +230,7 @@ find_slow(const struct connections *all, int64_t now_ms)
 
         TAILQ_FOREACH(connection, &all->lists[GATE_BODY], entry)
         {
-                int64_t ms = slowness_of(connection, now_ms);
+                int64_t ms = slowness_of(connection->request, now_ms);
 
                 if (ms > longest_ms) {
                         longest_ms = ms;

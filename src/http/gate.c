@@ -114,7 +114,7 @@ gate_drop_request(struct connection *connection)
         if (request == NULL)
                 return;
         if (connection->state == GATE_WAITING)
-                memory_budget_stop_waiting(connection->all->limits.budget, &connection->waiter);
+                memory_budget_stop_waiting(connection->all->limits.budget, &request->waiter);
         if (request->evreq == NULL)
                 request_free(request);
         else
@@ -264,7 +264,7 @@ expire(struct connection *connection)
                 gate_refuse(connection, 408, "the request came too slowly");
                 break;
         case GATE_WAITING:
-                if (memory_budget_result(connection->all->limits.budget, &connection->waiter) > 0)
+                if (memory_budget_result(connection->all->limits.budget, &connection->request->waiter) > 0)
                         gate_take_granted(connection);
                 else
                         gate_refuse(connection, 503, "no room for the body; send it again");

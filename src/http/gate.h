@@ -77,26 +77,21 @@ struct connection {
         char *kept; /* from the pool; NULL: nothing is kept from one pass of the event loop to the next */
         struct framing framing;
         struct http_request *request; /* from the end of its head until its answer; else NULL */
-        struct memory_waiter waiter;  /* in GATE_WAITING */
         struct address client;        /* the peer, or whom a trusted proxy names by the PROXY protocol */
         enum gate_state state;
         enum http_end end; /* why it ends, when the client closes it */
         int64_t
             since_ms; /* monotonic: when it entered its state, or, in GATE_BODY and GATE_WAITING, the request began */
-        int64_t deadline_ms; /* monotonic, of the state */
-        int64_t armed_ms;    /* when the timer fires, at the deadline or before; 0: it is not set */
-        int64_t reserved_ms; /* monotonic, in GATE_BODY: when the body got its memory */
-        int64_t mark_ms;     /* likewise: when slowness was last measured */
-        uint64_t mark_len;   /* likewise: how much of the body had come */
-        int64_t expected_ms; /* likewise: how much longer it was expected to take */
-        uint64_t n_lingered; /* bytes discarded in GATE_LINGERING */
-        int is_unix;         /* connected through a Unix-domain socket */
-        int is_counted;      /* among the client's connections */
-        int is_advancing;    /* gate_advance() is at work */
-        int is_at_eof;       /* the client sends no more */
-        int is_broken;       /* nothing can be read or written any more */
-        int is_replied;      /* evhttp has written its answer to the letter box */
-        int closes;          /* after the answer under way */
+        int64_t deadline_ms;  /* monotonic, of the state */
+        int64_t armed_ms;     /* when the timer fires, at the deadline or before; 0: it is not set */
+        uint64_t n_lingered;  /* bytes discarded in GATE_LINGERING */
+        uint8_t is_unix;      /* connected through a Unix-domain socket */
+        uint8_t is_counted;   /* among the client's connections */
+        uint8_t is_advancing; /* gate_advance() is at work */
+        uint8_t is_at_eof;    /* the client sends no more */
+        uint8_t is_broken;    /* nothing can be read or written any more */
+        uint8_t is_replied;   /* evhttp has written its answer to the letter box */
+        uint8_t closes;       /* after the answer under way */
 };
 
 struct http_request {
@@ -107,9 +102,14 @@ struct http_request {
         char *text; /* of the head, from the pool */
         char *body; /* from the pool, or NULL */
         size_t body_len;
-        size_t body_size;  /* memory of body */
-        uint64_t reserved; /* of the memory budget */
-        char *answer;      /* the gate's, until the body has been discarded */
+        size_t body_size;            /* memory of body */
+        uint64_t reserved;           /* of the memory budget */
+        struct memory_waiter waiter; /* in GATE_WAITING */
+        int64_t reserved_ms;         /* monotonic, in GATE_BODY: when the body got its memory */
+        int64_t mark_ms;             /* likewise: when slowness was last measured */
+        uint64_t mark_len;           /* likewise: how much of the body had come */
+        int64_t expected_ms;         /* likewise: how much longer it was expected to take */
+        char *answer;                /* the gate's, until the body has been discarded */
         size_t answer_len;
         struct address client;
         enum answer_connection answer_connection; /* as the answer says */

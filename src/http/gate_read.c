@@ -91,19 +91,19 @@ make_room(struct connection *connection)
 
 /* Begin to measure how fast the body comes. */
 static void
-watch_speed(struct connection *connection)
+watch_speed(struct http_request *request)
 {
-        connection->reserved_ms = connection->mark_ms = clock_coarse_ms();
-        connection->mark_len = connection->request->body_len;
-        connection->expected_ms = 0;
+        request->reserved_ms = request->mark_ms = clock_coarse_ms();
+        request->mark_len = request->body_len;
+        request->expected_ms = 0;
 }
 
 void
 gate_take_granted(struct connection *connection)
 {
         gate_enter(connection, GATE_BODY);
-        connection->request->reserved = connection->waiter.bytes;
-        watch_speed(connection);
+        connection->request->reserved = connection->request->waiter.bytes;
+        watch_speed(connection->request);
         send_continue(connection);
 }
 
@@ -118,8 +118,8 @@ await_memory(struct connection *connection, uint64_t bytes)
                 return;
         }
         gate_enter(connection, GATE_WAITING);
-        if (memory_budget_wait(all->limits.budget, &connection->waiter, bytes, &connection->request->client,
-                               all->wake_fd) != 0)
+        if (memory_budget_wait(all->limits.budget, &connection->request->waiter, bytes,
+                               &connection->request->client, all->wake_fd) != 0)
                 gate_refuse(connection, 503, NO_ROOM);
 }
 
@@ -135,7 +135,7 @@ reserve(struct connection *connection)
                 return;
         }
         connection->request->reserved = budget == NULL ? 0 : bytes;
-        watch_speed(connection);
+        watch_speed(connection->request);
         send_continue(connection);
 }
 
