@@ -85,7 +85,7 @@ open_client(const struct config *config, const char *bootstrap, struct producer 
             {"message.timeout.ms", ack_timeout, 0},
             {"queue.buffering.max.messages", "10000000", 0},
             {"queue.buffering.max.kbytes", "2147483647", 0}, /* max_in_flight bounds it, which may change */
-            {"linger.ms", "0", 1},
+            {"linger.ms", "0.5", 1}, /* more deliveries in each request, with less work for all */
             {"statistics.interval.ms", "250", 0},
             {NULL, NULL, 0},
         };
