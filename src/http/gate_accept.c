@@ -66,8 +66,10 @@ gate_shake_hands(struct connection *connection)
 
         if (result == STREAM_BROKEN)
                 gate_end(connection, HTTP_END_CLOSED);
-        else if (result == 1)
-                gate_enter(connection, GATE_IDLE);
+        if (result != 1)
+                return;
+        gate_enter(connection, GATE_IDLE);
+        gate_advance(connection); /* a request may have come with the end of the handshake */
 }
 
 /* The client is known. */

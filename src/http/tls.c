@@ -60,6 +60,7 @@ set_protocol(SSL_CTX *context)
                                                SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_TICKET |
                                                SSL_OP_IGNORE_UNEXPECTED_EOF);
         (void)SSL_CTX_clear_options(context, SSL_OP_LEGACY_SERVER_CONNECT);
+        (void)SSL_CTX_set_read_ahead(context, 1); /* else each record takes two calls of recv() */
         (void)SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                             SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         (void)SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);

@@ -8,6 +8,7 @@ from genuine import Check, NotGenuine
 from subjects import Alternative, Bare, Gatepost
 
 ALTERNATIVES = [("go-fasthttp", {"linger_ms": 0}), ("go-fasthttp", {"linger_ms": 1}), ("go-nethttp", {"linger_ms": 0})]
+SPEAK_TLS = ["go-fasthttp", "go-nethttp"]
 SLOW_ALTERNATIVES = [("node", {}), ("python", {})]  # to build, and to run
 
 
@@ -57,7 +58,8 @@ class Entrants:
                 Alternative.make(kind, self.build)
             except (OSError, subprocess.CalledProcessError) as error:
                 self._fail(kind, f"it could not be built: {error}")
-        return [functools.partial(Alternative, kind=kind, build=self.build, **settings) for kind, settings in wanted
+        return [functools.partial(Alternative, kind=kind, build=self.build, tls=tls, **settings) for kind, settings in wanted
+                for tls in ([None, self._certificate] if self.arguments.tls and kind in SPEAK_TLS else [None])
                 if kind not in self.failed]
 
     @functools.cached_property

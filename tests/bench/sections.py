@@ -139,6 +139,7 @@ class Bench:
                 each.add("memory", subject.name, subject.resident_kib() / 1024)
                 each.add("load generator", subject.name, run.own_cpu_us)
         baselines = ["bare evhttp", "go-fasthttp linger_ms 0", "go-fasthttp linger_ms 1", "go-nethttp linger_ms 0"]
+        baselines += [f"{each} tls" for each in baselines[1:] if self.arguments.tls]
         for (connections, body), each in figures.items():
             where = f"{section}, {connections} connections, {size(body)}"
             each.print("rate", f"{where}: deliveries a second", "/s", baselines)

@@ -195,11 +195,13 @@ class Relay(Subject):
 class Alternative(Subject):
     """A directory of alternatives/: its `build` makes a program in a directory, its `run` becomes the process."""
 
-    def __init__(self, installation, kind, build, **settings):
+    def __init__(self, installation, kind, build, tls=None, **settings):
+        """tls is a certificate's and a key's file."""
         self.kind, self.build_directory, self.settings = kind, build / "alternatives" / kind, settings
+        self.tls_files, self.tls = tls, tls is not None
         self.directory = installation.directory
         self.bootstrap, self.topic = installation.bootstrap, installation.kafka.deliveries
-        self.name = " ".join([kind, *(f"{name} {value}" for name, value in settings.items())])
+        self.name = " ".join([kind, *(f"{name} {value}" for name, value in settings.items()), *["tls"] * self.tls])
 
     @staticmethod
     def make(kind, build):
@@ -222,4 +224,5 @@ class Alternative(Subject):
     def environment(self):
         return {"PORT": str(self.port), "BOOTSTRAP": self.bootstrap, "TOPIC": self.topic, "SECRET": SECRET,
                 "WEBHOOK_PATH": "/webhooks/invoicing", "HEADER_PREFIX": "x-invoicing", "TOLERANCE_S": "300",
-                } | {name.upper(): str(value) for name, value in self.settings.items()}
+                } | dict(zip(["TLS_CERTIFICATE", "TLS_KEY"], map(str, self.tls_files or []))) | {
+                    name.upper(): str(value) for name, value in self.settings.items()}

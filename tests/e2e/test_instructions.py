@@ -72,8 +72,8 @@ def plain(plain_build, tmp_path):
 
 
 @pytest.mark.parametrize("status, options, bound", [
-    pytest.param(401, {"secret": b"of somebody else altogether"}, 65_000, id="refused"),
-    pytest.param(200, {}, 89_000, id="accepted")])
+    pytest.param(401, {"secret": b"of somebody else altogether"}, 62_500, id="refused"),
+    pytest.param(200, {}, 86_500, id="accepted")])
 def test_instructions_of_a_lane_for_a_delivery(installation, plain, status, options, bound):
     installation.create_topics()
     counted = plain(installation, "receiver", "--instr-atstart=no").start()

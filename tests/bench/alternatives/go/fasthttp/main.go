@@ -61,5 +61,9 @@ func main() {
 		NoDefaultDate:         true,
 		Concurrency:           8192,
 	}
-	log.Fatal(server.ListenAndServe("127.0.0.1:" + os.Getenv("PORT")))
+	address := "127.0.0.1:" + os.Getenv("PORT")
+	if certificate := os.Getenv("TLS_CERTIFICATE"); certificate != "" {
+		log.Fatal(server.ListenAndServeTLS(address, certificate, os.Getenv("TLS_KEY")))
+	}
+	log.Fatal(server.ListenAndServe(address))
 }

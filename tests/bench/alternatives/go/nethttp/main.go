@@ -74,5 +74,8 @@ func main() {
 		ReadTimeout:       30 * time.Second,
 		IdleTimeout:       60 * time.Second,
 	}
+	if certificate := os.Getenv("TLS_CERTIFICATE"); certificate != "" {
+		log.Fatal(server.ListenAndServeTLS(certificate, os.Getenv("TLS_KEY")))
+	}
 	log.Fatal(server.ListenAndServe())
 }
