@@ -1,7 +1,6 @@
 """Who the client is, behind a proxy and without one, and what limits each client has."""
 
 import re
-import signal
 import socket
 import struct
 import threading
@@ -12,6 +11,7 @@ import http_client
 import waiting
 from authority import Authority
 from signing import Delivery
+from stillness import standing_still
 
 PATH = "/webhooks/invoicing"
 PROXY_SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
@@ -93,12 +93,11 @@ def test_connection_that_was_reset_before_it_was_accepted_is_not_taken_for_one_o
     daemon = receiver(offline, trusted_proxy="unix")
     assert refused_as(daemon, headers={"x-forwarded-for": "198.51.100.1"}) == "127.0.0.1"
     before = daemon.metric("gatepost_connections_accepted_total"), daemon.metric("gatepost_requests_total")
-    daemon.process.send_signal(signal.SIGSTOP)
-    for _ in range(20):
-        with http_client.connect(daemon.address) as connection:
-            connection.sendall(b"GET /nothing HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.1\r\n\r\n")
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    daemon.process.send_signal(signal.SIGCONT)
+    with standing_still(daemon.process.pid, "receiver-1"):
+        for _ in range(20):
+            with http_client.connect(daemon.address) as connection:
+                connection.sendall(b"GET /nothing HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.1\r\n\r\n")
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     waiting.until(lambda: daemon.metric("gatepost_connections_accepted_total") >= before[0] + 20, 20, "all to be accepted")
     waiting.until(lambda: daemon.metric("gatepost_connections_open") == 0, 20, "all to be closed")
     assert daemon.metric("gatepost_requests_total") == before[1]
