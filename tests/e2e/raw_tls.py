@@ -24,8 +24,10 @@ def whole(delivery, *more):
 class RawTls:
     """What it writes is kept until send()."""
 
-    def __init__(self, address, tls, timeout=http_client.TIMEOUT):
+    def __init__(self, address, tls, timeout=http_client.TIMEOUT, preface=b""):
+        """preface comes ahead of TLS, in one segment with its beginning."""
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.outgoing.write(preface)
         self.session = tls.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost")
         self.socket = http_client.connect(address, timeout)
         try:
@@ -92,3 +94,21 @@ class RawTls:
 
     def close(self):
         self.socket.close()
+
+
+class RawPlain(RawTls):
+    """The same without TLS."""
+
+    def __init__(self, address, timeout=http_client.TIMEOUT, preface=b""):
+        self.outgoing = ssl.MemoryBIO()
+        self.outgoing.write(preface)
+        self.socket = http_client.connect(address, timeout)
+
+    def write(self, data):
+        return self.write_raw(data)
+
+    def close_notify(self):
+        return self
+
+    def read(self):
+        return self.socket.recv(65536)

@@ -1,4 +1,4 @@
-"""TLS connections that end anywhere, by the thousand, while certificates change: nothing breaks, leaks or is lost.
+"""Connections that end anywhere, by the thousand, while the configuration is read again: nothing breaks, leaks or is lost.
 
 GATEPOST_TORTURE says how many connections; the default is 2000."""
 
@@ -14,10 +14,12 @@ import time
 
 import pytest
 
-import http_client
 import waiting
 from authority import Authority
+from raw_tls import whole
 from reloading import hang_up
+from signing import Delivery
+from torture import connect
 
 CONNECTIONS = int(os.environ.get("GATEPOST_TORTURE", "2000"))
 PROCESSES = 4
@@ -51,35 +53,52 @@ class Certificates:
         return ("first", "second")[self.turn % 2]
 
 
-def usual(shared, certificates):
+def usual(shared, certificates, layer="tls"):
     """A receiver with fewer connections than the attack opens."""
-    config = shared.config("receiver").tls(*certificates.files)
+    config = shared.config("receiver")
+    if layer != "plain":
+        config.tls(*certificates.files)
+    if layer == "proxied":
+        config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required"})
     config["receiver"].update({"threads": 2, "max_connections": 12, "handshake_timeout": "2s", "header_timeout": "5s",
                                "request_timeout": "6s", "idle_timeout": "4s", "max_body": "256KiB",
                                "max_in_flight": "1MiB"})
     return config
 
 
-def start_torture(daemon, authority, directory, connections=CONNECTIONS):
+def start_torture(daemon, authority, directory, connections=CONNECTIONS, layer="tls"):
     """The attacking processes, each with the file that its result goes to."""
     program = pathlib.Path(__file__).with_name("torture.py")
     started = []
     for seed in range(PROCESSES):
         result = directory / f"torture-{seed}.json"
         with open(result, "wb") as out:
-            started.append((subprocess.Popen([sys.executable, program, daemon.address, authority.certificate,
+            started.append((subprocess.Popen([sys.executable, program, layer, daemon.address, authority.certificate,
                                               str(connections // PROCESSES), str(seed)],
                                              stdin=subprocess.DEVNULL, stdout=out), result))
     return started
 
 
-def served_certificate(daemon, tls):
-    with http_client.connect(daemon.address, tls=tls) as connection:
-        return dict(each[0] for each in connection.getpeercert()["subject"])["commonName"]
+def served_certificate(daemon, layer, tls):
+    client = connect(layer, daemon.address, tls)
+    try:
+        return dict(each[0] for each in client.session.getpeercert()["subject"])["commonName"]
+    finally:
+        client.close()
 
 
-def reload_until_done(daemon, certificates, started, tls):
-    """Change the certificate after every few hundred connections until the attack is over. Returns how often."""
+def is_accepted(daemon, layer, tls):
+    client = connect(layer, daemon.address, tls)
+    try:
+        client.write(whole(Delivery())).send()
+        return client.read().startswith(b"HTTP/1.1 200 ")
+    finally:
+        client.close()
+
+
+def reload_until_done(daemon, certificates, started, layer, tls):
+    """Have the configuration read again, with another certificate, after every few hundred connections until the attack is
+    over. Returns how often."""
     n_reloads = 0
     due = CONNECTIONS_PER_RELOAD
     while any(process.poll() is None for process, _ in started):
@@ -89,7 +108,8 @@ def reload_until_done(daemon, certificates, started, tls):
             continue
         certificates.swap()
         assert "configuration read again" in hang_up(daemon)
-        waiting.until(lambda: served_certificate(daemon, tls) == certificates.name, 10, "the other certificate")
+        if layer != "plain":
+            waiting.until(lambda: served_certificate(daemon, layer, tls) == certificates.name, 10, "the other certificate")
         n_reloads += 1
         due += CONNECTIONS_PER_RELOAD
     assert [process.returncode for process, _ in started] == [0] * PROCESSES
@@ -108,18 +128,19 @@ def stored_ids(shared):
     return {record.key.decode() for record in shared.kafka.read(shared.kafka.deliveries)}
 
 
-def test_nothing_breaks_leaks_or_is_lost(shared, authority, tmp_path):
+@pytest.mark.parametrize("layer", ["tls", "plain", "proxied"])
+def test_nothing_breaks_leaks_or_is_lost(shared, authority, tmp_path, layer):
     certificates = Certificates(authority, tmp_path)
-    config = usual(shared, certificates)
+    config = usual(shared, certificates, layer)
     shared.create_topics(config)
     daemon = shared.start(config)
     tls = authority.client()
-    daemon.accept(tls=tls)
+    waiting.until(lambda: is_accepted(daemon, layer, tls), 30, "a delivery to be accepted")
     sockets = open_sockets(daemon)
     begun = time.monotonic()
-    started = start_torture(daemon, authority, tmp_path)
+    started = start_torture(daemon, authority, tmp_path, layer=layer)
     try:
-        n_reloads = reload_until_done(daemon, certificates, started, tls)
+        n_reloads = reload_until_done(daemon, certificates, started, layer, tls)
     finally:
         for process, _ in started:
             process.kill()
@@ -130,7 +151,7 @@ def test_nothing_breaks_leaks_or_is_lost(shared, authority, tmp_path):
     for metric in "gatepost_connections_open", "gatepost_in_flight_bytes":
         waiting.until(lambda: daemon.metric(metric) == 0, 30, lambda: f"{metric} to be 0: {daemon.metric(metric)}")
     waiting.until(lambda: open_sockets(daemon) <= sockets, 30, lambda: f"{open_sockets(daemon)} sockets to be {sockets}")
-    daemon.accept(tls=tls)
+    waiting.until(lambda: is_accepted(daemon, layer, tls), 30, "a delivery to be accepted")
     closed = {dict(labels)["reason"]: int(value) for labels, value in
               daemon.metrics("gatepost_connections_closed_total").items() if value}
     daemon.stop()  # which looks for reports of the sanitizers, of leaks too

@@ -1,6 +1,8 @@
-"""Many TLS connections that do what clients should not, and genuine senders among them.
+"""Many connections that do what clients should not, and genuine senders among them.
 
-usage: torture.py ADDRESS CA-FILE CONNECTIONS SEED
+usage: torture.py LAYER ADDRESS CA-FILE CONNECTIONS SEED
+
+LAYER is tls, plain, or proxied: TLS behind a header of the PROXY protocol.
 
 Prints a JSON object when all connections have been made, or the receiver has gone: what was sent and what was answered."""
 
@@ -14,8 +16,9 @@ import sys
 import time
 
 import http_client
-from raw_tls import PATH, RawTls, head, whole
+from raw_tls import PATH, RawPlain, RawTls, head, whole
 from signing import Delivery, event_body
+from test_edge_clients import proxy_header
 
 GENUINE = 0.15  # of the connections
 SLOW = 40  # connections kept open at a time
@@ -25,9 +28,14 @@ FORGED = b"another secret, long enough as well"
 ALERT = b"\x15\x03\x03\x00\x02\x02\x28"
 
 
+def connect(layer, address, tls, client="198.51.100.1"):
+    preface = proxy_header(client) if layer == "proxied" else b""
+    return RawPlain(address, SECONDS) if layer == "plain" else RawTls(address, tls, SECONDS, preface)
+
+
 class Torture:
-    def __init__(self, address, authority, seed):
-        self.address = address
+    def __init__(self, layer, address, authority, seed):
+        self.layer, self.address = layer, address
         self.random = random.Random(seed)
         self.contexts = [self._context(authority, version) for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)]
         self.slow = collections.deque()
@@ -48,7 +56,8 @@ class Torture:
         """A connection whose handshake is done."""
         self.counts["connections"] += 1
         try:
-            client = RawTls(self.address, self.random.choice(self.contexts), SECONDS)
+            client = connect(self.layer, self.address, self.random.choice(self.contexts),
+                             f"198.51.100.{self.random.randrange(256)}")
         except ConnectionRefusedError:
             self.gone = True
             raise
@@ -192,6 +201,8 @@ class Torture:
     def break_handshake(self):
         self.counts["connections"] += 1
         hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + self.random.randbytes(500)
+        if self.layer == "proxied":
+            hello = proxy_header("198.51.100.1") + hello
         with contextlib.suppress(OSError), http_client.connect(self.address, SECONDS) as connection:
             connection.sendall(hello[:self.random.randrange(len(hello))])
 
@@ -219,8 +230,8 @@ class Torture:
 
 
 def main():
-    address, authority, connections, seed = sys.argv[1:]
-    torture = Torture(address, authority, int(seed))
+    layer, address, authority, connections, seed = sys.argv[1:]
+    torture = Torture(layer, address, authority, int(seed))
     torture.run(int(connections))
     print(json.dumps({"accepted": torture.accepted, "maybe": torture.maybe, "forged": torture.forged,
                       "counts": torture.counts, "longest": torture.longest}))
