@@ -205,7 +205,7 @@ gate_advance(struct connection *connection)
                 while (!connection->is_broken && advance(connection))
                         ;
         } while (connection->state != GATE_ENDED && !is_busy(connection) &&
-                 stream_has_more(&connection->stream) && gate_receive(connection));
+                 stream_has_decrypted(&connection->stream) && gate_receive(connection));
         connection->is_advancing = 0;
         if (connection->state == GATE_ENDED)
                 return;

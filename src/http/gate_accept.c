@@ -66,10 +66,8 @@ gate_shake_hands(struct connection *connection)
 
         if (result == STREAM_BROKEN)
                 gate_end(connection, HTTP_END_CLOSED);
-        if (result != 1)
-                return;
-        gate_enter(connection, GATE_IDLE);
-        gate_advance(connection); /* a request may have come with the end of the handshake */
+        else if (result == 1)
+                gate_enter(connection, GATE_IDLE);
 }
 
 /* The client is known. */

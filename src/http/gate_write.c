@@ -93,7 +93,7 @@ gate_send_evhttp_answer(struct connection *connection)
         gate_carry_answer(connection);
         if (connection->state != GATE_ENDED &&
             (connection->is_at_eof || connection->is_broken || connection->input_len > 0 ||
-             stream_has_more(&connection->stream)))
+             stream_has_decrypted(&connection->stream)))
                 gate_go_on_later(connection);
 }
 

@@ -134,9 +134,9 @@ stream_read(struct stream *stream, void *data, size_t size)
 }
 
 int
-stream_has_more(const struct stream *stream)
+stream_has_decrypted(const struct stream *stream)
 {
-        return stream->session != NULL && SSL_has_pending(stream->session);
+        return stream->session != NULL && SSL_pending(stream->session) > 0;
 }
 
 /* Returns how many bytes have left, or STREAM_BROKEN. */

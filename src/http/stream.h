@@ -55,8 +55,8 @@ int stream_watch(struct stream *stream, int reads) MUST_CHECK;
 /* Read `size` bytes at most, at least one. Returns their number, STREAM_LATER, STREAM_END when the client sends no more, or STREAM_BROKEN. */
 ssize_t stream_read(struct stream *stream, void *data, size_t size) MUST_CHECK;
 
-/* Whether the session has bytes, of which a read may make something, and for which the base will not call back. */
-int stream_has_more(const struct stream *stream);
+/* Whether there are decrypted bytes to read, for which the base will not call back. */
+int stream_has_decrypted(const struct stream *stream);
 
 /* Write; what the socket does not take now is copied, for stream_flush(). Returns 0, or -1: it is broken, or memory fails. */
 int stream_write(struct stream *stream, const void *data, size_t len) MUST_CHECK;

@@ -51,7 +51,8 @@ set_groups(SSL_CTX *context)
 
 /*
  * Unexpected ends are no errors: HTTP's own lengths tell a message that was cut off. Without SSL_MODE_AUTO_RETRY a client
- * that sends nothing but handshake records cannot hold a thread. The two modes of writing are what stream.c takes for given.
+ * that sends nothing but handshake records cannot hold a thread; with read_ahead it could nonetheless, since OpenSSL goes on
+ * as long as its buffer ends within a record. The two modes of writing are what stream.c takes for given.
  */
 static int
 set_protocol(SSL_CTX *context)
@@ -60,7 +61,6 @@ set_protocol(SSL_CTX *context)
                                                SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_TICKET |
                                                SSL_OP_IGNORE_UNEXPECTED_EOF);
         (void)SSL_CTX_clear_options(context, SSL_OP_LEGACY_SERVER_CONNECT);
-        (void)SSL_CTX_set_read_ahead(context, 1); /* else each record takes two calls of recv() */
         (void)SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                             SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         (void)SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
