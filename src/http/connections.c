@@ -58,6 +58,36 @@ connections_count_refused(struct connection *connection, int status, const char 
                 all->callbacks.on_refused(status, client, is_proxy, id, all->arg);
 }
 
+static int
+waits_for_client(enum gate_state state)
+{
+        return state == GATE_PROXY || state == GATE_HANDSHAKE || state == GATE_IDLE || state == GATE_HEAD ||
+               state == GATE_BODY;
+}
+
+static void
+leave_queue(struct connection *connection)
+{
+        if (connection->is_queued)
+                TAILQ_REMOVE(&connection->all->queue, connection, turn);
+        connection->is_queued = 0;
+}
+
+/*
+ * A connection queues anew with each request but the first: as long as it has sent none, neither a handshake nor the first
+ * byte of a request gives it more time.
+ */
+static void
+queue(struct connection *connection, enum gate_state state)
+{
+        if (!waits_for_client(state) || (state == GATE_HEAD && connection->has_asked))
+                leave_queue(connection);
+        if (!waits_for_client(state) || connection->is_queued)
+                return;
+        connection->is_queued = 1;
+        TAILQ_INSERT_TAIL(&connection->all->queue, connection, turn);
+}
+
 void
 connections_move(struct connection *connection, enum gate_state state)
 {
@@ -66,6 +96,9 @@ connections_move(struct connection *connection, enum gate_state state)
         if (connection->state != GATE_N_STATES)
                 TAILQ_REMOVE(&lists[connection->state], connection, entry);
         connection->state = state;
+        queue(connection, state);
+        if (state == GATE_HANDLING)
+                connection->has_asked = 1;
         if (state != GATE_N_STATES)
                 TAILQ_INSERT_TAIL(&lists[state], connection, entry);
 }
@@ -73,29 +106,21 @@ connections_move(struct connection *connection, enum gate_state state)
 /* Room for connections */
 
 /*
- * The connection to close for another one: one that only lingers; else the one that has been longest at what it does, be
- * it waiting, sending, or not reading its answer. So a newcomer has as long as it takes to replace all others.
+ * The connection to close for another one: one that only lingers; else one that does not read its answer; else the one that
+ * has been longest without asking for anything. So a newcomer has as long as it takes to replace all others.
  */
 static struct connection *
 find_longest(const struct connections *all, const struct connection *newcomer)
 {
-        static const enum gate_state states[] = {GATE_PROXY, GATE_HANDSHAKE, GATE_IDLE,
-                                                 GATE_HEAD,  GATE_BODY,      GATE_REPLYING};
-        struct connection *longest = TAILQ_FIRST(&all->lists[GATE_LINGERING]);
-        int64_t now_ms = clock_coarse_ms();
+        struct connection *first = TAILQ_FIRST(&all->lists[GATE_LINGERING]);
 
-        if (longest != NULL)
-                return longest;
-        for (size_t i = 0; i < ARRAY_LEN(states); i++) {
-                struct connection *first = TAILQ_FIRST(&all->lists[states[i]]);
-
-                if (first == NULL || first == newcomer ||
-                    (states[i] == GATE_REPLYING && now_ms - first->since_ms < REPLY_PATIENCE_MS))
-                        continue;
-                if (longest == NULL || first->since_ms < longest->since_ms)
-                        longest = first;
-        }
-        return longest;
+        if (first != NULL)
+                return first;
+        first = TAILQ_FIRST(&all->lists[GATE_REPLYING]);
+        if (first != NULL && clock_coarse_ms() - first->since_ms >= REPLY_PATIENCE_MS)
+                return first;
+        first = TAILQ_FIRST(&all->queue);
+        return first != NULL && first == newcomer ? TAILQ_NEXT(first, turn) : first;
 }
 
 static int
@@ -355,6 +380,7 @@ connections_new(struct event_base *base, const struct http_limits *limits, struc
         all->arg = arg;
         all->wake_fd = -1;
         set_limits(all, limits);
+        TAILQ_INIT(&all->queue);
         for (size_t i = 0; i < GATE_N_STATES; i++)
                 TAILQ_INIT(&all->lists[i]);
         if (limits->budget != NULL) {

@@ -26,7 +26,9 @@ struct connections {
         struct http_request *delivered; /* while evhttp calls the handler */
         struct connection_list
             lists[GATE_N_STATES]; /* those in a state, the one that entered it first first */
-        size_t n;                 /* those that have not ended */
+        struct connection_list
+            queue; /* those that wait for their client, in the order in which they are closed for others */
+        size_t n;  /* those that have not ended */
         uint64_t id_seed;
         uint64_t n_ids;
 };

@@ -67,6 +67,7 @@ enum gate_state {
 
 struct connection {
         TAILQ_ENTRY(connection) entry; /* in the list of those in its state */
+        TAILQ_ENTRY(connection) turn;  /* in the queue of those that may be closed for others */
         struct connections *all;
         struct bufferevent *letter_box; /* one reference is ours */
         struct stream stream;
@@ -86,6 +87,8 @@ struct connection {
         int64_t armed_ms;     /* when the timer fires, at the deadline or before; 0: it is not set */
         uint64_t n_lingered;  /* bytes discarded in GATE_LINGERING */
         uint8_t is_unix;      /* connected through a Unix-domain socket */
+        uint8_t is_queued;    /* to be closed for others */
+        uint8_t has_asked;    /* a whole request has come */
         uint8_t is_counted;   /* among the client's connections */
         uint8_t is_advancing; /* gate_advance() is at work */
         uint8_t is_at_eof;    /* the client sends no more */

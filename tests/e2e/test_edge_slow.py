@@ -1,5 +1,6 @@
 """Clients that take their time, beside a genuine one."""
 
+import signal
 import time
 
 import pytest
@@ -161,6 +162,23 @@ def test_who_comes_later_does_not_take_the_place_of_a_client_that_begins(start, 
     client.connect()
     after = Slow(daemon, 50, beginning)
     daemon.accept()  # those before it have been seen
+    delivery = Delivery()
+    assert client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
+    for each in (before, client, after):
+        each.close()
+
+
+def test_who_sends_a_first_byte_late_is_no_newcomer(start):
+    """All are accepted at once, then all but the client begin a request: more who come do not take the client's place."""
+    daemon = start(max_connections="100")
+    daemon.process.send_signal(signal.SIGSTOP)
+    before = Slow(daemon, 99, HEAD)
+    client = http_client.Client(daemon.address)
+    client.connect()
+    daemon.process.send_signal(signal.SIGCONT)
+    daemon.accept()  # takes the place of one of those before
+    after = Slow(daemon, 50, HEAD)
+    daemon.accept()
     delivery = Delivery()
     assert client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
     for each in (before, client, after):
