@@ -1,7 +1,9 @@
 """Deliveries by TLS: who is let in, what is refused, and that a client can read what it is answered."""
 
 import contextlib
+import re
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
@@ -17,6 +19,7 @@ from authority import EC, RSA, Authority
 from raw_tls import PATH, RawTls, head, whole
 from signing import Delivery, event_body
 from test_edge_clients import proxy_header
+from test_edge_slow import cpu_seconds
 
 OLD_AND_NEW = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
@@ -288,6 +291,7 @@ def test_proxy_says_who_the_client_is_before_the_handshake(shared, authority, da
 
 def test_handshake_behind_a_proxy_has_its_deadline(shared, authority, daemon):
     config = shared.config("receiver").tls(*authority.issue("slow"))
+    shared.create_topics(config)
     config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required", "handshake_timeout": "1s"})
     behind = shared.start(config)
     with http_client.connect(behind.address) as connection:
@@ -332,6 +336,33 @@ def test_pipelined_requests_are_answered_in_order(daemon, tls):
     assert answer.count(b"HTTP/1.1 200 ") == 20
     places = [answer.index(delivery.delivery_id.encode()) for delivery in deliveries]
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
+def test_answers_that_are_taken_slowly_come_whole_and_in_order(shared, authority, version):
+    """The daemon writes what the socket takes, and rests until it takes more."""
+    config = shared.config("receiver").tls(*authority.issue("slow"))
+    shared.create_topics(config)
+    config["receiver"].update({"request_timeout": "60s", "header_timeout": "60s"})
+    daemon = shared.start(config)
+    number, counted = 40000, lambda: daemon.metric("gatepost_requests_total")
+    client = RawTls(daemon.address, authority.client(version=version))
+    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    for n in range(number):
+        client.write(b"POST /%s HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n%s" % (b"x" * (n % 7), n % 50, b"b" * (n % 50)))
+    client.write(b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+    sender = threading.Thread(target=client.send)
+    sender.start()
+    waiting.until(lambda: 0 < counted() == (time.sleep(0.5), counted())[1], 60, "answers to be held up")
+    assert counted() < number
+    before = cpu_seconds(daemon)
+    time.sleep(1)  # what is measured
+    assert cpu_seconds(daemon) - before < 0.5
+    received = b"".join(iter(client.read, b""))
+    sender.join()
+    client.close()
+    assert received.count(b"HTTP/1.1 404 ") == number + 1
+    assert received.count(b'"requestId":"') == len(set(re.findall(rb'"requestId":"(\w+)"', received))) == number + 1
 
 
 def test_request_before_a_refused_one_is_answered(daemon, tls):
