@@ -12,7 +12,7 @@
 #define DATE_SIZE 30 /* Sun, 06 Nov 1994 08:49:37 GMT */
 #define FIRST_SIZE 480
 
-/* A text that grows. When memory fails, it keeps what it has and is marked as failed. */
+/* A growing text. When memory fails, it is marked as failed and ignores further input. */
 struct text {
         char *data; /* from the pool */
         size_t len;
@@ -61,7 +61,7 @@ put_number(struct text *text, size_t number)
         put(text, digits + at, sizeof(digits) - at);
 }
 
-/* A JSON string, RFC 8259 section 7. yajl's generator would take as long as all the rest of a refusal. */
+/* Append a JSON string (RFC 8259 §7). yajl's generator would take as long as the rest of a refusal. */
 static void
 put_json(struct text *text, const char *string)
 {
@@ -103,7 +103,7 @@ put_envelope(struct text *text, const struct http_error *error, const char *requ
         put_string(text, "}}");
 }
 
-/* Returns the text, or NULL when memory has failed. */
+/* Returns NULL when memory has failed. */
 static char *
 finish(struct text *text, size_t *len)
 {
@@ -135,7 +135,10 @@ answer_connection_value(enum answer_connection connection)
 const char *
 answer_error_header(int status, const char *request_id, const char **value)
 {
-        /* Spread the retries of senders that are all refused at the same moment: the id is as good as random. */
+        /*
+         * Spread the retries of senders that are refused at the same moment, by the id, which is as good as
+         * random.
+         */
         static const char *const seconds[] = {"1", "2", "3", "4", "5"};
         int digit = hex_digit(request_id[ANSWER_ID_SIZE - 2]);
 

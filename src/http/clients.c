@@ -12,10 +12,10 @@
 #define IPV6_PREFIX_BITS 64
 
 struct client {
-        struct address address;      /* as key_of() makes it */
-        TAILQ_ENTRY(client) in_idle; /* while it has no connection */
+        struct address address;      /* by key_of() */
+        TAILQ_ENTRY(client) in_idle; /* only without a connection */
         uint64_t n_connections;
-        uint64_t n_refusals; /* within the second */
+        uint64_t n_refusals; /* in the current second */
         int64_t second;
 };
 
@@ -24,18 +24,18 @@ struct clients {
         atomic_uint_fast64_t max_connections;
         atomic_uint_fast64_t max_refusals;
         void *tree; /* balanced, by tsearch(): no choice of addresses makes it slow */
-        TAILQ_HEAD(idle_clients, client) idle; /* the one refused first first */
+        TAILQ_HEAD(idle_clients, client) idle; /* least recently refused first */
         size_t n_idle;
 };
 
-/* What counts as one client. */
+/* Return the key of the client that an address counts for. */
 static struct address
 key_of(const struct address *address)
 {
         return address_truncated(address, address_is_ipv4(address) ? 128 : IPV6_PREFIX_BITS);
 }
 
-/* A client begins with its address, so that an address alone can be looked for. */
+/* struct client begins with its address, so that an address serves as a search key. */
 static int
 compare(const void *one, const void *other)
 {
@@ -67,7 +67,7 @@ become_idle(struct clients *clients, struct client *client)
                 forget(clients, TAILQ_FIRST(&clients->idle));
 }
 
-/* Another one, which is idle. NULL when memory fails. */
+/* Add an idle client. Returns NULL when memory fails. */
 static struct client *
 add(struct clients *clients, const struct address *key)
 {
@@ -215,7 +215,7 @@ forwarded_trusts(const struct http_trust *trust, const struct address *peer, int
         return is_unix ? trust->unix_sockets : is_trusted_network(trust, peer);
 }
 
-/* An entry: an address, which may be in brackets and have a port. */
+/* Parse an entry: an address, with or without brackets and port. */
 static int
 parse_entry(const char *text, size_t len, struct address *address)
 {

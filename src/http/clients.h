@@ -8,9 +8,9 @@
 #include "base/compiler.h"
 
 /*
- * What each client address has open, and how often it was refused within the second; for any thread. An IPv6 address
- * counts together with the other addresses of its /64, which are one customer's. Memory is bounded: of addresses without
- * a connection, those refused last are remembered, CLIENTS_IDLE_MAX of them.
+ * Counts open connections and refusals a second for each client address; for any thread. An IPv6 /64 counts
+ * as one client. Memory is bounded: of the addresses without a connection, the CLIENTS_IDLE_MAX refused last
+ * are remembered.
  */
 #define CLIENTS_IDLE_MAX 65536
 
@@ -18,43 +18,44 @@ struct clients;
 
 /**
  * clients_new(max_connections, max_refusals):
- * Limits for each address: connections at a time, refusals a second; 0: no limit. Returns NULL when memory fails.
+ * Set the limits of each address: open connections, refusals a second; 0: no limit. Returns NULL when memory
+ * fails.
  */
 struct clients *clients_new(uint64_t max_connections, uint64_t max_refusals) MUST_CHECK;
 void clients_free(struct clients *clients);
 
-/* Other limits from now on. Connections are counted whether there is a limit or not, so those that are open count. */
+/* Change the limits. Connections are counted even without a limit, so those already open count. */
 void clients_set_limits(struct clients *clients, uint64_t max_connections, uint64_t max_refusals);
 
 /**
  * clients_connect(clients, address):
- * A connection is opened; clients_disconnect() follows when it succeeds. Returns 0, or -1 when the address has as many
- * as it may have, or memory fails.
+ * Count a connection; on success, clients_disconnect() must follow. Returns 0, or -1 when the address has
+ * reached its limit or memory fails.
  */
 int clients_connect(struct clients *clients, const struct address *address) MUST_CHECK;
 void clients_disconnect(struct clients *clients, const struct address *address);
 
-/* A request was refused, at a monotonic time. */
+/* Count a refused request, at a monotonic time. */
 void clients_count_refusal(struct clients *clients, const struct address *address, int64_t now_ms);
 
-/* Whether the address has been refused as often within this second as it may be. */
+/* Returns 1 when the address has reached its limit of refusals in this second. */
 int clients_is_throttled(struct clients *clients, const struct address *address, int64_t now_ms);
 
-/* Proxies that are believed when they say who the client is. */
+/* Proxies that are trusted to name the client. */
 struct http_trust {
         const struct network *networks;
         size_t n;
-        int unix_sockets; /* whoever connects through a Unix-domain socket */
+        int unix_sockets; /* trust every peer on a Unix-domain socket */
 };
 
-/* Whether a connection's peer is a trusted proxy; is_unix: it came through a Unix-domain socket. */
+/* Returns 1 when the peer is a trusted proxy. is_unix: it is connected through a Unix-domain socket. */
 int forwarded_trusts(const struct http_trust *trust, const struct address *peer, int is_unix);
 
 /**
  * forwarded_client(trust, peer, list, len):
- * The client by the values of X-Forwarded-For, joined by commas, of a request that a trusted proxy sent: from the right, which
- * the nearest proxy wrote, the first address that is not a trusted proxy's. An entry that is no address ends the search; the
- * one before it is the client.
+ * Find the client in the values of X-Forwarded-For, joined by commas, of a trusted proxy's request: from the
+ * right, where the nearest proxy appends, the first address that is not a trusted proxy. An entry that is not
+ * an address ends the search; the client is then the entry to its right.
  */
 struct address forwarded_client(const struct http_trust *trust, const struct address *peer, const char *list,
                                 size_t len);

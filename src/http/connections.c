@@ -11,11 +11,10 @@
 #include "base/hex.h"
 #include "base/pool.h"
 
-#define REPLY_PATIENCE_MS \
-        1000 /* with a client that reads its answer, before its connection is closed for another */
-#define SLOW_GRACE_MS 500 /* before the speed of a body is judged */
-#define SLOW_MS 2000      /* a body that is expected to take longer than that is slow */
-#define HELD_MAX_MS 1500  /* or that has held its memory for longer: less than others wait for it */
+#define UNREAD_REPLY_MS 1000 /* an answer unread for longer may be cut off for another connection */
+#define SLOW_GRACE_MS 500    /* before the speed of a body is measured */
+#define SLOW_MS 2000         /* a body expected to take longer is slow */
+#define HELD_MAX_MS 1500     /* so is one that has held its memory for longer; less than waiters wait */
 
 void
 connections_next_id(struct connections *all, char id[ANSWER_ID_SIZE])
@@ -74,8 +73,8 @@ leave_queue(struct connection *connection)
 }
 
 /*
- * A connection queues anew with each request but the first: as long as it has sent none, neither a handshake nor the first
- * byte of a request gives it more time.
+ * A connection moves to the end of the queue with each request but the first: until it has sent one, neither
+ * a handshake nor the first byte of a request moves it.
  */
 static void
 queue(struct connection *connection, enum gate_state state)
@@ -103,50 +102,51 @@ connections_move(struct connection *connection, enum gate_state state)
                 TAILQ_INSERT_TAIL(&lists[state], connection, entry);
 }
 
-/* Room for connections */
+/* Limits */
 
 /*
- * The connection to close for another one: one that only lingers; else one that does not read its answer; else the one that
- * has been longest without asking for anything. So a newcomer has as long as it takes to replace all others.
+ * Choose the connection to close for another: one that lingers; else one that does not read its answer; else
+ * the first in the queue, which has been without a request for longest. So an admitted connection is safe
+ * until all others have been replaced.
  */
 static struct connection *
-find_longest(const struct connections *all, const struct connection *newcomer)
+find_victim(const struct connections *all, const struct connection *admitted)
 {
         struct connection *first = TAILQ_FIRST(&all->lists[GATE_LINGERING]);
 
         if (first != NULL)
                 return first;
         first = TAILQ_FIRST(&all->lists[GATE_REPLYING]);
-        if (first != NULL && clock_coarse_ms() - first->since_ms >= REPLY_PATIENCE_MS)
+        if (first != NULL && clock_coarse_ms() - first->since_ms >= UNREAD_REPLY_MS)
                 return first;
         first = TAILQ_FIRST(&all->queue);
-        return first != NULL && first == newcomer ? TAILQ_NEXT(first, turn) : first;
+        return first != NULL && first == admitted ? TAILQ_NEXT(first, turn) : first;
 }
 
 static int
-close_longest(struct connections *all, const struct connection *newcomer)
+close_victim(struct connections *all, const struct connection *admitted)
 {
-        struct connection *longest = find_longest(all, newcomer);
+        struct connection *victim = find_victim(all, admitted);
 
-        if (longest != NULL)
-                gate_end(longest, HTTP_END_MADE_ROOM);
-        return longest != NULL;
+        if (victim != NULL)
+                gate_end(victim, HTTP_END_MADE_ROOM);
+        return victim != NULL;
 }
 
 int
 connections_make_room(struct connections *all)
 {
-        return close_longest(all, NULL);
+        return close_victim(all, NULL);
 }
 
-/* The connections of all servers that share the limit. */
+/* Count the connections of all servers that share the limit. */
 static uint64_t
 count_all(const struct connections *all)
 {
         return all->limits.stats == NULL ? all->n : connection_stats_open(all->limits.stats);
 }
 
-/* Whether one of ours has to be closed. Threads do not accept evenly, so the number of all counts. */
+/* Returns 1 when this server must close a connection. Threads do not accept evenly, so all servers' count. */
 static int
 are_too_many(const struct connections *all)
 {
@@ -154,9 +154,9 @@ are_too_many(const struct connections *all)
 }
 
 int
-connections_admit(struct connections *all, const struct connection *newcomer)
+connections_admit(struct connections *all, const struct connection *admitted)
 {
-        return !are_too_many(all) || close_longest(all, newcomer) ? 0 : -1;
+        return !are_too_many(all) || close_victim(all, admitted) ? 0 : -1;
 }
 
 int
@@ -168,7 +168,7 @@ connections_are_full(const struct connections *all)
 void
 connections_keep_to_limits(struct connections *all)
 {
-        while (are_too_many(all) && close_longest(all, NULL))
+        while (are_too_many(all) && close_victim(all, NULL))
                 ;
 }
 
@@ -207,7 +207,7 @@ connections_serve_waiting(struct connections *all)
                 switch (memory_budget_result(all->limits.budget, &connection->request->waiter)) {
                 case 1:
                         gate_take_granted(connection);
-                        gate_go_on_later(connection);
+                        gate_advance_later(connection);
                         break;
                 case -1:
                         gate_refuse(connection, 503, "too many bodies wait for memory; send it again");
@@ -219,8 +219,9 @@ connections_serve_waiting(struct connections *all)
 }
 
 /*
- * Measure how much longer a body takes if it goes on as fast as since the last time. The end of a body in chunks is not
- * known, and a client may go on ever more slowly: what has held its memory for too long is slow all the same.
+ * Estimate the time to completion of a body from its speed since the last measurement. The estimate does not
+ * catch chunked bodies, whose end is not known, and clients that slow down steadily: slowness_of() limits
+ * those by time.
  */
 static void
 measure_body(struct connection *connection, int64_t now_ms)
@@ -246,7 +247,7 @@ slowness_of(const struct http_request *request, int64_t now_ms)
         return held_ms > HELD_MAX_MS ? SLOW_MS + held_ms : request->expected_ms;
 }
 
-/* The body that takes longest, of those that are slow and hold memory; NULL: there is none. */
+/* Return the slowest of the slow bodies that hold memory, or NULL. */
 static struct connection *
 find_slow(const struct connections *all, int64_t now_ms)
 {
@@ -295,7 +296,7 @@ connection_free(struct connection *connection)
         free(connection);
 }
 
-/* Connections made ahead */
+/* Connections allocated ahead */
 
 struct connection *
 connection_new(struct connections *all)
@@ -317,7 +318,7 @@ connection_new(struct connections *all)
         return connection;
 }
 
-/* Sizes of the pool's: for addresses of IPv4 and IPv6 as text, and for the lists of headers of a request. */
+/* Block sizes of the pool: an address as text, IPv4 and IPv6; the two lists of headers of a request. */
 static const size_t address_sizes[] = {32, 32, 32, 64};
 
 static int
@@ -333,8 +334,9 @@ prepare_address_memory(struct connections *all)
 }
 
 /*
- * libevent 2.1.12 crashes when it gets the memory for a connection but none for its address, or for a request but none for
- * its lists of headers: it frees what is not complete. It takes that memory from the pool, where this puts it, next.
+ * libevent 2.1.12 crashes when it gets memory for a connection but not for its address, or for a request but
+ * not for its lists of headers: it frees an incomplete object. It allocates from the pool, so put the memory
+ * there beforehand.
  */
 static void
 give_address_memory(struct connections *all)

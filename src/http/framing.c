@@ -5,11 +5,11 @@
 #include "base/hex.h"
 #include "base/pool.h"
 
-#define FIRST_SIZE 768 /* of the memory for a head: most are shorter */
+#define FIRST_SIZE 768 /* bytes first allocated for a head; most heads fit */
 #define CHUNK_DIGITS_MAX 16
 #define TOO_MUCH_BESIDES "chunk extensions and trailer fields are too long"
 
-/* Number of hexadecimal digits at the beginning; CHUNK_DIGITS_MAX + 1 if there are more. */
+/* Return the number of leading hexadecimal digits, at most CHUNK_DIGITS_MAX + 1. */
 static size_t
 count_digits(const char *line, size_t len)
 {
@@ -20,7 +20,7 @@ count_digits(const char *line, size_t len)
         return n;
 }
 
-/* The part of a line that has not been read yet. */
+/* The unread rest of a line. */
 struct rest {
         const char *next;
         const char *end;
@@ -52,7 +52,7 @@ take_token(struct rest *rest)
         return len > 0;
 }
 
-/* qdtext, or what stands after a backslash; without `"` and `\`, which the caller knows. */
+/* qdtext, or the character after a backslash; the caller handles `"` and `\`. */
 static int
 is_quotable(char c)
 {
@@ -61,7 +61,7 @@ is_quotable(char c)
         return byte == '\t' || (byte >= 0x20 && byte != 0x7f);
 }
 
-/* quoted-string, RFC 9110 section 5.6.4; the first quote has been taken. */
+/* quoted-string (RFC 9110 §5.6.4), after the first quote. */
 static int
 take_quoted(struct rest *rest)
 {
@@ -268,7 +268,7 @@ end_line(struct framing *framing)
         return FRAMING_MORE;
 }
 
-/* Count what a sender could send without end beside a body: chunk extensions and trailers. */
+/* Limit chunk extensions and trailers, which max_body does not. */
 static void
 count_besides(struct framing *framing, char c)
 {
@@ -279,8 +279,8 @@ count_besides(struct framing *framing, char c)
 }
 
 /*
- * Take one byte of a line. Lines end in CR LF: a bare LF or CR, which some readers take for an end, is refused, and so is
- * NUL. Returns NULL, or the reason to refuse it.
+ * Take one byte of a line. Lines end in CR LF. A bare LF or CR, which some parsers take for a line end, is
+ * refused, as is NUL. Returns NULL, or the reason to refuse it.
  */
 static const char *
 take_byte(struct framing *framing, char c)
@@ -331,7 +331,7 @@ len_before(const char *data, size_t len, char c)
         return found == NULL ? len : (size_t)(found - data);
 }
 
-/* Copy the bytes of a head that need not be judged one by one: those within a line, but for the first. */
+/* Copy the bytes within a line of a head at once; only its first byte and its end need checks. */
 static size_t
 take_plain(struct framing *framing, const char *data, size_t len)
 {
@@ -348,7 +348,7 @@ take_plain(struct framing *framing, const char *data, size_t len)
         return len;
 }
 
-/* Read up to the end of a line. */
+/* Read to the end of a line. */
 static enum framing_verdict
 feed_line(struct framing *framing, const char *data, size_t len, size_t *used)
 {
@@ -373,7 +373,7 @@ feed_line(struct framing *framing, const char *data, size_t len, size_t *used)
         return FRAMING_MORE;
 }
 
-/* What is known without another byte. */
+/* Return the verdict that needs no more bytes. */
 static enum framing_verdict
 look(struct framing *framing)
 {

@@ -24,7 +24,7 @@ arm(struct connection *connection, int64_t now_ms)
                 connection->armed_ms = connection->deadline_ms;
 }
 
-/* In milliseconds from since_ms. */
+/* Return the time limit of a state in ms, counted from since_ms. */
 static uint64_t
 deadline_of(const struct http_limits *limits, enum gate_state state)
 {
@@ -53,8 +53,8 @@ deadline_of(const struct http_limits *limits, enum gate_state state)
 }
 
 /*
- * Nearly all deadlines are met, a request has several, and setting a timer is expensive. So a timer that would fire before
- * a later deadline is left alone and set anew when it has fired.
+ * Setting a timer is expensive, a request has several deadlines, and nearly all of them are met. So a timer
+ * that fires before the new deadline is left alone; when it fires, it is set to the deadline.
  */
 void
 gate_enter(struct connection *connection, enum gate_state state)
@@ -62,7 +62,7 @@ gate_enter(struct connection *connection, enum gate_state state)
         int64_t now_ms = clock_coarse_ms(), begin_ms = now_ms;
 
         if (state == GATE_BODY && (connection->state == GATE_HEAD || connection->state == GATE_WAITING))
-                begin_ms = connection->since_ms; /* the same request goes on */
+                begin_ms = connection->since_ms; /* the same request continues */
         else if (state != GATE_WAITING)
                 connection->since_ms = now_ms;
         connections_move(connection, state);
@@ -71,16 +71,15 @@ gate_enter(struct connection *connection, enum gate_state state)
                 arm(connection, now_ms);
 }
 
-/* Go on from the event loop. */
 void
-gate_go_on_later(struct connection *connection)
+gate_advance_later(struct connection *connection)
 {
         event_active(&connection->timer, EV_READ, 1);
 }
 
 /* The end */
 
-/* evhttp frees its side by itself when memory fails, and takes its callbacks from the letter box then. */
+/* When evhttp frees its side, it removes its callbacks from the letter box. */
 int
 gate_evhttp_is_gone(const struct connection *connection)
 {
@@ -90,7 +89,7 @@ gate_evhttp_is_gone(const struct connection *connection)
         return event_cb == NULL;
 }
 
-/* Say goodbye, or log why the session has failed. */
+/* Send close_notify, or log why the session has failed. */
 static void
 end_session(struct connection *connection, enum http_end why)
 {
@@ -138,10 +137,10 @@ gate_end(struct connection *connection, enum http_end why)
                 clients_disconnect(all->limits.clients, &connection->client);
         connections_move(connection, GATE_ENDED);
         connection->deadline_ms = 0;
-        gate_go_on_later(connection);
+        gate_advance_later(connection);
 }
 
-/* Discard what a client sends that has its last answer. */
+/* Discard input that follows the last request. */
 static void
 linger_on(struct connection *connection)
 {
@@ -151,7 +150,7 @@ linger_on(struct connection *connection)
                 gate_end(connection, HTTP_END_CLOSED);
 }
 
-/* Returns whether there may be more to do. */
+/* Take one step. Returns 1 when another may be possible. */
 static int
 advance(struct connection *connection)
 {
@@ -173,7 +172,7 @@ advance(struct connection *connection)
         }
 }
 
-/* Whether the client's next bytes have to wait. */
+/* Returns 1 while the next request must wait. */
 static int
 is_busy(const struct connection *connection)
 {
@@ -188,7 +187,7 @@ is_opening(const struct connection *connection)
                connection->state == GATE_HANDSHAKE;
 }
 
-/* Whether to watch for something to read: while busy, what has to wait is no more than one read brings. */
+/* Returns 1 to watch for input. While busy, at most one read is kept for later. */
 static int
 wants_input(const struct connection *connection)
 {
@@ -285,7 +284,7 @@ gate_on_timer(evutil_socket_t fd, short what, void *arg)
         int64_t now_ms = clock_coarse_ms();
 
         (void)fd;
-        connection->armed_ms = 0; /* event_active() has taken the timeout away, too */
+        connection->armed_ms = 0; /* event_active() removes the timeout, too */
         if (connection->state == GATE_ENDED) {
                 connection_free(connection);
                 return;

@@ -18,7 +18,7 @@ log_too_many(const struct address *client)
                   address_format(client, text));
 }
 
-/* Returns 0, or -1 for one connection too many. A proxy that does not name its clients has no limit of its own. */
+/* Returns 0, or -1 beyond max_connections_per_address. A trusted proxy itself has no limit. */
 static int
 count_client(struct connection *connection)
 {
@@ -44,7 +44,7 @@ send_at_once(evutil_socket_t fd)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* fails for a Unix-domain socket */
 }
 
-/* TLS, or requests, may come. Returns 0, or -1 when memory fails. */
+/* Begin to read: the TLS handshake or requests. Returns 0, or -1 when memory fails. */
 static int
 open_stream(struct connection *connection)
 {
@@ -70,7 +70,7 @@ gate_shake_hands(struct connection *connection)
                 gate_enter(connection, GATE_IDLE);
 }
 
-/* The client is known. */
+/* The client's address is known: check the limits and begin. */
 static void
 begin(struct connection *connection)
 {
@@ -78,7 +78,7 @@ begin(struct connection *connection)
                 gate_end(connection, HTTP_END_PER_ADDRESS);
                 return;
         }
-        /* Only now: a client that has too many connections makes none of the others close. */
+        /* After count_client(): a client beyond its own limit must not close the connections of others. */
         if (connections_admit(connection->all, connection) != 0) {
                 gate_end(connection, HTTP_END_FULL);
                 return;
@@ -106,7 +106,7 @@ gate_read_proxy(struct connection *connection)
                 begin(connection);
 }
 
-/* The listener requires the PROXY protocol: from others than trusted proxies it cannot be believed. */
+/* The listener requires the PROXY protocol, which only trusted proxies may speak. */
 static void
 await_proxy(struct connection *connection)
 {
@@ -126,7 +126,7 @@ await_proxy(struct connection *connection)
                 gate_end(connection, HTTP_END_FULL);
 }
 
-/* Returns 0, or -1 when the connection has been reset already. */
+/* Returns 0, or -1 when the client has already reset the connection. */
 static int
 find_peer(struct connection *connection)
 {
@@ -140,7 +140,10 @@ find_peer(struct connection *connection)
         return 0;
 }
 
-/* evhttp has set up its side of the connection, or failed to: then the letter box still has the descriptor, and closes it. */
+/*
+ * evhttp has set up its side, or failed; if it failed, the letter box still owns the descriptor and closes
+ * it.
+ */
 void
 gate_attach(struct connection *connection)
 {
@@ -165,5 +168,5 @@ gate_accept(struct connection *connection)
         bufferevent_incref(connection->letter_box);
         connections_count_in(connection);
         gate_enter(connection, GATE_ACCEPTED);
-        gate_go_on_later(connection); /* evhttp sets the descriptor after this */
+        gate_advance_later(connection); /* evhttp sets the descriptor after this */
 }

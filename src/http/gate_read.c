@@ -7,11 +7,11 @@
 #include "http/connections.h"
 #include "http/gate.h"
 
-#define BODY_PIECE ((size_t)128 << 10) /* read of a body before other connections have their turn */
+#define BODY_PIECE ((size_t)128 << 10) /* bytes of a body read before other connections get their turn */
 #define NO_MEMORY "out of memory; send it again"
 #define NO_ROOM "no room for the body; send it again"
 
-/* The request is genuine, or nobody has asked: evhttp handles it. */
+/* Hand the request to evhttp. */
 static void
 deliver(struct connection *connection)
 {
@@ -24,7 +24,9 @@ deliver(struct connection *connection)
                 bufferevent_trigger(connection->letter_box, EV_READ, 0);
         if (all->delivered == NULL)
                 return;
-        /* Without memory evhttp writes an error of its own, or gives up, and calls no handler. */
+        /*
+         * When memory fails, evhttp writes an error of its own or frees the connection, and calls no handler.
+         */
         all->delivered = NULL;
         gate_refuse(connection, 503, NO_MEMORY);
 }
@@ -47,7 +49,7 @@ end_request(struct connection *connection)
                 deliver(connection);
 }
 
-/* Let the client send the body that it announced by Expect: 100-continue (RFC 9110 section 10.1.1). */
+/* Answer Expect: 100-continue (RFC 9110 §10.1.1). */
 static void
 send_continue(struct connection *connection)
 {
@@ -62,8 +64,8 @@ send_continue(struct connection *connection)
 }
 
 /*
- * What the body reserves: all that it may become, so that what is admitted can always finish. Chunked bodies that reserved
- * each chunk by itself could wait for each other.
+ * Return the bytes that the body reserves: its maximum, so that an admitted body can always be completed. If
+ * chunked bodies reserved chunk by chunk, they could wait for each other.
  */
 static uint64_t
 reservation_for(const struct connection *connection)
@@ -73,7 +75,7 @@ reservation_for(const struct connection *connection)
         return head->chunked ? connection->all->limits.max_body : head->content_length;
 }
 
-/* Have memory for what is known to come: a body in chunks grows as they come. Returns 0, or -1 when memory fails. */
+/* Allocate memory for the body, or for its next chunk. Returns 0, or -1 when memory fails. */
 static int
 make_room(struct connection *connection)
 {
@@ -89,7 +91,7 @@ make_room(struct connection *connection)
         return request_resize_body(request, (size_t)size);
 }
 
-/* Begin to measure how fast the body comes. */
+/* Begin to measure the speed of the body. */
 static void
 watch_speed(struct http_request *request)
 {
@@ -107,7 +109,7 @@ gate_take_granted(struct connection *connection)
         send_continue(connection);
 }
 
-/* Without room: a body that is only of use to count what it would have been is discarded; others wait. */
+/* The reservation does not fit: wait, or discard the body if it is optional. */
 static void
 await_memory(struct connection *connection, uint64_t bytes)
 {
@@ -139,7 +141,7 @@ reserve(struct connection *connection)
         send_continue(connection);
 }
 
-/* Take what the input has of the body. Returns whether there is more to look at. */
+/* Move bytes of the body from the input. Returns 1 when there were any. */
 static int
 take_body(struct connection *connection)
 {
@@ -229,7 +231,7 @@ gate_keep_input(struct connection *connection)
                 connection->input = memcpy(connection->kept, connection->input, connection->input_len);
 }
 
-/* Read the body to where it belongs. Returns as stream_read(). */
+/* Read directly into the body. Returns as stream_read(). */
 static ssize_t
 receive_body(struct connection *connection)
 {
@@ -245,7 +247,7 @@ receive_body(struct connection *connection)
         return n;
 }
 
-/* Read what is not known to be of a body that is wanted. Returns as stream_read(). */
+/* Read into the shared buffer. Returns as stream_read(). */
 static ssize_t
 receive_input(struct connection *connection)
 {
@@ -280,7 +282,6 @@ gate_receive(struct connection *connection)
         return n != STREAM_LATER;
 }
 
-/* Look at the input, up to the next thing to do. Returns whether there may be more to look at. */
 int
 gate_read(struct connection *connection)
 {

@@ -13,16 +13,15 @@ gate_write(struct connection *connection, const char *text, size_t len)
                 connection->is_broken = 1;
 }
 
-/* No more answers follow. */
+/* The last answer has been sent. */
 static void
 linger(struct connection *connection)
 {
         stream_end_writing(&connection->stream);
         gate_enter(connection, GATE_LINGERING);
-        gate_go_on_later(connection);
+        gate_advance_later(connection);
 }
 
-/* The answer has left the process. */
 void
 gate_end_reply(struct connection *connection)
 {
@@ -32,13 +31,12 @@ gate_end_reply(struct connection *connection)
         }
         if (connection->is_replied) {
                 connection->is_replied = 0;
-                bufferevent_trigger(connection->letter_box, EV_WRITE,
-                                    0); /* evhttp gets ready for the next one */
+                bufferevent_trigger(connection->letter_box, EV_WRITE, 0); /* evhttp awaits the next request */
         }
         gate_enter(connection, GATE_IDLE);
 }
 
-/* The answer is on its way. */
+/* The answer has been written, to the socket or to the stream's buffer. */
 static void
 await_written(struct connection *connection)
 {
@@ -50,7 +48,6 @@ await_written(struct connection *connection)
                 gate_enter(connection, GATE_REPLYING);
 }
 
-/* Write the gate's answer to the request. */
 void
 gate_send_answer(struct connection *connection)
 {
@@ -65,7 +62,7 @@ gate_send_answer(struct connection *connection)
         await_written(connection);
 }
 
-/* Carry evhttp's answer out. */
+/* Copy evhttp's answer from the letter box to the stream. */
 void
 gate_carry_answer(struct connection *connection)
 {
@@ -82,19 +79,19 @@ gate_carry_answer(struct connection *connection)
 }
 
 /*
- * A handler may answer from anywhere, also while a producer that has failed reports on its records. So the next request is
- * read from the event loop.
+ * A handler may answer in any callback, even while a failed producer reports on its records. So the next
+ * request is read from the event loop.
  */
 void
 gate_send_evhttp_answer(struct connection *connection)
 {
         if (connection->is_advancing)
-                return; /* gate_advance() goes on when the handler has returned */
+                return; /* gate_advance() carries the answer when the handler has returned */
         gate_carry_answer(connection);
         if (connection->state != GATE_ENDED &&
             (connection->is_at_eof || connection->is_broken || connection->input_len > 0 ||
              stream_has_decrypted(&connection->stream)))
-                gate_go_on_later(connection);
+                gate_advance_later(connection);
 }
 
 void
@@ -107,7 +104,7 @@ gate_refuse(struct connection *connection, int status, const char *reason)
         int is_head;
 
         connection->end = HTTP_END_REFUSED;
-        if (request != NULL && request->answer != NULL) { /* it was refused before */
+        if (request != NULL && request->answer != NULL) { /* on_head has refused it */
                 request->head.closes = 1;
                 gate_send_answer(connection);
                 return;

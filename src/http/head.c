@@ -97,7 +97,7 @@ head_field_may_trail(const struct head_field *field)
         return 1;
 }
 
-/* Whether all is unreserved, sub-delims, pct-encoded (RFC 3986 section 2), or one of `more`. */
+/* Returns 1 when all characters are unreserved, sub-delims, pct-encoded (RFC 3986 §2), or in `more`. */
 static int
 consists_of(const char *text, size_t len, const char *more)
 {
@@ -113,7 +113,7 @@ consists_of(const char *text, size_t len, const char *more)
         return 1;
 }
 
-/* What stands between the brackets. An address of a later version than 6 there is none of. */
+/* The text between brackets. IPvFuture is not supported. */
 static int
 is_ipv6(const char *text, size_t len)
 {
@@ -163,7 +163,7 @@ head_is_authority(const char *text, size_t len)
         return is_port(end, len - (size_t)(end - text));
 }
 
-/* How many bytes stand before the path or the query. */
+/* Return the length of the authority, up to the path or query. */
 static size_t
 authority_len(const char *text, size_t len)
 {
@@ -174,7 +174,7 @@ authority_len(const char *text, size_t len)
         return n;
 }
 
-/* How many bytes the scheme and what belongs to it take; 0 when it is none that is served. */
+/* Return the length of "http://" or "https://" at the beginning, or 0. */
 static size_t
 scheme_len(const char *target, size_t len)
 {
@@ -198,7 +198,7 @@ head_check_target(const char *method, const char *target, size_t len)
                 return strcmp(method, "OPTIONS") == 0 ? NULL : "the request target * is for OPTIONS only";
         if (before == 0 && (len == 0 || *target != '/'))
                 return "the request target is malformed";
-        /* Some readers take what follows two slashes for an authority. */
+        /* Some parsers take the text after two slashes for an authority. */
         if (before == 0 && len >= 2 && target[1] == '/')
                 before = 2;
         n = before == 0 ? 0 : authority_len(target + before, len - before);
@@ -232,7 +232,7 @@ fail(struct head_fault *fault, int status, const char *reason)
         return -1;
 }
 
-/* CONNECT is not among them: its target is no path. */
+/* CONNECT is missing: its target is not a path. */
 static int
 is_known_method(const char *method)
 {
@@ -322,7 +322,7 @@ take_connection(struct head *head, const struct head_field *field)
         }
 }
 
-/* The fields that say how the message is framed and what becomes of the connection. Their names differ in length. */
+/* Interpret the fields that concern framing and the connection; their names differ in length. */
 static int
 take_field(struct head *head, const struct head_field *field, struct head_fault *fault)
 {
@@ -402,7 +402,7 @@ head_end(const struct head *head, struct head_fault *fault)
                 return fail(fault, 400, "both Content-Length and Transfer-Encoding");
         if (head->chunked && head->minor == 0)
                 return fail(fault, 400, "Transfer-Encoding in HTTP/1.0");
-        /* Some readers take the body of these for the next request. */
+        /* Some parsers take the body of such a request for the next request. */
         if (head_has_body(head) && (strcmp(head->method, "HEAD") == 0 || strcmp(head->method, "TRACE") == 0))
                 return fail(fault, 400, "a body with HEAD or TRACE");
         if (head->expects_more && head->minor == 1)

@@ -13,7 +13,10 @@
 #define BACKLOG 1024
 #define UNIX_MODE 0660
 
-/* Whether somebody listens on the path. One who is stopped has a full queue, which connect() must not wait for. */
+/*
+ * Returns 1 when a process listens on the path. A stopped process has a full backlog: connect() must not
+ * block.
+ */
 static int
 is_alive(const struct sockaddr *address, socklen_t len)
 {
@@ -25,7 +28,7 @@ is_alive(const struct sockaddr *address, socklen_t len)
         return alive;
 }
 
-/* Remove the socket of a process that has died. */
+/* Remove the socket file of a process that has ended. */
 static int
 make_way(const struct sockaddr *address, socklen_t len, struct error *error)
 {
@@ -33,7 +36,7 @@ make_way(const struct sockaddr *address, socklen_t len, struct error *error)
         struct stat st;
 
         if (lstat(path, &st) != 0)
-                return 0; /* nothing there; whatever else is wrong, bind will say */
+                return 0; /* bind() reports other errors */
         if (!S_ISSOCK(st.st_mode))
                 return error_set(error, "%s is there and is no socket", path);
         if (is_alive(address, len))
@@ -87,7 +90,7 @@ listener_close(int fd)
         has_file = getsockname(fd, (struct sockaddr *)&address, &len) == 0 && address.sun_family == AF_UNIX &&
                    address.sun_path[0] != '\0';
         (void)close(fd);
-        /* A successor may have replaced the file and listen there. */
+        /* Another process may have replaced the file and listen there. */
         if (has_file)
                 (void)make_way((const struct sockaddr *)&address, len, &ignored);
 }

@@ -15,11 +15,11 @@ struct memory_budget {
         pthread_mutex_t mutex;
         uint64_t used;
         uint64_t size;
-        TAILQ_HEAD(waiters, memory_waiter) waiters; /* in the order in which they came */
+        TAILQ_HEAD(waiters, memory_waiter) waiters; /* oldest first */
         size_t n_waiters;
-        size_t n_of_turn[N_TURNS]; /* waiters of the addresses with this hash */
+        size_t n_of_turn[N_TURNS]; /* waiters by hash of the client's address */
         uint64_t n_served;
-        uint64_t turns[N_TURNS]; /* of n_served, when addresses with this hash were served last */
+        uint64_t turns[N_TURNS]; /* by the same hash: n_served at its last grant */
         LIST_HEAD(members, member) members;
 };
 
@@ -55,14 +55,14 @@ dequeue(struct memory_budget *budget, struct memory_waiter *waiter)
         waiter->is_waiting = 0;
 }
 
-/* Whether so much more fits. What is larger than the whole budget fits into an empty one: a reload may have made it smaller. */
+/* A body larger than the budget, which a reload may have shrunk, fits when nothing is reserved. */
 static int
 fits(const struct memory_budget *budget, uint64_t bytes)
 {
         return budget->used == 0 || (budget->used <= budget->size && bytes <= budget->size - budget->used);
 }
 
-/* FNV-1a. Addresses of the same hash share their turns; those of an IPv6 /64 are one customer's. */
+/* FNV-1a. Addresses with the same hash share a turn. An IPv6 /64 counts as one client. */
 static unsigned
 turn_of(const struct address *client)
 {
@@ -74,7 +74,7 @@ turn_of(const struct address *client)
         return (hash ^ hash >> 16) % N_TURNS;
 }
 
-/* The first waiter of the address that has not been served for longest; NULL: nobody waits. */
+/* Return the oldest waiter of the address that was served least recently, or NULL. */
 static struct memory_waiter *
 find_next(struct memory_budget *budget)
 {
@@ -88,7 +88,7 @@ find_next(struct memory_budget *budget)
         return next;
 }
 
-/* Give memory to those who wait. */
+/* Grant memory to waiters while it fits. */
 static void
 serve_waiters(struct memory_budget *budget)
 {
@@ -188,18 +188,20 @@ memory_budget_release(struct memory_budget *budget, uint64_t bytes)
         pthread_mutex_unlock(&budget->mutex);
 }
 
-/* Refuse the newest waiter of the client that has most of them, for one of another client. Returns 0, or -1: it has most itself. */
+/*
+ * Refuse the newest waiter of the client that has most waiters. Returns -1 when that is `added`'s own client.
+ */
 static int
-make_room_for(struct memory_budget *budget, const struct memory_waiter *newcomer)
+make_room_for(struct memory_budget *budget, const struct memory_waiter *added)
 {
         struct memory_waiter *waiter, *newest = NULL;
-        unsigned most = newcomer->turn;
+        unsigned most = added->turn;
 
         for (unsigned turn = 0; turn < N_TURNS; turn++) {
                 if (budget->n_of_turn[turn] > budget->n_of_turn[most] + 1)
                         most = turn;
         }
-        if (most == newcomer->turn)
+        if (most == added->turn)
                 return -1;
         TAILQ_FOREACH_REVERSE(waiter, &budget->waiters, waiters, entry)
         {
@@ -236,7 +238,8 @@ memory_budget_wait(struct memory_budget *budget, struct memory_waiter *waiter, u
         pthread_mutex_lock(&budget->mutex);
         if (budget->n_waiters < MEMORY_WAITERS_MAX || make_room_for(budget, waiter) == 0) {
                 enqueue(budget, waiter);
-                serve_waiters(budget); /* memory may have been released a moment ago */
+                serve_waiters(
+                    budget); /* memory may have been released since memory_budget_reserve() failed */
                 result = 0;
         }
         pthread_mutex_unlock(&budget->mutex);
@@ -263,7 +266,7 @@ memory_budget_stop_waiting(struct memory_budget *budget, struct memory_waiter *w
         else if (waiter->result > 0)
                 budget->used -= waiter->bytes;
         waiter->result = 0;
-        serve_waiters(budget); /* the one that came next may need less */
+        serve_waiters(budget); /* the next waiter may need less */
         pthread_mutex_unlock(&budget->mutex);
 }
 

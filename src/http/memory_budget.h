@@ -9,71 +9,75 @@
 #include "base/compiler.h"
 
 /*
- * The memory for bodies that are in flight, shared by the servers of a process in whatever threads. A body reserves its
- * length before it is read and gives it back when its delivery is answered and stored or lost. What does not fit waits:
- * client addresses take turns, over all servers, and the bodies of an address are served in the order in which they came. So
- * neither a server nor a client can shut another one out.
+ * Limits the memory of all bodies in flight, for all servers of the process, in any thread. A body reserves
+ * its length before it is read, and releases it when its delivery has been answered and Kafka has reported. A
+ * body that does not fit waits. Client addresses take turns, across all servers; the bodies of one address
+ * are served first come, first served. So neither a server nor a client can shut out another.
  */
 struct memory_budget;
 
 #define MEMORY_WAITERS_MAX 1024
 
-/* A body that waits for memory; its server's own, but for what memory_budget.c keeps in it. */
+/*
+ * A body that waits for memory. All members are private to memory_budget.c, and the last two are under its
+ * mutex.
+ */
 struct memory_waiter {
         TAILQ_ENTRY(memory_waiter) entry;
         uint64_t bytes;
-        unsigned turn; /* index of its address in the turns */
+        unsigned turn; /* hash of its client's address */
         int wake_fd;
-        int is_waiting; /* for memory_budget.c, and under its mutex */
-        int result;     /* likewise, see memory_budget_result() */
+        int is_waiting;
+        int result; /* of memory_budget_result() */
 };
 
 /* Returns NULL when memory fails. */
 struct memory_budget *memory_budget_new(uint64_t max_bytes) MUST_CHECK;
 
-/* Nobody may hold or await memory. NULL is harmless. */
+/* Nothing may be reserved or waiting. NULL is harmless. */
 void memory_budget_free(struct memory_budget *budget);
 
-/* Another size from now on; what is reserved beyond it stays. */
+/* Change the size. Reservations beyond it stay valid. */
 void memory_budget_resize(struct memory_budget *budget, uint64_t max_bytes);
 
-/* Bytes that are reserved, and the size. */
+/* Reserved bytes; the size in bytes. */
 uint64_t memory_budget_used(struct memory_budget *budget);
 uint64_t memory_budget_size(struct memory_budget *budget);
 
 /**
  * memory_budget_join(budget, wake_fd):
- * A server whose eventfd is written to when one of its waiters has got memory, or when somebody begins to wait anywhere: it
- * may hold slow bodies that are to be evicted. Returns 0, or -1 when memory fails. memory_budget_leave() ends it.
+ * Register a server. The budget writes to its eventfd when one of the server's waiters is granted memory, and
+ * when a body begins to wait in any server, so that slow bodies can be evicted. Returns 0, or -1 when memory
+ * fails.
  */
 int memory_budget_join(struct memory_budget *budget, int wake_fd) MUST_CHECK;
 void memory_budget_leave(struct memory_budget *budget, int wake_fd);
 
-/* Reserve memory if there is room and nobody waits. Returns 0 or -1. */
+/* Reserve memory, if it fits and nobody waits. Returns 0 or -1. */
 int memory_budget_reserve(struct memory_budget *budget, uint64_t bytes) MUST_CHECK;
 
-/* Give memory back, for those who wait. */
+/* Release memory, and grant it to waiters. */
 void memory_budget_release(struct memory_budget *budget, uint64_t bytes);
 
 /**
  * memory_budget_wait(budget, waiter, bytes, client, wake_fd):
- * Queue for memory. When it is there, wake_fd is written to and memory_budget_result() says so. Returns 0, or -1
- * when MEMORY_WAITERS_MAX wait and no client has more waiters than this one.
+ * Queue for memory. When it is granted or refused, the budget writes to wake_fd. Returns 0, or -1 when
+ * MEMORY_WAITERS_MAX wait and no client has more waiters than this one.
  */
 int memory_budget_wait(struct memory_budget *budget, struct memory_waiter *waiter, uint64_t bytes,
                        const struct address *client, int wake_fd) MUST_CHECK;
 
 /**
  * memory_budget_result(budget, waiter):
- * What has come of waiting: 1, it has its memory, and releases that itself; 0, it still waits; -1, it was refused, because
- * too many wait and most of them are its own client's.
+ * Returns 1 when the memory was granted, which the caller then releases; 0 while the body waits; -1 when it
+ * was refused because the queue is full and its client has most waiters.
  */
 int memory_budget_result(struct memory_budget *budget, const struct memory_waiter *waiter);
 
-/* Stop waiting; memory that has been granted meanwhile is given back. */
+/* Stop waiting; release memory that was granted meanwhile. */
 void memory_budget_stop_waiting(struct memory_budget *budget, struct memory_waiter *waiter);
 
-/* Bytes that are missing for the one whose turn it is; 0 when nobody waits. */
+/* Return the bytes that must be released before the next waiter can be served; 0 when nobody waits. */
 uint64_t memory_budget_missing(struct memory_budget *budget);
 
 #endif

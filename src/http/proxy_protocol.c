@@ -20,7 +20,7 @@ rest_of(const struct proxy_header *header)
         return (size_t)header->data[14] << 8 | header->data[15];
 }
 
-/* Judge the first 16 bytes. */
+/* Check the first 16 bytes. */
 static int
 is_well_formed(const struct proxy_header *header)
 {
@@ -31,7 +31,10 @@ is_well_formed(const struct proxy_header *header)
                (command == COMMAND_LOCAL || command == COMMAND_PROXY) && rest_of(header) <= PROXY_REST_MAX;
 }
 
-/* Read until the header has so many bytes. Returns 1, 0 when more must come, or -1 at the connection's end. */
+/*
+ * Read until the header has `len` bytes. Returns 1, 0 when more is needed, or -1 when the connection has
+ * ended.
+ */
 static int
 read_up_to(struct proxy_header *header, int fd, size_t len)
 {

@@ -13,15 +13,15 @@
 #include "http/gate.h"
 
 #define FORWARDED_SIZE 4096
-#define TRIM_MIN 4096 /* what a body has of memory beyond that is given back */
+#define TRIM_MIN 4096 /* bytes that a complete body may have allocated in excess */
 
-/* The values of X-Forwarded-For, each after a comma. */
+/* The values of X-Forwarded-For, each preceded by a comma. */
 struct forwarded_list {
         char text[FORWARDED_SIZE];
         size_t len;
 };
 
-/* What does not fit is cut from the left: the nearest proxies write at the right. */
+/* A list that does not fit is cut on the left: the nearest proxies append on the right. */
 static void
 join_forwarded(const struct http_header *header, void *arg)
 {
@@ -45,7 +45,7 @@ join_forwarded(const struct http_header *header, void *arg)
         list->len += len;
 }
 
-/* The client by X-Forwarded-For, if the connection comes from a trusted proxy. */
+/* Return the client: by X-Forwarded-For if the peer is a trusted proxy. */
 static struct address
 find_client(const struct http_request *request, const struct connection *connection)
 {
@@ -125,7 +125,7 @@ request_trim_memory(struct http_request *request)
 
         if (request->body_size > request->body_len + TRIM_MIN &&
             request_resize_body(request, request->body_len) != 0)
-                return; /* then it has what it has reserved */
+                return; /* shrinking has failed: keep the memory and its reservation */
         request->reserved -= surplus;
         if (surplus > 0)
                 memory_budget_release(request->all->limits.budget, surplus);
@@ -148,12 +148,15 @@ request_close_after(struct http_request *request)
                 return;
         text = answer_insert_close(request->answer, &request->answer_len);
         if (text == NULL)
-                return; /* it stays as it is: the client finds out when it closes */
+                return; /* without the header, the client notices when the connection closes */
         request->answer = text;
         request->answer_connection = ANSWER_CLOSES;
 }
 
-/* RFC 9112 section 9.3. Whether the client sends a body after a final answer to Expect cannot be known: RFC 9110 section 10.1.1. */
+/*
+ * RFC 9112 §9.3. After a final answer to Expect, the client may send the body or not (RFC 9110 §10.1.1):
+ * close.
+ */
 enum answer_connection
 request_connection(const struct http_request *request)
 {
@@ -278,7 +281,7 @@ http_request_forget(struct http_request *request)
         request->head.path_len = 0;
 }
 
-/* The answer that evhttp writes */
+/* Answers written by evhttp */
 
 static void
 add_headers(const struct http_request *request, const struct http_header *headers, size_t n_headers)
@@ -300,7 +303,7 @@ add_headers(const struct http_request *request, const struct http_header *header
         (void)evhttp_add_header(out, "x-request-id", request->id);
 }
 
-/* HEAD gets the headers that GET would get, without the body (RFC 9110 section 9.3.2). */
+/* HEAD is answered with the headers of GET, without the body (RFC 9110 §9.3.2). */
 static void
 announce_length(const struct http_request *request, size_t len)
 {
@@ -356,6 +359,6 @@ http_reply_error(struct http_request *request, const struct http_error *error)
         request->answer_connection = request_connection(request);
         request->answer = answer_error(error, request->id, request->answer_connection,
                                        strcmp(request->head.method, "HEAD") == 0, &request->answer_len);
-        if (request->answer == NULL) /* memory has failed: it ends without an answer */
+        if (request->answer == NULL) /* memory has failed: close without an answer */
                 request->connection->is_broken = 1;
 }

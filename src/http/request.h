@@ -7,7 +7,7 @@
 #include "base/address.h"
 #include "http/answer.h"
 
-/* A request: made when its head is complete, released by its one answer. See http_callbacks for the steps that it takes. */
+/* A request, from the end of its head until its answer, which frees it. http_callbacks lists its steps. */
 struct http_request;
 
 #define HTTP_REQUEST_DATA_SIZE 160
@@ -17,71 +17,72 @@ struct http_header {
         const char *value;
 };
 
-/* The method's name, in upper case. */
+/* Return the method in upper case. */
 const char *http_request_method(const struct http_request *request);
 
-/* The path as it came: the target's bytes before `?`; of an absolute-form target, those after the authority. Not NUL-terminated. */
+/*
+ * Return the path: the target up to `?`, without the scheme and authority of an absolute-form target, not
+ * decoded and not NUL-terminated.
+ */
 const char *http_request_path(const struct http_request *request, size_t *len);
 
 /**
  * http_request_headers(request, visit, arg):
- * Call visit for each header, in order; names as they came. They live until the answer or http_request_forget().
+ * Call visit for each header, in order, with the name as sent. The texts live until the answer or
+ * http_request_forget().
  */
 void http_request_headers(const struct http_request *request,
                           void (*visit)(const struct http_header *header, void *arg), void *arg);
 
-/* The length that the head says the body has; 0 when it has none, or comes in chunks. */
+/* Return Content-Length; 0 without it. */
 uint64_t http_request_content_length(const struct http_request *request);
 
-/* Whether the client waits with the body for 100 Continue: an answer now spares it the sending. */
+/* Returns 1 when the client waits for 100 Continue before it sends the body. */
 int http_request_awaits_continue(const struct http_request *request);
 
-/* HTTP_REQUEST_DATA_SIZE bytes for the callbacks to use from step to step, zero at first. */
+/* Return HTTP_REQUEST_DATA_SIZE bytes, zeroed at first, for the callbacks to keep state from step to step. */
 void *http_request_data(struct http_request *request);
 
-/* Whether the head says that the body is larger than max_body. Unless it is answered otherwise, it is answered with 413. */
+/* Returns 1 when Content-Length exceeds max_body. Unless on_head answers, the gate answers 413. */
 int http_request_is_too_large(const struct http_request *request);
 
-/* From on_head: the body is of use, but if there is no memory for it at once, it is discarded. */
+/* From on_head: discard the body if no memory for it is free, instead of waiting. */
 void http_request_make_body_optional(struct http_request *request);
 
 /*
- * The body in one piece, valid until the answer, http_request_forget() or http_request_take_body(). Never NULL, also when it is
- * empty, unless it was discarded.
+ * Return the body, valid until the answer, http_request_forget() or http_request_take_body(). NULL only when
+ * it was discarded.
  */
 const void *http_request_body(const struct http_request *request, size_t *len);
 
-/* Hand the body over; the caller frees it with free(). NULL when it is empty. */
+/* Hand over the body; the caller frees it with free(). NULL when it is empty. */
 void *http_request_take_body(struct http_request *request, size_t *len) MUST_CHECK;
 
-/* Hand over what the request has reserved of the memory budget: bytes for memory_budget_release(). */
+/* Hand over the request's reservation: the bytes that the caller passes to memory_budget_release(). */
 uint64_t http_request_take_memory(struct http_request *request);
 
-/* Who sent it: the connection's peer, or whom a trusted proxy names by the PROXY protocol or X-Forwarded-For. */
+/* Return the peer, or the client that a trusted proxy named by the PROXY protocol or X-Forwarded-For. */
 const struct address *http_request_client(const struct http_request *request);
 
-/* What x-request-id of the answer will say: 16 hexadecimal digits. */
+/* Return the answer's x-request-id: 16 hexadecimal digits. */
 const char *http_request_id(const struct http_request *request);
 
-/**
- * http_request_forget(request):
- * Free headers and body when only the answer is to come. Method, id and client stay.
- */
+/* Free headers and body before the answer. Method, id and client stay. */
 void http_request_forget(struct http_request *request);
 
 /**
  * http_reply(request, status, headers, n_headers, body, len):
- * Answer and release the request; harmless when the client has gone. Only for requests that have been handed over by
- * on_request. Content-Type is application/json unless the headers say otherwise; x-request-id, Date and Content-Length are
- * added. body is copied; to HEAD, only its length is sent.
+ * Answer a request that on_request handed over, and free it. Harmless when the client has gone. Content-Type
+ * defaults to application/json; x-request-id, Date and Content-Length are added. body is copied; for HEAD,
+ * only its length is sent.
  */
 void http_reply(struct http_request *request, int status, const struct http_header *headers, size_t n_headers,
                 const char *body, size_t len);
 
 /**
  * http_reply_error(request, error):
- * Answer with the error envelope, and release the request, at any of its steps. The gate itself writes the answer to a
- * request that was not handed over by on_request: when its body has come, or at once with Expect: 100-continue.
+ * Answer with the error envelope and free the request, in any callback. Before on_request the gate writes the
+ * answer by itself: when the body has been read, or at once with Expect: 100-continue.
  */
 void http_reply_error(struct http_request *request, const struct http_error *error);
 

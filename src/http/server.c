@@ -29,20 +29,20 @@ struct http_server {
         struct evconnlistener *listeners[HTTP_LISTENERS_MAX];
         size_t n_listeners;
         struct event *resume;
-        struct event *wake;  /* the memory budget has something to tell */
-        struct event *evict; /* looks for slow bodies while others wait for memory */
+        struct event *wake;  /* the memory budget has granted memory, or a body waits for it */
+        struct event *evict; /* evicts slow bodies while others wait for memory */
         int reserve;         /* a descriptor, see open_reserve() */
-        int is_stuck;        /* accepting rests, and there was no memory for the timer that ends that */
+        int is_stuck;        /* accepting is paused, and the timer to resume it could not be set */
 };
 
-/* evhttp has read what the gate put into a letter box. */
+/* evhttp has read the request that the gate wrote to a letter box. */
 static void
 on_evhttp_request(struct evhttp_request *evreq, void *arg)
 {
         struct connections *all = ((struct http_server *)arg)->connections;
         struct http_request *request = all->delivered;
 
-        if (request == NULL) { /* the connection is closing, for want of memory */
+        if (request == NULL) { /* the connection is closing because memory has failed */
                 evhttp_send_reply(evreq, 503, NULL, NULL);
                 return;
         }
@@ -52,8 +52,8 @@ on_evhttp_request(struct evhttp_request *evreq, void *arg)
 }
 
 /*
- * A descriptor held in reserve. When descriptors run out, a connection can still be accepted with it, told so and closed;
- * otherwise its client would wait for an answer that does not come.
+ * Open a descriptor to hold in reserve. When descriptors run out, the server uses it to accept a connection,
+ * answer 503 and close; otherwise the client would wait in the backlog.
  */
 static int
 open_reserve(void)
@@ -68,7 +68,10 @@ close_reserve(int reserve)
                 (void)close(reserve);
 }
 
-/* Accept a connection with the reserve, write the answer if there is one, and close. Returns the reserve, or -1: it was lost. */
+/*
+ * Accept a connection with the reserved descriptor, write the answer if any, and close. Returns a new
+ * reserve, or -1.
+ */
 static int
 reject(int reserve, int listener, const char *answer, size_t len)
 {
@@ -123,7 +126,7 @@ log_accept_error(int error)
         log_flood(&flood, LOG_LEVEL_WARNING, "connections cannot be accepted reason=\"%s\"", strerror(error));
 }
 
-/* The answer to a connection that is rejected. From the pool; NULL when memory fails. */
+/* Make the answer to a rejected connection, from the pool. Returns NULL when memory fails. */
 static char *
 rejection(struct http_server *server, size_t *len)
 {
@@ -135,8 +138,8 @@ rejection(struct http_server *server, size_t *len)
 }
 
 /*
- * A connection waits and cannot be accepted. When descriptors have run out, an idle connection is closed for it; when none
- * is idle, it is rejected, and accepting pauses.
+ * accept() has failed. When descriptors have run out, close an idle connection; if none is idle, reject the
+ * new one. Otherwise pause accepting.
  */
 static void
 handle_accept_error(struct http_server *server, int listener, int error)
@@ -158,7 +161,7 @@ handle_accept_error(struct http_server *server, int listener, int error)
         pause_accepting(server);
 }
 
-/* evhttp has set arg to something of its own, so the server is found by its event base. */
+/* evhttp has replaced arg by a pointer of its own, so find the server by its event base. */
 static void
 on_accept_error(struct evconnlistener *listener, void *arg)
 {
@@ -180,7 +183,7 @@ on_accept_error(struct evconnlistener *listener, void *arg)
         pthread_mutex_unlock(&servers_mutex);
 }
 
-/* The descriptor of a connection that is closed for another one is free only after this pass of the event loop. */
+/* A connection that was closed for another releases its descriptor only after this pass of the event loop. */
 static void
 accept_later(struct http_server *server)
 {
@@ -230,7 +233,7 @@ on_evict(evutil_socket_t fd, short what, void *arg)
                 (void)evtimer_add(server->evict, &soon);
 }
 
-/* Memory for bodies has been granted, or somebody begins to wait for it. */
+/* The memory budget has granted memory, or a body has begun to wait for it. */
 static void
 on_wake(evutil_socket_t fd, short what, void *arg)
 {
@@ -345,9 +348,9 @@ http_server_free(struct http_server *server)
 {
         if (server == NULL)
                 return;
-        connections_free(server->connections); /* before evhttp, which would shut the sockets down */
+        connections_free(server->connections); /* before evhttp, which would shut down the sockets */
         if (server->evhttp != NULL)
-                evhttp_free(server->evhttp); /* its listeners with it */
+                evhttp_free(server->evhttp); /* frees the listeners, too */
         if (server->resume != NULL)
                 event_free(server->resume);
         if (server->wake != NULL)

@@ -14,8 +14,9 @@
 #include "http/tls.h"
 
 /*
- * An HTTP server: evhttp behind a gate (gate.h), which reads connections strictly by RFC 9112, keeps limits and deadlines,
- * and answers what is refused. A server lives in one thread, its event base's; nothing here may be called from another one.
+ * An HTTP server: evhttp behind a gate (gate.h). The gate parses connections strictly by RFC 9112, enforces
+ * limits and deadlines, and answers refused requests. A server belongs to the thread of its event base; all
+ * functions must be called from that thread.
  */
 struct http_server;
 
@@ -24,42 +25,47 @@ struct http_server;
 struct http_request;
 
 struct http_limits {
-        size_t
-            max_header_bytes; /* request line and headers, up to HEAD_TEXT_MAX; and as many of chunk extensions and trailer fields */
-        size_t max_headers;         /* header lines */
-        uint64_t max_body;          /* bytes of a body */
-        size_t max_connections;     /* of all servers with the same stats; without stats, of this server */
-        size_t own_connections;     /* so many this server may have whatever others have; 0: none */
+        /*
+         * Bytes of a head, at most HEAD_TEXT_MAX; also the limit of all chunk extensions and trailer fields
+         * together.
+         */
+        size_t max_header_bytes;
+        size_t max_headers;     /* header lines */
+        uint64_t max_body;      /* bytes of a body */
+        size_t max_connections; /* of all servers that share stats; without stats, of this server */
+        size_t own_connections; /* connections that this server may have even when others use up the limit */
         uint64_t header_timeout_ms; /* from the first byte of a request to the end of its headers */
-        uint64_t
-            request_timeout_ms; /* from the first byte of a request to the end of its body; and to write an answer */
+        /* From the first byte of a request to the end of its body; also for the client to read an answer. */
+        uint64_t request_timeout_ms;
         uint64_t idle_timeout_ms;      /* between requests */
-        uint64_t handshake_timeout_ms; /* of TLS, from the accept, or from the header of the PROXY protocol */
+        uint64_t handshake_timeout_ms; /* TLS: from the accept or the end of the PROXY protocol header */
         uint64_t handling_timeout_ms;  /* from the end of a request to its answer */
-        int requires_proxy; /* connections begin with the PROXY protocol; others than trusted proxies are closed */
-        struct http_trust trust;        /* what it points at outlives the server */
-        struct clients *clients;        /* limits for each address; outlives the server. NULL: none */
-        struct memory_budget *budget;   /* for bodies; outlives the server. NULL: none */
-        struct connection_stats *stats; /* counts connections; outlives the server. NULL: none */
+        int requires_proxy;            /* expect the PROXY protocol; close connections of untrusted peers */
+        /* The following, and what trust points at, outlive the server. NULL: none. */
+        struct http_trust trust;
+        struct clients *clients;        /* limits for each address */
+        struct memory_budget *budget;   /* memory for bodies */
+        struct connection_stats *stats; /* counters of connections */
 };
 
 /*
- * The steps of a request. on_head and on_complete may answer by http_reply_error(); then nothing more is called for it, and
- * evhttp never sees the request. Only on_request need be set.
+ * The steps of a request, in this order. on_head and on_complete may answer by http_reply_error(); then no
+ * further callback follows for the request, and evhttp never sees it. Only on_request must be set.
  */
 struct http_callbacks {
-        /* The head has come. The body of a request that is answered here is discarded as it comes. */
+        /* The head is complete. If this answers, the body is discarded as it is read. */
         void (*on_head)(struct http_request *request, void *arg);
 
-        /* The body has come as well. */
+        /* The body is complete. */
         void (*on_complete)(struct http_request *request, void *arg);
 
-        /* evhttp hands the request over. The callee answers now or later, exactly once. */
+        /* evhttp hands over the request. The callee answers exactly once, now or later. */
         void (*on_request)(struct http_request *request, void *arg);
 
         /*
-         * The gate has refused something by itself: status 400, 408, 413, 414, 417, 501 or 503, and the answer's x-request-id.
-         * is_proxy: the client is not known, but only the trusted proxy before it.
+         * The gate has refused a request by itself, with status 400, 408, 413, 414, 417, 501 or 503.
+         * request_id is the answer's x-request-id. is_proxy: client is a trusted proxy; the address behind it
+         * is not known.
          */
         void (*on_refused)(int status, const struct address *client, int is_proxy, const char *request_id,
                            void *arg);
@@ -67,8 +73,8 @@ struct http_callbacks {
 
 /**
  * http_server_new(base, limits, tls, callbacks, arg):
- * A server without listeners. With tls, which outlives it, all its connections speak TLS; NULL: none. Returns NULL when memory
- * or descriptors fail.
+ * Make a server without listeners. With tls, which outlives the server, all connections use TLS; NULL: plain
+ * HTTP. Returns NULL when memory or descriptors fail.
  */
 struct http_server *http_server_new(struct event_base *base, const struct http_limits *limits,
                                     struct tls *tls, const struct http_callbacks *callbacks,
@@ -76,35 +82,37 @@ struct http_server *http_server_new(struct event_base *base, const struct http_l
 
 /**
  * http_server_listen(server, fd):
- * Accept connections from a listening non-blocking socket, which stays the caller's (several servers may accept from
- * the same); from HTTP_LISTENERS_MAX at most. Returns 0 or -1.
+ * Accept connections from a non-blocking listening socket, at most HTTP_LISTENERS_MAX of them. The caller
+ * keeps the socket; several servers may accept from it. Returns 0 or -1.
  */
 int http_server_listen(struct http_server *server, int fd) MUST_CHECK;
 
 /**
  * http_server_set_limits(server, limits):
- * Other limits, for connections and requests that come from now on; requests under way keep their deadlines. clients, budget
- * and stats must stay the same. Connections without a request are closed when there are too many.
+ * Apply other limits to new connections and requests; current requests keep their deadlines. clients, budget
+ * and stats must not change. Connections without a request are closed when they exceed the limits.
  */
 void http_server_set_limits(struct http_server *server, const struct http_limits *limits);
 
-/* Number of open connections. */
+/* Return the number of open connections. */
 size_t http_server_n_connections(const struct http_server *server);
 
 /*
- * Close connections beyond the limits, and accept again after a pause for whose timer there was no memory. Call it every
- * second, and a few times a second where several servers share a limit: another server may have accepted a connection to
- * which it has a right while this one has more than its share.
+ * Close connections beyond the limits, and resume accepting if the timer for that could not be set for lack
+ * of memory. Call it every second, or a few times a second when servers share a limit: another server may
+ * have accepted a connection that it has a right to, while this one has more than its share.
  */
 void http_server_keep_to_limits(struct http_server *server);
 
-/* Leave new connections waiting, or accept them again. Before the base's loop runs, or from it. */
+/*
+ * Leave new connections in the backlog, or accept them again. Call it before the event loop runs, or from it.
+ */
 void http_server_hold(struct http_server *server, int on);
 
-/* Accept no more connections; open connections close after their next answer. */
+/* Stop accepting; open connections close after their next answer. */
 void http_server_stop_listening(struct http_server *server);
 
-/* Close all connections. Every request must have been answered. NULL is harmless. */
+/* Close all connections. All requests must have been answered. NULL is harmless. */
 void http_server_free(struct http_server *server);
 
 #endif

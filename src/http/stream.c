@@ -10,7 +10,7 @@
 
 #define FLUSH_SIZE 16384 /* bytes of a TLS record */
 
-/* Have the base watch for what is wanted. */
+/* Watch the events that are needed now. */
 static int
 watch(struct stream *stream)
 {
@@ -51,7 +51,7 @@ stream_use_tls(struct stream *stream, SSL *session)
         return 0;
 }
 
-/* What the result of one of OpenSSL's functions that did not succeed means. */
+/* Translate the result of an OpenSSL function that did not succeed. */
 static int
 judge(struct stream *stream, int result)
 {
@@ -71,7 +71,7 @@ judge(struct stream *stream, int result)
         }
 }
 
-/* One of OpenSSL's functions is about to be called. */
+/* Prepare for a call of an OpenSSL I/O function. */
 static void
 begin(struct stream *stream)
 {
@@ -139,7 +139,7 @@ stream_has_decrypted(const struct stream *stream)
         return stream->session != NULL && SSL_pending(stream->session) > 0;
 }
 
-/* Returns how many bytes have left, or STREAM_BROKEN. */
+/* Returns the number of bytes written, or STREAM_BROKEN. */
 static ssize_t
 write_session(struct stream *stream, const char *data, size_t len)
 {

@@ -13,67 +13,76 @@
 #include "base/compiler.h"
 
 /*
- * The bytes of a connection: a non-blocking socket, with TLS or without, that an event base watches. For the files of http/
- * alone.
+ * A non-blocking socket, plain or with TLS, watched by an event base. Private to http/.
  *
- * It reads and writes at once, and only what a socket does not take waits in a buffer. libevent's bufferevents would ask how
- * much there is before each read and write in the next pass of the event loop; the one for OpenSSL (2.1.12) reports a
- * close_notify before the bytes that came ahead of it, and a failed write as the client's end.
+ * A stream reads and writes at once; it buffers only what the socket does not take. Why not bufferevents:
+ * they call FIONREAD before each read and write in the next pass of the event loop, and the OpenSSL one
+ * (libevent 2.1.12) reports a close_notify before the bytes ahead of it, and a failed write as an end of the
+ * stream.
  */
 struct stream {
-        evutil_socket_t fd; /* -1: it is not open */
-        SSL *session;       /* NULL: without TLS */
+        evutil_socket_t fd; /* -1: not open */
+        SSL *session;       /* NULL: plain */
         struct event event;
-        struct evbuffer *unsent; /* what the socket has not taken yet; NULL: nothing */
-        unsigned long tls_error; /* OpenSSL's code of why the session broke; 0: there is none */
-        short watched;           /* EV_READ and EV_WRITE, as they are watched */
+        struct evbuffer *unsent; /* written, but not taken by the socket yet; NULL: nothing */
+        unsigned long tls_error; /* OpenSSL's code of the error that broke the session; 0: none */
+        short watched;           /* the events that are watched: EV_READ, EV_WRITE */
         short reads;             /* EV_READ: the owner wants to read */
-        short blocked;           /* EV_WRITE: TLS cannot go on before it has written */
+        short blocked;           /* EV_WRITE: TLS must write before it can continue */
 };
 
-#define STREAM_LATER 0 /* when the base calls back */
+#define STREAM_LATER 0 /* try again when the base calls back */
 #define STREAM_END (-1)
 #define STREAM_BROKEN (-2)
 
 /**
  * stream_open(stream, base, fd, callback, arg):
- * Take over a socket. callback is called from the event loop when there is something to read, if stream_watch() wants that,
- * and when the socket takes more: the callee calls stream_flush() and stream_read().
+ * Take ownership of a socket. The event loop calls callback when the socket is readable, if stream_watch()
+ * asked for that, and when it is writable again. The callee then calls stream_flush() and stream_read().
  */
 void stream_open(struct stream *stream, struct event_base *base, evutil_socket_t fd,
                  event_callback_fn callback, void *arg);
 
-/* Speak TLS from now on, as the server; takes the session over. NULL fails. Returns 0, or -1 when memory fails. */
+/*
+ * Use TLS as the server; takes ownership of the session. Returns 0, or -1 when the session is NULL or memory
+ * fails.
+ */
 int stream_use_tls(struct stream *stream, SSL *session) MUST_CHECK;
 
-/* Go on with the handshake. Returns 1 when it is done, STREAM_LATER or STREAM_BROKEN. */
+/* Continue the handshake. Returns 1 when it is complete, STREAM_LATER or STREAM_BROKEN. */
 int stream_shake_hands(struct stream *stream) MUST_CHECK;
 
-/* Watch for something to read, or not. Returns 0, or -1 when memory or descriptors fail. */
+/* Watch for input, or stop watching. Returns 0, or -1 when memory or descriptors fail. */
 int stream_watch(struct stream *stream, int reads) MUST_CHECK;
 
-/* Read `size` bytes at most, at least one. Returns their number, STREAM_LATER, STREAM_END when the client sends no more, or STREAM_BROKEN. */
+/*
+ * Read 1 to `size` bytes. Returns their number, STREAM_LATER, STREAM_END at the end of the input, or
+ * STREAM_BROKEN.
+ */
 ssize_t stream_read(struct stream *stream, void *data, size_t size) MUST_CHECK;
 
-/* Whether there are decrypted bytes to read, for which the base will not call back. */
+/* Returns 1 when decrypted bytes are buffered; the event loop does not call back for them. */
 int stream_has_decrypted(const struct stream *stream);
 
-/* Write; what the socket does not take now is copied, for stream_flush(). Returns 0, or -1: it is broken, or memory fails. */
+/*
+ * Write; bytes that the socket does not take are copied for stream_flush(). Returns 0, or -1: broken or out
+ * of memory.
+ */
 int stream_write(struct stream *stream, const void *data, size_t len) MUST_CHECK;
 
-/* Write what could not be written before. Returns 0, or -1: it is broken. */
+/* Write buffered bytes. Returns 0, or -1: broken. */
 int stream_flush(struct stream *stream) MUST_CHECK;
 
-/* Whether all has left the process. */
+/* Returns 1 when the socket has taken all bytes. */
 int stream_is_flushed(const struct stream *stream);
 
-/* Nothing more is written: tell the client, by close_notify with TLS. */
+/* Shut down the sending side, with close_notify under TLS. */
 void stream_end_writing(struct stream *stream);
 
-/* Call back no more. */
+/* Stop calling back. */
 void stream_stop(struct stream *stream);
 
-/* Close the socket and free what the stream has. One that is not open is left alone. */
+/* Close the socket and free memory. Harmless when not open. */
 void stream_close(struct stream *stream);
 
 #endif

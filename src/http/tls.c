@@ -11,11 +11,11 @@
 #include "base/mem.h"
 
 #define SECURITY_LEVEL 2 /* 112 bits and more */
-#define N_REASONS 32     /* more than clients can cause; any more are counted together */
+#define N_REASONS 32     /* more than clients can cause; further ones are counted together */
 
 static const char ciphers_1_2[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-/* The first that this OpenSSL knows all of. */
+/* Lists of groups; the first list that this OpenSSL knows is used. */
 static const char *const groups[] = {"X25519MLKEM768:X25519:P-256:P-384", "X25519:P-256:P-384"};
 
 struct tls {
@@ -23,7 +23,7 @@ struct tls {
         SSL_CTX *context; /* with a reference of ours, and one of each session */
 };
 
-/* Choose http/1.1 if the client offers it; one that offers only others may still speak it. */
+/* Choose http/1.1 if the client offers it; a client that offers only others may still speak it. */
 static int
 choose_protocol(SSL *session, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
                 unsigned in_len, void *arg)
@@ -50,9 +50,10 @@ set_groups(SSL_CTX *context)
 }
 
 /*
- * Unexpected ends are no errors: HTTP's own lengths tell a message that was cut off. Without SSL_MODE_AUTO_RETRY a client
- * that sends nothing but handshake records cannot hold a thread; with read_ahead it could nonetheless, since OpenSSL goes on
- * as long as its buffer ends within a record. The two modes of writing are what stream.c takes for given.
+ * An unexpected end of the stream is not an error: HTTP's own lengths reveal a truncated message. Without
+ * SSL_MODE_AUTO_RETRY, a client that sends only handshake records cannot hold a thread; with read_ahead it
+ * still could, since OpenSSL continues while its buffer ends within a record. stream.c relies on the two
+ * modes of writing.
  */
 static int
 set_protocol(SSL_CTX *context)
@@ -73,7 +74,7 @@ set_protocol(SSL_CTX *context)
                SSL_CTX_set_cipher_list(context, ciphers_1_2) == 1 && set_groups(context);
 }
 
-/* The chain goes out as it stands in the file: nothing is added to it from among the authorities of clients. */
+/* Send the chain exactly as in the file: OpenSSL must not complete it from the client authorities. */
 static int
 set_certificate(SSL_CTX *context, const struct certificate *certificate)
 {
@@ -83,7 +84,7 @@ set_certificate(SSL_CTX *context, const struct certificate *certificate)
                SSL_CTX_use_PrivateKey(context, certificate->key) == 1;
 }
 
-/* Ask clients for a certificate by one of the authorities, and refuse those without. */
+/* Require client certificates that one of the authorities has issued. */
 static int
 set_authorities(SSL_CTX *context, STACK_OF(X509) * authorities)
 {
@@ -188,11 +189,11 @@ tls_say_goodbye(SSL *session)
             (SSL_get_shutdown(session) & SSL_SENT_SHUTDOWN))
                 return;
         ERR_clear_error();
-        (void)SSL_shutdown(session); /* not waiting for the client's; it need not come */
+        (void)SSL_shutdown(session); /* do not wait for the client's close_notify */
         ERR_clear_error();
 }
 
-/* Reasons why sessions have failed, each with its count. */
+/* The reasons for failed sessions, each logged and counted by itself. */
 struct failures {
         pthread_mutex_t mutex;
         struct {
@@ -204,7 +205,7 @@ struct failures {
 static struct failures handshakes = {.mutex = PTHREAD_MUTEX_INITIALIZER},
                        sessions = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* The count for a reason, which is a constant. */
+/* Return the flood counter of a reason, which is a constant. */
 static struct log_flood *
 sum_of(struct failures *failures, const char *reason)
 {
@@ -220,14 +221,14 @@ sum_of(struct failures *failures, const char *reason)
         return &failures->sums[i].flood;
 }
 
-/* Whether the client left without sending a byte: a port scan, or a load balancer's health check. */
+/* Returns 1 when the client sent nothing, as port scans and health checks of load balancers do. */
 static int
 is_silent(const SSL *session)
 {
         return BIO_number_read(SSL_get_rbio(session)) == 0;
 }
 
-/* In OpenSSL's words, which are constants; NULL: it was only closed. */
+/* Return OpenSSL's text for the reason, a constant; NULL: the session was only closed. */
 static const char *
 reason_of(const SSL *session, int in_handshake, unsigned long code)
 {

@@ -9,34 +9,35 @@
 #include "config/certificate.h"
 
 /*
- * How the servers of a process speak TLS: 1.2 and 1.3, forward secret and authenticated ciphers only, no compression, no
- * renegotiation, no early data. A session is never resumed: deliveries come over connections that are kept, so that
- * resuming would save little, while a key for tickets would have to be rotated to keep past traffic secret, and a ticket
- * would outlive the certificate, and the authorities of clients, that it was given under.
+ * TLS of the servers of a process: versions 1.2 and 1.3, ciphers with forward secrecy and authenticated
+ * encryption only, no compression, no renegotiation, no early data. Sessions are never resumed: deliveries
+ * use long-lived connections, so resumption would save little. Ticket keys would have to be rotated to keep
+ * past traffic secret, and a ticket would outlive the certificate and the client authorities under which it
+ * was issued.
  *
- * Any thread may use it. What is replaced holds for sessions that are made from then on; others go on with what they have.
+ * Any thread may use it. tls_replace() affects new sessions only.
  */
 struct tls;
 
-/* The certificate has its key. Returns NULL with the reason. */
+/* The certificate must have its key. Returns NULL with the reason. */
 struct tls *tls_new(const struct certificate *certificate, struct error *error) MUST_CHECK;
 
-/* No server may use it any more; sessions may. NULL is harmless. */
+/* No server may use it any more; sessions may still be open. NULL is harmless. */
 void tls_free(struct tls *tls);
 
-/* Returns 0, or -1 with the reason; then all stays as it was. */
+/* Replace the certificate. Returns 0, or -1 with the reason, and keeps the previous one. */
 int tls_replace(struct tls *tls, const struct certificate *certificate, struct error *error) MUST_CHECK;
 
-/* The server's side of a session. For SSL_free(). Returns NULL when memory fails. */
+/* Make the server's side of a session, for SSL_free(). Returns NULL when memory fails. */
 SSL *tls_session(struct tls *tls) MUST_CHECK;
 
-/* Send close_notify, unless the handshake is not complete or it was sent before. NULL, for no TLS, is harmless. */
+/* Send close_notify, once, and only after the handshake. NULL is harmless. */
 void tls_say_goodbye(SSL *session);
 
 /**
  * tls_log_end(session, in_handshake, code, client):
- * Log why a client's session has failed, in its handshake or later, counted together with others that failed for the same
- * reason; code is OpenSSL's, or 0. Nothing is logged for a session that was only closed.
+ * Log why a session has failed, in its handshake or later, together with others that failed for the same
+ * reason. code is OpenSSL's, or 0. A session that was only closed is not logged.
  */
 void tls_log_end(const SSL *session, int in_handshake, unsigned long code, const struct address *client);
 
