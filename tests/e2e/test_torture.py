@@ -80,7 +80,11 @@ def start_torture(daemon, authority, directory, connections=CONNECTIONS, layer="
 
 
 def served_certificate(daemon, layer, tls):
-    client = connect(layer, daemon.address, tls)
+    """The name in the server's certificate; None: the connection was closed for one of the attack's."""
+    try:
+        client = connect(layer, daemon.address, tls)
+    except ConnectionError:
+        return None
     try:
         return dict(each[0] for each in client.session.getpeercert()["subject"])["commonName"]
     finally:
