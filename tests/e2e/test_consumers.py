@@ -1,6 +1,5 @@
-"""The examples for consumers, word for word as README has them, at a real Kafka."""
+"""The examples for consumers in etc/examples, on a real Kafka."""
 
-import itertools
 import pathlib
 import re
 import shutil
@@ -8,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import textwrap
 
 import confluent_kafka
 import pytest
@@ -22,24 +20,16 @@ SECONDS = 60
 EX_SIGTERM_OF_JAVA = 143
 
 
-def example(introduction):
-    """The indented block of README after the paragraph that begins like this."""
-    _, begin, rest = (ROOT / "README").read_text().partition(f"\n{introduction}")
-    assert begin, f"README has no paragraph that begins {introduction!r}"
-    lines = rest.partition("\n\n")[2].splitlines()
-    return textwrap.dedent("\n".join(itertools.takewhile(lambda line: not line or line.startswith("    "), lines)))
-
-
 class Example:
-    """A program out of README, in a directory of its own."""
+    """A program of etc/examples, in a directory of its own."""
 
-    def __init__(self, directory, name, introduction, command, run=""):
+    def __init__(self, directory, name, command, run=""):
         self.directory = directory
         self.run = run  # tells its output from that of others in the directory
         self.command = command
         self.process = None
         self._runs = 0
-        (directory / name).write_text(example(introduction))
+        shutil.copy(ROOT / "etc" / "examples" / name, directory)
 
     def start(self, *arguments):
         self._runs += 1
@@ -86,7 +76,7 @@ def as_printed(delivery):
 
 @pytest.fixture
 def python(tmp_path):
-    each = Example(tmp_path, "consume.py", "In Python, with confluent-kafka", [sys.executable, "consume.py"])
+    each = Example(tmp_path, "consume.py", [sys.executable, "consume.py"])
     yield each
     each.clean_up()
 
@@ -96,7 +86,7 @@ def java(tmp_path):
     compiler = shutil.which("javac")
     assert compiler, "there is no javac; tests/run installs it"
     program = pathlib.Path(compiler).resolve().parent / "java"
-    each = Example(tmp_path, "Consume.java", "In Java, with kafka-clients",
+    each = Example(tmp_path, "Consume.java",
                    [program, "-Xmx256m", "-cp", jars.class_path(), "Consume.java"])
     yield each
     each.clean_up()
@@ -223,7 +213,7 @@ def test_python_consumer_that_could_not_process_gets_the_event_again(python, top
 
 def test_python_consumers_of_one_group_share_the_work(python, topic, tmp_path_factory):
     """One leaves and the other goes on, without waiting for its session to time out."""
-    other = Example(tmp_path_factory.mktemp("other"), "consume.py", "In Python, with confluent-kafka", python.command)
+    other = Example(tmp_path_factory.mktemp("other"), "consume.py", python.command)
     try:
         first = topic.accept()
         python.start(*topic.arguments()).wait_for(first)
@@ -244,7 +234,7 @@ def test_python_consumers_that_are_killed_come_and_go_lose_nothing_and_do_nothin
     config = installation.config()
     config["source invoicing"]["key"] = "delivery-id"
     topic = Topic(installation, config)
-    others = [Example(tmp_path, "consume.py", "In Python, with confluent-kafka", python.command, name) for name in ("b", "c")]
+    others = [Example(tmp_path, "consume.py", python.command, name) for name in ("b", "c")]
     deliveries = []
 
     def send(until, what):

@@ -1,0 +1,50 @@
+/*
+ * Consume events: java -cp 'libs/*' Consume.java BROKERS GROUP TOPIC...
+ *
+ * Needs kafka-clients and a JDK of version 17 or newer. Kafka returns an event after a restart if its offset was not
+ * committed; this example has no database, so process() may see it twice.
+ */
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.consumer.*;
+import org.apache.kafka.common.errors.RebalanceInProgressException;
+import org.apache.kafka.common.serialization.StringDeserializer;
+
+class Consume {
+    static volatile boolean stopping;
+
+    public static void main(String[] args) {
+        var main = Thread.currentThread();
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            stopping = true;
+            try { main.join(); } catch (InterruptedException e) { }
+        }));
+        Map<String, Object> settings = Map.of(
+            "bootstrap.servers", args[0], "group.id", args[1], "isolation.level", "read_committed",
+            "enable.auto.commit", false, "auto.offset.reset", "earliest");
+        var text = new StringDeserializer();
+        try (var consumer = new KafkaConsumer<>(settings, text, text)) {  // close() leaves the group
+            consumer.subscribe(List.of(args).subList(2, args.length));
+            while (!stopping) {
+                for (var record : consumer.poll(Duration.ofSeconds(1)))
+                    process(record);
+                try {
+                    consumer.commitSync();
+                } catch (RebalanceInProgressException | CommitFailedException e) {
+                    System.err.println("offsets were not committed: " + e.getMessage());
+                }
+            }
+        }
+    }
+
+    static void process(ConsumerRecord<String, String> record) {  // a second time, perhaps: by ce_source and ce_id
+        System.out.println(String.join(" ", header(record, "ce_source"), header(record, "ce_id"),
+                                       header(record, "ce_type"), record.value()));
+    }
+
+    static String header(ConsumerRecord<String, String> record, String name) {
+        return new String(record.headers().lastHeader(name).value(), StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Consume events, each once: usage: consume.py BROKERS GROUP TOPIC...
+
+Needs confluent-kafka. The events are kept in the database events.db, in the transaction that handles them, so that an event
+that Kafka returns after a restart is recognised. SIGTERM stops the consumer after the current batch.
+"""
+import signal, sqlite3, sys
+from confluent_kafka import Consumer, KafkaException
+
+brokers, group, *topics = sys.argv[1:]
+stopping = []
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda *_: stopping.append(True))
+database = sqlite3.connect("events.db")
+database.execute("CREATE TABLE IF NOT EXISTS event (source, id, kind, body, PRIMARY KEY (source, id))")
+
+def process(record):
+    headers = {name: value.decode() for name, value in record.headers()}
+    event = headers["ce_source"], headers["ce_id"], headers["ce_type"], record.value().decode()
+    if database.execute("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?)", event).rowcount == 1:
+        print(*event, flush=True)  # it is new: here goes what you make of it, in the same database
+
+consumer = Consumer({"bootstrap.servers": brokers, "group.id": group, "isolation.level": "read_committed",
+                     "enable.auto.commit": False, "auto.offset.reset": "earliest"})
+consumer.subscribe(topics)
+try:
+    while not stopping:
+        records = consumer.consume(500, timeout=1)
+        with database:  # one transaction: all of them, or none
+            for record in records:
+                if record.error():
+                    raise KafkaException(record.error())
+                process(record)
+        if records:
+            try:
+                consumer.commit(asynchronous=False)
+            except KafkaException as error:  # the partitions went to another member: it gets the records again
+                print("offsets were not committed:", error, file=sys.stderr)
+finally:
+    consumer.close()  # leaves the group, so that others take over at once
