@@ -7,7 +7,7 @@ import sys
 import confluent_kafka
 import pytest
 
-sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("kafka", "faults")]
+sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("kafka", "faults", "e2e/lib")]
 
 from cluster import Cluster
 from framing import Echo

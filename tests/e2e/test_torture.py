@@ -68,7 +68,7 @@ def usual(shared, certificates, layer="tls"):
 
 def start_torture(daemon, authority, directory, connections=CONNECTIONS, layer="tls"):
     """The attacking processes, each with the file that its result goes to."""
-    program = pathlib.Path(__file__).with_name("torture.py")
+    program = pathlib.Path(__file__).with_name("lib") / "torture.py"
     started = []
     for seed in range(PROCESSES):
         result = directory / f"torture-{seed}.json"

@@ -16,7 +16,7 @@ import time
 import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / room) for room in ("kafka", "e2e", "faults")]
+sys.path[:0] = [str(HERE.parent / room) for room in ("kafka", "e2e/lib", "faults")]
 
 from checker import clock
 from cluster import Cluster

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "e2e")]
+sys.path[:0] = [str(ROOT / "tests" / "e2e" / "lib")]
 
 from machine import Machine
 

@@ -10,7 +10,7 @@ from config import Config
 from daemon import ENVIRONMENT, Daemon, assert_no_sanitizer_report
 from kafka_side import Kafka
 
-BUILD = pathlib.Path(os.environ.get("GATEPOST_BUILD", pathlib.Path(__file__).parents[2] / "build" / "sanitized"))
+BUILD = pathlib.Path(os.environ.get("GATEPOST_BUILD", pathlib.Path(__file__).parents[3] / "build" / "sanitized"))
 # Without sanitizers, which neither let memory fail nor stand another library before theirs.
 PLAIN_BUILD = pathlib.Path(os.environ.get("GATEPOST_PLAIN_BUILD", BUILD.parent / "plain"))
 COMMAND_SECONDS = 60

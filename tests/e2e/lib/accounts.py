@@ -12,7 +12,7 @@ from confluent_kafka.admin import (AclBinding, AclBindingFilter, AclOperation, A
 
 import waiting
 
-GUIDE = pathlib.Path(__file__).parents[2] / "man" / "gatepost-guide.7"
+GUIDE = pathlib.Path(__file__).parents[3] / "man" / "gatepost-guide.7"
 TIMEOUT = 30
 TOOLS_AT_ONCE = 3
 

@@ -7,7 +7,7 @@ import subprocess
 
 import jsonschema
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 PATH = ROOT / "etc" / "asyncapi.yaml"
 MODULES = ROOT / "build" / "asyncapi" / "node_modules"
 SECONDS = 120
