@@ -26,7 +26,7 @@ def pytest_sessionstart(session):
         pytest.exit(f"{BUILD} has no {' and no '.join(missing)}; tests/run builds them", returncode=2)
 
 
-# Those that take longest, so that no process is left with one of them at the end while the others have nothing to do.
+# The slowest tests first, so that no process is left with a slow test at the end.
 SLOW_FILES = ["test_acl", "test_documents", "test_shutdown", "test_scarcity", "test_three_brokers", "test_disaster", "test_systemd", "test_exactly_once",
               "test_router_recovery", "test_edge_memory", "test_edge_slow", "test_every_command", "test_kafka_away", "test_page"]
 

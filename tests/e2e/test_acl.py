@@ -223,10 +223,10 @@ def test_consumers_account_reads_its_events_in_its_own_groups_only(installation)
         assert produce(producer, topic) == DENIED, topic
 
 
-# What is missing is told
+# A missing permission is reported
 
 NOT_SEEN = "the account may not see it"
-AT_START = [  # account, resource, operation: what the log says, whether it ends; and the readiness when it does not
+AT_START = [  # account, resource, operation, text in the log (and in /readyz if it goes on), whether the daemon exits
     ("receiver", "deliveries", "WRITE", NOT_SEEN, True),
     ("router", "deliveries", "READ", NOT_SEEN, True),
     ("router", "quarantine", "WRITE", NOT_SEEN, True),
@@ -264,7 +264,7 @@ def test_settings_that_may_not_be_read_are_told_and_do_no_harm(installation, res
     assert f"topic={binding.name}" in router.log and "DescribeConfigs" in router.log
 
 
-COMMANDS = [  # account, resource, operation, command: exit status, what it says
+COMMANDS = [  # account, resource, operation, command, exit status, message
     ("admin", "", "CREATE", ("topics", "create"), EX_UNAVAILABLE, "authorization failed"),
     ("admin", "", "DESCRIBE", ("topics", "list"), 65, NOT_SEEN),
     ("admin", "", "DESCRIBE_CONFIGS", ("topics", "list"), 0, "DescribeConfigs"),
@@ -292,7 +292,7 @@ def test_missing_permission_of_a_command_is_told(installation, account, resource
 
 
 def test_each_permission_of_the_guide_has_a_test_that_needs_it(installation):
-    """So that none stands there for nothing. A consumer's two are needed to read in a group."""
+    """The guide lists no permission that is not needed. A consumer needs both to read in a group."""
     prefix = installation.prefix
     needed = [binding_of(installation, f"gatepost-{role}", f".{resource}", operation)
               for role, resource, operation, *_ in AT_START]

@@ -1,4 +1,4 @@
-"""The admin endpoint: who can reach it, and what it says of how things stand."""
+"""The admin endpoint: who can reach it, and what it reports."""
 
 import stat
 

@@ -1,4 +1,4 @@
-"""Alert rules, dashboard and runbook: that they hold together, and ask only for what a daemon tells."""
+"""Alert rules, dashboard and runbook: they agree, and use only metrics that a daemon exports."""
 
 import json
 import pathlib
@@ -39,7 +39,7 @@ def expressions():
 
 @pytest.fixture(scope="module")
 def told(shared, tmp_path_factory):
-    """{name of a series: the names of its labels} that a daemon with all that can be told of tells."""
+    """{name of a series: the names of its labels} of a daemon that exports every metric."""
     config = shared.config().tls(*Authority(tmp_path_factory.mktemp("authority")).issue("gateway"))
     shared.create_topics(config)
     daemon = shared.start(config)
@@ -65,7 +65,7 @@ def test_each_alert_is_seen_to_fire_and_not_to_fire():
     fired = {name for name, nothing in cases if not nothing}
     assert fired == set(alerts())
     quiet = {name for name, nothing in cases if nothing}
-    # Of these, others that stand beside the one that fires do not.
+    # Of these, alerts beside the one that fires do not.
     assert set(alerts()) - quiet <= {"GatepostReceiverNotReady", "GatepostKafkaAway", "GatepostCertificateExpiring"}
 
 

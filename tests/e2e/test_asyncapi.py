@@ -1,4 +1,4 @@
-"""etc/asyncapi.yaml is right: by AsyncAPI's own parser, and by what a consumer finds in Kafka."""
+"""etc/asyncapi.yaml is correct: by AsyncAPI's own parser, and by the records that a consumer finds in Kafka."""
 
 import dataclasses
 import json

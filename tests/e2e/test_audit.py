@@ -1,4 +1,4 @@
-"""gatepost audit: what was published against what must have been."""
+"""gatepost audit: published events against expected events."""
 
 import collections
 import dataclasses
@@ -192,7 +192,7 @@ def test_since_counts_events_of_older_deliveries_neither_way(routed):
 
 
 def test_deleted_deliveries_raise_no_alarm_but_what_is_lost_later_does(installation):
-    """The first copy of a delivery is gone, its repeat stands there still: that was dropped, not lost."""
+    """The first copy of a delivery is deleted, its repeat is still in the log: it was dropped, not lost."""
     config = installation.config("router")
     config["router"]["dedup_window"] = "20min"
     installation.create_topics(config, 1)

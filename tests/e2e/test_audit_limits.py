@@ -131,7 +131,7 @@ def test_deleted_events_are_not_lost_after_partitions_were_added_to_their_topic(
 
 
 def test_deliveries_wait_a_while_and_not_for_ever(one_partition):
-    """A router may be about to route what came a moment ago."""
+    """A router may not have routed the newest records yet."""
     kafka = one_partition.kafka
     route(one_partition, [Delivery()])
     kafka.append([Delivery()])

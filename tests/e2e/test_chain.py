@@ -115,7 +115,7 @@ def test_delivery_that_gatepostd_first_cannot_take_is_one_event(installation, tm
 
 @pytest.mark.parametrize("n_failures", [9, 10])
 def test_ten_attempts_whose_answers_fail_are_one_event(chain, tmp_path, n_failures):
-    """Each attempt reaches gatepostd, but the sandbox is told 500: nine times, and the tenth is a success; or each time."""
+    """Each attempt reaches gatepostd, but the sandbox gets 500: nine times, and the tenth succeeds; or each time."""
     (tmp_path / "outbox").mkdir()
     _, reader, shared = chain
     daemon = shared.daemons[0]

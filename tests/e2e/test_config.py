@@ -323,7 +323,7 @@ def test_sources_have_settings_of_their_own(installation):
 
 
 def test_kerberos_runs_no_command(offline):
-    """librdkafka would run kinit by the shell, with what the configuration says of the principal and the keytab in it."""
+    """librdkafka would run kinit by the shell, with principal and keytab from the configuration in the command."""
     ran = offline.directory / "ran"
     config = offline.config()
     keytab = config.secret_file("keytab", SECRET)

@@ -122,7 +122,7 @@ class Topic:
         return all(committed.get(partition, 0) >= end for partition, end in self.kafka.ends(self.name).items())
 
     def abort(self):
-        """Events in a transaction that comes to nothing, as a router that dies leaves them behind."""
+        """Events in an aborted transaction, as a router that dies leaves them in the log."""
         producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap, "log_level": 3,
                                              "transactional.id": f"{self.kafka.prefix}-aborted"})
         producer.init_transactions(SECONDS)
@@ -140,7 +140,7 @@ def topic(installation):
 
 
 def show_each_event_once(example, topic, stopped):
-    """Run, stop, go on: each event is printed once, and what was aborted is not."""
+    """Run, stop, run again: each event is printed once, and aborted events are not."""
     first = topic.accept()
     topic.abort()
     second = topic.accept()
@@ -212,7 +212,7 @@ def test_python_consumer_that_could_not_process_gets_the_event_again(python, top
 
 
 def test_python_consumers_of_one_group_share_the_work(python, topic, tmp_path_factory):
-    """One leaves and the other goes on, without waiting for its session to time out."""
+    """One member leaves and the other continues, without waiting for its session to time out."""
     other = Example(tmp_path_factory.mktemp("other"), "consume.py", python.command)
     try:
         first = topic.accept()
@@ -249,7 +249,7 @@ def test_python_consumers_that_are_killed_come_and_go_lose_nothing_and_do_nothin
         send(lambda: others[1].printed, "the third to work")
         others[0].stop()
         seen = len(others[1].printed)
-        send(lambda: len(others[1].printed) > seen, "the third to go on alone")
+        send(lambda: len(others[1].printed) > seen, "the third to continue alone")
         waiting.until(lambda: len(events_in(python)) >= len(deliveries), SECONDS, "all events")
         others[1].stop()
     finally:

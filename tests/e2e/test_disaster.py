@@ -15,7 +15,7 @@ SECONDS = 40
 
 
 def published(kafka, deliveries):
-    """How often each of these was published."""
+    """How often each of the deliveries was published."""
     found = [record.delivery_id for record in kafka.read()]
     return [found.count(each.delivery_id) for each in deliveries]
 
@@ -29,7 +29,7 @@ def route(installation, config, deliveries):
 
 
 def forget_offsets(kafka):
-    """Delete the group with all that it committed, as soon as it is empty."""
+    """Delete the group and its offsets, as soon as it is empty."""
     def deleted():
         return kafka.admin.delete_consumer_groups([kafka.group])[kafka.group].exception(SECONDS) is None
     waiting.until(deleted, SECONDS, "the group to be empty")
@@ -80,7 +80,7 @@ def test_offsets_set_by_a_time_of_the_log_leave_out_what_came_before_it(installa
 
 
 def test_deliveries_made_anew_while_no_router_runs_begin_anew(installation):
-    """Kafka forgets the offsets with the topic; what was delivered before is not recognised any more."""
+    """Kafka deletes the offsets with the topic; earlier deliveries are no longer recognised."""
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
     kafka, first = installation.kafka, [Delivery() for _ in range(10)]
@@ -117,7 +117,7 @@ def causes(router):
 
 
 def test_deliveries_that_are_deleted_while_it_runs_turn_readiness_off(installation):
-    """The guide has it: a receiver goes on with the new topic by itself, a router is to be started again."""
+    """As the guide says: a receiver continues with the new topic by itself, a router must be restarted."""
     installation.create_topics(partitions=2)
     kafka = installation.kafka
     daemons = receiver, router = [installation.start(installation.config(role)) for role in ("receiver", "router")]

@@ -1,4 +1,4 @@
-"""The documents: what README, man pages and quickstart tell a newcomer to do, done."""
+"""The documents: run the commands of README, man pages and quickstart."""
 
 import pathlib
 import re
@@ -105,7 +105,7 @@ def test_gatepost_1_has_each_command_and_each_option_and_no_others(installation)
         text = installation.gatepost(*name.split(), "--help", config=False).stdout
         known[name] = {line.split()[0][1:] for line in text.splitlines() if line.startswith("  --")}
         used = set(re.findall(r"-(-[a-z][a-z-]*)", text.splitlines()[0]))
-        assert used == known[name], (name, "the options in its usage are not those that it explains")
+        assert used == known[name], (name, "the usage and the explanations list different options")
     assert commands_of_the_man_page() == known
 
 

@@ -89,7 +89,7 @@ def test_proxy_over_a_unix_socket_is_trusted_when_the_configuration_says_so(offl
 
 
 def test_connection_that_was_reset_before_it_was_accepted_is_not_taken_for_one_of_a_unix_socket(offline):
-    """Its peer is not known any more, and what it sent can still be read."""
+    """Its peer is no longer known, but its bytes can still be read."""
     daemon = receiver(offline, trusted_proxy="unix")
     assert refused_as(daemon, headers={"x-forwarded-for": "198.51.100.1"}) == "127.0.0.1"
     before = daemon.metric("gatepost_connections_accepted_total"), daemon.metric("gatepost_requests_total")

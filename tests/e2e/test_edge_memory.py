@@ -43,7 +43,7 @@ def send_until_refused(connection, data, limit):
 
 @pytest.fixture(params=["without TLS", "by TLS"])
 def plain(request, offline, plain_build):
-    """A receiver without Kafka, and without sanitizers, whose memory tells nothing; and how to speak to it."""
+    """A receiver without Kafka and without sanitizers, whose memory would distort the figures; and its client."""
     offline.build = plain_build
     config, tls = offline.config(roles="receiver"), None
     if request.param == "by TLS":
@@ -160,7 +160,7 @@ def test_endless_head_is_refused(plain, endless):
 
 
 def test_handshakes_under_way_take_what_the_manual_says(offline, plain_build):
-    """OpenSSL makes room for as long a greeting as the client announces, up to 128 KiB."""
+    """OpenSSL allocates memory for the announced length of the ClientHello, up to 128 KiB."""
     offline.build = plain_build
     config = offline.config(roles="receiver")
     config.tls(*Authority(config.directory).issue("gateway"))

@@ -155,7 +155,7 @@ def test_threads_share_the_limit_however_unevenly_they_accept(start):
 @pytest.mark.parametrize("beginning", [
     b"", HEAD, HEAD + b"Content-Length: 5\r\n\r\n", b"nonsense\r\n\r\n"], ids=["silent", "heads", "bodies", "refused"])
 def test_who_comes_later_does_not_take_the_place_of_a_client_that_begins(start, beginning):
-    """However few others there are that have nothing to send either: those that hang on for longer go first."""
+    """However few other idle connections there are: the oldest are closed first."""
     daemon = start(max_connections="100")
     before = Slow(daemon, N, beginning)
     client = http_client.Client(daemon.address)
@@ -176,7 +176,7 @@ def test_who_sends_a_first_byte_late_is_no_newcomer(start):
     client = http_client.Client(daemon.address)
     client.connect()
     daemon.process.send_signal(signal.SIGCONT)
-    daemon.accept()  # takes the place of one of those before
+    daemon.accept()  # takes the place of an earlier connection
     after = Slow(daemon, 50, HEAD)
     daemon.accept()
     delivery = Delivery()
@@ -186,7 +186,7 @@ def test_who_sends_a_first_byte_late_is_no_newcomer(start):
 
 
 def test_clients_that_take_no_answers_make_room(offline, tmp_path):
-    """A Unix-domain socket holds few of them."""
+    """A Unix-domain socket buffers few answers."""
     config = offline.config("receiver")
     config["receiver"].update({"listen": f"unix:{tmp_path}/socket", "max_connections": "20", "request_timeout": "10min"})
     daemon = offline.daemon(config).start()

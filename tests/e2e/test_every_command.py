@@ -1,4 +1,4 @@
-"""What holds for every command: help, wrong usage, output that cannot be written, what is not there."""
+"""Every command: help, wrong usage, output that cannot be written, missing files and services."""
 
 import concurrent.futures
 import os
@@ -14,7 +14,7 @@ from signing import Delivery, event_body
 EX_OK, EX_USAGE, EX_NOINPUT, EX_UNAVAILABLE, EX_IOERR, EX_TEMPFAIL, EX_CONFIG = 0, 64, 66, 69, 74, 75, 78
 HOOK = ["--url", "https://gateway.example/in", "--events", "*", "--secret-file", "secret"]
 
-# Each command with what it needs; and how it ends when nothing that it asks is there.
+# Each command with its arguments, and its exit status when no service answers.
 COMMANDS = {
     "check": ([], EX_OK),
     "config": ([], EX_OK),

@@ -1,4 +1,4 @@
-"""Every delivery becomes one event, whatever is killed, restarted, added or taken away meanwhile."""
+"""Every delivery becomes one event, whatever is killed, restarted, added or removed meanwhile."""
 
 import random
 import signal
@@ -29,7 +29,7 @@ def by_id(deliveries):
 
 
 def with_repeats(deliveries):
-    """All of these, one in ten of them two to five times, half of the copies signed again, in random order."""
+    """All deliveries, every tenth two to five times, half of the copies signed again, in random order."""
     sent = list(deliveries)
     for delivery in random.sample(deliveries, len(deliveries) // 10):
         sent += [random.choice((delivery, delivery.signed_again())) for _ in range(random.randint(1, 4))]
@@ -172,7 +172,7 @@ def test_second_router_of_the_same_instance_does_not_publish_twice(installation)
 
 
 def test_copy_outside_the_window_is_a_new_delivery(installation):
-    """Record timestamps decide; a topic with timestamps of our own choice stands in for days of waiting."""
+    """Record timestamps decide; a topic with chosen timestamps replaces days of waiting."""
     config = installation.config()
     config["router"]["dedup_window"] = "3d"
     installation.create_topics(config)
@@ -191,7 +191,7 @@ def test_copy_outside_the_window_is_a_new_delivery(installation):
 
 
 def test_clock_that_was_far_ahead_and_is_right_again_makes_nothing_forgotten(installation):
-    """Timestamps leap ahead by ten days, what is older is forgotten, and fall back: it is read again."""
+    """Timestamps jump ahead by ten days, so that older entries expire, and fall back: they are restored."""
     config = installation.config()
     config["router"]["dedup_window"] = "3d"
     installation.create_topics(config, 1)
@@ -221,7 +221,7 @@ def test_clock_that_was_far_ahead_and_is_right_again_makes_nothing_forgotten(ins
 
 
 def test_router_in_the_middle_of_its_window_remembers_what_it_routed_before(installation):
-    """The window is read back from the log; what was committed is remembered, not published again."""
+    """The window is read back from the log; committed deliveries are remembered, not published again."""
     installation.create_topics(partitions=2)
     deliveries = new_deliveries(2000)
     installation.kafka.append(deliveries)

@@ -14,7 +14,7 @@ from deliveries import Deliveries
 from kafka_side import Kafka
 from sender import ACCEPTED
 
-SIGNED = int(time.time()) - 120  # of late: brokers delete old records
+SIGNED = int(time.time()) - 120  # recent records only: brokers delete old ones
 SIGNED_TEXT = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(SIGNED))
 LATER_TEXT = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(SIGNED + 1))
 NUMBERS = 3000  # among which all trouble occurs
@@ -27,12 +27,12 @@ class Record:
     key: bytes
     value: bytes
     headers: tuple
-    about: tuple = ()  # (delivery-id, what it is)
+    about: tuple = ()  # (delivery-id, kind of record)
     timestamp_ms: int = SIGNED * 1000
 
 
 class Topics:
-    """What stands in the topics of one prefix, each with one partition, before it is written there."""
+    """Records for the topics of one prefix, each with one partition, before they are written."""
 
     def __init__(self, bootstrap):
         self.kafka = Kafka(bootstrap, f"t{uuid.uuid4().hex[:8]}")

@@ -35,7 +35,7 @@ def write(kafka, topic):
 
 @pytest.fixture(scope="module")
 def foreign(shared):
-    """An installation whose topics are full of them."""
+    """An installation whose topics are full of foreign records."""
     shared.create_topics(partitions=1)
     shared.kafka.append([Delivery() for _ in range(3)])
     for topic in shared.kafka.topics():

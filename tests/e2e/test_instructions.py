@@ -88,7 +88,7 @@ def test_instructions_of_a_lane_for_a_delivery(installation, plain, status, opti
 
 
 def test_instructions_of_the_router_for_a_record(installation, plain):
-    """Those of its start and of its commits are among them."""
+    """Instructions of its start and of its commits are included."""
     n = 10 * N
     installation.create_topics()
     installation.kafka.append(deliveries(n))

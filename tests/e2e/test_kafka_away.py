@@ -1,4 +1,4 @@
-"""Kafka hangs, dies or was never there: the daemon says so, answers 503, and goes on when it is back."""
+"""Kafka hangs, dies or was never there: the daemon reports it, answers 503, and recovers when Kafka is back."""
 
 import signal
 import subprocess
@@ -35,7 +35,7 @@ def installation(own_broker, tmp_path):
 
 @pytest.fixture
 def paused(own_broker):
-    """Stops Kafka in its tracks; it goes on at the test's end at the latest."""
+    """Suspends Kafka; it is resumed at the end of the test at the latest."""
     yield lambda: own_broker.pause(1)
     own_broker.resume(1)
 
@@ -333,7 +333,7 @@ def test_tail_ends_on_an_interrupt_after_kafka_died_while_name_servers_hang(inst
 
 
 def test_many_lanes_start_and_end_at_once_while_kafka_is_away(offline, tmp_path):
-    """Each with a producer of its own: the service manager must not wait for all of them, one after the other."""
+    """Each with a producer of its own: the service manager must not wait for one after the other."""
     config = offline.config()
     config["receiver"]["threads"] = 32
     manager = Manager(tmp_path / "notify")

@@ -24,7 +24,7 @@ WRONG = b"wrong secret, sixteen"
 
 
 def said_by(line):
-    """(level, what is said) of a line; fails unless it is as gatepostd(8) says."""
+    """(level, message) of a line; fails unless the line has the format of gatepostd(8)."""
     match = re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (\w+) (.*)", line)
     assert match and match[1] in LEVELS, line
     assert SAID.fullmatch(match[2]), line
@@ -118,7 +118,7 @@ def test_a_request_id_leads_from_the_answer_to_the_record(installation, daemon):
 
 
 def test_an_accepted_deliverys_client_is_who_the_proxy_says(installation):
-    """Though the headers of the request are forgotten as soon as it is handed to Kafka."""
+    """Even though the request's headers are freed as soon as it is handed to Kafka."""
     config = installation.config("receiver")
     config["gatepost"]["log_level"] = "debug"
     config["receiver"]["trusted_proxy"] = "127.0.0.1"
@@ -251,7 +251,7 @@ def test_the_journal_is_given_priorities(installation):
 
 @pytest.mark.parametrize("how", ["asleep", "gone"])
 def test_nobody_who_reads_the_log_can_hold_up_deliveries(installation, how):
-    """A pipe that is never read, or closed: deliveries go on, reloads and the end too; what was lost is counted."""
+    """A pipe that is never read, or closed: deliveries, reloads and shutdown work; lost lines are counted."""
     config = by_socket(installation)
     reader, writer = os.pipe()
     process = launch(config, writer)

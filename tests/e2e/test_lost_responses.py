@@ -31,7 +31,7 @@ SOCKET_TIMEOUT_SECONDS = 60  # librdkafka's, after which it would ask again
 
 @pytest.fixture(scope="module")
 def proxied_broker():
-    """A Kafka of these tests' own, whose clients come through a proxy when they bootstrap there."""
+    """A Kafka for these tests alone, whose clients bootstrap through a proxy."""
     with Cluster(proxied=True) as cluster:
         yield cluster
 
@@ -98,7 +98,7 @@ def test_response_that_is_lost_with_its_connection(installation, proxies, proxie
 
 @pytest.mark.parametrize("api", ["AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"])
 def test_response_that_never_comes(installation, proxies, proxied, api):
-    """The connection stays, and librdkafka gives up waiting after its timeout."""
+    """The connection stays open, and librdkafka's request times out."""
     rule = proxies.lose_response(api, connection="keep")
     assert_load_survives(installation, proxied(**{"socket.timeout.ms": "1500"}), rule, 1)
 
@@ -139,7 +139,7 @@ def is_commit(request):
 
 
 def start_router(installation, proxied):
-    """A router of one partition, so that each transaction's offset takes the place of the one before."""
+    """A router of one partition, so that each transaction's offset replaces the previous one."""
     installation.create_topics(partitions=1)
     return proxied("router").start().wait_until_ready()
 
@@ -182,7 +182,7 @@ def test_late_copy_of_a_commit_does_not_commit_the_next_transaction(installation
 
 
 def test_late_copy_of_offsets_does_not_replace_those_of_the_next_transaction(installation, proxies, proxied):
-    """It would do so if it came after those and before the commit; the router that is killed writes no more of them."""
+    """It would do so if it came after the events and before the commit; the killed router writes no more events."""
     router = start_router(installation, proxied)
     late = proxies.hold_request("TxnOffsetCommit")
     deliveries = routed_in_spite_of(late, installation)
@@ -270,7 +270,7 @@ def gaps_ms(ends, begins):
 
 
 def append_until(installation, condition, what):
-    """One by one, so that many transactions follow at once on the one before."""
+    """One by one, so that many transactions follow each other immediately."""
     def append_some():
         for _ in range(20):
             installation.kafka.append([Delivery()])
@@ -279,7 +279,7 @@ def append_until(installation, condition, what):
 
 
 def test_transaction_leaves_kafka_time_to_end_the_one_before(installation, proxies, proxied):
-    """Without it librdkafka would be told to wait, and wait 20 ms, each time."""
+    """Without it Kafka would ask librdkafka to wait, which takes 20 ms each time."""
     start_router(installation, proxied)
     ends = proxies.watch("EndTxn", match=is_commit, times=None)
     begins = proxies.watch("AddPartitionsToTxn", times=None)

@@ -1,4 +1,4 @@
-"""/metrics: what a running daemon counts, in a form that Prometheus takes, and as gatepostd(8) says."""
+"""/metrics: the counters of a running daemon, in the format of Prometheus and as gatepostd(8) documents them."""
 
 import pathlib
 import re
@@ -25,7 +25,7 @@ def authority(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def daemon(shared, authority):
-    """A daemon with all that can be told of one, after some traffic."""
+    """A daemon that exports every metric, after some traffic."""
     config = shared.config().tls(*authority.issue("gateway"))
     shared.create_topics(config)
     daemon = shared.start(config)
@@ -46,7 +46,7 @@ def text_of(daemon):
 
 
 def names_in(text):
-    """The names of metrics by their TYPE lines, and those of their samples but for what belongs to a histogram."""
+    """The names of metrics by their TYPE lines, and of their samples without a histogram's suffixes."""
     told = set(re.findall(r"^# TYPE (\w+) ", text, re.M))
     samples = {match[1] for match in re.finditer(r"^(\w+)[{ ]", text, re.M)}
     return told, {PARTS_OF_A_HISTOGRAM.sub("", name) if PARTS_OF_A_HISTOGRAM.sub("", name) in told else name
@@ -89,7 +89,7 @@ def test_histograms_add_up(daemon):
 
 
 def test_each_histogram_counts_what_it_says(daemon):
-    """Four requests, one of them forged; two of the rest are events or quarantined, one is a repeat."""
+    """Four requests: one forged, two published or quarantined, one a repeat."""
     assert daemon.metric("gatepost_verify_seconds_count") == 4
     assert daemon.metric("gatepost_ack_seconds_count") == 3
     assert daemon.metric("gatepost_event_age_seconds_count") == 1
@@ -132,7 +132,7 @@ def test_clients_of_kafka_are_told_of(daemon):
 
 @pytest.mark.parametrize("kind", ['in"voice', "in\\voice", "in\x85voice", 'x"} 1\\', "Größe"])
 def test_name_of_a_kind_cannot_spoil_the_metrics(offline, kind):
-    """One line that is not in the format, and Prometheus refuses all of them."""
+    """Prometheus refuses the whole page for one malformed line."""
     config = offline.config()
     config["events"][kind] = f"{offline.prefix}.odd"
     daemon = offline.daemon(config).start()
@@ -182,7 +182,7 @@ def test_each_answer_is_counted_once_by_its_outcome_also_over_reloads(installati
 
 
 def counted(daemon):
-    """{(source, outcome): how many}, of those that there were."""
+    """{(source, outcome): count}, without zeros."""
     samples = [(dict(labels), n) for labels, n in daemon.metrics("gatepost_requests_total").items()]
     return {(labels["source"], labels["outcome"]): n for labels, n in samples if n}
 

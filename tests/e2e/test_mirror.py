@@ -50,7 +50,7 @@ def mirror(installation, second, tmp_path):
 
 
 def content(kafka):
-    """Where and what the records of deliveries are, but for their times."""
+    """Place and content of the records of deliveries, without their times."""
     return sorted((*record.place, record.key, record.value, record.headers) for record in kafka.read(kafka.deliveries))
 
 

@@ -1,4 +1,4 @@
-"""More bodies than max_in_flight has room for: what is admitted ends, the rest waits its turn."""
+"""More bodies than fit into max_in_flight: admitted bodies are completed, the others wait their turn."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ def head(delivery, length):
 
 
 class Load:
-    """Clients that send one delivery after the other, each as soon as the one before is answered."""
+    """Clients that send one delivery after the other, each as soon as the previous one is answered."""
 
     def __init__(self, daemon, authority=None):
         self._host, self._port = daemon.address.rsplit(":", 1)
@@ -130,7 +130,7 @@ def test_stalled_bodies_shut_nobody_out(installation, plain_build):
 
 
 def trickle(daemon, over):
-    """Hold memory by bodies that come on by a byte now and then, until it is over."""
+    """Hold memory by bodies that grow by single bytes, until the test is over."""
     def send():
         begin = head(Delivery(BODY), 0).replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
         while not over.is_set():

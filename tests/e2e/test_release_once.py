@@ -206,7 +206,7 @@ def test_what_came_of_a_release_of_another_source_does_not_tell_that_a_record_wa
 
 
 def read_again(quarantine):
-    """Set the group's offsets back, as gatepost-guide(7) says: all that was quarantined comes there once more."""
+    """Set the group's offsets back, as gatepost-guide(7) says: everything is quarantined again."""
     kafka, daemon = quarantine.kafka, quarantine.daemon
     daemon.stop()
     waiting.until(lambda: kafka.admin.delete_consumer_groups([kafka.group])[kafka.group].exception(30) is None, 30, "the group to go")

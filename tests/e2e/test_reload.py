@@ -200,7 +200,7 @@ def test_secret_is_rotated_under_load(installation, daemon):
     secret[0] = NEXT_SECRET
     accepted(len(load.accepted) + 100)
     waiting.until(lambda: all(each in load.accepted for each, delivery in list(load.sent.items())
-                              if delivery.secret == SECRET), 30, "what was signed by the old secret")
+                              if delivery.secret == SECRET), 30, "deliveries signed with the old secret")
     source["secret_file"] = new
     reload(daemon)
     accepted(len(load.accepted) + 100)

@@ -1,4 +1,4 @@
-"""SIGHUP: limits, deadlines, the topic table and the level of the log change, for what comes from then on."""
+"""SIGHUP changes limits, deadlines, the topic table and the log level for new requests and records."""
 
 import signal
 import time
@@ -227,7 +227,7 @@ def test_topic_that_is_too_small_for_what_is_still_received_is_refused(installat
 
 
 def test_replay_is_recognised_after_a_longer_tolerance(installation, daemon):
-    """gatepost.conf(5) advises to raise it after an outage: what was stale is fresh again then."""
+    """gatepost.conf(5) advises to raise it after an outage: stale deliveries are fresh again then."""
     daemon.config["source invoicing"]["tolerance"] = "2s"
     reload(daemon)
     delivery = daemon.accept()

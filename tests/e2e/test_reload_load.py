@@ -27,7 +27,7 @@ def resident(daemon):
 
 
 def reload(daemon, generation):
-    """Have the configuration taken over; without reading all of the log each time."""
+    """Reload the configuration, without reading all of the log each time."""
     daemon.config.write(f"{daemon.name}.conf")
     daemon.process.send_signal(signal.SIGHUP)
     deadline = time.monotonic() + 30

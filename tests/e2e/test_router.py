@@ -407,7 +407,7 @@ def test_delivery_whose_topic_takes_nothing_waits(installation):
     assert not daemon.ready() and daemon.metric("gatepost_events_total") == 1
     installation.create_topics()
     waiting.until(lambda: daemon.metric("gatepost_events_total") == 4, 60, "the events")
-    # Their ages are of those that were signed in one second each.
+    # The ages are averages of deliveries that were signed in the same second.
     waiting.until(lambda: daemon.metric("gatepost_event_age_seconds_count") == 4, 20, "their ages")
     waiting.until(lambda: daemon.metric("gatepost_router_lag_records") == 0, 30, "nothing to wait")
     assert daemon.metric("gatepost_router_oldest_record_age_seconds") == 0

@@ -1,4 +1,4 @@
-"""A router that comes back to partitions which another one has routed meanwhile, from a log that was cut off before."""
+"""A router returns to partitions that another router has routed meanwhile, from a truncated log."""
 
 import signal
 

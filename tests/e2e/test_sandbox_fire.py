@@ -1,4 +1,4 @@
-"""gatepost-sandbox fire: a load of signed deliveries, and what it reports of the answers."""
+"""gatepost-sandbox fire: a load of signed deliveries, and its report of the answers."""
 
 import collections
 import json
@@ -133,7 +133,7 @@ def test_receiver_that_is_away(fire):
 
 @pytest.mark.parametrize("signals, status", [([signal.SIGINT], 0), ([signal.SIGTERM, signal.SIGINT], EX_TEMPFAIL)])
 def test_signal_ends_it_and_the_figures_add_up(secret_file, signals, status):
-    """The first waits for the answers to what was sent, the second does not."""
+    """The first signal waits for open answers, the second does not."""
     answering = threading.Event()
 
     def answer(received):

@@ -1,4 +1,4 @@
-"""The sandbox's deliveries, and those of fire, over HTTPS: to whom they go, and to whom not."""
+"""Deliveries of the sandbox and of fire over HTTPS: which endpoints they trust."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ def authority(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def certificates(authority):
-    """Certificate and key of an endpoint: one that is right, and those that are not."""
+    """Certificates and keys of an endpoint: a valid one and invalid ones."""
     return {"right": authority.issue("right"), "of another host": authority.issue("other", names="DNS:another.example"),
             "expired": authority.issue("old", begin="20200101000000Z", end="20200201000000Z"),
             "with a tricky name": authority.issue("a\nb", names="email:a@b.example")}

@@ -1,4 +1,4 @@
-"""Invoices in the sandbox: submission, idempotency, the authority's answer, the status poll, and what is refused."""
+"""Invoices in the sandbox: submission, idempotency, the authority's answer, the status poll, refusals."""
 
 import json
 import re

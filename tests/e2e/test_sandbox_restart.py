@@ -1,4 +1,4 @@
-"""Deliveries that are not done when the sandbox ends: with a state file it goes on with them."""
+"""Deliveries that are pending when the sandbox ends: with a state file it continues them."""
 
 import json
 import re

@@ -74,7 +74,7 @@ def test_any_allocations_of_libevent_for_a_connection_may_fail(offline, plain_bu
     for first in [n for n in range(1, 16) for _ in range(3)]:
         failing.arm("libevent", first, 8)
         with contextlib.ExitStack() as held, contextlib.suppress(OSError, http.client.HTTPException):
-            for _ in range(3):  # so that no connection finds memory that another one has given back
+            for _ in range(3):  # so that no connection reuses memory that another one has freed
                 connection = held.enter_context(http_client.connect(daemon.address, 1))
                 connection.sendall(half)
             daemon.post(timeout=1)

@@ -1,4 +1,4 @@
-"""SIGTERM: no new connections, what is in flight answered and committed, exit 0."""
+"""SIGTERM: no new connections, requests in flight are answered and committed, exit 0."""
 
 import contextlib
 import signal
@@ -53,7 +53,7 @@ def test_idle_connections_do_not_hold_up_the_end(installation):
 
 
 def test_clients_with_many_connections_do_not_hold_up_the_end(installation):
-    """Each connection closes with its next answer; a delivery on one after the other must not go on for ever."""
+    """Each connection closes with its next answer; clients that send one delivery after the other must not keep it open."""
     config = installation.config()
     config["receiver"]["ack_timeout"] = "1s"
     installation.create_topics(config)
@@ -87,7 +87,7 @@ def test_sigint_ends_it_as_sigterm_does(installation):
 
 
 def test_more_signals_do_not_change_the_end(installation):
-    """Until the very last moment: what comes late must not turn exit 0 into an end by a signal."""
+    """Until the last moment: a late signal must not turn exit 0 into a death by that signal."""
     installation.create_topics()
     daemon = installation.start()
     daemon.accept()

@@ -76,7 +76,7 @@ def test_refusals_of_either_kind_count_against_their_address(shared):
 
 
 def test_no_more_is_hashed_for_stale_deliveries_than_the_bound(daemon):
-    """An attacker who sends large stale bodies; afterwards genuine ones are told of again."""
+    """An attacker sends large stale bodies; afterwards genuine stale deliveries are reported again."""
     forged = Delivery(event_body(filler="x" * ((1 << 20) - 100)), timestamp=now() - 3600, secret=FORGED)
     before, begun = counts(daemon), time.monotonic()
     client = http_client.Client(daemon.address)

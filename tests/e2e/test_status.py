@@ -1,4 +1,4 @@
-"""gatepost status: what a running daemon says of itself."""
+"""gatepost status: the report on a running daemon."""
 
 import http.server
 import json

@@ -449,7 +449,7 @@ def test_old_one_that_cannot_be_removed_is_removed_the_next_time(fake, service):
 
 
 def test_registering_that_is_done_twice_by_a_slow_service_leaves_one(fake, service):
-    """The first comes to be known only after the second: what it was told to do late."""
+    """The service applies the first request only after the second."""
     def late(handler):
         pending.append(handler.payload)
         fails(handler)
@@ -465,7 +465,7 @@ def test_registering_that_is_done_twice_by_a_slow_service_leaves_one(fake, servi
 
 
 def rewriting(service, rewrite):
-    """Have the service show each webhook that it registers from now on as rewrite() makes it of what it was given."""
+    """Make the service show each webhook that it registers from now on as changed by rewrite()."""
     add = service.add
 
     def rewritten(payload):
@@ -526,7 +526,7 @@ def test_old_one_that_is_otherwise_goes_also_when_the_new_one_is_shown_otherwise
 
 
 def test_no_kind_is_lost_where_registering_was_in_vain(fake, service):
-    """The service takes one kind of those asked for, which an old one has; the other old one has the other."""
+    """The service accepts one of the requested kinds, which one old webhook has; another old webhook has the other kind."""
     service.add({"url": URL, "events": ["invoice.accepted"]})
     service.add({"url": URL, "events": ["invoice.rejected"]})
     rewriting(service, lambda webhook: {"events": ["invoice.accepted"]})

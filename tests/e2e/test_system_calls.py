@@ -15,7 +15,7 @@ OF_OTHERS = {"execve", "exit_group", "restart_syscall"}
 
 
 def members(group):
-    """The system calls of a group such as @system-service, those of the groups in it too."""
+    """The system calls of a group such as @system-service, including nested groups."""
     output = subprocess.run(["systemd-analyze", "syscall-filter", group], stdout=subprocess.PIPE, text=True,
                             check=True).stdout
     found = set()

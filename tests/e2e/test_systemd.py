@@ -1,4 +1,4 @@
-"""What a service manager is told, and when; a socket that stands in for systemd's holds every message."""
+"""Notifications to the service manager: which and when. A socket in place of systemd's records them."""
 
 import os
 import pathlib
@@ -36,7 +36,7 @@ def embedded(offline):
 
 @pytest.fixture
 def away(own_broker, tmp_path):
-    """An installation whose Kafka may be stopped; it goes on at the test's end at the latest."""
+    """An installation whose Kafka may be suspended; it is resumed at the end of the test at the latest."""
     each = Installation(tmp_path, own_broker.bootstrap)
     each.create_topics()
     yield each
@@ -214,7 +214,7 @@ def test_reload_before_readiness_is_not_told(offline, manager):
 
 
 def assert_no_sign_of_life(manager, since):
-    """None comes after a thread has stood still for longer than it may, and none for some time."""
+    """No watchdog message is sent after a thread has been stuck for longer than it may."""
     time.sleep(max(0.0, since + QUIET_SECONDS - time.monotonic()))
     late = [message for message in manager.having("WATCHDOG") if message.time > since + WATCHDOG_SECONDS * 0.9]
     assert not late, [message.time - since for message in late]

@@ -224,7 +224,7 @@ HOSTILE = b"\x1b[31m \x9b31m \xc2\x9b31m \x7f \xff\xfe \x07 na\xc3\xafve"
 
 
 def control_characters(text):
-    """Those that a terminal obeys, in one form or the other; line ends are none."""
+    """Characters that a terminal interprets, in either form; line ends are not among them."""
     return re.findall(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|(?<![\xc2-\xf4\x80-\xbf])[\x80-\xbf]", text)
 
 
@@ -410,7 +410,7 @@ def test_open_transaction_that_hides_records_is_told(installation):
 
 
 def test_open_transaction_is_told_although_a_record_stands_before_it(installation):
-    """That of another router, whose marker has come behind the beginning of the one that is open."""
+    """The marker of another router's transaction, behind the beginning of the open one."""
     config = installation.config()
     installation.create_topics(config)
     topic = f"{installation.prefix}.invoice.accepted"

@@ -1,4 +1,4 @@
-"""Deliveries by TLS: who is let in, what is refused, and that a client can read what it is answered."""
+"""Deliveries over TLS: who is admitted, what is refused, and that clients can read their answers."""
 
 import contextlib
 import re

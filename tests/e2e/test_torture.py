@@ -174,7 +174,7 @@ def test_nothing_breaks_leaks_or_is_lost(shared, authority, tmp_path, layer):
 
 @pytest.mark.parametrize("connections", [50, 200, 500])
 def test_stop_in_the_middle_of_it(shared, authority, tmp_path, connections):
-    """Connections in every stage when the daemon stops: it ends in order, and what it answered is stored."""
+    """Connections in every state when the daemon stops: it shuts down cleanly, and accepted deliveries are stored."""
     config = usual(shared, Certificates(authority, tmp_path))
     shared.create_topics(config)
     daemon = shared.start(config)

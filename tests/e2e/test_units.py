@@ -23,7 +23,7 @@ def run(*command):
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """A system's root with what is installed, and what the units need of others."""
+    """A root directory with the installed files, and units of other packages that ours refer to."""
     root = tmp_path_factory.mktemp("root")
     status, output = run("make", "-C", BUILD, "-s", "install", f"DESTDIR={root}")
     assert status == 0, output
@@ -70,7 +70,7 @@ def test_exposure_is_low(root, unit):
 
 @pytest.mark.parametrize("unit", SERVICES)
 def test_account_can_do_no_more_than_the_manual_says(root, unit):
-    """The exposure stays below its limit without each of these."""
+    """Each of these settings is needed to keep the exposure below its limit."""
     expected = {"ProtectSystem": "strict", "ProtectHome": "yes", "PrivateTmp": "yes", "PrivateUsers": "yes",
                 "PrivateDevices": "yes", "NoNewPrivileges": "yes", "CapabilityBoundingSet": "", "AmbientCapabilities": "",
                 "MemoryDenyWriteExecute": "yes", "ProtectProc": "invisible", "RestrictNamespaces": "yes",

@@ -1,4 +1,4 @@
-"""gatepost verify: what a receiver makes of a saved delivery, told off line, and what is wrong with it."""
+"""gatepost verify: how a receiver answers a saved delivery, off line, and what is wrong with it."""
 
 import base64
 import hashlib
@@ -202,7 +202,7 @@ def dumped(**style):
     return json.dumps(json.loads(BODY), **{"ensure_ascii": False} | style).encode()
 
 
-BODIES = {  # what was signed, what came, the cause
+BODIES = {  # signed body, received body, cause
     "newline-added": (BODY, BODY + b"\n", "a newline was added"),
     "newline-lost": (BODY + b"\n", BODY, "newline at the body's end was lost"),
     "crlf-lost": (BODY + b"\r\n", BODY, "CR LF, was lost"),

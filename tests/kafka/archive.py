@@ -17,7 +17,7 @@ def _path():
 
 
 def options():
-    """Options for a JVM; none before there is an archive. Where it does not fit, Java does without."""
+    """Options for a JVM; none before there is an archive. Java ignores an archive that does not fit."""
     path = _path()
     return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto"] if path.exists() else []
 

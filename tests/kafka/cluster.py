@@ -237,7 +237,7 @@ class Cluster:
         self.stop()
 
     def start(self):
-        """Format new data directories, start every node, and return the cluster when all of them serve."""
+        """Format new data directories, start every node, and return the cluster when all nodes serve."""
         archive.ensure(self._make_archive)
         return self._start(archive.options())
 
@@ -360,7 +360,7 @@ class Cluster:
             "transaction.state.log.min.isr": in_sync,
             "share.coordinator.state.topic.replication.factor": replicas,
             "share.coordinator.state.topic.min.isr": in_sync,
-            # Tests do not want to wait for what a busy production cluster would take its time for.
+            # Shorter delays than a production cluster would use.
             "group.initial.rebalance.delay.ms": 0,
             "broker.heartbeat.interval.ms": 1000,
             "broker.session.timeout.ms": 6000,
@@ -399,7 +399,7 @@ class Cluster:
 
     @staticmethod
     def _listeners(node):
-        """Where the node listens, and what it names to clients as its addresses."""
+        """The node's listeners and advertised addresses."""
         listeners = [f"PLAINTEXT://127.0.0.1:{node.port}", f"CONTROLLER://127.0.0.1:{node.controller_port}"]
         advertised = [f"PLAINTEXT://127.0.0.1:{node.port}"]
         if node.proxied_port:
@@ -414,7 +414,7 @@ class Cluster:
         return ",".join(listeners), ",".join(advertised)
 
     def _wait_until_ready(self, nodes):
-        """Wait until each of these serves clients and knows all nodes that run as serving."""
+        """Wait until each node serves clients and knows all running nodes."""
         expected = {node.number for node in self.nodes.values() if node.is_running()}
         deadline = time.monotonic() + START_SECONDS
         for node in nodes:

@@ -28,7 +28,7 @@ def run(name, *arguments):
     with tempfile.TemporaryDirectory() as directory:
         done = subprocess.run(command(name, *arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=SECONDS, cwd=directory, env=os.environ)
-    # Some of them say what went wrong and exit 0.
+    # Some tools report an error and exit 0.
     if done.returncode != 0 or "Exception" in done.stdout or "Error: " in done.stdout:
         raise RuntimeError(f"{name} {' '.join(arguments)} failed:\n{done.stdout}")
     return done.stdout

@@ -26,7 +26,7 @@ def unpacked(deb, tmp_path_factory):
 
 
 def test_package_is_the_same_bytes_wherever_whenever_and_under_whatever_umask_it_is_built(deb):
-    """With the packages of debugging symbols, which tell of every path that the compiler saw."""
+    """With the packages of debugging symbols, which contain every path that the compiler saw."""
     digests = {}
     for directory in (deb.parent, WORK / "second"):
         packages = sorted(directory.glob("*.deb"))

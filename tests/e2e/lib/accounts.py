@@ -84,7 +84,7 @@ class Accounts:
             return list(pool.map(lambda each: tools.run(*self.translate(each, prefix)), commands))
 
     def bindings(self, prefix=None):
-        """What the commands of the guide grant, as AclBindings, read out of them."""
+        """The permissions that the guide's commands grant, as AclBindings."""
         return [binding for command in guide_commands("kafka-acls.sh")
                 for binding in bindings_of(self.translate(command, prefix))]
 

@@ -15,7 +15,7 @@ PREFIX = "{prefix}"
 
 
 def read(path=PATH):
-    """(what the parser has to say, the document with all references resolved) of a file."""
+    """Parse a file. Returns the parser's findings and the document with all references resolved."""
     assert (MODULES / "@asyncapi" / "parser").is_dir(), \
         f"{MODULES} has no @asyncapi/parser: `tests/run --prepare` installs it, and needs npm and its registry"
     done = subprocess.run(["node", ROOT / "tests" / "asyncapi" / "read.js", path], stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""What `gatepost audit` says, and what it can be made to look at."""
+"""`gatepost audit`: its output, and topics for it to look at."""
 
 import dataclasses
 import json

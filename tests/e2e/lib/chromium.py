@@ -134,7 +134,7 @@ class Tab:
         return self.value("document.body.innerText")
 
     def complaints(self):
-        """What stands in the console, and what the browser itself says there: errors, violations of the policy."""
+        """The browser console's messages: of scripts, errors, violations of the content security policy."""
         logged = [params["entry"]["text"] for params in self._came("Log.entryAdded")]
         thrown = [params["exceptionDetails"]["text"] for params in self._came("Runtime.exceptionThrown")]
         printed = [params["args"] for params in self._came("Runtime.consoleAPICalled")]

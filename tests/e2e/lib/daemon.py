@@ -88,7 +88,7 @@ class Daemon:
         assert status == expect, f"{self.name} exited with {status} instead of {expect}:\n{self.log[-8000:]}"
 
     def _show_where_it_hangs(self):
-        """Have the sanitizer write the main thread's stack to the log; where there is gdb, it shows those of all threads."""
+        """Make the sanitizer write the main thread's stack to the log; with gdb, the stacks of all threads."""
         if shutil.which("gdb"):
             done = subprocess.run(["gdb", "-batch", "-p", str(self.process.pid), "-ex", "thread apply all backtrace 20"],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -1,4 +1,4 @@
-"""An endpoint for webhooks: an HTTP server that keeps what it gets and answers as it is told."""
+"""A webhook endpoint: an HTTP server that records requests and gives the configured answers."""
 
 import dataclasses
 import http.server
@@ -102,7 +102,7 @@ class Endpoint:
         return self._answers
 
     def wait_for(self, count, seconds=SECONDS):
-        """Wait until so many requests have come, and return all of them."""
+        """Wait until there are that many requests, and return them all."""
         waiting.until(lambda: len(self.requests) >= count, seconds,
                       lambda: f"{count} requests at the endpoint; there are {len(self.requests)}")
         return list(self.requests)

@@ -1,4 +1,4 @@
-"""A service that misbehaves as it is told, for what the sandbox does not do: certificates, lost answers, nonsense."""
+"""A misbehaving service, for cases that the sandbox does not cover: certificates, lost answers, nonsense."""
 
 import http.server
 import json

@@ -61,7 +61,7 @@ class Case:
 
 
 def cases():
-    """Those of the unit test."""
+    """The cases of the unit test."""
     return [Case(said["section"], bytes.fromhex(said["bytes"]), said["messages"], said["status"])
             for said in _run("--cases")]
 
@@ -179,7 +179,7 @@ class Connection:
 
 
 def _path_of(target):
-    """What a handler is told of a target."""
+    """The path that a handler sees for a target."""
     return re.sub(rb"^https?://[^/?]*", b"", target, flags=re.IGNORECASE).partition(b"?")[0]
 
 

@@ -109,7 +109,7 @@ class Kafka:
         self._members = {}
 
     def close(self):
-        """End its clients, which would go on looking for brokers that have ended."""
+        """Close its clients; they would keep looking for brokers that have ended."""
         while self._members:
             self._members.popitem()[1].close()
         self.__dict__.pop("admin", None)
@@ -124,7 +124,7 @@ class Kafka:
         return sorted(name for name in names if name.startswith(self.prefix + "."))
 
     def published_topics(self):
-        """The topics that a router writes: those of events, and quarantine."""
+        """The topics that a router writes: event topics and quarantine."""
         return [name for name in self.topics() if name != self.deliveries]
 
     def partitions(self, topic):
@@ -134,7 +134,7 @@ class Kafka:
         return Reader(self.bootstrap, topics or self.published_topics(), isolation)
 
     def read(self, *topics, isolation="read_committed"):
-        """All records of these topics, or of all that a router writes, up to their ends."""
+        """All records of the given topics, or of all topics that a router writes, up to their ends."""
         reader = self.reader(list(topics) or None, isolation)
         try:
             return reader.to_end()
@@ -218,7 +218,7 @@ class Kafka:
         waiting.until(lambda: not set(topics) & set(self.topics()), TIMEOUT, f"{topics} to go")
 
     def configuration(self, topic):
-        """A topic's settings; waits for the broker asked to know a topic that was made a moment ago."""
+        """A topic's settings; waits until the broker knows a topic that was just created."""
         return waiting.until(lambda: self._configuration(topic), TIMEOUT, f"the topic {topic}")
 
     def _configuration(self, topic):

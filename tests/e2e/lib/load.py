@@ -45,7 +45,7 @@ class Load:
         return any(thread.is_alive() for thread in self._threads)
 
     def stop(self):
-        """Send no more, and wait for what is under way."""
+        """Stop sending, and wait for the open requests."""
         self._stopping.set()
         return self.wait(2 * ATTEMPT_SECONDS)
 
@@ -79,7 +79,7 @@ class Load:
 
     @contextlib.contextmanager
     def _sending(self):
-        """Choose an address, and count it as long as it is in use."""
+        """Choose an address, and count it while it is in use."""
         with self._lock:
             address = random.choice(self.addresses())
             self._under_way[address] += 1

@@ -1,4 +1,4 @@
-"""Messages on the edge of what is legal, made from others by a seeded random generator."""
+"""Messages at the edge of the grammar, made from others by a seeded random generator."""
 
 import random
 
@@ -43,7 +43,7 @@ def _mutated(rng, data, others):
 
 
 def mutants(seed, originals, others, n, most=4):
-    """n of them, each an original changed in at most so many places; parts of others come in too."""
+    """n messages, each an original with a limited number of changes, some taken from other originals."""
     rng = random.Random(seed)
     for _ in range(n):
         data = rng.choice(originals)

@@ -33,7 +33,7 @@ class Quarantine:
         return self.entry(delivery.delivery_id)["id"]
 
     def release(self, *arguments, expect=0):
-        """Release, and wait for what comes of it. Returns the outcomes."""
+        """Release records, and wait for the results. Returns the outcomes."""
         outcomes = self.json("release", *arguments, expect=expect)
         self.kafka.wait_until_routed()
         return outcomes

@@ -88,7 +88,7 @@ class RawTls:
         self.socket.close()
 
     def reset(self):
-        """Close with a reset; what was sent and not read yet is lost."""
+        """Close with a reset; bytes that the peer has not read are lost."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 

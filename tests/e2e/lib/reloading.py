@@ -1,4 +1,4 @@
-"""SIGHUP, and what the daemon says to it."""
+"""SIGHUP and the daemon's log line about it."""
 
 import re
 import signal
@@ -7,7 +7,7 @@ import waiting
 
 
 def hang_up(daemon):
-    """Have the configuration read again, as it is in the file. Returns what the log says to that."""
+    """Send SIGHUP with the file unchanged. Returns the log line about it."""
     before = len(daemon.log)
     daemon.process.send_signal(signal.SIGHUP)
     waiting.until(lambda: re.search("configuration (read again|was not taken over|has errors)", daemon.log[before:]), 30,
@@ -16,7 +16,7 @@ def hang_up(daemon):
 
 
 def reload(daemon):
-    """Write the configuration, and have it taken over."""
+    """Write the configuration, and reload it."""
     daemon.config.write(f"{daemon.name}.conf")
     said = hang_up(daemon)
     assert "configuration read again" in said, said
@@ -24,7 +24,7 @@ def reload(daemon):
 
 
 def refused(daemon):
-    """Write the configuration, which must not be taken over. Returns what the log says."""
+    """Write a configuration whose reload must fail. Returns the log line about it."""
     daemon.config.write(f"{daemon.name}.conf")
     said = hang_up(daemon)
     assert "read again" not in said, said

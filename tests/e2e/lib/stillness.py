@@ -29,7 +29,7 @@ def _state(pid, thread):
 
 @contextlib.contextmanager
 def standing_still(pid, name):
-    """The thread of that name stands still in the block, and goes on after it."""
+    """Stop the thread of that name for the duration of the block."""
     thread = threads(pid)[name]
     _ptrace(PTRACE_SEIZE, thread)
     _ptrace(PTRACE_INTERRUPT, thread)

@@ -1,4 +1,4 @@
-"""Exactly once, counted: what was sent against what a read_committed consumer finds."""
+"""Exactly once, counted: sent deliveries against the events that a read_committed consumer finds."""
 
 import collections
 import dataclasses

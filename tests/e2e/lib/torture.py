@@ -40,7 +40,7 @@ class Torture:
         self.contexts = [self._context(authority, version) for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)]
         self.slow = collections.deque()
         self.accepted = []  # delivery-ids that were answered 200
-        self.maybe = []  # those of genuine deliveries whose answer nobody read
+        self.maybe = []  # genuine deliveries whose answer nobody read
         self.forged = []
         self.counts = collections.Counter()
         self.gone = False  # the receiver listens no more
@@ -84,7 +84,7 @@ class Torture:
         return Delivery(body=body, **changes)
 
     def attempt(self, waiting):
-        """Send deliveries over one connection. Those that are answered 200 leave `waiting`."""
+        """Send deliveries over one connection. Deliveries that are answered 200 leave `waiting`."""
         client = self.connect()
         try:
             if self.random.random() < 0.5:  # pipelined
@@ -167,7 +167,7 @@ class Torture:
     def end(self, client):
         how = self.random.randrange(8)
         if how < 3:
-            client.close_notify()  # in one segment with what has not been sent
+            client.close_notify()  # in one segment with the unsent bytes
         if how == 3:
             client.write_raw(self.random.choice((ALERT, b"GET / HTTP/1.1\r\n\r\n", bytes(100))))
         if how != 4:
