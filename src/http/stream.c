@@ -15,7 +15,8 @@ static int
 watch(struct stream *stream)
 {
         struct event *event = &stream->event;
-        short what = (short)(stream->reads | stream->blocked | (stream->unsent == NULL ? 0 : EV_WRITE));
+        short what = (short)((stream->is_reading ? stream->read_needs : 0) |
+                             (stream->unsent == NULL ? 0 : stream->write_needs));
 
         if (what == stream->watched)
                 return 0;
@@ -35,7 +36,7 @@ void
 stream_open(struct stream *stream, struct event_base *base, evutil_socket_t fd, event_callback_fn callback,
             void *arg)
 {
-        *stream = (struct stream){.fd = fd};
+        *stream = (struct stream){.fd = fd, .read_needs = EV_READ, .write_needs = EV_WRITE};
         (void)event_assign(&stream->event, base, fd, EV_READ | EV_PERSIST, callback, arg);
 }
 
@@ -51,15 +52,16 @@ stream_use_tls(struct stream *stream, SSL *session)
         return 0;
 }
 
-/* Translate the result of an OpenSSL function that did not succeed. */
+/* Translate the result of an OpenSSL function that did not succeed; *needs is the event that it waits for. */
 static int
-judge(struct stream *stream, int result)
+judge(struct stream *stream, int result, short *needs)
 {
         switch (SSL_get_error(stream->session, result)) {
         case SSL_ERROR_WANT_WRITE:
-                stream->blocked = EV_WRITE;
-                return watch(stream) == 0 ? STREAM_LATER : STREAM_BROKEN;
+                *needs = EV_WRITE;
+                return STREAM_LATER;
         case SSL_ERROR_WANT_READ:
+                *needs = EV_READ;
                 return STREAM_LATER;
         case SSL_ERROR_ZERO_RETURN:
                 return STREAM_END;
@@ -71,22 +73,15 @@ judge(struct stream *stream, int result)
         }
 }
 
-/* Prepare for a call of an OpenSSL I/O function. */
-static void
-begin(struct stream *stream)
-{
-        ERR_clear_error();
-        stream->blocked = 0;
-}
-
 int
 stream_shake_hands(struct stream *stream)
 {
         int result, verdict;
 
-        begin(stream);
+        ERR_clear_error();
+        stream->read_needs = EV_READ;
         result = SSL_do_handshake(stream->session);
-        verdict = result == 1 ? 1 : judge(stream, result);
+        verdict = result == 1 ? 1 : judge(stream, result, &stream->read_needs);
         if (verdict == STREAM_END || watch(stream) != 0)
                 return STREAM_BROKEN;
         return verdict;
@@ -95,7 +90,7 @@ stream_shake_hands(struct stream *stream)
 int
 stream_watch(struct stream *stream, int reads)
 {
-        stream->reads = reads ? EV_READ : 0;
+        stream->is_reading = reads;
         return watch(stream);
 }
 
@@ -105,9 +100,10 @@ read_session(struct stream *stream, void *data, size_t size)
         size_t n;
         int result;
 
-        begin(stream);
+        ERR_clear_error();
+        stream->read_needs = EV_READ;
         result = SSL_read_ex(stream->session, data, size, &n);
-        return result == 1 ? (ssize_t)n : judge(stream, result);
+        return result == 1 ? (ssize_t)n : judge(stream, result, &stream->read_needs);
 }
 
 static ssize_t
@@ -148,10 +144,13 @@ write_session(struct stream *stream, const char *data, size_t len)
         while (written < len) {
                 int result;
 
-                begin(stream);
+                ERR_clear_error();
+                stream->write_needs = EV_WRITE;
                 result = SSL_write_ex(stream->session, data + written, len - written, &n);
-                if (result != 1)
-                        return judge(stream, result) == STREAM_LATER ? (ssize_t)written : STREAM_BROKEN;
+                if (result != 1) {
+                        result = judge(stream, result, &stream->write_needs);
+                        return result == STREAM_LATER ? (ssize_t)written : STREAM_BROKEN;
+                }
                 written += n;
         }
         return (ssize_t)written;

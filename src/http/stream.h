@@ -27,8 +27,10 @@ struct stream {
         struct evbuffer *unsent; /* written, but not taken by the socket yet; NULL: nothing */
         unsigned long tls_error; /* OpenSSL's code of the error that broke the session; 0: none */
         short watched;           /* the events that are watched: EV_READ, EV_WRITE */
-        short reads;             /* EV_READ: the owner wants to read */
-        short blocked;           /* EV_WRITE: TLS must write before it can continue */
+        int is_reading;          /* the owner wants input */
+        /* The event to await before the next read and the next write: TLS may have to write first, or to read. */
+        short read_needs;
+        short write_needs;
 };
 
 #define STREAM_LATER 0 /* try again when the base calls back */

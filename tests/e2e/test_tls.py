@@ -1,6 +1,7 @@
 """Deliveries over TLS: who is admitted, what is refused, and that clients can read their answers."""
 
 import contextlib
+import pathlib
 import re
 import shutil
 import socket
@@ -20,6 +21,7 @@ from raw_tls import PATH, RawTls, head, whole
 from signing import Delivery, event_body
 from test_edge_clients import proxy_header
 from test_edge_slow import cpu_seconds
+from tls_records import HANDSHAKE, KEY_UPDATE, TlsRecords
 
 OLD_AND_NEW = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
@@ -363,6 +365,50 @@ def test_answers_that_are_taken_slowly_come_whole_and_in_order(shared, authority
     client.close()
     assert received.count(b"HTTP/1.1 404 ") == number + 1
     assert received.count(b'"requestId":"') == len(set(re.findall(rb'"requestId":"(\w+)"', received))) == number + 1
+
+
+@pytest.fixture
+def own_records(authority, tmp_path):
+    """A context for TlsRecords."""
+    tls = authority.client()
+    tls.minimum_version = ssl.TLSVersion.TLSv1_3
+    tls.keylog_filename = str(tmp_path / "keys")
+    return tls
+
+
+def reads_and_writes(daemon, seconds=1.5):
+    """How often the daemon calls read() and write() in that time. OpenSSL does so in every turn of a loop that spins."""
+    def count():
+        lines = pathlib.Path(f"/proc/{daemon.process.pid}/io").read_text().splitlines()
+        return sum(int(line.split()[1]) for line in lines if line.startswith(("syscr", "syscw")))
+    before = count()
+    time.sleep(seconds)
+    return count() - before
+
+
+def test_answer_behind_half_a_handshake_message_waits_without_spinning(daemon, own_records):
+    """OpenSSL writes nothing between the parts of a handshake message. The answer follows when the message is complete."""
+    client = TlsRecords(daemon.address, own_records)
+    client.socket.sendall(client.record(whole(Delivery())[:40]) + client.record(KEY_UPDATE[:4], HANDSHAKE))
+    time.sleep(2.1)  # header_timeout: 408 is due
+    assert reads_and_writes(daemon) < 1000
+    client.socket.sendall(client.record(KEY_UPDATE[4:], HANDSHAKE))
+    assert client.read().startswith(b"HTTP/1.1 408 ")
+    client.close()
+
+
+def test_key_updates_whose_answers_nobody_reads_do_not_spin(offline, authority, own_records, tmp_path):
+    """Each asks for a KeyUpdate in return. A Unix-domain socket soon takes no more of them."""
+    config = offline.config("receiver").tls(*authority.issue("gateway"))
+    config["receiver"]["listen"] = f"unix:{tmp_path}/socket"
+    daemon = offline.daemon(config).start()
+    client = TlsRecords(daemon.address, own_records)
+    client.socket.settimeout(1)
+    with pytest.raises(TimeoutError):
+        for _ in range(100_000):
+            client.socket.sendall(client.key_update())
+    assert reads_and_writes(daemon) < 1000
+    client.close()
 
 
 def test_request_before_a_refused_one_is_answered(daemon, tls):
