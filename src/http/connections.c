@@ -73,8 +73,9 @@ leave_queue(struct connection *connection)
 }
 
 /*
- * A connection moves to the end of the queue with each request but the first: until it has sent one, neither
- * a handshake nor the first byte of a request moves it.
+ * A connection moves to the end of the queue with each genuine request; until it has sent a request, neither a
+ * handshake nor the first byte of a request moves it. A client all of whose requests were refused goes to the
+ * front: or else it could stay behind an honest client that has just connected, by cheap requests.
  */
 static void
 queue(struct connection *connection, enum gate_state state)
@@ -84,7 +85,10 @@ queue(struct connection *connection, enum gate_state state)
         if (!waits_for_client(state) || connection->is_queued)
                 return;
         connection->is_queued = 1;
-        TAILQ_INSERT_TAIL(&connection->all->queue, connection, turn);
+        if (connection->has_asked && !connection->was_genuine)
+                TAILQ_INSERT_HEAD(&connection->all->queue, connection, turn);
+        else
+                TAILQ_INSERT_TAIL(&connection->all->queue, connection, turn);
 }
 
 void
@@ -106,8 +110,8 @@ connections_move(struct connection *connection, enum gate_state state)
 
 /*
  * Choose the connection to close for another: one that lingers; else one that does not read its answer; else
- * the first in the queue, which has been without a request for longest. So an admitted connection is safe
- * until all others have been replaced.
+ * the first in the queue. So an admitted connection is safe until all others have been replaced, or have sent
+ * genuine requests.
  */
 static struct connection *
 find_victim(const struct connections *all, const struct connection *admitted)

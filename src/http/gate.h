@@ -93,6 +93,7 @@ struct connection {
         uint8_t is_unix;      /* the peer is connected through a Unix-domain socket */
         uint8_t is_queued;    /* in connections.queue */
         uint8_t has_asked;    /* has sent a complete request */
+        uint8_t was_genuine;  /* has sent a request that went to evhttp */
         uint8_t is_counted;   /* counts towards max_connections_per_address */
         uint8_t is_advancing; /* inside gate_advance() */
         uint8_t is_at_eof;    /* the client has shut down its sending side */

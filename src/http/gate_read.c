@@ -19,6 +19,7 @@ deliver(struct connection *connection)
         struct evbuffer *letter = bufferevent_get_input(connection->letter_box);
         struct connections *all = connection->all;
 
+        connection->was_genuine = 1;
         all->delivered = connection->request;
         if (!gate_evhttp_is_gone(connection) && evbuffer_add(letter, canonical, sizeof(canonical) - 1) == 0)
                 bufferevent_trigger(connection->letter_box, EV_READ, 0);

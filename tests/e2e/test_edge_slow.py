@@ -185,6 +185,30 @@ def test_who_sends_a_first_byte_late_is_no_newcomer(start):
         each.close()
 
 
+def test_refused_requests_do_not_make_a_connection_younger(start):
+    """Strangers fill max_connections and keep asking. They do not outlast a client that has connected later."""
+    def ask(connection):
+        try:
+            connection.sendall(b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
+            return b" 404 " in connection.recv(65536)
+        except OSError:
+            return False
+
+    daemon = start(max_connections="20")
+    strangers = [http_client.connect(daemon.address) for _ in range(20)]
+    assert all(ask(each) for each in strangers)
+    client = http_client.Client(daemon.address)
+    client.connect()
+    for _ in range(15):
+        strangers = [each for each in strangers if ask(each)]
+        strangers.append(http_client.connect(daemon.address))
+        assert ask(strangers[-1])
+    delivery = Delivery()
+    assert client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
+    for each in (client, *strangers):
+        each.close()
+
+
 def test_clients_that_take_no_answers_make_room(offline, tmp_path):
     """A Unix-domain socket buffers few answers."""
     config = offline.config("receiver")
