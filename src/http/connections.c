@@ -73,9 +73,9 @@ leave_queue(struct connection *connection)
 }
 
 /*
- * A connection moves to the end of the queue with each genuine request; until it has sent a request, neither a
- * handshake nor the first byte of a request moves it. A client all of whose requests were refused goes to the
- * front: or else it could stay behind an honest client that has just connected, by cheap requests.
+ * A connection moves to the end of the queue with each genuine request; until it has sent a request, neither
+ * a handshake nor the first byte of a request moves it. A client all of whose requests were refused goes to
+ * the front: or else it could stay behind an honest client that has just connected, by cheap requests.
  */
 static void
 queue(struct connection *connection, enum gate_state state)

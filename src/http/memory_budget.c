@@ -4,22 +4,34 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
+#include <openssl/rand.h>
+
 struct member {
         LIST_ENTRY(member) entry;
         int wake_fd;
 };
 
-#define N_TURNS 256
+#define N_TURNS 4096    /* of addresses, by a hash that clients cannot predict */
+#define GRANT_COST 4096 /* bytes that a grant counts for beside the body's */
 
+/*
+ * Waiters are served by weighted fair queueing with equal weights (Demers, Keshav, Shenker, 1989). A body's
+ * tag is the virtual time at which it would have its memory if addresses shared grants byte by byte; the
+ * smallest tag is served first. So a client that awaits little memory waits for little, whatever others
+ * await.
+ */
 struct memory_budget {
         pthread_mutex_t mutex;
         uint64_t used;
         uint64_t size;
         TAILQ_HEAD(waiters, memory_waiter) waiters; /* oldest first */
         size_t n_waiters;
-        size_t n_of_turn[N_TURNS]; /* waiters by hash of the client's address */
-        uint64_t n_served;
-        uint64_t turns[N_TURNS]; /* by the same hash: n_served at its last grant */
+        uint64_t seed;
+        uint64_t now;                /* virtual time: granted bytes for each address that waits */
+        uint64_t latest;             /* the greatest tag that was served */
+        uint64_t tags[N_TURNS];      /* by turn: the tag of its last grant */
+        uint16_t n_of_turn[N_TURNS]; /* waiters */
+        size_t n_turns;              /* that have waiters */
         LIST_HEAD(members, member) members;
 };
 
@@ -30,6 +42,10 @@ memory_budget_new(uint64_t max_bytes)
 
         if (budget == NULL)
                 return NULL;
+        if (RAND_bytes((unsigned char *)&budget->seed, sizeof(budget->seed)) != 1) {
+                free(budget);
+                return NULL;
+        }
         pthread_mutex_init(&budget->mutex, NULL);
         budget->size = max_bytes;
         TAILQ_INIT(&budget->waiters);
@@ -51,7 +67,8 @@ dequeue(struct memory_budget *budget, struct memory_waiter *waiter)
 {
         TAILQ_REMOVE(&budget->waiters, waiter, entry);
         budget->n_waiters--;
-        budget->n_of_turn[waiter->turn]--;
+        if (--budget->n_of_turn[waiter->turn] == 0)
+                budget->n_turns--;
         waiter->is_waiting = 0;
 }
 
@@ -62,45 +79,84 @@ fits(const struct memory_budget *budget, uint64_t bytes)
         return budget->used == 0 || (budget->used <= budget->size && bytes <= budget->size - budget->used);
 }
 
-/* FNV-1a. Addresses with the same hash share a turn. An IPv6 /64 counts as one client. */
+/* FNV-1a with a random basis. Addresses with the same hash share a turn. An IPv6 /64 counts as one client. */
 static unsigned
-turn_of(const struct address *client)
+turn_of(const struct memory_budget *budget, const struct address *client)
 {
         struct address key = address_truncated(client, address_is_ipv4(client) ? 128 : 64);
-        uint32_t hash = UINT32_C(2166136261);
+        uint64_t hash = budget->seed;
 
         for (size_t i = 0; i < sizeof(key.bytes); i++)
-                hash = (hash ^ key.bytes[i]) * UINT32_C(16777619);
-        return (hash ^ hash >> 16) % N_TURNS;
+                hash = (hash ^ key.bytes[i]) * UINT64_C(0x100000001b3);
+        return (unsigned)((hash ^ hash >> 32) % N_TURNS);
 }
 
-/* Return the oldest waiter of the address that was served least recently, or NULL. */
+static uint64_t
+cost_of(const struct memory_waiter *waiter)
+{
+        return waiter->bytes + GRANT_COST;
+}
+
+static uint64_t
+tag_of(const struct memory_budget *budget, const struct memory_waiter *waiter)
+{
+        uint64_t last = budget->tags[waiter->turn];
+
+        return (last > waiter->since ? last : waiter->since) + cost_of(waiter);
+}
+
+/* Of equal tags, that of the turn which was served longer ago comes first. */
+static int
+is_before(const struct memory_budget *budget, const struct memory_waiter *a, const struct memory_waiter *b)
+{
+        uint64_t tag_a = tag_of(budget, a), tag_b = tag_of(budget, b);
+
+        return tag_a < tag_b || (tag_a == tag_b && budget->tags[a->turn] < budget->tags[b->turn]);
+}
+
+/* Return the waiter with the smallest tag among the oldest of each turn, or NULL. */
 static struct memory_waiter *
 find_next(struct memory_budget *budget)
 {
+        uint8_t is_seen[N_TURNS] = {0};
         struct memory_waiter *waiter, *next = TAILQ_FIRST(&budget->waiters);
 
         TAILQ_FOREACH(waiter, &budget->waiters, entry)
         {
-                if (budget->turns[waiter->turn] < budget->turns[next->turn])
+                if (is_seen[waiter->turn])
+                        continue;
+                is_seen[waiter->turn] = 1;
+                if (is_before(budget, waiter, next))
                         next = waiter;
         }
         return next;
 }
 
-/* Grant memory to waiters while it fits. */
+static void
+grant(struct memory_budget *budget, struct memory_waiter *waiter)
+{
+        uint64_t tag = tag_of(budget, waiter);
+
+        budget->used += waiter->bytes;
+        budget->tags[waiter->turn] = tag;
+        budget->now += cost_of(waiter) / budget->n_turns;
+        if (tag > budget->latest)
+                budget->latest = tag;
+        dequeue(budget, waiter);
+        waiter->result = 1;
+        (void)eventfd_write(waiter->wake_fd, 1);
+}
+
+/* Grant memory to waiters while it fits. When none is left, all addresses are equal again. */
 static void
 serve_waiters(struct memory_budget *budget)
 {
         struct memory_waiter *next;
 
-        while ((next = find_next(budget)) != NULL && fits(budget, next->bytes)) {
-                dequeue(budget, next);
-                budget->turns[next->turn] = ++budget->n_served;
-                budget->used += next->bytes;
-                next->result = 1;
-                (void)eventfd_write(next->wake_fd, 1);
-        }
+        while ((next = find_next(budget)) != NULL && fits(budget, next->bytes))
+                grant(budget, next);
+        if (next == NULL && budget->latest > budget->now)
+                budget->now = budget->latest;
 }
 
 void
@@ -221,7 +277,9 @@ enqueue(struct memory_budget *budget, struct memory_waiter *waiter)
 
         waiter->is_waiting = 1;
         TAILQ_INSERT_TAIL(&budget->waiters, waiter, entry);
-        budget->n_of_turn[waiter->turn]++;
+        waiter->since = budget->now;
+        if (budget->n_of_turn[waiter->turn]++ == 0)
+                budget->n_turns++;
         if (++budget->n_waiters > 1)
                 return;
         LIST_FOREACH(member, &budget->members, entry)
@@ -234,7 +292,7 @@ memory_budget_wait(struct memory_budget *budget, struct memory_waiter *waiter, u
 {
         int result = -1;
 
-        *waiter = (struct memory_waiter){.bytes = bytes, .turn = turn_of(client), .wake_fd = wake_fd};
+        *waiter = (struct memory_waiter){.bytes = bytes, .turn = turn_of(budget, client), .wake_fd = wake_fd};
         pthread_mutex_lock(&budget->mutex);
         if (budget->n_waiters < MEMORY_WAITERS_MAX || make_room_for(budget, waiter) == 0) {
                 enqueue(budget, waiter);

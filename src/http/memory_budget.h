@@ -11,8 +11,9 @@
 /*
  * Limits the memory of all bodies in flight, for all servers of the process, in any thread. A body reserves
  * its length before it is read, and releases it when its delivery has been answered and Kafka has reported. A
- * body that does not fit waits. Client addresses take turns, across all servers; the bodies of one address
- * are served first come, first served. So neither a server nor a client can shut out another.
+ * body that does not fit waits. Client addresses share the memory fairly, by bytes and across all servers;
+ * the bodies of one address are served first come, first served. So neither a server nor a client can shut
+ * out another.
  */
 struct memory_budget;
 
@@ -25,13 +26,14 @@ struct memory_budget;
 struct memory_waiter {
         TAILQ_ENTRY(memory_waiter) entry;
         uint64_t bytes;
-        unsigned turn; /* hash of its client's address */
+        unsigned turn;  /* hash of its client's address */
+        uint64_t since; /* virtual time of its arrival */
         int wake_fd;
         int is_waiting;
         int result; /* of memory_budget_result() */
 };
 
-/* Returns NULL when memory fails. */
+/* Returns NULL when memory or random bytes fail. */
 struct memory_budget *memory_budget_new(uint64_t max_bytes) MUST_CHECK;
 
 /* Nothing may be reserved or waiting. NULL is harmless. */

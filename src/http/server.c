@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,30 +69,18 @@ close_reserve(int reserve)
                 (void)close(reserve);
 }
 
-/*
- * Accept a connection with the reserved descriptor, write the answer if any, and close. Returns a new
- * reserve, or -1.
- */
-static int
-reject(int reserve, int listener, const char *answer, size_t len)
+/* Write the answer, if any, to a connection that was accepted with the reserved descriptor, and close it. */
+static void
+close_rejected(int fd, const char *answer, size_t len)
 {
-        int fd;
+        char sink[4096];
 
-        if (reserve < 0)
-                return open_reserve();
-        (void)close(reserve);
-        fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-                char sink[4096];
-
-                if (answer != NULL) {
-                        (void)send(fd, answer, len, MSG_NOSIGNAL);
-                        (void)shutdown(fd, SHUT_WR);
-                        (void)recv(fd, sink, sizeof(sink), 0); /* unread bytes would make the close a reset */
-                }
-                (void)close(fd);
+        if (answer != NULL) {
+                (void)send(fd, answer, len, MSG_NOSIGNAL);
+                (void)shutdown(fd, SHUT_WR);
+                (void)recv(fd, sink, sizeof(sink), 0); /* unread bytes would make the close a reset */
         }
-        return open_reserve();
+        (void)close(fd);
 }
 
 /* All servers of the process, for on_accept_error() to find its own. */
@@ -137,6 +126,47 @@ rejection(struct http_server *server, size_t *len)
         return answer_error(&error, id, ANSWER_CLOSES, 0, len);
 }
 
+/* Accept a connection with the reserved descriptor, answer 503 and close. */
+static void
+reject(struct http_server *server, int listener)
+{
+        struct connection_stats *stats = server->connections->limits.stats;
+        int fd = -1;
+
+        if (server->reserve >= 0) {
+                (void)close(server->reserve);
+                fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        }
+        if (fd >= 0) {
+                size_t len = 0;
+                char *answer = server->connections->tls != NULL ? NULL : rejection(server, &len);
+
+                close_rejected(fd, answer, len);
+                pool_free(answer);
+                connection_stats_accepted(stats);
+                connection_stats_ended(stats, HTTP_END_NO_DESCRIPTORS);
+        }
+        server->reserve = open_reserve();
+}
+
+static int
+is_out_of_descriptors(int error)
+{
+        return error == EMFILE || error == ENFILE;
+}
+
+/*
+ * Linux allocates a descriptor before it looks at the backlog: accept() fails with EMFILE even if that is
+ * empty.
+ */
+static int
+is_backlog_empty(int listener)
+{
+        struct pollfd poll_fd = {.fd = listener, .events = POLLIN};
+
+        return poll(&poll_fd, 1, 0) == 0;
+}
+
 /*
  * accept() has failed. When descriptors have run out, close an idle connection; if none is idle, reject the
  * new one. Otherwise pause accepting.
@@ -144,20 +174,10 @@ rejection(struct http_server *server, size_t *len)
 static void
 handle_accept_error(struct http_server *server, int listener, int error)
 {
-        int is_short = error == EMFILE || error == ENFILE;
-
-        if (is_short && connections_make_room(server->connections))
+        if (is_out_of_descriptors(error) && connections_make_room(server->connections))
                 return;
-        if (is_short) {
-                struct connection_stats *stats = server->connections->limits.stats;
-                size_t len = 0;
-                char *answer = server->connections->tls != NULL ? NULL : rejection(server, &len);
-
-                server->reserve = reject(server->reserve, listener, answer, len);
-                pool_free(answer);
-                connection_stats_accepted(stats);
-                connection_stats_ended(stats, HTTP_END_NO_DESCRIPTORS);
-        }
+        if (is_out_of_descriptors(error))
+                reject(server, listener);
         pause_accepting(server);
 }
 
@@ -173,6 +193,8 @@ on_accept_error(struct evconnlistener *listener, void *arg)
                 (void)evconnlistener_disable(listener);
                 return;
         }
+        if (is_out_of_descriptors(error) && is_backlog_empty(evconnlistener_get_fd(listener)))
+                return;
         log_accept_error(error);
         pthread_mutex_lock(&servers_mutex);
         LIST_FOREACH(server, &servers, entry)

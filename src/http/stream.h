@@ -28,7 +28,10 @@ struct stream {
         unsigned long tls_error; /* OpenSSL's code of the error that broke the session; 0: none */
         short watched;           /* the events that are watched: EV_READ, EV_WRITE */
         int is_reading;          /* the owner wants input */
-        /* The event to await before the next read and the next write: TLS may have to write first, or to read. */
+        /*
+         * The event to await before the next read and the next write: TLS may have to write first, or to
+         * read.
+         */
         short read_needs;
         short write_needs;
 };

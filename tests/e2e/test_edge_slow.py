@@ -1,5 +1,8 @@
 """Clients that take their time, beside a genuine one."""
 
+import itertools
+import pathlib
+import resource
 import signal
 import time
 
@@ -207,6 +210,31 @@ def test_refused_requests_do_not_make_a_connection_younger(start):
     assert client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
     for each in (client, *strangers):
         each.close()
+
+
+def leave_one_descriptor(daemon):
+    """Lower the daemon's limit until a single descriptor is free."""
+    used = {int(each.name) for each in pathlib.Path(f"/proc/{daemon.process.pid}/fd").iterdir()}
+    limit = next(number for number in itertools.count() if number not in used) + 1
+    _, hard = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (limit, hard))
+
+
+def test_last_descriptor_is_used_and_nobody_is_closed_for_nobody(start):
+    """Linux's accept() reports that descriptors have run out even when nobody waits to be accepted."""
+    daemon = start()
+    idle = http_client.Client(daemon.address)
+    assert idle.request("GET", "/nothing").status == 404
+    limits = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
+    leave_one_descriptor(daemon)
+    with http_client.connect(daemon.address) as connection:
+        connection.sendall(b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert b" 404 " in connection.recv(1000)
+        assert idle.request("GET", "/nothing").status == 404
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, limits)
+    assert daemon.metric("gatepost_connections_closed_total", reason="no_descriptors") == 0
+    assert daemon.metric("gatepost_connections_closed_total", reason="made_room") == 0
+    idle.close()
 
 
 def test_clients_that_take_no_answers_make_room(offline, tmp_path):

@@ -157,6 +157,35 @@ def test_bodies_that_trickle_shut_nobody_out(installation, plain_build):
     waiting.until(lambda: daemon.metric("gatepost_in_flight_bytes") == 0, 10, "nothing in flight")
 
 
+def await_answers(daemon, address, over):
+    """A client that sends a chunked body which stops, waits for its answer, and begins again."""
+    begin = head(Delivery(BODY), 0).replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    while not over.is_set():
+        with contextlib.suppress(OSError), http_client.connect(daemon.address, source=address) as connection:
+            connection.sendall(begin + b"5\r\nhello\r\n")
+            connection.recv(100)
+
+
+def test_small_deliveries_do_not_wait_for_the_large_bodies_of_many_addresses(installation, plain_build):
+    """Addresses share the memory by bytes: one that needs little gets it at once, whatever others wait for."""
+    daemon = start(installation, plain_build, threads="2")
+    over, statuses = threading.Event(), []
+    hostile = [threading.Thread(target=await_answers, args=(daemon, f"127.0.1.{number % 8 + 1}", over)) for number in range(160)]
+    for each in hostile:
+        each.start()
+    waiting.until(lambda: daemon.metric("gatepost_in_flight_bytes") > (ROOM - 1) * len(BODY), 10, "a full budget")
+    honest = [threading.Thread(target=lambda: statuses.extend(daemon.post(Delivery()).status for _ in range(3)))
+              for _ in range(60)]
+    for each in honest:
+        each.start()
+    for each in honest:
+        each.join()
+    over.set()
+    for each in hostile:
+        each.join()
+    assert statuses.count(200) >= 178, statuses
+
+
 def test_chunked_bodies_do_not_wait_for_each_other(installation, plain_build):
     """Each is half there before the other halves come."""
     daemon = start(installation, plain_build)

@@ -123,6 +123,37 @@ START_TEST(test_clients_take_turns)
 }
 END_TEST
 
+/* By bytes: beside clients that await large bodies a client that awaits small ones gets many. */
+START_TEST(test_small_bodies_do_not_wait_for_as_many_large_ones)
+{
+        struct memory_waiter large[10], small[40];
+        struct memory_budget *whole = budget;
+
+        budget = memory_budget_new(1 << 20);
+        ck_assert_ptr_nonnull(budget);
+        reserve(1 << 20);
+        for (size_t i = 0; i < ARRAY_LEN(large); i++) {
+                const struct address each = {{(uint8_t)(i + 10)}};
+
+                ck_assert_int_eq(memory_budget_wait(budget, &large[i], 1 << 19, &each, wake_fd), 0);
+        }
+        memory_budget_release(budget, 1 << 19);
+        ck_assert(is_granted(&large[0]));
+        for (size_t i = 0; i < ARRAY_LEN(small); i++)
+                await(&small[i], 10);
+        memory_budget_release(budget, 1 << 19);
+        for (size_t i = 0; i < ARRAY_LEN(small); i++)
+                ck_assert(is_granted(&small[i]));
+        ck_assert(!is_granted(&large[1]));
+        for (size_t i = 0; i < ARRAY_LEN(large); i++)
+                memory_budget_stop_waiting(budget, &large[i]);
+        for (size_t i = 0; i < ARRAY_LEN(small); i++)
+                memory_budget_stop_waiting(budget, &small[i]);
+        memory_budget_free(budget);
+        budget = whole;
+}
+END_TEST
+
 START_TEST(test_waiters_of_a_client_are_served_in_their_order)
 {
         struct memory_waiter first, second, third;
@@ -355,6 +386,7 @@ suite_memory_budget(void)
         tcase_add_test(cases, test_more_than_the_budget_fits_only_when_it_is_empty);
         tcase_add_test(cases, test_waiter_that_is_larger_than_the_budget_gets_it_when_it_is_empty);
         tcase_add_test(cases, test_clients_take_turns);
+        tcase_add_test(cases, test_small_bodies_do_not_wait_for_as_many_large_ones);
         tcase_add_test(cases, test_waiters_of_a_client_are_served_in_their_order);
         tcase_add_test(cases, test_nobody_overtakes_those_who_wait);
         tcase_add_test(cases, test_grant_wakes_the_waiter_s_server);
