@@ -71,7 +71,10 @@ def test_any_allocations_of_libevent_for_a_connection_may_fail(offline, plain_bu
             b"7000\r\n" + b" " * 0x6000)
     failed = 0
     assert daemon.post().status == 503
-    for first in [n for n in range(1, 16) for _ in range(3)]:
+    # How many allocations a connection needs depends on what the thread's pool still has: repeat until enough have failed.
+    for first in [n for _ in range(10) for n in range(1, 16) for _ in range(3)]:
+        if failed > 10 and first == 1:
+            break
         failing.arm("libevent", first, 8)
         with contextlib.ExitStack() as held, contextlib.suppress(OSError, http.client.HTTPException):
             for _ in range(3):  # so that no connection reuses memory that another one has freed
