@@ -9,10 +9,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cli/arguments.h"
 #include "cli/audit_print.h"
 #include "cli/audit_work.h"
 #include "cli/kafka_access.h"
-#include "cli/since.h"
 
 #define SKETCH_BITS 20       /* 32 MiB */
 #define MAX_ENTRIES 1000000u /* 64 MB */
@@ -26,10 +26,10 @@ struct wish {
 void
 audit_progress_begin(struct audit *audit, const char *what, const struct range *ranges, size_t n)
 {
-        char text[PROGRESS_WHAT_SIZE];
+        char text[TERMINAL_LABEL_SIZE];
 
         (void)snprintf(text, sizeof(text), "pass %zu, reading %s", audit->n_passes + 1, what);
-        progress_begin(&audit->progress, text, progress_count(ranges, n));
+        terminal_progress_begin(&audit->progress, text, kafka_access_count_offsets(ranges, n));
 }
 
 static void
@@ -73,7 +73,8 @@ audit_waits_too_long(const struct audit *audit, size_t partition)
 uint64_t
 audit_holes(const struct audit *audit)
 {
-        return progress_count(audit->plan->deliveries, audit->plan->n_deliveries) - audit->deliveries.n_read;
+        return kafka_access_count_offsets(audit->plan->deliveries, audit->plan->n_deliveries) -
+               audit->deliveries.n_read;
 }
 
 /* Read everything as often as it takes. Returns 0, or an exit status after saying why. */
@@ -206,7 +207,7 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                         return command_help(context);
                 if (option == '?')
                         return command_misused(context, "wrong option");
-                if (option == 's' && since_parse(optarg, &wish->since_ms, &error) != 0)
+                if (option == 's' && arguments_time(optarg, &wish->since_ms, &error) != 0)
                         return command_misused(context, "--since: %s", error.text);
                 wish->as_json |= option == 'j';
                 if (option == 'b')

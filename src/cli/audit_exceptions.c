@@ -45,7 +45,7 @@ on_quarantined(const rd_kafka_message_t *message, size_t index, struct error *er
         struct audit_exception *exception;
 
         (void)index;
-        progress_step(&audit->progress);
+        terminal_progress_step(&audit->progress);
         if (reason == AUDIT_N_EXCEPTIONS)
                 return RANGE_GO_ON;
         if ((n & (n - 1)) == 0) /* full: the room is 0, or a power of two */
@@ -84,7 +84,7 @@ audit_exceptions(struct audit *audit)
         audit_progress_begin(audit, "quarantine", plan->published + first, n);
         result = range_read(plan->config, plan->bootstrap, plan->published + first, n, on_quarantined, audit,
                             &error);
-        progress_end(&audit->progress);
+        terminal_progress_end(&audit->progress);
         if (result != RANGE_DONE)
                 return audit_plan_failed(result, &error);
         if (audit->n_exceptions > 0)

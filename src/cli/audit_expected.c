@@ -124,7 +124,7 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
                 return RANGE_FAIL;
         }
         dedup_expire(dedup, record.timestamp_ms);
-        progress_step(&decider->audit->progress);
+        terminal_progress_step(&decider->audit->progress);
         return RANGE_GO_ON;
 }
 
@@ -175,7 +175,7 @@ audit_expected(struct audit *audit)
         else
                 (void)error_set_openssl(&error, "no judge of records");
         close_decider(&decider);
-        progress_end(&audit->progress);
+        terminal_progress_end(&audit->progress);
         if (decider.fell_back)
                 return audit_plan_refuse(EX_DATAERR, error.text);
         return result == RANGE_DONE ? 0 : audit_plan_failed(result, &error);

@@ -52,7 +52,7 @@ on_published(const rd_kafka_message_t *message, size_t index, struct error *erro
         uint8_t bytes[DIGEST_FINGERPRINT_SIZE];
         enum audit_use use;
 
-        progress_step(&audit->progress);
+        terminal_progress_step(&audit->progress);
         use = audit_plan_use(audit->plan, message, place.topic, published_at(reading, message, index));
         if (audit->n_passes == 0) {
                 counts->n_read += use == AUDIT_COMPARE;
@@ -81,7 +81,7 @@ audit_found(struct audit *audit)
         result = range_read(plan->config, plan->bootstrap, plan->published, plan->n_published, on_published,
                             &reading, &error);
         free(reading.newest_ms);
-        progress_end(&audit->progress);
+        terminal_progress_end(&audit->progress);
         return result == RANGE_DONE ? 0 : audit_plan_failed(result, &error);
 }
 

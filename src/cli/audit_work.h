@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 #include "cli/audit_plan.h"
-#include "cli/progress.h"
+#include "cli/terminal.h"
 #include "model/digest.h"
 #include "model/release.h"
 #include "model/tally.h"
@@ -66,7 +66,7 @@ struct audit {
         const struct audit_plan *plan;
         struct tally *tally;
         struct digest *digest;
-        struct progress progress;
+        struct terminal_progress progress;
         size_t n_passes; /* that are over */
         struct audit_counts *topics;
         struct audit_counts total;

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/safe_text.h"
-#include "cli/kind_filter.h"
+#include "cli/arguments.h"
 #include "cli/service_refusal.h"
 #include "cli/subscription_calls.h"
 
@@ -211,7 +211,7 @@ static int
 shows(const struct subscription_view *view, const char *event)
 {
         for (size_t i = 0; i < view->n_events; i++) {
-                if (kind_filter_matches(view->events[i], event, strlen(event)))
+                if (arguments_kind_matches(view->events[i], event, strlen(event)))
                         return 1;
         }
         return 0;
@@ -221,9 +221,9 @@ shows(const struct subscription_view *view, const char *event)
 static const char *
 find_common(const char *one, const char *other)
 {
-        if (kind_filter_matches(one, other, strlen(other)))
+        if (arguments_kind_matches(one, other, strlen(other)))
                 return other;
-        return kind_filter_matches(other, one, strlen(one)) ? one : NULL;
+        return arguments_kind_matches(other, one, strlen(one)) ? one : NULL;
 }
 
 /* Events that were asked for and that an old one has, but that the new one does not show; NULL when there are none. */

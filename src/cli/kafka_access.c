@@ -6,17 +6,17 @@
 #include "kafka/client.h"
 
 const char *
-kafka_access_bootstrap(const struct config *config, const char *given, int *status)
+kafka_access_bootstrap(const struct config *config, const char *bootstrap, int *status)
 {
         *status = 0;
-        if (given == NULL && config->embedded) {
+        if (bootstrap == NULL && config->embedded) {
                 fprintf(
                     stderr,
                     "gatepost: the broker is embedded in gatepostd, which logs its address when it starts: "
-                    "give it by --bootstrap ADDR\n");
+                    "pass it with --bootstrap ADDR\n");
                 *status = EX_USAGE;
         }
-        return given;
+        return bootstrap;
 }
 
 rd_kafka_t *
@@ -29,4 +29,16 @@ kafka_access_open(const struct config *config, const char *bootstrap)
         if (client == NULL)
                 fprintf(stderr, "gatepost: %s\n", error.text);
         return client;
+}
+
+uint64_t
+kafka_access_count_offsets(const struct range *ranges, size_t n)
+{
+        uint64_t count = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                if (ranges[i].to > ranges[i].from)
+                        count += (uint64_t)(ranges[i].to - ranges[i].from);
+        }
+        return count;
 }

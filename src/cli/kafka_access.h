@@ -1,22 +1,29 @@
 #ifndef CLI_KAFKA_ACCESS_H
 #define CLI_KAFKA_ACCESS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include <librdkafka/rdkafka.h>
 
 #include "config/config.h"
+#include "kafka/range.h"
 #include "kafka/topics.h"
 
-/* So long the command line waits for Kafka. */
+/* Time that the command line waits for an answer from Kafka. */
 #define KAFKA_ACCESS_TIMEOUT_MS 8000
 
 /**
- * kafka_access_bootstrap(config, given, status):
- * The brokers to use: those given, NULL for the configured ones. *status is 0, or EX_USAGE after saying that the address
- * of an embedded broker must be given.
+ * kafka_access_bootstrap(config, bootstrap, status):
+ * Return the bootstrap servers to use: those of --bootstrap, or NULL for the configured ones. *status is 0, or EX_USAGE
+ * after printing that an embedded broker needs --bootstrap.
  */
-const char *kafka_access_bootstrap(const struct config *config, const char *given, int *status);
+const char *kafka_access_bootstrap(const struct config *config, const char *bootstrap, int *status);
 
-/* A client for administration, or NULL after saying why. */
+/* Return a client for administration, or NULL after printing the reason. */
 rd_kafka_t *kafka_access_open(const struct config *config, const char *bootstrap);
+
+/* Return the number of offsets in n ranges: about the number of records, since not every offset has one. */
+uint64_t kafka_access_count_offsets(const struct range *ranges, size_t n);
 
 #endif

@@ -11,8 +11,8 @@
 
 #include "base/mem.h"
 #include "cli/kafka_access.h"
-#include "cli/progress.h"
 #include "cli/quarantine_outlook.h"
+#include "cli/terminal.h"
 #include "kafka/message.h"
 #include "kafka/producer.h"
 
@@ -27,7 +27,7 @@ struct work {
         int wake[2];
         size_t unacknowledged; /* bytes of bodies */
         int is_denied;         /* the account may not write there */
-        struct progress progress;
+        struct terminal_progress progress;
 };
 
 /* Say what happened to one, which is known now. */
@@ -37,7 +37,7 @@ settle(struct work *work, struct releasing *releasing, enum outcome outcome, con
         releasing->outcome = outcome;
         if (reason != NULL)
                 releasing->reason = mem_strdup(reason);
-        progress_step(&work->progress);
+        terminal_progress_step(&work->progress);
         if (!work->append->is_quiet)
                 outcome_print_text(releasing, work->append->quarantine->config);
 }
@@ -187,14 +187,14 @@ release_all(struct work *work)
         struct error error;
 
         if (all->is_quiet || !isatty(STDOUT_FILENO)) /* else the lines there tell how far it is */
-                progress_begin(&work->progress, "releasing", all->n);
+                terminal_progress_begin(&work->progress, "releasing", all->n);
         result = range_read(quarantine->config, quarantine->wish->bootstrap, ranges, quarantine->n_ranges,
                             on_record, work, &error);
         while (work->producer != NULL && producer_outstanding(work->producer) > 0)
                 wait_for_acks(work);
         if (work->producer != NULL && producer_is_denied(work->producer))
                 work->is_denied = 1;
-        progress_end(&work->progress);
+        terminal_progress_end(&work->progress);
         free(ranges);
         for (size_t i = 0; i < all->n; i++) {
                 if (all->all[i].outcome == OUTCOME_PENDING)

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/safe_text.h"
+#include "cli/arguments.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine_print.h"
-#include "cli/since.h"
 
 static int
 compare_times(const void *a, const void *b)
@@ -106,7 +106,7 @@ parse(const struct command_context *context, int argc, char **argv, struct quara
                         return command_misused(context, "wrong option");
                 if (option == 'r' && quarantine_parse_reason(optarg, wish, &error) != 0)
                         return command_misused(context, "--reason: %s", error.text);
-                if (option == 's' && since_parse(optarg, &wish->since_ms, &error) != 0)
+                if (option == 's' && arguments_time(optarg, &wish->since_ms, &error) != 0)
                         return command_misused(context, "--since: %s", error.text);
                 *as_json |= option == 'j';
                 if (option == 'b')

@@ -5,14 +5,14 @@
 
 #include "base/mem.h"
 #include "cli/kafka_access.h"
-#include "cli/progress.h"
 #include "cli/quarantine_look.h"
+#include "cli/terminal.h"
 #include "kafka/message.h"
 #include "model/judge.h"
 
 struct reading {
         struct quarantine *quarantine;
-        struct progress progress;
+        struct terminal_progress progress;
         size_t capacity;
         struct quarantined
             *wished; /* the records that are wished for, by identity: whose twins are looked for */
@@ -161,7 +161,7 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
 
         (void)index;
         (void)error;
-        progress_step(&reading->progress);
+        terminal_progress_step(&reading->progress);
         if (release_id_parse(message_header(message, RECORD_RELEASED), &came_of) == 0) {
                 struct span key = {message->key, message->key_len},
                             source = message_header(message, RECORD_SOURCE);
@@ -192,7 +192,7 @@ on_twin(const rd_kafka_message_t *message, size_t index, struct error *error, vo
 
         (void)index;
         (void)error;
-        progress_step(&reading->progress);
+        terminal_progress_step(&reading->progress);
         quarantine_identify(&found, message);
         if (found.signature_len == 0 || is_wished(reading->quarantine->wish, message, &id) ||
             bsearch(&found, reading->wished, reading->n_wished, sizeof(found), compare_identities) == NULL)
@@ -241,10 +241,11 @@ read_all(struct reading *reading, const char *what, range_record *on_each)
         enum range_result result;
         struct error error;
 
-        progress_begin(&reading->progress, what, progress_count(quarantine->ranges, quarantine->n_ranges));
+        terminal_progress_begin(&reading->progress, what,
+                                kafka_access_count_offsets(quarantine->ranges, quarantine->n_ranges));
         result = range_read(quarantine->config, quarantine->wish->bootstrap, quarantine->ranges,
                             quarantine->n_ranges, on_each, reading, &error);
-        progress_end(&reading->progress);
+        terminal_progress_end(&reading->progress);
         return result == RANGE_DONE ? 0 : quarantine_failed(quarantine->wish, result, &error);
 }
 

@@ -7,9 +7,9 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
+#include "cli/arguments.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine_append.h"
-#include "cli/since.h"
 #include "model/judge.h"
 
 struct wish {
@@ -152,7 +152,7 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                         return command_misused(context, "wrong option");
                 if (option == 'r' && quarantine_parse_reason(optarg, &wish->records, &error) != 0)
                         return command_misused(context, "--reason: %s", error.text);
-                if (option == 's' && since_parse(optarg, &wish->records.since_ms, &error) != 0)
+                if (option == 's' && arguments_time(optarg, &wish->records.since_ms, &error) != 0)
                         return command_misused(context, "--since: %s", error.text);
                 wish->has_since |= option == 's';
                 wish->is_dry |= option == 'd';

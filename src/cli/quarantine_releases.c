@@ -5,9 +5,9 @@
 
 #include "base/mem.h"
 #include "cli/kafka_access.h"
-#include "cli/progress.h"
 #include "cli/quarantine_look.h"
 #include "cli/quarantine_print.h"
+#include "cli/terminal.h"
 #include "kafka/message.h"
 
 /* The clocks of routers, which stamp records of quarantine, and brokers, which stamp releases, differ by less than this. */
@@ -28,7 +28,7 @@ struct search {
         int64_t *kept_ms;                 /* of each: range_kept_since() */
         struct quarantined **by_place;    /* the records by the places of their deliveries, */
         struct quarantined **by_identity; /* and by source, key and signature */
-        struct progress progress;
+        struct terminal_progress progress;
 };
 
 static int
@@ -215,7 +215,7 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
 
         (void)index;
         (void)error;
-        progress_step(&search->progress);
+        terminal_progress_step(&search->progress);
         quarantine_identify(&found, message);
         found.delivery = (struct release_id){message->partition, message->offset};
         check_place(search, &found);
@@ -238,11 +238,11 @@ read_deliveries(struct search *search)
         enum range_result result;
         struct error error;
 
-        progress_begin(&search->progress, "looking for releases in deliveries",
-                       progress_count(search->ranges, search->n_ranges));
+        terminal_progress_begin(&search->progress, "looking for releases in deliveries",
+                                kafka_access_count_offsets(search->ranges, search->n_ranges));
         result = range_read(quarantine->config, quarantine->wish->bootstrap, search->ranges, search->n_ranges,
                             on_delivery, search, &error);
-        progress_end(&search->progress);
+        terminal_progress_end(&search->progress);
         return result == RANGE_DONE ? 0 : quarantine_failed(quarantine->wish, result, &error);
 }
 

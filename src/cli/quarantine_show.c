@@ -11,7 +11,6 @@
 #include "base/safe_text.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine_print.h"
-#include "cli/show_body.h"
 #include "cli/show_record.h"
 
 enum form { FORM_TEXT, FORM_JSON, FORM_RAW };
@@ -80,7 +79,7 @@ print_text(const struct showing *showing, const rd_kafka_message_t *message)
                 printf("\nno body: %s\n", quarantine_stub_text(showing->quarantine, record, stub));
         } else {
                 printf("\nbody, %zu bytes\n", message->len);
-                show_body(message->payload, message->len);
+                show_record_body(message->payload, message->len);
         }
 }
 
@@ -91,7 +90,7 @@ print_json(const struct showing *showing, const rd_kafka_message_t *message)
 
         (void)yajl_gen_map_open(json);
         quarantine_print_members(json, showing->record);
-        show_record_content(json, message);
+        show_record_members(json, message);
         (void)yajl_gen_map_close(json);
         json_print(json);
 }

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/safe_text.h"
-#include "cli/body.h"
+#include "cli/arguments.h"
 #include "cli/own_url.h"
 #include "cli/post.h"
 #include "cli/signing.h"
@@ -87,7 +87,7 @@ prepare(const struct config *config, const struct wish *wish, struct mission *mi
                 signing->body = sample_body(wish->kind);
                 signing->len = strlen(signing->body);
         } else {
-                signing->body = body_read(wish->body_file, &signing->len, &error);
+                signing->body = arguments_body(wish->body_file, &signing->len, &error);
         }
         if (signing->body == NULL)
                 fprintf(stderr, "gatepost send: %s\n", error.text);

@@ -7,8 +7,11 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/safe_text.h"
-#include "cli/colour.h"
+#include "cli/terminal.h"
 #include "kafka/message.h"
+
+/* Of a hex dump. */
+#define BYTES_PER_LINE 16
 
 static char *
 format_timestamp(const rd_kafka_message_t *message, char text[CLOCK_RFC3339_SIZE])
@@ -42,13 +45,14 @@ show_record_text(const rd_kafka_message_t *message, int with_headers)
 {
         char when[CLOCK_RFC3339_SIZE];
 
-        printf("%s%s%s %s%s%s %" PRId32 "/%" PRId64 " key=%s", colour_code(COLOUR_FAINT),
-               format_timestamp(message, when), colour_code(COLOUR_NONE),
-               colour_code(message_header(message, RECORD_REASON).data == NULL ? COLOUR_BOLD : COLOUR_RED),
-               rd_kafka_topic_name(message->rkt), colour_code(COLOUR_NONE), message->partition,
-               message->offset, colour_code(COLOUR_BLUE));
+        printf("%s%s%s %s%s%s %" PRId32 "/%" PRId64 " key=%s", terminal_colour(TERMINAL_FAINT),
+               format_timestamp(message, when), terminal_colour(TERMINAL_DEFAULT),
+               terminal_colour(message_header(message, RECORD_REASON).data == NULL ? TERMINAL_BOLD
+                                                                                   : TERMINAL_RED),
+               rd_kafka_topic_name(message->rkt), terminal_colour(TERMINAL_DEFAULT), message->partition,
+               message->offset, terminal_colour(TERMINAL_BLUE));
         safe_text_print(stdout, message->key, message->key_len);
-        fputs(colour_code(COLOUR_NONE), stdout);
+        fputs(terminal_colour(TERMINAL_DEFAULT), stdout);
         if (with_headers) {
                 putchar('\n');
                 show_record_headers(message);
@@ -58,6 +62,50 @@ show_record_text(const rd_kafka_message_t *message, int with_headers)
         }
         safe_text_print(stdout, message->payload, message->len);
         putchar('\n');
+}
+
+static int
+is_text(const char *body, size_t len)
+{
+        for (size_t i = 0, n; i < len; i += n) {
+                n = strchr("\t\n\r", body[i]) != NULL && body[i] != '\0' ? 1
+                                                                         : safe_text_char(body + i, len - i);
+                if (n == 0)
+                        return 0;
+        }
+        return 1;
+}
+
+static void
+dump_line(const unsigned char *bytes, size_t at, size_t n)
+{
+        printf("%08zx ", at);
+        for (size_t i = 0; i < BYTES_PER_LINE; i++) {
+                if (i < n)
+                        printf("%s%02x", i == BYTES_PER_LINE / 2 ? "  " : " ", bytes[i]);
+                else
+                        printf("%s", i == BYTES_PER_LINE / 2 ? "    " : "   ");
+        }
+        printf("  |");
+        for (size_t i = 0; i < n; i++)
+                putchar(bytes[i] >= 0x20 && bytes[i] < 0x7f ? bytes[i] : '.');
+        printf("|\n");
+}
+
+void
+show_record_body(const char *body, size_t len)
+{
+        if (len == 0)
+                return;
+        if (is_text(body, len)) {
+                (void)fwrite(body, 1, len, stdout);
+                if (body[len - 1] != '\n')
+                        putchar('\n');
+                return;
+        }
+        for (size_t at = 0; at < len; at += BYTES_PER_LINE)
+                dump_line((const unsigned char *)body + at, at,
+                          len - at < BYTES_PER_LINE ? len - at : BYTES_PER_LINE);
 }
 
 static void
@@ -78,7 +126,7 @@ put_headers(yajl_gen json, const rd_kafka_message_t *message)
 }
 
 void
-show_record_content(yajl_gen json, const rd_kafka_message_t *message)
+show_record_members(yajl_gen json, const rd_kafka_message_t *message)
 {
         put_headers(json, message);
         json_bytes(json, "value", message->payload, message->len);
@@ -96,7 +144,7 @@ show_record_json(const rd_kafka_message_t *message)
         json_number(json, "offset", message->offset);
         json_member(json, "timestamp", format_timestamp(message, when));
         json_bytes(json, "key", message->key, message->key_len);
-        show_record_content(json, message);
+        show_record_members(json, message);
         (void)yajl_gen_map_close(json);
         json_print(json);
 }

@@ -1,22 +1,30 @@
 #ifndef CLI_SHOW_RECORD_H
 #define CLI_SHOW_RECORD_H
 
+#include <stddef.h>
+
 #include <librdkafka/rdkafka.h>
 #include <yajl/yajl_gen.h>
 
-/**
- * show_record_text(message, with_headers):
- * Write a record to stdout for a person: one line, or with its headers indented below. Control characters are escaped.
- */
+/* Records of Kafka on stdout, for people and as JSON. Control characters in text never reach the terminal. */
+
+/* Print a record as one line, with its headers on indented lines below if asked for. */
 void show_record_text(const rd_kafka_message_t *message, int with_headers);
 
-/* Write a record's headers to stdout, each on an indented line. */
+/* Print the headers of a record, each on an indented line. */
 void show_record_headers(const rd_kafka_message_t *message);
 
-/* Add a record's headers and value to an object that is open. */
-void show_record_content(yajl_gen json, const rd_kafka_message_t *message);
+/**
+ * show_record_body(body, len):
+ * Print a body: as it is, ending in a newline, when it is UTF-8 without control characters other than tab, CR and LF;
+ * otherwise as a hex dump.
+ */
+void show_record_body(const char *body, size_t len);
 
-/* Write it as one JSON object in a line. */
+/* Print a record as a JSON object on one line. */
 void show_record_json(const rd_kafka_message_t *message);
+
+/* Add the members `headers` and `value` of a record to an open JSON object. */
+void show_record_members(yajl_gen json, const rd_kafka_message_t *message);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
-#include "cli/body.h"
+#include "cli/arguments.h"
 #include "cli/signing.h"
 #include "cli/source_choice.h"
 
@@ -60,7 +60,7 @@ sign(const struct command_context *context, const struct config *config, const s
                 return EX_USAGE;
         if (wish->timestamp != NULL && number_parse(wish->timestamp, 0, 9999999999, &timestamp, &error) != 0)
                 return command_misused(context, "--timestamp: %s; it counts seconds since 1970", error.text);
-        signing.body = body_read(wish->body_file, &signing.len, &error);
+        signing.body = arguments_body(wish->body_file, &signing.len, &error);
         if (signing.body == NULL) {
                 fprintf(stderr, "gatepost sign: %s\n", error.text);
                 return EX_NOINPUT;

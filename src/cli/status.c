@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "cli/interrupt.h"
 #include "cli/status_print.h"
+#include "cli/terminal.h"
 
 #define WATCH_MS 5000
 #define CLEAR_SCREEN "\033[H\033[J"
@@ -71,9 +71,9 @@ run(const struct config *config, const struct wish *wish)
                 return EX_CONFIG;
         }
         exit_status = ask(&endpoint, wish, &earlier, &has_earlier);
-        while (wish->watch_ms > 0 && has_earlier && !interrupt_came() && fflush(stdout) == 0) {
+        while (wish->watch_ms > 0 && has_earlier && !terminal_is_interrupted() && fflush(stdout) == 0) {
                 (void)poll(NULL, 0, (int)wish->watch_ms);
-                if (!interrupt_came())
+                if (!terminal_is_interrupted())
                         exit_status = ask(&endpoint, wish, &earlier, &has_earlier);
         }
         if (has_earlier)
@@ -126,7 +126,7 @@ status_run(const struct command_context *context, int argc, char **argv)
         config = config_load(context->file);
         if (config == NULL)
                 return EX_CONFIG;
-        interrupt_watch();
+        terminal_catch_interrupts();
         status = run(config, &wish);
         config_free(config);
         return status;

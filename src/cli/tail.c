@@ -7,11 +7,10 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
-#include "cli/interrupt.h"
+#include "cli/arguments.h"
 #include "cli/kafka_access.h"
-#include "cli/kind_filter.h"
 #include "cli/show_record.h"
-#include "cli/since.h"
+#include "cli/terminal.h"
 #include "kafka/reader.h"
 
 #define POLL_MS 200
@@ -32,7 +31,7 @@ static int
 is_wanted(const struct config *config, const struct topic_rule *rule, const struct wish *wish)
 {
         for (size_t i = 0; i < wish->n_kinds; i++) {
-                if (kind_filter_concerns(wish->kinds[i], config->topics, rule))
+                if (arguments_kind_may_match(wish->kinds[i], config->topics, rule))
                         return 1;
         }
         return wish->n_kinds == 0;
@@ -45,8 +44,8 @@ find_vain(const struct config *config, const struct wish *wish)
         for (size_t i = 0; i < wish->n_kinds; i++) {
                 size_t t = 0, n = topic_table_size(config->topics);
 
-                while (t < n && !kind_filter_concerns(wish->kinds[i], config->topics,
-                                                      topic_table_rule(config->topics, t)))
+                while (t < n && !arguments_kind_may_match(wish->kinds[i], config->topics,
+                                                          topic_table_rule(config->topics, t)))
                         t++;
                 if (t == n)
                         return wish->kinds[i];
@@ -85,7 +84,7 @@ has_wanted_kind(const rd_kafka_message_t *message, const struct wish *wish)
             rd_kafka_header_get_last(headers, "ce_type", &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return 1;
         for (size_t i = 0; i < wish->n_kinds; i++) {
-                if (kind_filter_matches(wish->kinds[i], value, len))
+                if (arguments_kind_matches(wish->kinds[i], value, len))
                         return 1;
         }
         return 0;
@@ -110,7 +109,7 @@ follow(struct reader *reader, const struct wish *wish)
 {
         int status = 0;
 
-        while (!interrupt_came() && !ferror(stdout) && status == 0 &&
+        while (!terminal_is_interrupted() && !ferror(stdout) && status == 0 &&
                !(wish->until_end && reader_reached_ends(reader))) {
                 rd_kafka_message_t *message = reader_poll(reader, POLL_MS);
 
@@ -164,7 +163,7 @@ run(const struct config *config, const struct wish *wish)
                 fprintf(stderr, "gatepost tail: %s\n", error.text);
                 return EX_UNAVAILABLE;
         }
-        interrupt_watch();
+        terminal_catch_interrupts();
         status = follow(reader, wish);
         reader_free(reader);
         return status;
@@ -178,7 +177,7 @@ parse_from(const char *text, int64_t *from_ms, struct error *error)
                 *from_ms = READER_FROM_BEGINNING;
         else if (strcmp(text, "end") == 0)
                 *from_ms = READER_FROM_END;
-        else if (since_parse(text, from_ms, error) != 0)
+        else if (arguments_time(text, from_ms, error) != 0)
                 return error_set(
                     error,
                     "'%.64s' is neither beginning nor end, nor an age, such as 2h, nor a time past, such as "

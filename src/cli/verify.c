@@ -7,9 +7,8 @@
 #include <sysexits.h>
 
 #include "base/clock.h"
-#include "cli/body.h"
+#include "cli/arguments.h"
 #include "cli/capture.h"
-#include "cli/since.h"
 #include "cli/source_choice.h"
 #include "cli/verification.h"
 #include "config/each_secret.h"
@@ -108,11 +107,11 @@ verify(const struct command_context *context, const struct config *config, const
         struct capture capture = {NULL, 0};
         size_t text_len, len;
         struct error error;
-        char *text = body_read_capture(wish->headers_file, &text_len, &error), *body = NULL;
+        char *text = arguments_headers(wish->headers_file, &text_len, &error), *body = NULL;
         int status = EX_NOINPUT;
 
         if (text != NULL)
-                body = body_read(wish->body_file, &len, &error);
+                body = arguments_body(wish->body_file, &len, &error);
         if (body != NULL && capture_parse(text, text_len, &capture, &error) != 0) {
                 (void)error_prefix(&error, "%s", wish->headers_file);
                 status = EX_DATAERR;
@@ -148,7 +147,7 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                         return command_help(context);
                 if (option == '?')
                         return command_misused(context, "wrong option");
-                if (option == 'a' && since_parse(optarg, &wish->at_ms, &error) != 0)
+                if (option == 'a' && arguments_time(optarg, &wish->at_ms, &error) != 0)
                         return command_misused(context, "--at: %s", error.text);
                 wish->as_json |= option == 'j';
                 if (option == 's')

@@ -7,6 +7,7 @@
 Suite *suite_activation(void);
 Suite *suite_address(void);
 Suite *suite_answer(void);
+Suite *suite_arguments(void);
 Suite *suite_base(void);
 Suite *suite_statistics(void);
 Suite *suite_client(void);
@@ -40,7 +41,6 @@ Suite *suite_json_tree(void);
 Suite *suite_judge(void);
 Suite *suite_judge_repeats(void);
 Suite *suite_judge_verify(void);
-Suite *suite_kind_filter(void);
 Suite *suite_notify(void);
 Suite *suite_log(void);
 Suite *suite_markers(void);

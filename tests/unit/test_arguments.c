@@ -2,13 +2,13 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "cli/kind_filter.h"
+#include "cli/arguments.h"
 #include "suites.h"
 
 static const struct {
-        const char *asked;
+        const char *filter;
         const char *kind;
-        int is_meant;
+        int matches;
 } kinds[] = {
     {"invoice.accepted", "invoice.accepted", 1},
     {"invoice.accepted", "invoice.accepted.late", 0},
@@ -24,22 +24,22 @@ static const struct {
     {"a.b.*", "a.c", 0},
 };
 
-START_TEST(test_kinds_are_meant_by_name_or_by_pattern)
+START_TEST(test_kind_filter_matches_by_name_or_by_prefix)
 {
-        ck_assert_int_eq(kind_filter_matches(kinds[_i].asked, kinds[_i].kind, strlen(kinds[_i].kind)),
-                         kinds[_i].is_meant);
+        ck_assert_int_eq(arguments_kind_matches(kinds[_i].filter, kinds[_i].kind, strlen(kinds[_i].kind)),
+                         kinds[_i].matches);
 }
 END_TEST
 
 static const struct {
-        const char *asked;
-        const char *patterns[4]; /* of the rules that are concerned */
-} asked[] = {
+        const char *filter;
+        const char *patterns[4]; /* of the rules that may match */
+} filters[] = {
     {"*", {"a.*", "a.b", "c"}}, {"a.b", {"a.b"}}, {"a.x", {"a.*"}}, {"a.*", {"a.*", "a.b"}},
     {"a.x.*", {"a.*"}},         {"c", {"c"}},     {"c.*", {NULL}},  {"d", {NULL}},
 };
 
-START_TEST(test_topics_that_may_have_a_kind_are_concerned)
+START_TEST(test_kind_filter_selects_topics_that_may_hold_the_kind)
 {
         struct topic_table *topics = topic_table_new();
         struct error error;
@@ -51,24 +51,25 @@ START_TEST(test_topics_that_may_have_a_kind_are_concerned)
         for (size_t i = 0; i < topic_table_size(topics); i++) {
                 const struct topic_rule *rule = topic_table_rule(topics, i);
 
-                if (!kind_filter_concerns(asked[_i].asked, topics, rule))
+                if (!arguments_kind_may_match(filters[_i].filter, topics, rule))
                         continue;
-                ck_assert_ptr_nonnull(asked[_i].patterns[n]);
-                ck_assert_str_eq(rule->pattern, asked[_i].patterns[n++]);
+                ck_assert_ptr_nonnull(filters[_i].patterns[n]);
+                ck_assert_str_eq(rule->pattern, filters[_i].patterns[n++]);
         }
-        ck_assert_ptr_null(asked[_i].patterns[n]);
+        ck_assert_ptr_null(filters[_i].patterns[n]);
         topic_table_free(topics);
 }
 END_TEST
 
 Suite *
-suite_kind_filter(void)
+suite_arguments(void)
 {
-        Suite *suite = suite_create("kind filter");
-        TCase *tcase = tcase_create("kind filter");
+        Suite *suite = suite_create("arguments");
+        TCase *tcase = tcase_create("arguments");
 
-        tcase_add_loop_test(tcase, test_kinds_are_meant_by_name_or_by_pattern, 0, ARRAY_LEN(kinds));
-        tcase_add_loop_test(tcase, test_topics_that_may_have_a_kind_are_concerned, 0, ARRAY_LEN(asked));
+        tcase_add_loop_test(tcase, test_kind_filter_matches_by_name_or_by_prefix, 0, ARRAY_LEN(kinds));
+        tcase_add_loop_test(tcase, test_kind_filter_selects_topics_that_may_hold_the_kind, 0,
+                            ARRAY_LEN(filters));
         suite_add_tcase(suite, tcase);
         return suite;
 }
