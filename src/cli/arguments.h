@@ -18,24 +18,24 @@
 
 /**
  * arguments_time(text, time_ms, error):
- * Parse an age, such as 2h, or a time in UTC, such as 2026-11-21T03:04:05Z, that is not in the future. Returns 0 and
- * milliseconds since the epoch, or -1 with the reason.
+ * Parse an age, such as 2h, or a time in UTC, such as 2026-11-21T03:04:05Z, that is not in the future.
+ * Returns 0 and milliseconds since the epoch, or -1 with the reason.
  */
 int arguments_time(const char *text, int64_t *time_ms, struct error *error) MUST_CHECK;
 
 /**
  * arguments_body(file, len, error), arguments_headers(file, len, error):
- * Read the body, or the saved headers, of a delivery from a file, or from standard input when file is "-". Returns *len
- * bytes, which the caller frees; NULL with the reason, which names the file, when it cannot be read or is larger than
- * ARGUMENTS_MAX_BODY or ARGUMENTS_MAX_HEADERS.
+ * Read the body, or the saved headers, of a delivery from a file, or from standard input when file is "-".
+ * Returns *len bytes, which the caller frees; NULL with the reason, which names the file, when it cannot be
+ * read or is larger than ARGUMENTS_MAX_BODY or ARGUMENTS_MAX_HEADERS.
  */
 char *arguments_body(const char *file, size_t *len, struct error *error) MUST_CHECK;
 char *arguments_headers(const char *file, size_t *len, struct error *error) MUST_CHECK;
 
 /**
  * arguments_kind_matches(filter, kind, len):
- * Return whether a filter matches a kind of len bytes. A filter is a kind, `invoice.accepted`; a prefix, `invoice.*`, which
- * matches longer kinds that begin with `invoice.`; or `*`, which matches all.
+ * Return whether a filter matches a kind of len bytes. A filter is a kind, `invoice.accepted`; a prefix,
+ * `invoice.*`, which matches longer kinds that begin with `invoice.`; or `*`, which matches all.
  */
 int arguments_kind_matches(const char *filter, const char *kind, size_t len);
 

@@ -97,7 +97,7 @@ add(struct audit *audit, const struct record *record, const struct verdict *verd
         if (exception == NULL && fingerprint(audit->digest, &published, message, bytes) != 0)
                 return -1;
         return tally_add(audit->tally, exception == NULL ? bytes : exception->fingerprint,
-                         is_demanded ? SKETCH_REQUIRED : SKETCH_ALLOWED, &place);
+                         is_demanded ? TALLY_REQUIRED : TALLY_ALLOWED, &place);
 }
 
 static enum range_answer

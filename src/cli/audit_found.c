@@ -61,7 +61,7 @@ on_published(const rd_kafka_message_t *message, size_t index, struct error *erro
         if (use != AUDIT_COMPARE)
                 return RANGE_GO_ON;
         if (audit_fingerprint(audit->digest, message, bytes) != 0 ||
-            tally_add(audit->tally, bytes, SKETCH_FOUND, &place) != 0) {
+            tally_add(audit->tally, bytes, TALLY_FOUND, &place) != 0) {
                 (void)error_set_openssl(error, "the record could not be compared");
                 return RANGE_FAIL;
         }

@@ -6,10 +6,10 @@
 
 #include "base/compiler.h"
 #include "cli/audit_plan.h"
+#include "cli/tally.h"
 #include "cli/terminal.h"
 #include "model/digest.h"
 #include "model/release.h"
-#include "model/tally.h"
 
 #define AUDIT_MAX_EXAMPLES 20
 #define AUDIT_EXAMPLE_ID_SIZE 65 /* of a delivery-id */

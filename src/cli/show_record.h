@@ -16,8 +16,8 @@ void show_record_headers(const rd_kafka_message_t *message);
 
 /**
  * show_record_body(body, len):
- * Print a body: as it is, ending in a newline, when it is UTF-8 without control characters other than tab, CR and LF;
- * otherwise as a hex dump.
+ * Print a body: as it is, ending in a newline, when it is UTF-8 without control characters other than tab, CR
+ * and LF; otherwise as a hex dump.
  */
 void show_record_body(const char *body, size_t len);
 

@@ -9,8 +9,8 @@ enum terminal_colour { TERMINAL_DEFAULT, TERMINAL_FAINT, TERMINAL_BOLD, TERMINAL
 
 /**
  * terminal_colour(colour):
- * Return the escape sequence that switches stdout to a colour. It is empty when stdout is not a terminal, TERM is unset or
- * "dumb", or the environment variable NO_COLOR is set and not empty (no-color.org).
+ * Return the escape sequence that switches stdout to a colour. It is empty when stdout is not a terminal,
+ * TERM is unset or "dumb", or the environment variable NO_COLOR is set and not empty (no-color.org).
  */
 const char *terminal_colour(enum terminal_colour colour);
 

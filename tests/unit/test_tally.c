@@ -2,20 +2,20 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "model/tally.h"
+#include "cli/tally.h"
 #include "suites.h"
 
 #define MAX_RECORDS 4096
 
-/* The records of a comparison, which are added again in each pass. */
+/* Records to compare, added in each pass. */
 static struct {
-        uint8_t fingerprint[SKETCH_FINGERPRINT_SIZE];
-        enum sketch_side side;
+        uint8_t fingerprint[TALLY_FINGERPRINT_SIZE];
+        enum tally_side side;
         struct tally_place place;
 } records[MAX_RECORDS];
 static size_t n_records;
 
-/* What came of it. */
+/* Results of the comparison. */
 static uint64_t faults[TALLY_N_FAULTS];
 static struct tally_finding last;
 static size_t n_findings;
@@ -27,9 +27,9 @@ set_up(void)
         n_records = 0;
 }
 
-/* A fingerprint as a digest gives them: any two differ in all their parts, and always the same for a number. */
+/* Derive a fingerprint from a number, as a digest would: any two differ in both halves. */
 static void
-fingerprint_of(uint64_t number, uint8_t fingerprint[SKETCH_FINGERPRINT_SIZE])
+fingerprint_of(uint64_t number, uint8_t fingerprint[TALLY_FINGERPRINT_SIZE])
 {
         uint64_t halves[2] = {number, number + UINT64_C(0x9e3779b97f4a7c15)};
 
@@ -42,7 +42,7 @@ fingerprint_of(uint64_t number, uint8_t fingerprint[SKETCH_FINGERPRINT_SIZE])
 }
 
 static void
-put(uint64_t number, enum sketch_side side)
+put(uint64_t number, enum tally_side side)
 {
         ck_assert_uint_lt(n_records, MAX_RECORDS);
         fingerprint_of(number, records[n_records].fingerprint);
@@ -71,7 +71,7 @@ compare(unsigned bits, size_t max_entries)
         memset(faults, 0, sizeof(faults));
         n_findings = n_passes = 0;
         do {
-                int failed = 0; /* each ck_assert() costs a system call: not one a record */
+                int failed = 0; /* ck_assert() costs a system call: do not call it for each record */
 
                 for (size_t i = 0; i < n_records; i++)
                         failed |=
@@ -94,37 +94,37 @@ assert_faults(uint64_t lost, uint64_t duplicated, uint64_t unexpected)
         ck_assert_uint_eq(faults[TALLY_UNEXPECTED], unexpected);
 }
 
-START_TEST(test_records_that_are_as_they_must_be_take_one_pass)
+START_TEST(test_records_found_as_required_take_one_pass)
 {
         for (uint64_t i = 0; i < 1000; i++)
-                put(i, SKETCH_REQUIRED);
+                put(i, TALLY_REQUIRED);
         for (uint64_t i = 1000; i > 0; i--)
-                put(i - 1, SKETCH_FOUND);
+                put(i - 1, TALLY_FOUND);
         compare(4, 10);
         assert_faults(0, 0, 0);
         ck_assert_uint_eq(n_passes, 1);
 }
 END_TEST
 
-START_TEST(test_nothing_at_all_is_as_it_must_be)
+START_TEST(test_no_records_are_balanced)
 {
         compare(4, 10);
         ck_assert_uint_eq(n_passes, 1);
 }
 END_TEST
 
-START_TEST(test_lost_record_is_found_among_many_of_its_bucket)
+START_TEST(test_lost_record_is_found_in_a_full_bucket)
 {
         for (uint64_t i = 0; i < 1000; i++) {
-                put(i, SKETCH_REQUIRED);
+                put(i, TALLY_REQUIRED);
                 if (i != 333)
-                        put(i, SKETCH_FOUND);
+                        put(i, TALLY_FOUND);
         }
         compare(0, 10);
         assert_faults(1, 0, 0);
         ck_assert_uint_eq(n_passes, 2);
         ck_assert_int_eq(last.place.offset, 333);
-        ck_assert_int_eq(last.place.partition, SKETCH_REQUIRED);
+        ck_assert_int_eq(last.place.partition, TALLY_REQUIRED);
         ck_assert_uint_eq(last.place.topic, 333 % 7);
 }
 END_TEST
@@ -132,94 +132,94 @@ END_TEST
 START_TEST(test_second_copy_is_duplicated_and_a_foreign_record_unexpected)
 {
         for (uint64_t i = 0; i < 100; i++) {
-                put(i, SKETCH_REQUIRED);
-                put(i, SKETCH_FOUND);
+                put(i, TALLY_REQUIRED);
+                put(i, TALLY_FOUND);
         }
-        put(50, SKETCH_FOUND);
+        put(50, TALLY_FOUND);
         compare(4, 1000);
         assert_faults(0, 1, 0);
         ck_assert_int_eq(last.place.offset, 50);
-        ck_assert_int_eq(last.place.partition, SKETCH_FOUND);
-        put(50, SKETCH_FOUND);
-        put(1000, SKETCH_FOUND);
+        ck_assert_int_eq(last.place.partition, TALLY_FOUND);
+        put(50, TALLY_FOUND);
+        put(1000, TALLY_FOUND);
         compare(4, 1000);
         assert_faults(0, 2, 1);
 }
 END_TEST
 
-START_TEST(test_one_lost_and_one_unexpected_do_not_make_up_for_each_other)
+START_TEST(test_lost_and_unexpected_records_do_not_cancel_out)
 {
-        put(1, SKETCH_REQUIRED);
-        put(2, SKETCH_FOUND);
+        put(1, TALLY_REQUIRED);
+        put(2, TALLY_FOUND);
         compare(0, 10);
         assert_faults(1, 0, 1);
-        /* Nor does a duplicate for a loss, or an allowed one for a required one. */
-        put(2, SKETCH_REQUIRED);
-        put(2, SKETCH_FOUND);
+        /* Nor do a duplicate and a lost record, or an allowed and a required one. */
+        put(2, TALLY_REQUIRED);
+        put(2, TALLY_FOUND);
         compare(0, 10);
         assert_faults(1, 1, 0);
         n_records = 0;
-        put(1, SKETCH_REQUIRED);
-        put(2, SKETCH_ALLOWED);
-        put(2, SKETCH_FOUND);
+        put(1, TALLY_REQUIRED);
+        put(2, TALLY_ALLOWED);
+        put(2, TALLY_FOUND);
         compare(0, 10);
         assert_faults(1, 0, 0);
 }
 END_TEST
 
-START_TEST(test_what_is_allowed_may_be_there_or_not)
+START_TEST(test_allowed_records_may_be_missing)
 {
         for (uint64_t i = 0; i < 100; i++) {
-                put(i, i < 50 ? SKETCH_REQUIRED : SKETCH_ALLOWED);
+                put(i, i < 50 ? TALLY_REQUIRED : TALLY_ALLOWED);
                 if (i < 75)
-                        put(i, SKETCH_FOUND);
+                        put(i, TALLY_FOUND);
         }
         compare(0, 1000);
         assert_faults(0, 0, 0);
-        put(60, SKETCH_FOUND);
+        put(60, TALLY_FOUND);
         compare(4, 1000);
         assert_faults(0, 1, 0);
-        /* A copy that must and one that may be there make two. */
+        /* A required and an allowed copy allow two. */
         n_records = 0;
-        put(1, SKETCH_REQUIRED);
-        put(1, SKETCH_ALLOWED);
-        put(1, SKETCH_FOUND);
-        put(1, SKETCH_FOUND);
+        put(1, TALLY_REQUIRED);
+        put(1, TALLY_ALLOWED);
+        put(1, TALLY_FOUND);
+        put(1, TALLY_FOUND);
         compare(0, 10);
         assert_faults(0, 0, 0);
-        put(1, SKETCH_FOUND);
+        put(1, TALLY_FOUND);
         compare(0, 10);
         assert_faults(0, 1, 0);
 }
 END_TEST
 
-START_TEST(test_all_or_none_of_the_allowed_takes_one_pass)
+START_TEST(test_all_or_none_of_the_allowed_records_take_one_pass)
 {
         for (uint64_t i = 0; i < 100; i++) {
-                put(i, SKETCH_REQUIRED);
-                put(i, SKETCH_FOUND);
-                put(i + 100, SKETCH_ALLOWED);
+                put(i, TALLY_REQUIRED);
+                put(i, TALLY_FOUND);
+                put(i + 100, TALLY_ALLOWED);
         }
         compare(2, 10);
         ck_assert_uint_eq(n_passes, 1);
         for (uint64_t i = 0; i < 100; i++)
-                put(i + 100, SKETCH_FOUND);
+                put(i + 100, TALLY_FOUND);
         compare(2, 10);
         ck_assert_uint_eq(n_passes, 1);
         assert_faults(0, 0, 0);
 }
 END_TEST
 
-START_TEST(test_more_faults_than_there_is_room_for_take_more_passes)
+START_TEST(test_more_faults_than_fit_take_more_passes)
 {
         for (uint64_t i = 0; i < 1000; i++) {
-                put(i, SKETCH_REQUIRED);
+                put(i, TALLY_REQUIRED);
                 if (i % 2 == 0)
-                        put(i, SKETCH_FOUND);
+                        put(i, TALLY_FOUND);
                 if (i % 4 == 0)
-                        put(i, SKETCH_FOUND);
+                        put(i, TALLY_FOUND);
                 if (i % 5 == 0)
-                        put(i + 10000, SKETCH_FOUND);
+                        put(i + 10000, TALLY_FOUND);
         }
         compare(6, 50);
         assert_faults(500, 250, 200);
@@ -228,20 +228,20 @@ START_TEST(test_more_faults_than_there_is_room_for_take_more_passes)
         compare(10, 1);
         assert_faults(500, 250, 200);
         ck_assert_uint_eq(n_findings, 950);
-        compare(0, 1); /* a bucket that alone is too much is taken all the same */
+        compare(0, 1); /* a bucket that exceeds the limit alone is still counted */
         assert_faults(500, 250, 200);
         ck_assert_uint_eq(n_passes, 2);
 }
 END_TEST
 
-START_TEST(test_passes_are_filled_to_the_limit_and_not_beyond)
+START_TEST(test_passes_are_filled_up_to_the_limit)
 {
         static const size_t limits[] = {50, 500};
 
         for (uint64_t i = 0; i < 2000; i++)
-                put(i, SKETCH_REQUIRED);
+                put(i, TALLY_REQUIRED);
         for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-                compare(8, limits[i]); /* 8 a bucket: none is beyond the limit by itself */
+                compare(8, limits[i]); /* 8 per bucket: no bucket exceeds the limit alone */
                 assert_faults(2000, 0, 0);
                 ck_assert_uint_ge(n_passes - 1, 2000 / limits[i]);
                 ck_assert_uint_le(n_passes - 1, 2 * 2000 / limits[i]);
@@ -249,27 +249,26 @@ START_TEST(test_passes_are_filled_to_the_limit_and_not_beyond)
 }
 END_TEST
 
-START_TEST(test_fingerprints_that_share_a_half_are_told_apart)
+START_TEST(test_fingerprints_that_share_a_half_are_distinguished)
 {
-        uint8_t one[SKETCH_FINGERPRINT_SIZE];
+        uint8_t one[TALLY_FINGERPRINT_SIZE];
 
-        put(1, SKETCH_REQUIRED);
-        put(1, SKETCH_FOUND);
+        put(1, TALLY_REQUIRED);
+        put(1, TALLY_FOUND);
         memcpy(one, records[0].fingerprint, sizeof(one));
-        records[1].fingerprint[15] ^= 1; /* the same bucket and chain */
+        records[1].fingerprint[15] ^= 1; /* same bucket, same chain */
         compare(8, 10);
         assert_faults(1, 0, 1);
         memcpy(records[1].fingerprint, one, sizeof(one));
-        records[1].fingerprint[0] ^= 1; /* the same sum, another bucket */
+        records[1].fingerprint[0] ^= 1; /* same sum, other bucket */
         compare(8, 10);
         assert_faults(1, 0, 1);
 }
 END_TEST
 
-START_TEST(test_tally_free_of_nothing_is_harmless)
+START_TEST(test_tally_free_accepts_null)
 {
         tally_free(NULL);
-        sketch_free(NULL);
 }
 END_TEST
 
@@ -280,17 +279,17 @@ suite_tally(void)
         TCase *tcase = tcase_create("tally");
 
         tcase_add_checked_fixture(tcase, set_up, NULL);
-        tcase_add_test(tcase, test_records_that_are_as_they_must_be_take_one_pass);
-        tcase_add_test(tcase, test_nothing_at_all_is_as_it_must_be);
-        tcase_add_test(tcase, test_lost_record_is_found_among_many_of_its_bucket);
+        tcase_add_test(tcase, test_records_found_as_required_take_one_pass);
+        tcase_add_test(tcase, test_no_records_are_balanced);
+        tcase_add_test(tcase, test_lost_record_is_found_in_a_full_bucket);
         tcase_add_test(tcase, test_second_copy_is_duplicated_and_a_foreign_record_unexpected);
-        tcase_add_test(tcase, test_one_lost_and_one_unexpected_do_not_make_up_for_each_other);
-        tcase_add_test(tcase, test_what_is_allowed_may_be_there_or_not);
-        tcase_add_test(tcase, test_all_or_none_of_the_allowed_takes_one_pass);
-        tcase_add_test(tcase, test_more_faults_than_there_is_room_for_take_more_passes);
-        tcase_add_test(tcase, test_passes_are_filled_to_the_limit_and_not_beyond);
-        tcase_add_test(tcase, test_fingerprints_that_share_a_half_are_told_apart);
-        tcase_add_test(tcase, test_tally_free_of_nothing_is_harmless);
+        tcase_add_test(tcase, test_lost_and_unexpected_records_do_not_cancel_out);
+        tcase_add_test(tcase, test_allowed_records_may_be_missing);
+        tcase_add_test(tcase, test_all_or_none_of_the_allowed_records_take_one_pass);
+        tcase_add_test(tcase, test_more_faults_than_fit_take_more_passes);
+        tcase_add_test(tcase, test_passes_are_filled_up_to_the_limit);
+        tcase_add_test(tcase, test_fingerprints_that_share_a_half_are_distinguished);
+        tcase_add_test(tcase, test_tally_free_accepts_null);
         suite_add_tcase(suite, tcase);
         return suite;
 }
