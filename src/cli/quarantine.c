@@ -1,21 +1,21 @@
 #include "cli/quarantine.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/suggest.h"
-#include "cli/kafka_access.h"
-#include "cli/quarantine_look.h"
-#include "cli/quarantine_print.h"
 #include "kafka/message.h"
 #include "model/judge.h"
 
 int
-quarantine_parse_reason(const char *text, struct quarantine_wish *wish, struct error *error)
+quarantine_parse_reason(const char *text, struct quarantine_query *query, struct error *error)
 {
         const char *names[QUARANTINE_N_REASONS], *closest;
         char list[256] = "";
@@ -24,19 +24,19 @@ quarantine_parse_reason(const char *text, struct quarantine_wish *wish, struct e
         for (size_t r = 0; r < QUARANTINE_N_REASONS; r++) {
                 names[r] = judge_reason_name((enum quarantine_reason)r);
                 if (strcmp(text, names[r]) == 0) {
-                        wish->reason = names[r];
+                        query->reason = names[r];
                         return 0;
                 }
                 len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", r == 0 ? "" : ", ", names[r]);
         }
         closest = suggest_closest(text, names, QUARANTINE_N_REASONS);
         if (closest != NULL)
-                return error_set(error, "there is no reason '%.64s'; did you mean %s?", text, closest);
-        return error_set(error, "there is no reason '%.64s'; there are %s", text, list);
+                return error_set(error, "unknown reason '%.64s'; did you mean %s?", text, closest);
+        return error_set(error, "unknown reason '%.64s'; the reasons are %s", text, list);
 }
 
 int
-quarantine_add_id(const char *text, struct quarantine_wish *wish, struct error *error)
+quarantine_add_id(const char *text, struct quarantine_query *query, struct error *error)
 {
         struct release_id id;
         size_t at = 0;
@@ -44,26 +44,26 @@ quarantine_add_id(const char *text, struct quarantine_wish *wish, struct error *
         if (release_id_parse((struct span){text, strlen(text)}, &id) != 0)
                 return error_set(
                     error,
-                    "'%.64s' is no ID: that is partition and offset in quarantine, such as 2-17, "
-                    "as gatepost quarantine list shows it",
+                    "'%.64s' is not an ID, which is a partition and an offset, such as 2-17; gatepost "
+                    "quarantine list shows them",
                     text);
-        while (at < wish->n_ids && release_id_compare(&wish->ids[at], &id) < 0)
+        while (at < query->n_ids && release_id_compare(&query->ids[at], &id) < 0)
                 at++;
-        if (at < wish->n_ids && release_id_compare(&wish->ids[at], &id) == 0)
+        if (at < query->n_ids && release_id_compare(&query->ids[at], &id) == 0)
                 return 0;
-        wish->ids = mem_resize(wish->ids, wish->n_ids + 1, sizeof(id));
-        memmove(wish->ids + at + 1, wish->ids + at, (wish->n_ids - at) * sizeof(id));
-        wish->ids[at] = id;
-        wish->n_ids++;
+        query->ids = mem_resize(query->ids, query->n_ids + 1, sizeof(id));
+        memmove(query->ids + at + 1, query->ids + at, (query->n_ids - at) * sizeof(id));
+        query->ids[at] = id;
+        query->n_ids++;
         return 0;
 }
 
 int
-quarantine_refuse(const struct quarantine_wish *wish, int status, const char *format, ...)
+quarantine_fail(const struct quarantine_query *query, int status, const char *format, ...)
 {
         va_list args;
 
-        fprintf(stderr, "gatepost %s: ", wish->command);
+        fprintf(stderr, "gatepost %s: ", query->command);
         va_start(args, format);
         (void)vfprintf(stderr, format, args);
         va_end(args);
@@ -72,42 +72,31 @@ quarantine_refuse(const struct quarantine_wish *wish, int status, const char *fo
 }
 
 int
-quarantine_failed(const struct quarantine_wish *wish, enum range_result result, const struct error *error)
+quarantine_fail_read(const struct quarantine_query *query, enum range_result result,
+                     const struct error *error)
 {
         switch (result) {
         case RANGE_DENIED:
-                return quarantine_refuse(wish, EX_NOPERM, "%s", error->text);
+                return quarantine_fail(query, EX_NOPERM, "%s", error->text);
         case RANGE_AWAY:
-                return quarantine_refuse(wish, EX_UNAVAILABLE, "%s", error->text);
+                return quarantine_fail(query, EX_UNAVAILABLE, "%s", error->text);
         case RANGE_OPEN_TRANSACTION:
         case RANGE_DELETED:
-                return quarantine_refuse(wish, EX_TEMPFAIL, "%s; try again", error->text);
+                return quarantine_fail(query, EX_TEMPFAIL, "%s; try again", error->text);
         case RANGE_DONE:
         case RANGE_FAILED:
                 break;
         }
-        return quarantine_refuse(wish, EX_OSERR, "%s", error->text);
-}
-
-char *
-quarantine_stub_text(const struct quarantine *quarantine, const struct quarantined *record,
-                     char text[QUARANTINE_DOUBT_SIZE])
-{
-        char place[RELEASE_ID_SIZE];
-
-        (void)snprintf(text, QUARANTINE_DOUBT_SIZE, "its body is not in quarantine, but at %s of %s",
-                       quarantine_print_place(&record->delivery, place),
-                       quarantine->config->deliveries_topic);
-        return text;
+        return quarantine_fail(query, EX_OSERR, "%s", error->text);
 }
 
 static int
 compare_with_record(const void *id, const void *record)
 {
-        return release_id_compare(id, &((const struct quarantined *)record)->id);
+        return release_id_compare(id, &((const struct quarantine_record *)record)->id);
 }
 
-struct quarantined *
+struct quarantine_record *
 quarantine_find(const struct quarantine *quarantine, const struct release_id *id)
 {
         return quarantine->n == 0 ? NULL
@@ -115,33 +104,35 @@ quarantine_find(const struct quarantine *quarantine, const struct release_id *id
                                             sizeof(*quarantine->records), compare_with_record);
 }
 
-/* What was asked for by its ID must be there: an offset may also be one of what never was committed. */
+/*
+ * Check that every queried ID was found: its offset may belong to an aborted record or a transaction marker.
+ */
 static int
 check_found(const struct quarantine *quarantine)
 {
-        const struct quarantine_wish *wish = quarantine->wish;
+        const struct quarantine_query *query = quarantine->query;
         char text[RELEASE_ID_SIZE];
 
-        for (size_t i = 0; i < wish->n_ids; i++) {
-                if (quarantine_find(quarantine, &wish->ids[i]) == NULL)
-                        return quarantine_refuse(wish, EX_NOINPUT, "there is no record %s in quarantine",
-                                                 release_id_format(&wish->ids[i], text));
+        for (size_t i = 0; i < query->n_ids; i++) {
+                if (quarantine_find(quarantine, &query->ids[i]) == NULL)
+                        return quarantine_fail(query, EX_NOINPUT, "there is no record %s in quarantine",
+                                               release_id_format(&query->ids[i], text));
         }
         return 0;
 }
 
 void
-quarantine_identify(struct quarantined *record, const rd_kafka_message_t *message)
+quarantine_borrow_identity(struct quarantine_record *record, const rd_kafka_message_t *message)
 {
         struct span source = message_header(message, RECORD_SOURCE),
                     signature = message_header(message, RECORD_SIGNATURE);
 
-        *record = (struct quarantined){.key = message->key,
-                                       .key_len = message->key_len,
-                                       .source = (char *)(uintptr_t)source.data,
-                                       .source_len = source.len,
-                                       .signature = (char *)(uintptr_t)signature.data,
-                                       .signature_len = signature.len};
+        *record = (struct quarantine_record){.key = message->key,
+                                             .key_len = message->key_len,
+                                             .source = (char *)(uintptr_t)source.data,
+                                             .source_len = source.len,
+                                             .signature = (char *)(uintptr_t)signature.data,
+                                             .signature_len = signature.len};
 }
 
 static int
@@ -153,7 +144,7 @@ compare_bytes(const char *one, size_t one_len, const char *other, size_t other_l
 }
 
 int
-quarantine_compare_identities(const struct quarantined *one, const struct quarantined *other)
+quarantine_compare_identities(const struct quarantine_record *one, const struct quarantine_record *other)
 {
         int order = compare_bytes(one->source, one->source_len, other->source, other->source_len);
 
@@ -165,7 +156,7 @@ quarantine_compare_identities(const struct quarantined *one, const struct quaran
 }
 
 static void
-clear_record(struct quarantined *record)
+clear_record(struct quarantine_record *record)
 {
         free(record->key);
         free(record->signature);
@@ -174,14 +165,13 @@ clear_record(struct quarantined *record)
         free(record->detail);
 }
 
-/* What was not wished for has served its purpose. */
 static void
-drop_twins(struct quarantine *quarantine)
+drop_extras(struct quarantine *quarantine)
 {
         size_t n = 0;
 
         for (size_t i = 0; i < quarantine->n; i++) {
-                if (quarantine->records[i].is_twin)
+                if (quarantine->records[i].is_extra)
                         clear_record(&quarantine->records[i]);
                 else
                         quarantine->records[n++] = quarantine->records[i];
@@ -190,8 +180,8 @@ drop_twins(struct quarantine *quarantine)
 }
 
 int
-quarantine_look(struct quarantine *quarantine, const struct config *config,
-                const struct quarantine_wish *wish)
+quarantine_load(struct quarantine *quarantine, const struct config *config,
+                const struct quarantine_query *query)
 {
         struct offsets *offsets;
         struct error error;
@@ -199,18 +189,18 @@ quarantine_look(struct quarantine *quarantine, const struct config *config,
 
         memset(quarantine, 0, sizeof(*quarantine));
         quarantine->config = config;
-        quarantine->wish = wish;
-        offsets = offsets_new(config, wish->bootstrap, &error);
+        quarantine->query = query;
+        offsets = offsets_new(config, query->bootstrap, &error);
         if (offsets == NULL)
-                return quarantine_refuse(wish, EX_CONFIG, "%s", error.text);
-        status = quarantine_bound(quarantine, offsets);
+                return quarantine_fail(query, EX_CONFIG, "%s", error.text);
+        status = quarantine_read_bounds(quarantine, offsets);
         if (status == 0)
                 status = quarantine_read(quarantine);
         if (status == 0)
                 status = check_found(quarantine);
         if (status == 0)
-                status = quarantine_find_releases(quarantine, offsets);
-        drop_twins(quarantine);
+                status = quarantine_search(quarantine, offsets);
+        drop_extras(quarantine);
         offsets_free(offsets);
         return status;
 }
@@ -227,4 +217,114 @@ quarantine_clear(struct quarantine *quarantine)
         free(quarantine->records);
         free(quarantine->returns);
         free(quarantine->ranges);
+}
+
+char *
+quarantine_format_place(const struct release_id *place, char text[RELEASE_ID_SIZE])
+{
+        if (place->partition < 0)
+                (void)snprintf(text, RELEASE_ID_SIZE, "-");
+        else
+                (void)snprintf(text, RELEASE_ID_SIZE, "%" PRId32 "/%" PRId64, place->partition,
+                               place->offset);
+        return text;
+}
+
+const char *
+quarantine_state_name(const struct quarantine_record *record)
+{
+        static const char *const names[] = {
+            [QUARANTINE_NOT_RELEASED] = "no", [QUARANTINE_RELEASED] = "yes", [QUARANTINE_UNSURE] = "unsure"};
+
+        return names[record->state];
+}
+
+char *
+quarantine_describe_stub(const struct quarantine *quarantine, const struct quarantine_record *record,
+                         char text[QUARANTINE_CLAUSE_SIZE])
+{
+        char place[RELEASE_ID_SIZE];
+
+        (void)snprintf(text, QUARANTINE_CLAUSE_SIZE, "its body is not in quarantine but at %s of %s",
+                       quarantine_format_place(&record->delivery, place),
+                       quarantine->config->deliveries_topic);
+        return text;
+}
+
+char *
+quarantine_describe_doubt(const struct quarantine *quarantine, const struct quarantine_record *record,
+                          char text[QUARANTINE_CLAUSE_SIZE])
+{
+        static const char *const findings[] = {
+            [QUARANTINE_DOUBT_NONE] = "has it",
+            [QUARANTINE_DOUBT_DELETED] = "no longer has it",
+            [QUARANTINE_DOUBT_PAST_END] = "ends before that: it was recreated or restored",
+            [QUARANTINE_DOUBT_NO_RECORD] = "has no record there",
+            [QUARANTINE_DOUBT_OTHER_RECORD] = "has another record there: it was recreated or restored",
+            [QUARANTINE_DOUBT_PARTLY_DELETED] =
+                "has more partitions now, one of which has lost the records of that time",
+        };
+        char place[RELEASE_ID_SIZE];
+
+        if (record->doubt == QUARANTINE_DOUBT_NO_PLACE)
+                (void)snprintf(text, QUARANTINE_CLAUSE_SIZE,
+                               "it does not name the place of its delivery in %s",
+                               quarantine->config->deliveries_topic);
+        else
+                (void)snprintf(text, QUARANTINE_CLAUSE_SIZE, "its delivery was at %s, and %s %s",
+                               quarantine_format_place(&record->doubtful_place, place),
+                               quarantine->config->deliveries_topic, findings[record->doubt]);
+        return text;
+}
+
+static void
+put_text(yajl_gen json, const char *name, const char *text)
+{
+        if (text == NULL)
+                json_null(json, name);
+        else
+                json_bytes(json, name, text, strlen(text));
+}
+
+static void
+put_place(yajl_gen json, const char *name, const struct release_id *place)
+{
+        if (place->partition < 0) {
+                json_null(json, name);
+                return;
+        }
+        json_text(json, name);
+        (void)yajl_gen_map_open(json);
+        json_number(json, "partition", place->partition);
+        json_number(json, "offset", place->offset);
+        (void)yajl_gen_map_close(json);
+}
+
+static void
+put_id(yajl_gen json, const char *name, const struct release_id *id)
+{
+        char text[RELEASE_ID_SIZE];
+
+        json_member(json, name, id->partition < 0 ? NULL : release_id_format(id, text));
+}
+
+void
+quarantine_put_members(yajl_gen json, const struct quarantine_record *record)
+{
+        char when[CLOCK_RFC3339_SIZE];
+
+        put_id(json, "id", &record->id);
+        json_member(json, "timestamp", clock_format_ms(record->timestamp_ms, when));
+        put_text(json, "reason", record->reason);
+        put_text(json, "detail", record->detail);
+        put_text(json, "source", record->source);
+        json_bytes(json, "deliveryId", record->key, record->key_len);
+        put_place(json, "delivery", &record->delivery);
+        if (record->state == QUARANTINE_UNSURE)
+                json_null(json, "released");
+        else
+                json_flag(json, "released", record->state == QUARANTINE_RELEASED);
+        put_place(json, "release", &record->release);
+        put_id(json, "cameBackAs", &record->returned_as);
+        put_id(json, "cameOf", &record->released_from);
 }

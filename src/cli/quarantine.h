@@ -4,6 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <librdkafka/rdkafka.h>
+#include <yajl/yajl_gen.h>
+
 #include "base/compiler.h"
 #include "config/config.h"
 #include "kafka/offsets.h"
@@ -11,29 +14,33 @@
 #include "model/release.h"
 
 /*
- * What `gatepost quarantine` works with: records of quarantine, and what `deliveries` tells of their releases. It is a look at
- * one moment: what is written later is not in it. Bodies are not kept.
+ * The records of quarantine that a `gatepost quarantine` command works on, and whether each was released.
+ * They are a snapshot, without bodies: records written later are not included.
+ *
+ * A record is released by appending its delivery to `deliveries` again (quarantine_append.h). Whether that
+ * was done is looked up there (quarantine_search.c). The router may quarantine a release again, as a new
+ * record.
  */
 
 enum quarantine_state {
-        QUARANTINE_WAITING,
+        QUARANTINE_NOT_RELEASED,
         QUARANTINE_RELEASED,
-        QUARANTINE_UNSURE, /* `deliveries` cannot tell; the doubt says why */
+        QUARANTINE_UNSURE, /* see enum quarantine_doubt */
 };
 
-/* Why `deliveries` cannot tell that a record was not released. */
+/* Why a record is QUARANTINE_UNSURE. */
 enum quarantine_doubt {
-        QUARANTINE_NO_DOUBT,
-        QUARANTINE_NO_PLACE,     /* the record does not say where its delivery is */
-        QUARANTINE_DELETED,      /* its delivery was deleted */
-        QUARANTINE_ENDS_BEFORE,  /* the partition ends before the place of its delivery, or is not there */
-        QUARANTINE_NO_RECORD,    /* nothing can be read at that place */
-        QUARANTINE_OTHER_RECORD, /* another record is there */
-        QUARANTINE_PARTLY_DELETED /* a partition to which a release may have gone has lost records of that time */
+        QUARANTINE_DOUBT_NONE,
+        QUARANTINE_DOUBT_NO_PLACE,  /* the record does not name the place of its delivery */
+        QUARANTINE_DOUBT_DELETED,   /* retention deleted its delivery */
+        QUARANTINE_DOUBT_PAST_END,  /* the partition is missing, or ends before the place of its delivery */
+        QUARANTINE_DOUBT_NO_RECORD, /* there is no readable record at that place */
+        QUARANTINE_DOUBT_OTHER_RECORD,   /* there is another record at that place */
+        QUARANTINE_DOUBT_PARTLY_DELETED, /* as is a record of a partition that may have had a release */
 };
 
-/* A record of quarantine. What comes from its headers may be anything, and is NULL where there is no header. */
-struct quarantined {
+/* A record of quarantine. Header values may hold any bytes; a missing header is NULL. */
+struct quarantine_record {
         struct release_id id;
         int64_t timestamp_ms;
         char *key; /* the delivery-id */
@@ -44,39 +51,46 @@ struct quarantined {
         size_t source_len;
         char *reason;
         char *detail;
-        struct release_id
-            delivery; /* where it stands in `deliveries`; the partition is -1 when it does not say */
+        struct release_id delivery; /* its place in `deliveries`; partition -1: not named */
 
-        int is_stub; /* of a delivery that no topic takes: its body is in `deliveries` only */
-        int is_twin; /* not wished for, but of the same delivery as one that is; gone after quarantine_look() */
+        int is_stub;  /* no topic takes the delivery; the record has no body */
+        int is_extra; /* not queried, but the same delivery as a queried record; quarantine_load() drops it */
         enum quarantine_state state;
         enum quarantine_doubt doubt;
-        struct release_id
-            doubted;     /* the place that the doubt is about: of its own delivery, or of a twin's */
-        int may_be_lost; /* a release may have been deleted from a partition that its key once had */
-        struct release_id
-            release; /* where its first release stands in `deliveries`; partition -1: not known */
-        struct release_id came_back; /* the record that came of it; partition -1: none did */
-        struct release_id came_of;   /* the record whose release it was; partition -1: none */
-        struct release_id
-            twin; /* the same delivery, quarantined before and not released; partition -1: none */
+        /*
+         * The place that the doubt is about: of this record's delivery, or of another record of the same
+         * delivery.
+         */
+        struct release_id doubtful_place;
+        /*
+         * Retention may have deleted a release from a partition that the key had before partitions were
+         * added.
+         */
+        int may_be_lost;
+
+        /* Other records; their partition is -1 when there is none. */
+        struct release_id release;       /* its first release, in `deliveries` */
+        struct release_id returned_as;   /* the record of quarantine that its release became */
+        struct release_id released_from; /* the record of quarantine whose release this record is */
+        struct release_id earlier_copy;  /* the same delivery, quarantined before and not released */
 };
 
-/* What to look for. */
-struct quarantine_wish {
+/* Since when to look, for all records. */
+#define QUARANTINE_FROM_BEGINNING INT64_MIN
+
+/* Which records to load. */
+struct quarantine_query {
         const char *command;    /* its name, for messages */
         const char *bootstrap;  /* NULL: the configured brokers */
-        const char *reason;     /* NULL: any */
-        int64_t since_ms;       /* QUARANTINE_FROM_BEGINNING: all that there is */
-        struct release_id *ids; /* these only, unless there are none; sorted by quarantine_add_id() */
+        const char *reason;     /* NULL: any reason */
+        int64_t since_ms;       /* or QUARANTINE_FROM_BEGINNING */
+        struct release_id *ids; /* only these, if there are any; sorted */
         size_t n_ids;
 };
 
-#define QUARANTINE_FROM_BEGINNING INT64_MIN
-
-/* A record of quarantine that came of a release. */
+/* A record of quarantine that is the release of another one. */
 struct quarantine_return {
-        struct release_id of; /* the record that was released */
+        struct release_id released_from;
         struct release_id id;
         char *key;
         size_t key_len;
@@ -86,50 +100,86 @@ struct quarantine_return {
 
 struct quarantine {
         const struct config *config;
-        const struct quarantine_wish *wish;
-        struct range *ranges; /* of the topic's partitions, the index is the number */
+        const struct quarantine_query *query;
+        struct range *ranges; /* of the topic, indexed by partition */
         size_t n_ranges;
-        struct quarantined *records; /* by ID */
+        struct quarantine_record *records; /* sorted by ID */
         size_t n;
         struct quarantine_return *returns;
         size_t n_returns;
 };
 
 /**
- * quarantine_parse_reason(text, wish, error), quarantine_add_id(text, wish, error):
- * Read arguments into a wish, whose ids the caller frees. Each returns 0, or -1 with what is wrong.
+ * quarantine_parse_reason(text, query, error), quarantine_add_id(text, query, error):
+ * Add an argument to a query, whose ids the caller frees. Return 0, or -1 with the reason.
  */
-int quarantine_parse_reason(const char *text, struct quarantine_wish *wish, struct error *error) MUST_CHECK;
-int quarantine_add_id(const char *text, struct quarantine_wish *wish, struct error *error) MUST_CHECK;
+int quarantine_parse_reason(const char *text, struct quarantine_query *query, struct error *error) MUST_CHECK;
+int quarantine_add_id(const char *text, struct quarantine_query *query, struct error *error) MUST_CHECK;
 
 /**
- * quarantine_look(quarantine, config, wish):
- * Read what is wished for, and what became of it. Every ID must be there. Returns 0, or an exit status after saying why;
- * quarantine_clear() in either case.
+ * quarantine_load(quarantine, config, query):
+ * Read the queried records and find out whether they were released. Every queried ID must exist. Returns 0,
+ * or an exit status after printing the reason; call quarantine_clear() in either case.
  */
-int quarantine_look(struct quarantine *quarantine, const struct config *config,
-                    const struct quarantine_wish *wish) MUST_CHECK;
+int quarantine_load(struct quarantine *quarantine, const struct config *config,
+                    const struct quarantine_query *query) MUST_CHECK;
 void quarantine_clear(struct quarantine *quarantine);
 
-/* The record with this ID, or NULL. */
-struct quarantined *quarantine_find(const struct quarantine *quarantine, const struct release_id *id);
+/* Return the record with this ID, or NULL. */
+struct quarantine_record *quarantine_find(const struct quarantine *quarantine, const struct release_id *id);
 
-#define QUARANTINE_DOUBT_SIZE 512
-
-/* Write why nobody can tell whether a record was released, as a clause; for QUARANTINE_UNSURE. Returns text. */
-char *quarantine_doubt_text(const struct quarantine *quarantine, const struct quarantined *record,
-                            char text[QUARANTINE_DOUBT_SIZE]);
-
-/* Says on stderr why the command ends with this exit status, and returns it. */
-int quarantine_refuse(const struct quarantine_wish *wish, int status, const char *format, ...)
+/* Print an error of the command to stderr. Returns status, an exit status. */
+int quarantine_fail(const struct quarantine_query *query, int status, const char *format, ...)
     PRINTF_LIKE(3, 4);
 
-/* Write where the body of a stub is, as a clause. Returns text. */
-char *quarantine_stub_text(const struct quarantine *quarantine, const struct quarantined *record,
-                           char text[QUARANTINE_DOUBT_SIZE]);
+/* Print why range_read() failed. Returns an exit status. */
+int quarantine_fail_read(const struct quarantine_query *query, enum range_result result,
+                         const struct error *error);
 
-/* For a reading that failed. */
-int quarantine_failed(const struct quarantine_wish *wish, enum range_result result,
-                      const struct error *error);
+/* Output of records. */
+
+#define QUARANTINE_CLAUSE_SIZE 512
+
+/* Write why a record is QUARANTINE_UNSURE, as a clause. Returns text. */
+char *quarantine_describe_doubt(const struct quarantine *quarantine, const struct quarantine_record *record,
+                                char text[QUARANTINE_CLAUSE_SIZE]);
+
+/* Write where the body of a stub is, as a clause. Returns text. */
+char *quarantine_describe_stub(const struct quarantine *quarantine, const struct quarantine_record *record,
+                               char text[QUARANTINE_CLAUSE_SIZE]);
+
+/* Write a place in a topic as `2/1234`, or `-`. Returns text. */
+char *quarantine_format_place(const struct release_id *place, char text[RELEASE_ID_SIZE]);
+
+/* Return whether the record was released: no, yes or unsure. */
+const char *quarantine_state_name(const struct quarantine_record *record);
+
+/**
+ * quarantine_put_members(json, record):
+ * Add the members of a record to an open JSON object: id, timestamp, reason, detail, source, deliveryId,
+ * delivery, released (null: unsure), release, cameBackAs, cameOf.
+ */
+void quarantine_put_members(yajl_gen json, const struct quarantine_record *record);
+
+/* The steps of quarantine_load(), in order. Each returns 0, or an exit status after printing the reason. */
+
+/* Ask Kafka for the ranges of the topic, and check that they include the queried IDs. */
+int quarantine_read_bounds(struct quarantine *quarantine, struct offsets *offsets) MUST_CHECK;
+
+/* Read the topic: fill records and returns. */
+int quarantine_read(struct quarantine *quarantine) MUST_CHECK;
+
+/* Search `deliveries` for releases of the records: fill their state. */
+int quarantine_search(struct quarantine *quarantine, struct offsets *offsets) MUST_CHECK;
+
+/*
+ * Set source, key and signature of a record to those of a message, which keeps owning them; clear the rest.
+ */
+void quarantine_borrow_identity(struct quarantine_record *record, const rd_kafka_message_t *message);
+
+/*
+ * Compare by source and key, which identify a delivery, and by signature, which differs between its attempts.
+ */
+int quarantine_compare_identities(const struct quarantine_record *one, const struct quarantine_record *other);
 
 #endif

@@ -9,57 +9,75 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/kafka_access.h"
-#include "cli/quarantine_outlook.h"
 #include "cli/terminal.h"
 #include "kafka/message.h"
 #include "kafka/producer.h"
+#include "model/judge.h"
+#include "model/release.h"
+#include "model/reverification.h"
 
 #define POLL_MS 200
-#define CONNECT_TIMEOUT_MS 2000      /* then the first record waits for what is missing */
-#define MAX_UNACKNOWLEDGED (4 << 20) /* bytes of bodies; more go on when acks come */
+
+/* After that, the first record waits for the connections that are missing. */
+#define CONNECT_TIMEOUT_MS 2000
+
+/* Bytes of bodies appended but not acknowledged. */
+#define MAX_UNACKNOWLEDGED (4 << 20)
 
 struct work {
         struct quarantine_append *append;
-        struct outlook *outlook;
-        struct producer *producer; /* NULL: a dry run */
+        struct producer *producer; /* NULL in a dry run */
         int wake[2];
         size_t unacknowledged; /* bytes of bodies */
-        int is_denied;         /* the account may not write there */
+        int is_denied;         /* the account may not write to the topic */
         struct terminal_progress progress;
+        /* The router's decision, to predict what it will do. */
+        const struct event_rules **rules;
+        struct judge *judge;
+        struct dedup *dedup;
 };
 
-/* Say what happened to one, which is known now. */
+/* The headers that a release has in addition to those it keeps of its record. */
+struct release_headers {
+        char released[RELEASE_ID_SIZE];
+        char signature[RELEASE_SIGNATURE_SIZE]; /* empty: its source is not configured */
+};
+
 static void
-settle(struct work *work, struct releasing *releasing, enum outcome outcome, const char *reason)
+settle(struct work *work, struct quarantine_release *release, enum release_outcome outcome,
+       const char *reason)
 {
-        releasing->outcome = outcome;
+        const struct quarantine_append *append = work->append;
+
+        release->outcome = outcome;
         if (reason != NULL)
-                releasing->reason = mem_strdup(reason);
+                release->reason = mem_strdup(reason);
         terminal_progress_step(&work->progress);
-        if (!work->append->is_quiet)
-                outcome_print_text(releasing, work->append->quarantine->config);
+        if (append->report != NULL)
+                append->report(release, append->quarantine->config);
 }
 
 static void
 on_report(void *record_arg, const char *reason, int may_be_there, void *arg)
 {
-        struct releasing *releasing = record_arg;
+        struct quarantine_release *release = record_arg;
         struct work *work = arg;
 
         (void)may_be_there;
-        work->unacknowledged -= releasing->len;
+        work->unacknowledged -= release->len;
         if (reason == NULL)
-                settle(work, releasing, OUTCOME_RELEASED, NULL);
+                settle(work, release, RELEASE_ACKNOWLEDGED, NULL);
         else
-                settle(work, releasing, OUTCOME_FAILED, reason);
+                settle(work, release, RELEASE_FAILED, reason);
         if (reason != NULL &&
             strcmp(reason, rd_kafka_err2str(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)) == 0)
                 work->is_denied = 1;
 }
 
-/* Wait a while for acks, and report them. */
+/* Wait for acks for a moment, and process them. */
 static void
 wait_for_acks(struct work *work)
 {
@@ -74,10 +92,60 @@ wait_for_acks(struct work *work)
         (void)fflush(stdout);
 }
 
-static rd_kafka_headers_t *
-make_headers(const rd_kafka_message_t *message, const struct release_headers *release)
+/* Fill record with the release as the router will read it. */
+static void
+describe(const rd_kafka_message_t *message, const struct release_headers *headers, struct record *record)
 {
-        rd_kafka_headers_t *original, *headers = rd_kafka_headers_new(16);
+        message_record(message, record);
+        record->timestamp_ms = clock_now_ms();
+        record->released = (struct span){headers->released, strlen(headers->released)};
+        record->release_signature = (struct span){headers->signature, strlen(headers->signature)};
+        record->replay_of = (struct span){NULL, 0};
+}
+
+/* Make the headers of a release. Returns 0, or -1 when memory or OpenSSL fails. */
+static int
+sign(const struct config *config, const rd_kafka_message_t *message, const struct release_id *id,
+     struct release_headers *headers)
+{
+        const struct config_source *source;
+        struct record record;
+
+        (void)release_id_format(id, headers->released);
+        headers->signature[0] = '\0';
+        describe(message, headers, &record);
+        source = config_find_source(config, record.source.data, record.source.len);
+        if (source == NULL || record.key.len > JUDGE_TEXT_MAX)
+                return 0;
+        return reverification_sign_release(source->keys[0], &record, clock_now_ms() / 1000,
+                                           headers->signature);
+}
+
+/* Predict what the router will do with a release. Returns 0, or -1 when memory or OpenSSL fails. */
+static int
+predict(const struct work *work, const rd_kafka_message_t *message, const struct release_headers *headers,
+        struct quarantine_release *release)
+{
+        struct verdict verdict;
+        struct record record;
+
+        describe(message, headers, &record);
+        /* Each release has an identity of its own, so none is a duplicate. */
+        if (judge_decide(work->judge, work->dedup, &record, &verdict) != 0)
+                return -1;
+        if (verdict.action == VERDICT_PUBLISH) {
+                release->topic = verdict.topic->topic;
+        } else if (verdict.action == VERDICT_QUARANTINE) {
+                release->quarantine_reason = judge_reason_name(verdict.reason);
+                release->quarantine_detail = mem_strdup(verdict.detail);
+        }
+        return 0;
+}
+
+static rd_kafka_headers_t *
+make_headers(const rd_kafka_message_t *message, const struct release_headers *added)
+{
+        rd_kafka_headers_t *original, *result = rd_kafka_headers_new(16);
         const char *name;
         const void *value;
         size_t len;
@@ -85,20 +153,20 @@ make_headers(const rd_kafka_message_t *message, const struct release_headers *re
         if (rd_kafka_message_headers(message, &original) == RD_KAFKA_RESP_ERR_NO_ERROR) {
                 for (size_t i = 0; rd_kafka_header_get_all(original, i, &name, &value, &len) == 0; i++) {
                         if (release_keeps_header(name))
-                                (void)rd_kafka_header_add(headers, name, -1, value,
+                                (void)rd_kafka_header_add(result, name, -1, value,
                                                           value == NULL ? -1 : (ssize_t)len);
                 }
         }
-        (void)rd_kafka_header_add(headers, RECORD_RELEASED, -1, release->released, -1);
-        if (release->signature[0] != '\0')
-                (void)rd_kafka_header_add(headers, RECORD_RELEASE_SIGNATURE, -1, release->signature, -1);
-        return headers;
+        (void)rd_kafka_header_add(result, RECORD_RELEASED, -1, added->released, -1);
+        if (added->signature[0] != '\0')
+                (void)rd_kafka_header_add(result, RECORD_RELEASE_SIGNATURE, -1, added->signature, -1);
+        return result;
 }
 
-/* Append one, waiting for room. */
+/* Append a release; first wait while too many bytes are unacknowledged. */
 static void
-append(struct work *work, const rd_kafka_message_t *message, const struct release_headers *release,
-       struct releasing *releasing)
+append_release(struct work *work, const rd_kafka_message_t *message, const struct release_headers *headers,
+               struct quarantine_release *release)
 {
         struct span key = {message->key, message->key_len};
         void *body = message->len == 0 ? NULL : mem_alloc(message->len);
@@ -108,27 +176,27 @@ append(struct work *work, const rd_kafka_message_t *message, const struct releas
                 memcpy(body, message->payload, message->len);
         while (work->unacknowledged >= MAX_UNACKNOWLEDGED)
                 wait_for_acks(work);
-        while (producer_append(work->producer, key, body, message->len, make_headers(message, release),
-                               releasing, &error) != 0) {
+        while (producer_append(work->producer, key, body, message->len, make_headers(message, headers),
+                               release, &error) != 0) {
                 struct error broken;
 
                 if (producer_outstanding(work->producer) == 0 ||
                     producer_is_broken(work->producer, &broken)) {
                         free(body);
-                        settle(work, releasing, OUTCOME_FAILED, error.text);
+                        settle(work, release, RELEASE_FAILED, error.text);
                         return;
                 }
                 wait_for_acks(work);
         }
-        releasing->len = message->len;
+        release->len = message->len;
         work->unacknowledged += message->len;
         producer_serve(work->producer);
 }
 
 static int
-compare_with_releasing(const void *id, const void *releasing)
+compare_with_release(const void *id, const void *release)
 {
-        return release_id_compare(id, &((const struct releasing *)releasing)->record->id);
+        return release_id_compare(id, &((const struct quarantine_release *)release)->record->id);
 }
 
 static enum range_answer
@@ -136,39 +204,39 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
 {
         struct work *work = arg;
         struct release_id id = {message->partition, message->offset};
-        struct releasing *releasing = bsearch(&id, work->append->all, work->append->n,
-                                              sizeof(*work->append->all), compare_with_releasing);
-        struct release_headers release;
+        struct quarantine_release *release = bsearch(&id, work->append->releases, work->append->n,
+                                                     sizeof(*work->append->releases), compare_with_release);
+        struct release_headers headers;
 
         (void)index;
-        if (releasing == NULL || releasing->outcome != OUTCOME_PENDING)
+        if (release == NULL || release->outcome != RELEASE_PENDING)
                 return RANGE_GO_ON;
-        if (outlook_sign(work->append->quarantine->config, message, &id, &release) != 0 ||
-            outlook_find(work->outlook, message, &release, releasing) != 0) {
-                (void)error_set_openssl(error, "the record could not be decided");
+        if (sign(work->append->quarantine->config, message, &id, &headers) != 0 ||
+            predict(work, message, &headers, release) != 0) {
+                (void)error_set_openssl(error, "the record cannot be evaluated");
                 return RANGE_FAIL;
         }
         if (work->producer == NULL)
-                settle(work, releasing, OUTCOME_POSSIBLE, NULL);
+                settle(work, release, RELEASE_POSSIBLE, NULL);
         else
-                append(work, message, &release, releasing);
+                append_release(work, message, &headers, release);
         return RANGE_GO_ON;
 }
 
-/* From the first of those to be released in each partition to the last. */
+/* Return for each partition the range from its first pending record to its last. */
 static struct range *
-make_ranges(const struct quarantine_append *append_all)
+make_ranges(const struct quarantine_append *append)
 {
-        const struct quarantine *quarantine = append_all->quarantine;
+        const struct quarantine *quarantine = append->quarantine;
         struct range *ranges = mem_alloc(quarantine->n_ranges * sizeof(*ranges));
 
         for (size_t p = 0; p < quarantine->n_ranges; p++)
                 ranges[p] = (struct range){.topic = quarantine->ranges[p].topic, .partition = (int32_t)p};
-        for (size_t i = 0; i < append_all->n; i++) {
-                const struct release_id *id = &append_all->all[i].record->id;
+        for (size_t i = 0; i < append->n; i++) {
+                const struct release_id *id = &append->releases[i].record->id;
                 struct range *range = &ranges[id->partition];
 
-                if (append_all->all[i].outcome != OUTCOME_PENDING)
+                if (append->releases[i].outcome != RELEASE_PENDING)
                         continue;
                 if (range->to == 0)
                         range->from = id->offset;
@@ -178,17 +246,18 @@ make_ranges(const struct quarantine_append *append_all)
 }
 
 static int
-release_all(struct work *work)
+append_pending(struct work *work)
 {
-        struct quarantine_append *all = work->append;
-        const struct quarantine *quarantine = all->quarantine;
-        struct range *ranges = make_ranges(all);
+        struct quarantine_append *append = work->append;
+        const struct quarantine *quarantine = append->quarantine;
+        struct range *ranges = make_ranges(append);
         enum range_result result;
         struct error error;
 
-        if (all->is_quiet || !isatty(STDOUT_FILENO)) /* else the lines there tell how far it is */
-                terminal_progress_begin(&work->progress, "releasing", all->n);
-        result = range_read(quarantine->config, quarantine->wish->bootstrap, ranges, quarantine->n_ranges,
+        /* Reports on a terminal show the progress already. */
+        if (append->report == NULL || !isatty(STDOUT_FILENO))
+                terminal_progress_begin(&work->progress, "releasing", append->n);
+        result = range_read(quarantine->config, quarantine->query->bootstrap, ranges, quarantine->n_ranges,
                             on_record, work, &error);
         while (work->producer != NULL && producer_outstanding(work->producer) > 0)
                 wait_for_acks(work);
@@ -196,50 +265,62 @@ release_all(struct work *work)
                 work->is_denied = 1;
         terminal_progress_end(&work->progress);
         free(ranges);
-        for (size_t i = 0; i < all->n; i++) {
-                if (all->all[i].outcome == OUTCOME_PENDING)
-                        settle(work, &all->all[i], OUTCOME_FAILED,
-                               result == RANGE_DONE ? "the record was deleted from quarantine meanwhile"
-                                                    : error.text);
+        for (size_t i = 0; i < append->n; i++) {
+                if (append->releases[i].outcome == RELEASE_PENDING)
+                        settle(work, &append->releases[i], RELEASE_FAILED,
+                               result == RANGE_DONE ? "the record was deleted from quarantine" : error.text);
         }
         if (work->is_denied)
                 return EX_NOPERM;
-        return result == RANGE_DONE ? 0 : quarantine_failed(quarantine->wish, result, &error);
+        return result == RANGE_DONE ? 0 : quarantine_fail_read(quarantine->query, result, &error);
 }
 
-/* Returns 0, or an exit status after saying why. */
+static int
+open_judge(struct work *work, const struct config *config)
+{
+        work->rules = mem_alloc((config->n_sources + 1) * sizeof(const struct event_rules *));
+        for (size_t i = 0; i < config->n_sources; i++)
+                work->rules[i] = &config->sources[i].rules;
+        work->judge = judge_new(work->rules, config->n_sources, config->topics);
+        work->dedup = dedup_new(config->dedup_window_ms, DEDUP_COMPLETE);
+        return work->judge == NULL || work->dedup == NULL ? -1 : 0;
+}
+
+/* Returns 0, or an exit status after printing the reason. */
 static int
 open_work(struct work *work)
 {
         const struct quarantine *quarantine = work->append->quarantine;
         struct error error;
 
-        work->outlook = outlook_new(quarantine->config);
-        if (work->outlook == NULL)
-                return quarantine_refuse(quarantine->wish, EX_OSERR, "%s",
-                                         (error_set_openssl(&error, "no judge of records"), error.text));
-        if (work->append->is_dry)
+        if (open_judge(work, quarantine->config) != 0)
+                return quarantine_fail(quarantine->query, EX_OSERR, "%s",
+                                       (error_set_openssl(&error, "records cannot be evaluated"),
+                                        error.text));
+        if (work->append->is_dry_run)
                 return 0;
         if (pipe2(work->wake, O_NONBLOCK | O_CLOEXEC) != 0)
-                return quarantine_refuse(quarantine->wish, EX_OSERR, "pipe: %s", strerror(errno));
-        work->producer = producer_new(quarantine->config, quarantine->wish->bootstrap, work->wake[1],
+                return quarantine_fail(quarantine->query, EX_OSERR, "pipe: %s", strerror(errno));
+        work->producer = producer_new(quarantine->config, quarantine->query->bootstrap, work->wake[1],
                                       on_report, work, &error);
         if (work->producer == NULL)
-                return quarantine_refuse(quarantine->wish, EX_CONFIG, "%s", error.text);
+                return quarantine_fail(quarantine->query, EX_CONFIG, "%s", error.text);
         producer_connect(work->producer, CONNECT_TIMEOUT_MS);
         return 0;
 }
 
 int
-quarantine_append_all(struct quarantine_append *append_all)
+quarantine_append_all(struct quarantine_append *append)
 {
-        struct work work = {.append = append_all, .wake = {-1, -1}};
+        struct work work = {.append = append, .wake = {-1, -1}};
         int status = open_work(&work);
 
         if (status == 0)
-                status = release_all(&work);
+                status = append_pending(&work);
         producer_free(work.producer);
-        outlook_free(work.outlook);
+        judge_free(work.judge);
+        dedup_free(work.dedup);
+        free(work.rules);
         for (size_t i = 0; i < ARRAY_LEN(work.wake); i++) {
                 if (work.wake[i] >= 0)
                         (void)close(work.wake[i]);

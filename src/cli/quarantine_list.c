@@ -11,12 +11,12 @@
 #include "base/safe_text.h"
 #include "cli/arguments.h"
 #include "cli/kafka_access.h"
-#include "cli/quarantine_print.h"
+#include "cli/quarantine.h"
 
 static int
 compare_times(const void *a, const void *b)
 {
-        const struct quarantined *one = a, *other = b;
+        const struct quarantine_record *one = a, *other = b;
 
         if (one->timestamp_ms != other->timestamp_ms)
                 return one->timestamp_ms < other->timestamp_ms ? -1 : 1;
@@ -24,7 +24,7 @@ compare_times(const void *a, const void *b)
 }
 
 static void
-print_text(const struct quarantined *record)
+print_text(const struct quarantine_record *record)
 {
         const char *reason = record->reason == NULL ? "-" : record->reason;
         const char *detail = record->detail == NULL ? "" : record->detail;
@@ -34,9 +34,9 @@ print_text(const struct quarantined *record)
         safe_text_column(reason, strlen(reason), 18);
         safe_text_column(record->key_len == 0 ? "-" : record->key, record->key_len == 0 ? 1 : record->key_len,
                          36);
-        printf("%-8s ", quarantine_print_state(record));
-        if (record->came_back.partition >= 0)
-                printf("came back as %s; ", release_id_format(&record->came_back, id));
+        printf("%-8s ", quarantine_state_name(record));
+        if (record->returned_as.partition >= 0)
+                printf("came back as %s; ", release_id_format(&record->returned_as, id));
         safe_text_print(stdout, detail, strlen(detail));
         putchar('\n');
 }
@@ -59,7 +59,7 @@ print_all_json(const struct quarantine *quarantine)
         (void)yajl_gen_array_open(json);
         for (size_t i = 0; i < quarantine->n; i++) {
                 (void)yajl_gen_map_open(json);
-                quarantine_print_members(json, &quarantine->records[i]);
+                quarantine_put_members(json, &quarantine->records[i]);
                 (void)yajl_gen_map_close(json);
         }
         (void)yajl_gen_array_close(json);
@@ -67,15 +67,15 @@ print_all_json(const struct quarantine *quarantine)
 }
 
 static int
-list(const struct config *config, struct quarantine_wish *wish, int as_json)
+list(const struct config *config, struct quarantine_query *query, int as_json)
 {
         struct quarantine quarantine;
         int status;
 
-        wish->bootstrap = kafka_access_bootstrap(config, wish->bootstrap, &status);
+        query->bootstrap = kafka_access_bootstrap(config, query->bootstrap, &status);
         if (status != 0)
                 return status;
-        status = quarantine_look(&quarantine, config, wish);
+        status = quarantine_load(&quarantine, config, query);
         if (status == 0) {
                 if (quarantine.n > 0)
                         qsort(quarantine.records, quarantine.n, sizeof(*quarantine.records), compare_times);
@@ -85,9 +85,9 @@ list(const struct config *config, struct quarantine_wish *wish, int as_json)
         return status;
 }
 
-/* Read the arguments. Returns -1 to go on, or an exit status. */
+/* Parse the arguments. Returns -1 to continue, or an exit status. */
 static int
-parse(const struct command_context *context, int argc, char **argv, struct quarantine_wish *wish,
+parse(const struct command_context *context, int argc, char **argv, struct quarantine_query *query,
       int *as_json)
 {
         static const struct option options[] = {{"reason", required_argument, NULL, 'r'},
@@ -104,13 +104,13 @@ parse(const struct command_context *context, int argc, char **argv, struct quara
                         return command_help(context);
                 if (option == '?')
                         return command_misused(context, "wrong option");
-                if (option == 'r' && quarantine_parse_reason(optarg, wish, &error) != 0)
+                if (option == 'r' && quarantine_parse_reason(optarg, query, &error) != 0)
                         return command_misused(context, "--reason: %s", error.text);
-                if (option == 's' && arguments_time(optarg, &wish->since_ms, &error) != 0)
+                if (option == 's' && arguments_time(optarg, &query->since_ms, &error) != 0)
                         return command_misused(context, "--since: %s", error.text);
                 *as_json |= option == 'j';
                 if (option == 'b')
-                        wish->bootstrap = optarg;
+                        query->bootstrap = optarg;
         }
         return optind == argc ? -1 : command_misused(context, "takes no arguments; show takes an ID");
 }
@@ -118,9 +118,9 @@ parse(const struct command_context *context, int argc, char **argv, struct quara
 int
 quarantine_list_run(const struct command_context *context, int argc, char **argv)
 {
-        struct quarantine_wish wish = {.command = context->command->name,
-                                       .since_ms = QUARANTINE_FROM_BEGINNING};
-        int as_json = 0, status = parse(context, argc, argv, &wish, &as_json);
+        struct quarantine_query query = {.command = context->command->name,
+                                         .since_ms = QUARANTINE_FROM_BEGINNING};
+        int as_json = 0, status = parse(context, argc, argv, &query, &as_json);
         struct config *config;
 
         if (status >= 0)
@@ -128,7 +128,7 @@ quarantine_list_run(const struct command_context *context, int argc, char **argv
         config = config_load(context->file);
         if (config == NULL)
                 return EX_CONFIG;
-        status = list(config, &wish, as_json);
+        status = list(config, &query, as_json);
         config_free(config);
         return status;
 }

@@ -1,3 +1,5 @@
+#include "cli/quarantine.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -5,7 +7,6 @@
 
 #include "base/mem.h"
 #include "cli/kafka_access.h"
-#include "cli/quarantine_look.h"
 #include "cli/terminal.h"
 #include "kafka/message.h"
 #include "model/judge.h"
@@ -13,52 +14,52 @@
 struct reading {
         struct quarantine *quarantine;
         struct terminal_progress progress;
-        size_t capacity;
-        struct quarantined
-            *wished; /* the records that are wished for, by identity: whose twins are looked for */
-        size_t n_wished;
+        size_t capacity; /* of the records */
+        /* The queried records, sorted by identity: to find other records of the same deliveries. */
+        struct quarantine_record *queried;
+        size_t n_queried;
 };
 
-/* Says why a record cannot be there. */
+/* Check that a queried record can exist. Returns 0, or an exit status after printing the reason. */
 static int
 check_id(const struct quarantine *quarantine, const struct release_id *id)
 {
-        const struct quarantine_wish *wish = quarantine->wish;
+        const struct quarantine_query *query = quarantine->query;
         const char *topic = quarantine->config->quarantine_topic;
         char text[RELEASE_ID_SIZE];
         const struct range *range;
 
         (void)release_id_format(id, text);
         if ((size_t)id->partition >= quarantine->n_ranges)
-                return quarantine_refuse(wish, EX_NOINPUT,
-                                         "there is no record %s: the last partition of %s is %zu", text,
-                                         topic, quarantine->n_ranges - 1);
+                return quarantine_fail(query, EX_NOINPUT,
+                                       "there is no record %s: the last partition of %s is %zu", text, topic,
+                                       quarantine->n_ranges - 1);
         range = &quarantine->ranges[id->partition];
         if (id->offset < range->from)
-                return quarantine_refuse(wish, EX_NOINPUT,
-                                         "the record %s was deleted by retention: partition %" PRId32
-                                         " of %s now begins at offset %" PRId64,
-                                         text, id->partition, topic, range->from);
+                return quarantine_fail(query, EX_NOINPUT,
+                                       "the record %s was deleted by retention: partition %" PRId32
+                                       " of %s now begins at offset %" PRId64,
+                                       text, id->partition, topic, range->from);
         if (id->offset >= range->to)
-                return quarantine_refuse(wish, EX_NOINPUT,
-                                         "there is no record %s: partition %" PRId32
-                                         " of %s ends before offset %" PRId64,
-                                         text, id->partition, topic, range->to);
+                return quarantine_fail(query, EX_NOINPUT,
+                                       "there is no record %s: partition %" PRId32
+                                       " of %s ends before offset %" PRId64,
+                                       text, id->partition, topic, range->to);
         return 0;
 }
 
 int
-quarantine_bound(struct quarantine *quarantine, struct offsets *offsets)
+quarantine_read_bounds(struct quarantine *quarantine, struct offsets *offsets)
 {
-        const struct quarantine_wish *wish = quarantine->wish;
+        const struct quarantine_query *query = quarantine->query;
         struct error error;
 
         if (offsets_stable_ranges(offsets, quarantine->config->quarantine_topic, &quarantine->ranges,
                                   &quarantine->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
-                return quarantine_refuse(wish, offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
-                                         error.text);
-        for (size_t i = 0; i < wish->n_ids; i++) {
-                int status = check_id(quarantine, &wish->ids[i]);
+                return quarantine_fail(query, offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
+                                       error.text);
+        for (size_t i = 0; i < query->n_ids; i++) {
+                int status = check_id(quarantine, &query->ids[i]);
 
                 if (status != 0)
                         return status;
@@ -91,17 +92,18 @@ compare_ids(const void *a, const void *b)
 }
 
 static int
-is_wished(const struct quarantine_wish *wish, const rd_kafka_message_t *message, const struct release_id *id)
+is_queried(const struct quarantine_query *query, const rd_kafka_message_t *message,
+           const struct release_id *id)
 {
         struct span reason = message_header(message, RECORD_REASON);
         rd_kafka_timestamp_type_t type;
 
-        if (wish->n_ids > 0)
-                return bsearch(id, wish->ids, wish->n_ids, sizeof(*id), compare_ids) != NULL;
-        if (wish->reason != NULL &&
-            (reason.len != strlen(wish->reason) || memcmp(reason.data, wish->reason, reason.len) != 0))
+        if (query->n_ids > 0)
+                return bsearch(id, query->ids, query->n_ids, sizeof(*id), compare_ids) != NULL;
+        if (query->reason != NULL &&
+            (reason.len != strlen(query->reason) || memcmp(reason.data, query->reason, reason.len) != 0))
                 return 0;
-        return rd_kafka_message_timestamp(message, &type) >= wish->since_ms;
+        return rd_kafka_message_timestamp(message, &type) >= query->since_ms;
 }
 
 static int
@@ -115,7 +117,7 @@ is_stub(const rd_kafka_message_t *message)
 
 static void
 add_record(struct reading *reading, const rd_kafka_message_t *message, const struct release_id *id,
-           const struct release_id *came_of)
+           const struct release_id *released_from)
 {
         struct quarantine *quarantine = reading->quarantine;
         struct span key = {message->key, message->key_len};
@@ -123,7 +125,7 @@ add_record(struct reading *reading, const rd_kafka_message_t *message, const str
         struct span source = message_header(message, RECORD_SOURCE);
         struct release_id place;
         rd_kafka_timestamp_type_t type;
-        struct quarantined *record;
+        struct quarantine_record *record;
 
         if (release_place_parse(message_header(message, RECORD_PARTITION),
                                 message_header(message, RECORD_OFFSET), &place) != 0)
@@ -134,22 +136,22 @@ add_record(struct reading *reading, const rd_kafka_message_t *message, const str
                     mem_resize(quarantine->records, reading->capacity, sizeof(*quarantine->records));
         }
         record = &quarantine->records[quarantine->n++];
-        *record = (struct quarantined){.id = *id,
-                                       .timestamp_ms = rd_kafka_message_timestamp(message, &type),
-                                       .key = copy_bytes(key),
-                                       .key_len = key.len,
-                                       .signature = copy_bytes(signature),
-                                       .signature_len = signature.len,
-                                       .source = source.data == NULL ? NULL : copy_bytes(source),
-                                       .source_len = source.len,
-                                       .reason = copy_header(message, RECORD_REASON),
-                                       .detail = copy_header(message, RECORD_DETAIL),
-                                       .delivery = place,
-                                       .is_stub = is_stub(message),
-                                       .release = {-1, -1},
-                                       .came_back = {-1, -1},
-                                       .twin = {-1, -1},
-                                       .came_of = *came_of};
+        *record = (struct quarantine_record){.id = *id,
+                                             .timestamp_ms = rd_kafka_message_timestamp(message, &type),
+                                             .key = copy_bytes(key),
+                                             .key_len = key.len,
+                                             .signature = copy_bytes(signature),
+                                             .signature_len = signature.len,
+                                             .source = source.data == NULL ? NULL : copy_bytes(source),
+                                             .source_len = source.len,
+                                             .reason = copy_header(message, RECORD_REASON),
+                                             .detail = copy_header(message, RECORD_DETAIL),
+                                             .delivery = place,
+                                             .is_stub = is_stub(message),
+                                             .release = {-1, -1},
+                                             .returned_as = {-1, -1},
+                                             .earlier_copy = {-1, -1},
+                                             .released_from = *released_from};
 }
 
 static enum range_answer
@@ -157,23 +159,23 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
 {
         struct reading *reading = arg;
         struct quarantine *quarantine = reading->quarantine;
-        struct release_id id = {message->partition, message->offset}, came_of = {-1, -1};
+        struct release_id id = {message->partition, message->offset}, released_from = {-1, -1};
 
         (void)index;
         (void)error;
         terminal_progress_step(&reading->progress);
-        if (release_id_parse(message_header(message, RECORD_RELEASED), &came_of) == 0) {
+        if (release_id_parse(message_header(message, RECORD_RELEASED), &released_from) == 0) {
                 struct span key = {message->key, message->key_len},
                             source = message_header(message, RECORD_SOURCE);
 
                 quarantine->returns =
                     mem_resize(quarantine->returns, quarantine->n_returns + 1, sizeof(*quarantine->returns));
                 quarantine->returns[quarantine->n_returns++] =
-                    (struct quarantine_return){came_of,   id, copy_bytes(key), key.len, copy_bytes(source),
-                                               source.len};
+                    (struct quarantine_return){released_from,      id,        copy_bytes(key), key.len,
+                                               copy_bytes(source), source.len};
         }
-        if (is_wished(quarantine->wish, message, &id))
-                add_record(reading, message, &id, &came_of);
+        if (is_queried(quarantine->query, message, &id))
+                add_record(reading, message, &id, &released_from);
         return RANGE_GO_ON;
 }
 
@@ -184,23 +186,23 @@ compare_identities(const void *a, const void *b)
 }
 
 static enum range_answer
-on_twin(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+on_record_again(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
         struct reading *reading = arg;
-        struct release_id id = {message->partition, message->offset}, came_of;
-        struct quarantined found;
+        struct release_id id = {message->partition, message->offset}, released_from;
+        struct quarantine_record found;
 
         (void)index;
         (void)error;
         terminal_progress_step(&reading->progress);
-        quarantine_identify(&found, message);
-        if (found.signature_len == 0 || is_wished(reading->quarantine->wish, message, &id) ||
-            bsearch(&found, reading->wished, reading->n_wished, sizeof(found), compare_identities) == NULL)
+        quarantine_borrow_identity(&found, message);
+        if (found.signature_len == 0 || is_queried(reading->quarantine->query, message, &id) ||
+            bsearch(&found, reading->queried, reading->n_queried, sizeof(found), compare_identities) == NULL)
                 return RANGE_GO_ON;
-        if (release_id_parse(message_header(message, RECORD_RELEASED), &came_of) != 0)
-                came_of = (struct release_id){-1, -1};
-        add_record(reading, message, &id, &came_of);
-        reading->quarantine->records[reading->quarantine->n - 1].is_twin = 1;
+        if (release_id_parse(message_header(message, RECORD_RELEASED), &released_from) != 0)
+                released_from = (struct release_id){-1, -1};
+        add_record(reading, message, &id, &released_from);
+        reading->quarantine->records[reading->quarantine->n - 1].is_extra = 1;
         return RANGE_GO_ON;
 }
 
@@ -211,71 +213,73 @@ same_bytes(const char *one, size_t one_len, const char *other, size_t other_len)
 }
 
 /*
- * What has come back has been released, whether or not its release can still be seen. Quarantine made anew gives IDs away
- * again, so that source and key must be the same, too.
+ * A record that returned was released, even if its release was deleted since. When the topic is recreated,
+ * IDs are used again, so source and key must match too.
  */
 static void
 note_returns(struct quarantine *quarantine)
 {
         for (size_t i = 0; i < quarantine->n_returns; i++) {
-                const struct quarantine_return *came = &quarantine->returns[i];
-                struct quarantined *record = quarantine_find(quarantine, &came->of);
+                const struct quarantine_return *returned = &quarantine->returns[i];
+                struct quarantine_record *record = quarantine_find(quarantine, &returned->released_from);
 
-                if (record != NULL && same_bytes(record->key, record->key_len, came->key, came->key_len) &&
-                    same_bytes(record->source, record->source_len, came->source, came->source_len))
-                        record->came_back = came->id;
+                if (record != NULL &&
+                    same_bytes(record->key, record->key_len, returned->key, returned->key_len) &&
+                    same_bytes(record->source, record->source_len, returned->source, returned->source_len))
+                        record->returned_as = returned->id;
         }
 }
 
 static int
 compare_records(const void *a, const void *b)
 {
-        return release_id_compare(&((const struct quarantined *)a)->id, &((const struct quarantined *)b)->id);
+        return release_id_compare(&((const struct quarantine_record *)a)->id,
+                                  &((const struct quarantine_record *)b)->id);
 }
 
-/* Read all of it. Returns 0, or an exit status after saying why. */
+/* Read the whole topic. Returns 0, or an exit status after printing the reason. */
 static int
-read_all(struct reading *reading, const char *what, range_record *on_each)
+read_all(struct reading *reading, const char *label, range_record *on_each)
 {
         const struct quarantine *quarantine = reading->quarantine;
         enum range_result result;
         struct error error;
 
-        terminal_progress_begin(&reading->progress, what,
+        terminal_progress_begin(&reading->progress, label,
                                 kafka_access_count_offsets(quarantine->ranges, quarantine->n_ranges));
-        result = range_read(quarantine->config, quarantine->wish->bootstrap, quarantine->ranges,
+        result = range_read(quarantine->config, quarantine->query->bootstrap, quarantine->ranges,
                             quarantine->n_ranges, on_each, reading, &error);
         terminal_progress_end(&reading->progress);
-        return result == RANGE_DONE ? 0 : quarantine_failed(quarantine->wish, result, &error);
+        return result == RANGE_DONE ? 0 : quarantine_fail_read(quarantine->query, result, &error);
 }
 
-/* Read the other records of the same deliveries as well: what became of one may have become of all. */
+/* Add the other records of the same deliveries: a release of one of them counts for all. */
 static int
-read_twins(struct reading *reading)
+read_extras(struct reading *reading)
 {
         const struct quarantine *quarantine = reading->quarantine;
-        size_t size = quarantine->n * sizeof(*reading->wished);
+        size_t size = quarantine->n * sizeof(*reading->queried);
         int status;
 
-        reading->wished = mem_alloc(size);
-        reading->n_wished = quarantine->n;
-        memcpy(reading->wished, quarantine->records, size);
-        qsort(reading->wished, reading->n_wished, sizeof(*reading->wished), compare_identities);
-        status = read_all(reading, "reading quarantine for the same deliveries", on_twin);
-        free(reading->wished);
+        reading->queried = mem_alloc(size);
+        reading->n_queried = quarantine->n;
+        memcpy(reading->queried, quarantine->records, size);
+        qsort(reading->queried, reading->n_queried, sizeof(*reading->queried), compare_identities);
+        status = read_all(reading, "reading quarantine for copies of these deliveries", on_record_again);
+        free(reading->queried);
         return status;
 }
 
 int
 quarantine_read(struct quarantine *quarantine)
 {
-        const struct quarantine_wish *wish = quarantine->wish;
+        const struct quarantine_query *query = quarantine->query;
         struct reading reading = {.quarantine = quarantine};
         int status = read_all(&reading, "reading quarantine", on_record);
 
         if (status == 0 && quarantine->n > 0 &&
-            (wish->n_ids > 0 || wish->reason != NULL || wish->since_ms != QUARANTINE_FROM_BEGINNING))
-                status = read_twins(&reading);
+            (query->n_ids > 0 || query->reason != NULL || query->since_ms != QUARANTINE_FROM_BEGINNING))
+                status = read_extras(&reading);
         if (status != 0)
                 return status;
         if (quarantine->n > 0)

@@ -10,14 +10,14 @@
 #include "base/json.h"
 #include "base/safe_text.h"
 #include "cli/kafka_access.h"
-#include "cli/quarantine_print.h"
+#include "cli/quarantine.h"
 #include "cli/show_record.h"
 
 enum form { FORM_TEXT, FORM_JSON, FORM_RAW };
 
-struct showing {
+struct view {
         const struct quarantine *quarantine;
-        const struct quarantined *record;
+        const struct quarantine_record *record;
         enum form form;
         int is_shown;
 };
@@ -35,34 +35,34 @@ print_place(const char *name, const struct release_id *place, const char *topic)
 {
         char text[RELEASE_ID_SIZE];
 
-        printf("%-12s %s of %s\n", name, quarantine_print_place(place, text), topic);
+        printf("%-12s %s of %s\n", name, quarantine_format_place(place, text), topic);
 }
 
 static void
-print_release(const struct showing *showing)
+print_release(const struct view *view)
 {
-        const struct quarantined *record = showing->record;
-        const char *topic = showing->quarantine->config->deliveries_topic;
-        char text[RELEASE_ID_SIZE], doubt[QUARANTINE_DOUBT_SIZE];
+        const struct quarantine_record *record = view->record;
+        const char *topic = view->quarantine->config->deliveries_topic;
+        char text[RELEASE_ID_SIZE], doubt[QUARANTINE_CLAUSE_SIZE];
 
         if (record->state == QUARANTINE_UNSURE)
                 printf("%-12s unsure: %s\n", "released",
-                       quarantine_doubt_text(showing->quarantine, record, doubt));
+                       quarantine_describe_doubt(view->quarantine, record, doubt));
         else if (record->release.partition >= 0)
                 print_place("released as", &record->release, topic);
         else
-                print_line("released", quarantine_print_state(record));
-        if (record->came_back.partition >= 0)
-                print_line("came back as", release_id_format(&record->came_back, text));
-        if (record->came_of.partition >= 0)
-                print_line("came of", release_id_format(&record->came_of, text));
+                print_line("released", quarantine_state_name(record));
+        if (record->returned_as.partition >= 0)
+                print_line("came back as", release_id_format(&record->returned_as, text));
+        if (record->released_from.partition >= 0)
+                print_line("release of", release_id_format(&record->released_from, text));
 }
 
 static void
-print_text(const struct showing *showing, const rd_kafka_message_t *message)
+print_text(const struct view *view, const rd_kafka_message_t *message)
 {
-        const struct quarantined *record = showing->record;
-        char id[RELEASE_ID_SIZE], when[CLOCK_RFC3339_SIZE], stub[QUARANTINE_DOUBT_SIZE];
+        const struct quarantine_record *record = view->record;
+        char id[RELEASE_ID_SIZE], when[CLOCK_RFC3339_SIZE], stub[QUARANTINE_CLAUSE_SIZE];
 
         print_line("id", release_id_format(&record->id, id));
         print_line("quarantined", clock_format_ms(record->timestamp_ms, when));
@@ -71,12 +71,12 @@ print_text(const struct showing *showing, const rd_kafka_message_t *message)
         printf("%-12s ", "delivery-id");
         safe_text_print(stdout, record->key, record->key_len);
         putchar('\n');
-        print_place("delivery", &record->delivery, showing->quarantine->config->deliveries_topic);
-        print_release(showing);
+        print_place("delivery", &record->delivery, view->quarantine->config->deliveries_topic);
+        print_release(view);
         printf("\nheaders\n");
         show_record_headers(message);
         if (record->is_stub) {
-                printf("\nno body: %s\n", quarantine_stub_text(showing->quarantine, record, stub));
+                printf("\nno body: %s\n", quarantine_describe_stub(view->quarantine, record, stub));
         } else {
                 printf("\nbody, %zu bytes\n", message->len);
                 show_record_body(message->payload, message->len);
@@ -84,12 +84,12 @@ print_text(const struct showing *showing, const rd_kafka_message_t *message)
 }
 
 static void
-print_json(const struct showing *showing, const rd_kafka_message_t *message)
+print_json(const struct view *view, const rd_kafka_message_t *message)
 {
         yajl_gen json = json_new(1);
 
         (void)yajl_gen_map_open(json);
-        quarantine_print_members(json, showing->record);
+        quarantine_put_members(json, view->record);
         show_record_members(json, message);
         (void)yajl_gen_map_close(json);
         json_print(json);
@@ -98,62 +98,62 @@ print_json(const struct showing *showing, const rd_kafka_message_t *message)
 static enum range_answer
 on_record(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
-        struct showing *showing = arg;
+        struct view *view = arg;
 
         (void)index;
         (void)error;
-        showing->is_shown = 1;
-        if (showing->form == FORM_RAW && message->len > 0)
+        view->is_shown = 1;
+        if (view->form == FORM_RAW && message->len > 0)
                 (void)fwrite(message->payload, 1, message->len, stdout);
-        else if (showing->form != FORM_RAW)
-                (showing->form == FORM_JSON ? print_json : print_text)(showing, message);
+        else if (view->form != FORM_RAW)
+                (view->form == FORM_JSON ? print_json : print_text)(view, message);
         return RANGE_ENOUGH;
 }
 
-/* Read the record again, this time for its body. */
+/* Read the record again, with its body, and print it. */
 static int
 show_record(const struct quarantine *quarantine, enum form form)
 {
-        const struct quarantined *record = &quarantine->records[0];
-        struct showing showing = {quarantine, record, form, 0};
+        const struct quarantine_record *record = &quarantine->records[0];
+        struct view view = {quarantine, record, form, 0};
         struct range range = {.topic = quarantine->config->quarantine_topic,
                               .partition = record->id.partition,
                               .from = record->id.offset,
                               .to = record->id.offset + 1};
         struct error error;
-        enum range_result result = range_read(quarantine->config, quarantine->wish->bootstrap, &range, 1,
-                                              on_record, &showing, &error);
+        enum range_result result =
+            range_read(quarantine->config, quarantine->query->bootstrap, &range, 1, on_record, &view, &error);
 
         if (result != RANGE_DONE)
-                return quarantine_failed(quarantine->wish, result, &error);
-        return showing.is_shown ? 0
-                                : quarantine_refuse(quarantine->wish, EX_NOINPUT,
-                                                    "the record was deleted while it was to be shown");
+                return quarantine_fail_read(quarantine->query, result, &error);
+        return view.is_shown ? 0
+                             : quarantine_fail(quarantine->query, EX_NOINPUT,
+                                               "the record was deleted before it could be shown");
 }
 
 static int
-show(const struct config *config, struct quarantine_wish *wish, enum form form)
+show(const struct config *config, struct quarantine_query *query, enum form form)
 {
         struct quarantine quarantine;
-        char stub[QUARANTINE_DOUBT_SIZE];
+        char stub[QUARANTINE_CLAUSE_SIZE];
         int status;
 
-        wish->bootstrap = kafka_access_bootstrap(config, wish->bootstrap, &status);
+        query->bootstrap = kafka_access_bootstrap(config, query->bootstrap, &status);
         if (status != 0)
                 return status;
-        status = quarantine_look(&quarantine, config, wish);
+        status = quarantine_load(&quarantine, config, query);
         if (status == 0 && form == FORM_RAW && quarantine.records[0].is_stub)
-                status = quarantine_refuse(wish, EX_NOINPUT, "%s",
-                                           quarantine_stub_text(&quarantine, &quarantine.records[0], stub));
+                status = quarantine_fail(query, EX_NOINPUT, "%s",
+                                         quarantine_describe_stub(&quarantine, &quarantine.records[0], stub));
         if (status == 0)
                 status = show_record(&quarantine, form);
         quarantine_clear(&quarantine);
         return status;
 }
 
-/* Read the arguments. Returns -1 to go on, or an exit status. */
+/* Parse the arguments. Returns -1 to continue, or an exit status. */
 static int
-parse(const struct command_context *context, int argc, char **argv, struct quarantine_wish *wish,
+parse(const struct command_context *context, int argc, char **argv, struct quarantine_query *query,
       enum form *form)
 {
         static const struct option options[] = {{"json", no_argument, NULL, 'j'},
@@ -172,7 +172,7 @@ parse(const struct command_context *context, int argc, char **argv, struct quara
                 if (option == '?')
                         return command_misused(context, "wrong option");
                 if (option == 'b') {
-                        wish->bootstrap = optarg;
+                        query->bootstrap = optarg;
                         continue;
                 }
                 if (*form != FORM_TEXT && *form != wanted)
@@ -181,7 +181,7 @@ parse(const struct command_context *context, int argc, char **argv, struct quara
         }
         if (argc - optind != 1)
                 return command_misused(context, "needs an ID, as gatepost quarantine list shows it");
-        if (quarantine_add_id(argv[optind], wish, &error) != 0)
+        if (quarantine_add_id(argv[optind], query, &error) != 0)
                 return command_misused(context, "%s", error.text);
         return -1;
 }
@@ -189,17 +189,17 @@ parse(const struct command_context *context, int argc, char **argv, struct quara
 int
 quarantine_show_run(const struct command_context *context, int argc, char **argv)
 {
-        struct quarantine_wish wish = {.command = context->command->name,
-                                       .since_ms = QUARANTINE_FROM_BEGINNING};
+        struct quarantine_query query = {.command = context->command->name,
+                                         .since_ms = QUARANTINE_FROM_BEGINNING};
         enum form form = FORM_TEXT;
-        int status = parse(context, argc, argv, &wish, &form);
+        int status = parse(context, argc, argv, &query, &form);
         struct config *config;
 
         if (status < 0) {
                 config = config_load(context->file);
-                status = config == NULL ? EX_CONFIG : show(config, &wish, form);
+                status = config == NULL ? EX_CONFIG : show(config, &query, form);
                 config_free(config);
         }
-        free(wish.ids);
+        free(query.ids);
         return status;
 }

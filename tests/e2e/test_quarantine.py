@@ -172,7 +172,7 @@ def test_what_is_still_wrong_comes_back_under_a_new_id(shared_quarantine):
     delivery = Delivery(b'{"event": 7}')
     id = shared_quarantine.send(delivery)
     text = shared_quarantine.run("release", id)
-    assert re.search(rf"^{id} released, but by this configuration it comes back: invalid-field, ", text.stdout, re.M)
+    assert re.search(rf"^{id} released, but this configuration quarantines it again: invalid-field, ", text.stdout, re.M)
     assert text.stderr == "1 released, 0 released before, 0 not released\n"
     shared_quarantine.kafka.wait_until_routed()
     old, new = [each for each in shared_quarantine.list() if each["deliveryId"] == delivery.delivery_id]
@@ -180,7 +180,7 @@ def test_what_is_still_wrong_comes_back_under_a_new_id(shared_quarantine):
     assert new["released"] is False and new["cameOf"] == id and new["reason"] == "invalid-field"
     assert f"came back as {new['id']};" in shared_quarantine.run("list").stdout
     assert f"came back as {new['id']}" in shared_quarantine.run("show", id).stdout
-    assert f"came of      {id}\n" in shared_quarantine.run("show", new["id"]).stdout
+    assert f"release of   {id}\n" in shared_quarantine.run("show", new["id"]).stdout
     # The new one can be released in its turn, and says where that came from.
     shared_quarantine.release(new["id"])
     records = shared_quarantine.quarantined(delivery.delivery_id)
@@ -329,7 +329,7 @@ def test_thousands_are_released_once_with_progress_and_little_memory(quarantine,
     command = ["quarantine", "release", "--reason", "unknown-kind"]
     seen, memory = on_terminals(config.write("bulk.conf"), *command, "--dry-run", stdout=None)
     whole = [line for line in seen.rpartition(ERASE)[2].splitlines()]
-    assert len([line for line in whole if re.fullmatch(r"\d+-\d+ would be released, to be published in \S+", line)]) == n
+    assert len([line for line in whole if re.fullmatch(r"\d+-\d+ would be released, to be published to \S+", line)]) == n
     assert whole[n:] == [f"{n} would be released, 0 released before, 0 not released"]
 
     other = subprocess.Popen([BUILD / "gatepost", "-c", config.write("other.conf"), *command], env=ENVIRONMENT,
@@ -464,13 +464,13 @@ def test_no_such_record_exits_66_and_says_why(quarantine):
 
 
 @pytest.mark.parametrize("arguments, text", [
-    (["show"], "needs an ID"), (["show", "7"], "is no ID"), (["show", "1-2", "1-3"], "needs an ID"),
-    (["show", "01-2"], "is no ID"), (["show", "--json", "--raw", "1-2"], "either --json or --raw"),
+    (["show"], "needs an ID"), (["show", "7"], "is not an ID"), (["show", "1-2", "1-3"], "needs an ID"),
+    (["show", "01-2"], "is not an ID"), (["show", "--json", "--raw", "1-2"], "either --json or --raw"),
     (["list", "--reason", "unknown-kid"], "did you mean unknown-kind?"),
     (["list", "--reason", "nonsense"], "malformed-json, missing-kind"),
     (["list", "--since", "yesterday"], "--since"), (["list", "1-2"], "show takes an ID"),
     (["release"], "needs either"), (["release", "1-2", "--reason", "unknown-kind"], "needs either"),
-    (["release", "1-2", "x"], "is no ID"), (["release", "1-2", "--since", "1h"], "--since goes with --reason"),
+    (["release", "1-2", "x"], "is not an ID"), (["release", "1-2", "--since", "1h"], "--since goes with --reason"),
     (["release", "--reason", "conflictingbody"], "did you mean conflicting-body?"), (["burn"], "which one"), ([], "which one")])
 def test_wrong_usage_exits_64_and_says_how(shared, arguments, text):
     done = shared.gatepost("quarantine", *arguments, config=False)

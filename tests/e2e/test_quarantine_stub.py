@@ -33,7 +33,7 @@ def test_stub_is_listed_and_shown_with_the_place_of_its_body(stub):
     assert (entry["reason"], entry["released"]) == ("unpublishable", False)
     assert entry["delivery"] == {"partition": 0, "offset": 1} and entry["deliveryId"] == stub.delivery.delivery_id
     text = stub.run("show", "0-0").stdout
-    assert text.endswith(f"\nno body: its body is not in quarantine, but at 0/1 of {stub.kafka.deliveries}\n")
+    assert text.endswith(f"\nno body: its body is not in quarantine but at 0/1 of {stub.kafka.deliveries}\n")
     assert "body, 0 bytes" not in text
 
 

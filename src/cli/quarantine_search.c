@@ -1,3 +1,5 @@
+#include "cli/quarantine.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -5,34 +7,35 @@
 
 #include "base/mem.h"
 #include "cli/kafka_access.h"
-#include "cli/quarantine_look.h"
-#include "cli/quarantine_print.h"
 #include "cli/terminal.h"
 #include "kafka/message.h"
 
-/* The clocks of routers, which stamp records of quarantine, and brokers, which stamp releases, differ by less than this. */
+/*
+ * Largest difference between the clocks of routers, which stamp quarantine, and brokers, which stamp
+ * releases.
+ */
 #define CLOCK_SKEW_MS (60 * 60 * INT64_C(1000))
 
 /*
  * The search for releases in `deliveries`.
  *
- * A release is appended after the delivery that was quarantined, in the partition of its key. So its absence is certain only
- * if the delivery is still at its place, which also shows that the topic was not made anew meanwhile, and all that came after
- * it is there. The number of partitions may have grown between quarantine and release: the key may have belonged to other
- * partitions, which are searched from the time of the quarantine on.
+ * A release is appended after the delivery that was quarantined, to the partition of its key. So there is
+ * certainly no release only if the delivery is still at its place, which shows that the topic was not
+ * recreated, and no record after it was deleted. If partitions were added between quarantine and release, the
+ * key may have belonged to other partitions; these are searched from the time of quarantine on.
  */
 struct search {
         struct quarantine *quarantine;
-        struct range *ranges; /* of the partitions; the index is the number */
+        struct range *ranges; /* of the topic, indexed by partition */
         size_t n_ranges;
-        int64_t *kept_ms;                 /* of each: range_kept_since() */
-        struct quarantined **by_place;    /* the records by the places of their deliveries, */
-        struct quarantined **by_identity; /* and by source, key and signature */
+        int64_t *kept_ms;                       /* of each partition: range_kept_since() */
+        struct quarantine_record **by_place;    /* the records, sorted by the places of their deliveries */
+        struct quarantine_record **by_identity; /* the records, sorted by source, key and signature */
         struct terminal_progress progress;
 };
 
 static int
-compare_places(const struct quarantined *one, const struct quarantined *other)
+compare_places(const struct quarantine_record *one, const struct quarantine_record *other)
 {
         return release_id_compare(&one->delivery, &other->delivery);
 }
@@ -40,8 +43,8 @@ compare_places(const struct quarantined *one, const struct quarantined *other)
 static int
 sort_places(const void *a, const void *b)
 {
-        const struct quarantined *one = *(struct quarantined *const *)a,
-                                 *other = *(struct quarantined *const *)b;
+        const struct quarantine_record *one = *(struct quarantine_record *const *)a,
+                                       *other = *(struct quarantine_record *const *)b;
 
         return compare_places(one, other);
 }
@@ -49,29 +52,29 @@ sort_places(const void *a, const void *b)
 static int
 sort_identities(const void *a, const void *b)
 {
-        const struct quarantined *one = *(struct quarantined *const *)a,
-                                 *other = *(struct quarantined *const *)b;
+        const struct quarantine_record *one = *(struct quarantine_record *const *)a,
+                                       *other = *(struct quarantine_record *const *)b;
         int order = quarantine_compare_identities(one, other);
 
         return order != 0 ? order : release_id_compare(&one->id, &other->id);
 }
 
-/* The records in an order of their own. */
-static struct quarantined **
+/* Return the records in another order; the caller frees the array. */
+static struct quarantine_record **
 sort_records(const struct quarantine *quarantine, int (*compare)(const void *a, const void *b))
 {
-        struct quarantined **sorted = mem_alloc(quarantine->n * sizeof(struct quarantined *));
+        struct quarantine_record **sorted = mem_alloc(quarantine->n * sizeof(struct quarantine_record *));
 
         for (size_t i = 0; i < quarantine->n; i++)
                 sorted[i] = &quarantine->records[i];
-        qsort(sorted, quarantine->n, sizeof(struct quarantined *), compare);
+        qsort(sorted, quarantine->n, sizeof(struct quarantine_record *), compare);
         return sorted;
 }
 
-/* The first that does not come before the one that is sought. */
+/* Return the index of the first record that is not less than the sought one. */
 static size_t
-find_first(struct quarantined **sorted, size_t n, const struct quarantined *sought,
-           int (*compare)(const struct quarantined *one, const struct quarantined *other))
+find_first(struct quarantine_record **sorted, size_t n, const struct quarantine_record *sought,
+           int (*compare)(const struct quarantine_record *one, const struct quarantine_record *other))
 {
         size_t low = 0, high = n;
 
@@ -86,31 +89,33 @@ find_first(struct quarantined **sorted, size_t n, const struct quarantined *soug
         return low;
 }
 
-/* What can be said before the delivery is read. */
+/* Return the doubt that holds unless the delivery is read later. */
 static enum quarantine_doubt
-first_doubt(const struct search *search, const struct quarantined *record)
+first_doubt(const struct search *search, const struct quarantine_record *record)
 {
         const struct release_id *place = &record->delivery;
 
         if (place->partition < 0)
-                return QUARANTINE_NO_PLACE;
+                return QUARANTINE_DOUBT_NO_PLACE;
         if ((size_t)place->partition >= search->n_ranges ||
             place->offset >= search->ranges[place->partition].to)
-                return QUARANTINE_ENDS_BEFORE;
-        return place->offset < search->ranges[place->partition].from ? QUARANTINE_DELETED
-                                                                     : QUARANTINE_NO_RECORD;
+                return QUARANTINE_DOUBT_PAST_END;
+        return place->offset < search->ranges[place->partition].from ? QUARANTINE_DOUBT_DELETED
+                                                                     : QUARANTINE_DOUBT_NO_RECORD;
 }
 
 /*
- * Note from which time on a record's releases may be in partitions other than its delivery's: those to which its key
- * belonged or belongs, from the least number of partitions under which its delivery came to where it is.
+ * Lower times[p] to the time from which a release of the record may be in partition p, for partitions other
+ * than its delivery's: those that its key had or has, from the smallest number of partitions that explains
+ * its delivery's place.
  */
 static void
-note_times(const struct search *search, struct quarantined *record, int64_t *times)
+note_times(const struct search *search, struct quarantine_record *record, int64_t *times)
 {
         struct span key = {record->key, record->key_len};
         int32_t n = (int32_t)search->n_ranges, origin = record->delivery.partition, least = 1;
-        int has_grown = message_partition(key, n) != origin, is_there = record->doubt == QUARANTINE_NO_RECORD;
+        int has_grown = message_partition(key, n) != origin,
+            is_there = record->doubt == QUARANTINE_DOUBT_NO_RECORD;
         int64_t from_ms = record->timestamp_ms - CLOCK_SKEW_MS;
 
         while (is_there && least <= n && message_partition(key, least) != origin)
@@ -127,7 +132,7 @@ note_times(const struct search *search, struct quarantined *record, int64_t *tim
         }
 }
 
-/* Leave out of the ranges what need not be read. Returns 0, or -1 with the reason. */
+/* Shorten the ranges to what must be read. Returns 0, or -1 with the reason. */
 static int
 narrow(struct search *search, struct offsets *offsets, struct error *error)
 {
@@ -141,10 +146,10 @@ narrow(struct search *search, struct offsets *offsets, struct error *error)
                 times[p] = INT64_MAX;
         }
         for (size_t i = 0; i < quarantine->n; i++) {
-                struct quarantined *record = &quarantine->records[i];
+                struct quarantine_record *record = &quarantine->records[i];
 
                 record->doubt = first_doubt(search, record);
-                if (record->doubt == QUARANTINE_NO_RECORD &&
+                if (record->doubt == QUARANTINE_DOUBT_NO_RECORD &&
                     record->delivery.offset < begins[record->delivery.partition])
                         begins[record->delivery.partition] = record->delivery.offset;
                 if (record->key_len > 0)
@@ -165,44 +170,48 @@ narrow(struct search *search, struct offsets *offsets, struct error *error)
         return result;
 }
 
-/* Compare the delivery at a place with the records that were quarantined from there. */
+/* Settle the doubt of the records that were quarantined from the place of a delivery. */
 static void
-check_place(const struct search *search, const struct quarantined *found)
+check_place(const struct search *search, const struct quarantine_record *found)
 {
         size_t n = search->quarantine->n;
 
         for (size_t i = find_first(search->by_place, n, found, compare_places);
              i < n && compare_places(search->by_place[i], found) == 0; i++) {
-                struct quarantined *record = search->by_place[i];
+                struct quarantine_record *record = search->by_place[i];
 
-                record->doubt = quarantine_compare_identities(record, found) != 0 ? QUARANTINE_OTHER_RECORD
-                                : record->may_be_lost                             ? QUARANTINE_PARTLY_DELETED
-                                                                                  : QUARANTINE_NO_DOUBT;
+                record->doubt = quarantine_compare_identities(record, found) != 0
+                                    ? QUARANTINE_DOUBT_OTHER_RECORD
+                                : record->may_be_lost ? QUARANTINE_DOUBT_PARTLY_DELETED
+                                                      : QUARANTINE_DOUBT_NONE;
         }
 }
 
 /*
- * Whether a release that has a record's source, key and signature is one of its delivery. It names a record by its ID, but not
- * always this one: the delivery is in quarantine twice, as different records, when the offsets of the routers were set back.
+ * Return whether a release with the source, key and signature of a record is one of its delivery. `named` is
+ * the ID that the release names. It may be another record's: when the offsets of the routers were set back,
+ * quarantine has a delivery twice.
  *
- * If the record came of a release itself, that one and those before it are releases of its predecessors. In the partition of
- * the delivery these do not come after it. In another one, where the key belonged or belongs because partitions were added,
- * offsets do not tell; but they name records that were quarantined no later than the predecessor. Partitions are read in no
- * order, so what is decided about another one must not depend on what has been read.
+ * If the record itself came from a release, that release and those before it are releases of its
+ * predecessors. In the partition of the delivery they do not come after it. In another partition, which the
+ * key had before or has since partitions were added, offsets do not tell them apart; but they name records
+ * quarantined no later than the predecessor. Partitions are read in any order, so a decision about another
+ * partition must not depend on what was read before.
  */
 static int
-is_release_of(const struct quarantined *record, const struct release_id *named,
+is_release_of(const struct quarantine_record *record, const struct release_id *named,
               const struct release_id *place)
 {
         if (release_id_compare(&record->id, named) == 0)
                 return 1;
         if (record->signature_len == 0)
                 return 0;
-        if (record->came_of.partition < 0)
+        if (record->released_from.partition < 0)
                 return 1;
         if (place->partition == record->delivery.partition)
-                return record->doubt == QUARANTINE_NO_DOUBT && place->offset > record->delivery.offset;
-        return named->partition != record->came_of.partition || named->offset > record->came_of.offset;
+                return record->doubt == QUARANTINE_DOUBT_NONE && place->offset > record->delivery.offset;
+        return named->partition != record->released_from.partition ||
+               named->offset > record->released_from.offset;
 }
 
 static enum range_answer
@@ -210,20 +219,20 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
 {
         struct search *search = arg;
         size_t n = search->quarantine->n;
-        struct quarantined found;
+        struct quarantine_record found;
         struct release_id named;
 
         (void)index;
         (void)error;
         terminal_progress_step(&search->progress);
-        quarantine_identify(&found, message);
+        quarantine_borrow_identity(&found, message);
         found.delivery = (struct release_id){message->partition, message->offset};
         check_place(search, &found);
         if (release_id_parse(message_header(message, RECORD_RELEASED), &named) != 0)
                 return RANGE_GO_ON;
         for (size_t i = find_first(search->by_identity, n, &found, quarantine_compare_identities);
              i < n && quarantine_compare_identities(search->by_identity[i], &found) == 0; i++) {
-                struct quarantined *record = search->by_identity[i];
+                struct quarantine_record *record = search->by_identity[i];
 
                 if (record->release.partition < 0 && is_release_of(record, &named, &found.delivery))
                         record->release = found.delivery;
@@ -240,13 +249,13 @@ read_deliveries(struct search *search)
 
         terminal_progress_begin(&search->progress, "looking for releases in deliveries",
                                 kafka_access_count_offsets(search->ranges, search->n_ranges));
-        result = range_read(quarantine->config, quarantine->wish->bootstrap, search->ranges, search->n_ranges,
-                            on_delivery, search, &error);
+        result = range_read(quarantine->config, quarantine->query->bootstrap, search->ranges,
+                            search->n_ranges, on_delivery, search, &error);
         terminal_progress_end(&search->progress);
-        return result == RANGE_DONE ? 0 : quarantine_failed(quarantine->wish, result, &error);
+        return result == RANGE_DONE ? 0 : quarantine_fail_read(quarantine->query, result, &error);
 }
 
-/* Up to where there are records of transactions that are open, so that they are waited for: they may be releases. */
+/* Extend the ranges over open transactions, which may hold releases: range_read() waits for them. */
 static int
 include_open(const struct search *search, struct offsets *offsets, struct error *error)
 {
@@ -260,7 +269,7 @@ include_open(const struct search *search, struct offsets *offsets, struct error 
         return 0;
 }
 
-/* Find out what of `deliveries` is to be read. Returns 0, or an exit status after saying why. */
+/* Find the ranges to read. Returns 0, or an exit status after printing the reason. */
 static int
 bound(struct search *search, struct offsets *offsets)
 {
@@ -271,37 +280,37 @@ bound(struct search *search, struct offsets *offsets)
         if (offsets_stable_ranges(offsets, quarantine->config->deliveries_topic, &search->ranges,
                                   &search->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0 ||
             include_open(search, offsets, &error) != 0)
-                return quarantine_refuse(quarantine->wish,
-                                         offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
-                                         error.text);
+                return quarantine_fail(quarantine->query,
+                                       offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
+                                       error.text);
         search->kept_ms = mem_alloc(search->n_ranges * sizeof(*search->kept_ms));
-        result = range_kept_since(quarantine->config, quarantine->wish->bootstrap, search->ranges,
+        result = range_kept_since(quarantine->config, quarantine->query->bootstrap, search->ranges,
                                   search->n_ranges, search->kept_ms, &error);
         if (result != RANGE_DONE)
-                return quarantine_failed(quarantine->wish, result, &error);
+                return quarantine_fail_read(quarantine->query, result, &error);
         if (narrow(search, offsets, &error) != 0)
-                return quarantine_refuse(quarantine->wish, EX_UNAVAILABLE, "%s", error.text);
+                return quarantine_fail(quarantine->query, EX_UNAVAILABLE, "%s", error.text);
         return 0;
 }
 
 static void
-decide_state(struct quarantined *record)
+decide_state(struct quarantine_record *record)
 {
-        record->doubted = record->delivery;
-        if (record->release.partition >= 0 || record->came_back.partition >= 0)
+        record->doubtful_place = record->delivery;
+        if (record->release.partition >= 0 || record->returned_as.partition >= 0)
                 record->state = QUARANTINE_RELEASED;
-        else if (record->key_len > 0 && record->doubt != QUARANTINE_NO_DOUBT)
+        else if (record->key_len > 0 && record->doubt != QUARANTINE_DOUBT_NONE)
                 record->state = QUARANTINE_UNSURE;
 }
 
 /*
- * Of the records of one delivery, which may be one in quarantine several times, only the first can be released. What may have become of
- * one of them may have become of all.
+ * Decide about all records of one delivery. Only the first can be released, and a doubt about one is a doubt
+ * about all.
  */
 static void
-decide_together(struct quarantined **records, size_t n)
+decide_together(struct quarantine_record **records, size_t n)
 {
-        const struct quarantined *first = NULL, *unsure = NULL;
+        const struct quarantine_record *first = NULL, *unsure = NULL;
 
         for (size_t i = 0; i < n; i++) {
                 decide_state(records[i]);
@@ -309,26 +318,26 @@ decide_together(struct quarantined **records, size_t n)
                         unsure = records[i];
         }
         for (size_t i = 0; i < n; i++) {
-                struct quarantined *record = records[i];
+                struct quarantine_record *record = records[i];
 
                 if (record->state == QUARANTINE_RELEASED || record->signature_len == 0 || record->is_stub)
                         continue;
-                if (record->state == QUARANTINE_WAITING && unsure != NULL) {
+                if (record->state == QUARANTINE_NOT_RELEASED && unsure != NULL) {
                         record->state = QUARANTINE_UNSURE;
                         record->doubt = unsure->doubt;
-                        record->doubted = unsure->doubted;
+                        record->doubtful_place = unsure->doubtful_place;
                 }
                 if (first == NULL)
                         first = record;
                 else
-                        record->twin = first->id;
+                        record->earlier_copy = first->id;
         }
 }
 
 static void
 decide(const struct search *search)
 {
-        struct quarantined **records = search->by_identity;
+        struct quarantine_record **records = search->by_identity;
         size_t n = search->quarantine->n;
 
         for (size_t i = 0, next; i < n; i = next) {
@@ -340,7 +349,7 @@ decide(const struct search *search)
 }
 
 int
-quarantine_find_releases(struct quarantine *quarantine, struct offsets *offsets)
+quarantine_search(struct quarantine *quarantine, struct offsets *offsets)
 {
         struct search search = {.quarantine = quarantine};
         int status;
@@ -359,29 +368,4 @@ quarantine_find_releases(struct quarantine *quarantine, struct offsets *offsets)
         free(search.ranges);
         free(search.kept_ms);
         return status;
-}
-
-char *
-quarantine_doubt_text(const struct quarantine *quarantine, const struct quarantined *record,
-                      char text[QUARANTINE_DOUBT_SIZE])
-{
-        static const char *const what[] = {
-            [QUARANTINE_NO_DOUBT] = "has it",
-            [QUARANTINE_DELETED] = "no longer has it",
-            [QUARANTINE_ENDS_BEFORE] = "ends before that: it was made anew or restored",
-            [QUARANTINE_NO_RECORD] = "has no record there",
-            [QUARANTINE_OTHER_RECORD] = "has another record there: it was made anew or restored",
-            [QUARANTINE_PARTLY_DELETED] =
-                "has more partitions since, of which one has lost the records of that time",
-        };
-        char place[RELEASE_ID_SIZE];
-
-        if (record->doubt == QUARANTINE_NO_PLACE)
-                (void)snprintf(text, QUARANTINE_DOUBT_SIZE, "it does not say where in %s its delivery is",
-                               quarantine->config->deliveries_topic);
-        else
-                (void)snprintf(text, QUARANTINE_DOUBT_SIZE, "its delivery was at %s, and %s %s",
-                               quarantine_print_place(&record->doubted, place),
-                               quarantine->config->deliveries_topic, what[record->doubt]);
-        return text;
 }
