@@ -31,12 +31,18 @@ enum quarantine_state {
 /* Why a record is QUARANTINE_UNSURE. */
 enum quarantine_doubt {
         QUARANTINE_DOUBT_NONE,
-        QUARANTINE_DOUBT_NO_PLACE,  /* the record does not name the place of its delivery */
-        QUARANTINE_DOUBT_DELETED,   /* retention deleted its delivery */
-        QUARANTINE_DOUBT_PAST_END,  /* the partition is missing, or ends before the place of its delivery */
-        QUARANTINE_DOUBT_NO_RECORD, /* there is no readable record at that place */
-        QUARANTINE_DOUBT_OTHER_RECORD,   /* there is another record at that place */
-        QUARANTINE_DOUBT_PARTLY_DELETED, /* as is a record of a partition that may have had a release */
+        /* The record does not name the place of its delivery. */
+        QUARANTINE_DOUBT_NO_PLACE,
+        /* Retention deleted its delivery. */
+        QUARANTINE_DOUBT_DELETED,
+        /* The partition is missing, or ends before the place of its delivery. */
+        QUARANTINE_DOUBT_PAST_END,
+        /* There is no readable record at that place. */
+        QUARANTINE_DOUBT_NO_RECORD,
+        /* There is another record at that place. */
+        QUARANTINE_DOUBT_OTHER_RECORD,
+        /* Retention deleted records from another partition that may have had a release. */
+        QUARANTINE_DOUBT_PARTLY_DELETED,
 };
 
 /* A record of quarantine. Header values may hold any bytes; a missing header is NULL. */
