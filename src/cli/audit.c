@@ -10,21 +10,20 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/arguments.h"
-#include "cli/audit_print.h"
 #include "cli/audit_work.h"
 #include "cli/kafka_access.h"
 
-#define SKETCH_BITS 20       /* 32 MiB */
-#define MAX_ENTRIES 1000000u /* 64 MB */
+#define BUCKET_BITS 20       /* of 32 bytes each: 32 MiB */
+#define MAX_ENTRIES 1000000u /* of 64 bytes each: 64 MB */
 
-struct wish {
+struct audit_options {
         const char *bootstrap;
         int64_t since_ms;
         int as_json;
 };
 
 void
-audit_progress_begin(struct audit *audit, const char *what, const struct range *ranges, size_t n)
+audit_begin_progress(struct audit *audit, const char *what, const struct range *ranges, size_t n)
 {
         char text[TERMINAL_LABEL_SIZE];
 
@@ -44,7 +43,7 @@ on_finding(const struct tally_finding *finding, void *arg)
 }
 
 static void
-sum_up(struct audit_partition *all, const struct audit_partition *one)
+add_partition(struct audit_partition *all, const struct audit_partition *one)
 {
         if (one->n_checked > 0 && (all->n_checked == 0 || one->first_checked_ms < all->first_checked_ms))
                 all->first_checked_ms = one->first_checked_ms;
@@ -57,8 +56,8 @@ sum_up(struct audit_partition *all, const struct audit_partition *one)
         all->n_read += one->n_read;
         all->n_checked += one->n_checked;
         all->n_waiting += one->n_waiting;
-        all->n_untold += one->n_untold;
-        all->n_forgotten += one->n_forgotten;
+        all->n_unjudged += one->n_unjudged;
+        all->n_results_deleted += one->n_results_deleted;
 }
 
 int
@@ -71,42 +70,42 @@ audit_waits_too_long(const struct audit *audit, size_t partition)
 }
 
 uint64_t
-audit_holes(const struct audit *audit)
+audit_count_gaps(const struct audit *audit)
 {
         return kafka_access_count_offsets(audit->plan->deliveries, audit->plan->n_deliveries) -
                audit->deliveries.n_read;
 }
 
-/* Read everything as often as it takes. Returns 0, or an exit status after saying why. */
+/* Run as many passes as necessary. Returns 0, or an exit status after printing the reason. */
 static int
 compare(struct audit *audit)
 {
         size_t n_left;
-        int status = audit_exceptions(audit);
+        int status = audit_expected_read_exceptions(audit);
 
         if (status != 0)
                 return status;
         do {
-                status = audit_expected(audit);
+                status = audit_expected_read(audit);
                 if (status == 0)
-                        status = audit_found(audit);
+                        status = audit_found_read(audit);
                 if (status != 0)
                         return status;
                 audit->n_passes++;
                 n_left = tally_end_pass(audit->tally, on_finding, audit);
                 if (n_left > 0 && isatty(STDERR_FILENO))
                         fprintf(stderr,
-                                "something differs, or a router is at work: looking closer, %zu pass%s\n",
+                                "differences found, or a router is running: reading again, %zu pass%s\n",
                                 n_left, n_left == 1 ? "" : "es");
         } while (n_left > 0);
         for (size_t t = 0; t < audit->plan->n_topics; t++) {
-                audit->total.n_demanded += audit->topics[t].n_demanded;
+                audit->total.n_required += audit->topics[t].n_required;
                 audit->total.n_read += audit->topics[t].n_read;
                 audit->total.n_older += audit->topics[t].n_older;
         }
         for (size_t p = 0; p < audit->plan->n_deliveries; p++)
-                sum_up(&audit->deliveries, &audit->partitions[p]);
-        audit_identify(audit);
+                add_partition(&audit->deliveries, &audit->partitions[p]);
+        audit_found_identify_examples(audit);
         return 0;
 }
 
@@ -124,9 +123,9 @@ has_faults(const struct audit *audit)
         return 0;
 }
 
-/* What the audit says by its exit status. */
+/* Return the exit status of a finished audit. */
 static int
-judge(const struct audit *audit)
+find_status(const struct audit *audit)
 {
         const struct audit_partition *all = &audit->deliveries;
 
@@ -138,13 +137,13 @@ judge(const struct audit *audit)
         }
         if (all->n_checked == 0)
                 return EX_NOINPUT;
-        if (audit->plan->since_ms != AUDIT_FROM_BEGINNING && all->n_untold + all->n_forgotten > 0)
+        if (audit->plan->since_ms != AUDIT_FROM_BEGINNING && all->n_unjudged + all->n_results_deleted > 0)
                 return EX_NOINPUT;
         return 0;
 }
 
 static int
-run_plan(const struct audit_plan *plan, const struct wish *wish)
+run_plan(const struct audit_plan *plan, const struct audit_options *options)
 {
         struct audit *audit = mem_alloc(sizeof(*audit));
         int status = EX_OSERR;
@@ -153,17 +152,17 @@ run_plan(const struct audit_plan *plan, const struct wish *wish)
         audit->plan = plan;
         audit->topics = mem_alloc(plan->n_topics * sizeof(*audit->topics));
         audit->partitions = mem_alloc(plan->n_deliveries * sizeof(*audit->partitions));
-        audit->tally = tally_new(SKETCH_BITS, MAX_ENTRIES);
+        audit->tally = tally_new(BUCKET_BITS, MAX_ENTRIES);
         audit->digest = digest_new();
         if (audit->tally == NULL || audit->digest == NULL) {
-                (void)error_set_openssl(&error, "the records cannot be compared");
-                (void)audit_plan_refuse(status, error.text);
+                (void)error_set_openssl(&error, "cannot compare records");
+                (void)audit_plan_fail(status, error.text);
         } else {
                 status = compare(audit);
         }
         if (status == 0) {
-                (wish->as_json ? audit_print_json : audit_print_text)(audit);
-                status = judge(audit);
+                (options->as_json ? audit_print_json : audit_print_text)(audit);
+                status = find_status(audit);
         }
         digest_free(audit->digest);
         tally_free(audit->tally);
@@ -175,43 +174,43 @@ run_plan(const struct audit_plan *plan, const struct wish *wish)
 }
 
 static int
-run(const struct config *config, const struct wish *wish)
+run(const struct config *config, const struct audit_options *options)
 {
         int status;
-        const char *bootstrap = kafka_access_bootstrap(config, wish->bootstrap, &status);
+        const char *bootstrap = kafka_access_bootstrap(config, options->bootstrap, &status);
         struct audit_plan plan;
 
         if (status != 0)
                 return status;
-        status = audit_plan_make(config, bootstrap, wish->since_ms, &plan);
+        status = audit_plan_make(config, bootstrap, options->since_ms, &plan);
         if (status == 0)
-                status = run_plan(&plan, wish);
+                status = run_plan(&plan, options);
         audit_plan_free(&plan);
         return status;
 }
 
-/* Read the arguments. Returns -1 to go on, or an exit status. */
+/* Parse the arguments. Returns -1 to continue, or an exit status. */
 static int
-parse(const struct command_context *context, int argc, char **argv, struct wish *wish)
+parse(const struct command_context *context, int argc, char **argv, struct audit_options *options)
 {
-        static const struct option options[] = {{"since", required_argument, NULL, 's'},
-                                                {"json", no_argument, NULL, 'j'},
-                                                {"bootstrap", required_argument, NULL, 'b'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {NULL, 0, NULL, 0}};
+        static const struct option long_options[] = {{"since", required_argument, NULL, 's'},
+                                                     {"json", no_argument, NULL, 'j'},
+                                                     {"bootstrap", required_argument, NULL, 'b'},
+                                                     {"help", no_argument, NULL, 'h'},
+                                                     {NULL, 0, NULL, 0}};
         struct error error;
         int option;
 
-        while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+        while ((option = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {
                 if (option == 'h')
                         return command_help(context);
                 if (option == '?')
                         return command_misused(context, "wrong option");
-                if (option == 's' && arguments_time(optarg, &wish->since_ms, &error) != 0)
+                if (option == 's' && arguments_time(optarg, &options->since_ms, &error) != 0)
                         return command_misused(context, "--since: %s", error.text);
-                wish->as_json |= option == 'j';
+                options->as_json |= option == 'j';
                 if (option == 'b')
-                        wish->bootstrap = optarg;
+                        options->bootstrap = optarg;
         }
         return optind == argc ? -1 : command_misused(context, "takes no arguments");
 }
@@ -219,8 +218,8 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
 int
 audit_run(const struct command_context *context, int argc, char **argv)
 {
-        struct wish wish = {.since_ms = AUDIT_FROM_BEGINNING};
-        int status = parse(context, argc, argv, &wish);
+        struct audit_options options = {.since_ms = AUDIT_FROM_BEGINNING};
+        int status = parse(context, argc, argv, &options);
         struct config *config;
 
         if (status >= 0)
@@ -228,7 +227,7 @@ audit_run(const struct command_context *context, int argc, char **argv)
         config = config_load(context->file);
         if (config == NULL)
                 return EX_CONFIG;
-        status = run(config, &wish);
+        status = run(config, &options);
         config_free(config);
         return status;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 #include "base/mem.h"
@@ -11,16 +12,153 @@
 #include "model/judge.h"
 #include "model/published.h"
 
-/* What deciding needs, as the router has it. */
+/* The state that the router decides by. */
 struct decider {
         struct audit *audit;
         struct judge *judge;
         const struct event_rules **rules;
-        struct dedup **dedups; /* one a partition */
-        int fell_back;         /* timestamps did, by more than the tables remember */
+        struct dedup **dedups; /* one for each partition */
+        int fell_back;         /* timestamps fell back further than the dedup window */
 };
 
-/* The fingerprint of the record that must come of a delivery. */
+const char *
+audit_expected_exception_name(enum audit_exception_reason reason)
+{
+        return reason == AUDIT_UNPUBLISHABLE ? judge_reason_name(QUARANTINE_UNPUBLISHABLE) : "unverified";
+}
+
+static int
+digest_content(struct digest *digest, struct span key, struct span value,
+               uint8_t bytes[DIGEST_FINGERPRINT_SIZE])
+{
+        return digest_begin(digest, "", key, value) != 0 ? -1 : digest_end(digest, bytes);
+}
+
+/*
+ * Return the enum audit_exception_reason of a record of quarantine, AUDIT_N_EXCEPTIONS for any other reason.
+ */
+static size_t
+find_reason(const rd_kafka_message_t *message)
+{
+        struct span reason = message_header(message, RECORD_REASON);
+
+        for (size_t r = 0; r < AUDIT_N_EXCEPTIONS; r++) {
+                const char *name = audit_expected_exception_name((enum audit_exception_reason)r);
+
+                if (reason.len == strlen(name) && memcmp(reason.data, name, reason.len) == 0)
+                        return r;
+        }
+        return AUDIT_N_EXCEPTIONS;
+}
+
+static enum range_answer
+on_quarantined(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+{
+        struct audit *audit = arg;
+        size_t reason = find_reason(message), n = audit->n_exceptions;
+        struct span key = {message->key, message->key_len}, value = {message->payload, message->len};
+        struct audit_exception *exception;
+
+        (void)index;
+        terminal_progress_step(&audit->progress);
+        if (reason == AUDIT_N_EXCEPTIONS)
+                return RANGE_GO_ON;
+        /* The array has room for 0 or a power of two. */
+        if ((n & (n - 1)) == 0)
+                audit->exceptions =
+                    mem_resize(audit->exceptions, n == 0 ? 1 : 2 * n, sizeof(*audit->exceptions));
+        exception = &audit->exceptions[n];
+        exception->reason = (enum audit_exception_reason)reason;
+        if (release_place_parse(message_header(message, RECORD_PARTITION),
+                                message_header(message, RECORD_OFFSET), &exception->place) != 0)
+                return RANGE_GO_ON;
+        if (digest_content(audit->digest, key, value, exception->content) != 0 ||
+            audit_found_fingerprint(audit->digest, message, exception->fingerprint) != 0) {
+                (void)error_set(error, "out of memory");
+                return RANGE_FAIL;
+        }
+        audit->n_exceptions++;
+        return RANGE_GO_ON;
+}
+
+static int
+compare_places(const void *a, const void *b)
+{
+        return release_id_compare(&((const struct audit_exception *)a)->place,
+                                  &((const struct audit_exception *)b)->place);
+}
+
+int
+audit_expected_read_exceptions(struct audit *audit)
+{
+        const struct audit_plan *plan = audit->plan;
+        size_t first = plan->first_range[plan->quarantine];
+        size_t n = plan->first_range[plan->quarantine + 1] - first;
+        enum range_result result;
+        struct error error;
+
+        audit_begin_progress(audit, "quarantine", plan->published + first, n);
+        result = range_read(plan->config, plan->bootstrap, plan->published + first, n, on_quarantined, audit,
+                            &error);
+        terminal_progress_end(&audit->progress);
+        if (result != RANGE_DONE)
+                return audit_plan_fail_read(result, &error);
+        if (audit->n_exceptions > 0)
+                qsort(audit->exceptions, audit->n_exceptions, sizeof(*audit->exceptions), compare_places);
+        return 0;
+}
+
+/*
+ * Compare key and value with those of the delivery. A stub has no value, nor a key that is too long. Returns
+ * 0 or -1.
+ */
+static int
+check_content(const struct audit *audit, const struct record *record, const struct audit_exception *exception,
+              int *is_same)
+{
+        struct span key = record->key, value = record->body, none = {NULL, 0};
+        uint8_t content[DIGEST_FINGERPRINT_SIZE];
+
+        if (exception->reason == AUDIT_UNPUBLISHABLE) {
+                value = none;
+                key = key.len > PUBLISHED_STUB_TEXT_MAX ? none : key;
+        }
+        if (digest_content(audit->digest, key, value, content) != 0)
+                return -1;
+        *is_same = memcmp(content, exception->content, sizeof(content)) == 0;
+        return 0;
+}
+
+/* Find the exception of a delivery, NULL if there is none. Returns 0, or -1 when OpenSSL fails. */
+static int
+find_exception(const struct audit *audit, const struct record *record,
+               const struct audit_exception **exception)
+{
+        struct release_id place = {record->partition, record->offset};
+        size_t low = 0, high = audit->n_exceptions;
+        int is_same = 0;
+
+        *exception = NULL;
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (release_id_compare(&audit->exceptions[middle].place, &place) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        for (; low < audit->n_exceptions && !is_same; low++) {
+                if (release_id_compare(&audit->exceptions[low].place, &place) != 0)
+                        return 0;
+                if (check_content(audit, record, &audit->exceptions[low], &is_same) != 0)
+                        return -1;
+                if (is_same)
+                        *exception = &audit->exceptions[low];
+        }
+        return 0;
+}
+
+/* Compute the fingerprint of the record that a delivery must become. Returns 0 or -1. */
 static int
 fingerprint(struct digest *digest, const struct published *published, const rd_kafka_message_t *message,
             uint8_t bytes[DIGEST_FINGERPRINT_SIZE])
@@ -36,9 +174,9 @@ fingerprint(struct digest *digest, const struct published *published, const rd_k
         return digest_end(digest, bytes);
 }
 
-/* Count what becomes of a delivery, in the first pass. */
+/* Count a delivery, in the first pass. */
 static void
-count(struct audit *audit, const struct record *record, int is_demanded)
+count(struct audit *audit, const struct record *record, int is_required)
 {
         const struct audit_plan *plan = audit->plan;
         struct audit_partition *partition = &audit->partitions[record->partition];
@@ -50,16 +188,16 @@ count(struct audit *audit, const struct record *record, int is_demanded)
         if (record->offset >= plan->committed[record->partition]) {
                 if (partition->n_waiting++ == 0 || ms < partition->first_waiting_ms)
                         partition->first_waiting_ms = ms;
-        } else if (is_demanded) {
+        } else if (is_required) {
                 if (partition->n_checked++ == 0 || ms < partition->first_checked_ms)
                         partition->first_checked_ms = ms;
                 if (ms > partition->last_checked_ms)
                         partition->last_checked_ms = ms;
         } else {
-                if (audit_plan_judges(plan, record))
-                        partition->n_forgotten++;
+                if (audit_scope_judges(plan, record))
+                        partition->n_results_deleted++;
                 else
-                        partition->n_untold++;
+                        partition->n_unjudged++;
                 if (ms > partition->last_unchecked_ms)
                         partition->last_unchecked_ms = ms;
         }
@@ -74,30 +212,30 @@ add(struct audit *audit, const struct record *record, const struct verdict *verd
         struct tally_place place = {.partition = record->partition, .offset = record->offset};
         const struct audit_exception *exception;
         struct published published;
-        int is_demanded, is_first = audit->n_passes == 0;
+        int is_required, is_first = audit->n_passes == 0;
 
         if (!published_describe(record, verdict, plan->config->quarantine_topic, &published)) {
                 if (is_first)
-                        count(audit, record, audit_plan_judges(plan, record)); /* that nothing comes of it */
+                        count(audit, record, audit_scope_judges(plan, record));
                 return 0;
         }
-        if (audit_find_exception(audit, record, &exception) != 0)
+        if (find_exception(audit, record, &exception) != 0)
                 return -1;
         place.topic = verdict->action == VERDICT_PUBLISH && exception == NULL
                           ? plan->of_rule[verdict->topic->index]
                           : plan->quarantine;
-        is_demanded =
-            audit_plan_demands(plan, record, place.topic, exception == NULL ? published.key : record->key);
+        is_required =
+            audit_scope_requires(plan, record, place.topic, exception == NULL ? published.key : record->key);
         if (is_first) {
-                count(audit, record, is_demanded);
-                audit->topics[place.topic].n_demanded += (uint64_t)is_demanded;
+                count(audit, record, is_required);
+                audit->topics[place.topic].n_required += (uint64_t)is_required;
                 if (exception != NULL)
                         audit->n_excepted[exception->reason]++;
         }
         if (exception == NULL && fingerprint(audit->digest, &published, message, bytes) != 0)
                 return -1;
         return tally_add(audit->tally, exception == NULL ? bytes : exception->fingerprint,
-                         is_demanded ? TALLY_REQUIRED : TALLY_ALLOWED, &place);
+                         is_required ? TALLY_REQUIRED : TALLY_ALLOWED, &place);
 }
 
 static enum range_answer
@@ -112,15 +250,14 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
         if (!dedup_covers(dedup, record.timestamp_ms)) {
                 (void)error_set(error,
                                 "the timestamps of %s, partition %d, fall back at offset %" PRId64
-                                ": a clock was wrong "
-                                "there, and what came before can no longer be judged",
+                                ": a broker's clock was wrong, so earlier deliveries cannot be judged",
                                 rd_kafka_topic_name(message->rkt), message->partition, message->offset);
                 decider->fell_back = 1;
                 return RANGE_FAIL;
         }
         if (judge_decide(decider->judge, dedup, &record, &verdict) != 0 ||
             add(decider->audit, &record, &verdict, message) != 0) {
-                (void)error_set_openssl(error, "the record could not be decided");
+                (void)error_set_openssl(error, "the record cannot be evaluated");
                 return RANGE_FAIL;
         }
         dedup_expire(dedup, record.timestamp_ms);
@@ -161,22 +298,22 @@ close_decider(struct decider *decider)
 }
 
 int
-audit_expected(struct audit *audit)
+audit_expected_read(struct audit *audit)
 {
         const struct audit_plan *plan = audit->plan;
         enum range_result result = RANGE_FAILED;
         struct decider decider = {0};
         struct error error;
 
-        audit_progress_begin(audit, "deliveries", plan->deliveries, plan->n_deliveries);
+        audit_begin_progress(audit, "deliveries", plan->deliveries, plan->n_deliveries);
         if (open_decider(&decider, audit) == 0)
                 result = range_read(plan->config, plan->bootstrap, plan->deliveries, plan->n_deliveries,
                                     on_delivery, &decider, &error);
         else
-                (void)error_set_openssl(&error, "no judge of records");
+                (void)error_set_openssl(&error, "records cannot be evaluated");
         close_decider(&decider);
         terminal_progress_end(&audit->progress);
         if (decider.fell_back)
-                return audit_plan_refuse(EX_DATAERR, error.text);
-        return result == RANGE_DONE ? 0 : audit_plan_failed(result, &error);
+                return audit_plan_fail(EX_DATAERR, error.text);
+        return result == RANGE_DONE ? 0 : audit_plan_fail_read(result, &error);
 }

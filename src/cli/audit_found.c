@@ -9,8 +9,8 @@
 #include "model/release.h"
 
 int
-audit_fingerprint(struct digest *digest, const rd_kafka_message_t *message,
-                  uint8_t bytes[DIGEST_FINGERPRINT_SIZE])
+audit_found_fingerprint(struct digest *digest, const rd_kafka_message_t *message,
+                        uint8_t bytes[DIGEST_FINGERPRINT_SIZE])
 {
         if (digest_begin(digest, rd_kafka_topic_name(message->rkt),
                          (struct span){message->key, message->key_len},
@@ -20,16 +20,15 @@ audit_fingerprint(struct digest *digest, const rd_kafka_message_t *message,
         return digest_end(digest, bytes);
 }
 
-/* The reading of what was published. */
 struct published_reading {
         struct audit *audit;
-        int64_t *newest_ms; /* of each range, so far */
+        int64_t *newest_ms; /* newest timestamp of each range so far */
         int64_t now_ms;
 };
 
 /*
- * When a record was published at the earliest: not before those that precede it, whatever its producer says. Otherwise a forged
- * record could claim to be too old to be checked. Times to come are none.
+ * Return the earliest time at which a record can have been published: not before the records that precede it.
+ * Otherwise a forged record could claim to be too old to be checked. Future timestamps are ignored.
  */
 static int64_t
 published_at(const struct published_reading *reading, const rd_kafka_message_t *message, size_t index)
@@ -53,23 +52,23 @@ on_published(const rd_kafka_message_t *message, size_t index, struct error *erro
         enum audit_use use;
 
         terminal_progress_step(&audit->progress);
-        use = audit_plan_use(audit->plan, message, place.topic, published_at(reading, message, index));
+        use = audit_scope_use(audit->plan, message, place.topic, published_at(reading, message, index));
         if (audit->n_passes == 0) {
                 counts->n_read += use == AUDIT_COMPARE;
                 counts->n_older += use == AUDIT_COUNT_ONLY;
         }
         if (use != AUDIT_COMPARE)
                 return RANGE_GO_ON;
-        if (audit_fingerprint(audit->digest, message, bytes) != 0 ||
+        if (audit_found_fingerprint(audit->digest, message, bytes) != 0 ||
             tally_add(audit->tally, bytes, TALLY_FOUND, &place) != 0) {
-                (void)error_set_openssl(error, "the record could not be compared");
+                (void)error_set_openssl(error, "cannot compare the record");
                 return RANGE_FAIL;
         }
         return RANGE_GO_ON;
 }
 
 int
-audit_found(struct audit *audit)
+audit_found_read(struct audit *audit)
 {
         const struct audit_plan *plan = audit->plan;
         struct published_reading reading = {.audit = audit, .now_ms = clock_now_ms()};
@@ -77,22 +76,22 @@ audit_found(struct audit *audit)
         struct error error;
 
         reading.newest_ms = mem_alloc(plan->n_published * sizeof(*reading.newest_ms));
-        audit_progress_begin(audit, "what was published", plan->published, plan->n_published);
+        audit_begin_progress(audit, "published records", plan->published, plan->n_published);
         result = range_read(plan->config, plan->bootstrap, plan->published, plan->n_published, on_published,
                             &reading, &error);
         free(reading.newest_ms);
         terminal_progress_end(&audit->progress);
-        return result == RANGE_DONE ? 0 : audit_plan_failed(result, &error);
+        return result == RANGE_DONE ? 0 : audit_plan_fail_read(result, &error);
 }
 
 const char *
-audit_where(const struct audit *audit, const struct tally_finding *finding)
+audit_found_topic(const struct audit *audit, const struct tally_finding *finding)
 {
         return finding->fault == TALLY_LOST ? audit->plan->config->deliveries_topic
                                             : audit->plan->topics[finding->place.topic];
 }
 
-/* The delivery-id of a record of any of the topics. */
+/* Take the delivery-id of a record of any topic. */
 static enum range_answer
 on_example(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
@@ -105,19 +104,19 @@ on_example(const rd_kafka_message_t *message, size_t index, struct error *error,
                 id = (struct span){message->key, message->key_len};
         if (id.len >= sizeof(example->delivery_id))
                 id.len = sizeof(example->delivery_id) - 1;
-        for (size_t i = 0; i < id.len;
-             i++) /* it may be a foreign record: control characters could play tricks */
+        /* It may be a foreign record: keep control characters from the terminal. */
+        for (size_t i = 0; i < id.len; i++)
                 example->delivery_id[i] = (char)(id.data[i] > 0x20 && id.data[i] < 0x7f ? id.data[i] : '?');
         return RANGE_ENOUGH;
 }
 
 void
-audit_identify(struct audit *audit)
+audit_found_identify_examples(struct audit *audit)
 {
         for (size_t i = 0; i < audit->n_examples; i++) {
                 struct audit_example *example = &audit->examples[i];
                 const struct tally_place *place = &example->finding.place;
-                struct range range = {.topic = audit_where(audit, &example->finding),
+                struct range range = {.topic = audit_found_topic(audit, &example->finding),
                                       .partition = place->partition,
                                       .from = place->offset,
                                       .to = place->offset + 1};

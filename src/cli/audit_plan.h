@@ -9,85 +9,93 @@
 #include "kafka/range.h"
 #include "model/record.h"
 
+/* Times that are no time. */
 #define AUDIT_FROM_BEGINNING RANGE_KEPT_ALL
 #define AUDIT_NEVER RANGE_KEPT_NOTHING
 
 /*
- * So much the clocks of brokers and routers may differ: an event's timestamp is its router's, a delivery's its broker's.
+ * Largest difference between the clocks of brokers, which stamp deliveries, and routers, which stamp events.
  */
 #define AUDIT_CLOCK_SKEW_MS INT64_C(300000)
 
 /*
- * What an audit reads, and what it may demand. A router may go on while it runs, and retention has taken away some of
- * the log; so that neither causes a false alarm, three things are asked for in this order:
+ * What an audit reads and what it requires. Routers may run during the audit, and retention may have deleted
+ * parts of the log. So that neither causes a false alarm, Kafka is asked in this order:
  *
- *   the committed offsets     what stands below them in `deliveries` must have been published
- *   the ends of the topics    whatever was committed before stands below them
- *   the ends of `deliveries`  whatever stands below the topics' ends comes of a delivery below these
+ *   the committed offsets     the results of all deliveries below them must have been published
+ *   the ends of the topics    all that was committed before is below them
+ *   the ends of `deliveries`  the delivery of every record below the topics' ends is below them
  */
 struct audit_plan {
         const struct config *config;
         const char *bootstrap;
 
-        /* The partitions of `deliveries`; an index is the partition's number. */
+        /* The partitions of `deliveries`, indexed by number. */
         struct range *deliveries;
         size_t n_deliveries;
-        int64_t since_ms;   /* older deliveries were not asked for */
-        int64_t *begin;     /* the first offsets that are still there; a range may begin later */
-        int64_t *committed; /* -1: no router has committed there */
-        int64_t *from_ms;   /* older deliveries cannot be judged, or were not asked for */
-        int64_t slack_ms;   /* the most by which a delivery's signed time and timestamp differ */
+        int64_t since_ms;   /* of --since: nothing is required of older deliveries */
+        int64_t *begin;     /* the first offsets left; a range may begin later */
+        int64_t *committed; /* -1: no router has committed an offset */
+        int64_t *from_ms;   /* older deliveries cannot be judged, or are older than since_ms */
+        int64_t slack_ms;   /* largest difference between the signed time and the timestamp of a delivery */
 
-        /* The topics that a router writes, */
+        /* The topics that routers write to. */
         const char **topics;
         size_t n_topics;
-        size_t *first_range; /* their first among published; n_topics + 1 of them, the last is n_published */
-        uint32_t *of_rule;   /* the topic of each rule of the topic table */
-        uint32_t quarantine; /* the topic that is the quarantine */
+        size_t
+            *first_range;  /* index of their first partition in published; one more entry holds n_published */
+        uint32_t *of_rule; /* index of the topic of each rule of the topic table */
+        uint32_t quarantine; /* index of the quarantine topic */
 
-        /* and their partitions. */
+        /* Their partitions. */
         struct range *published;
-        uint32_t *topic_of; /* the topic of each */
+        uint32_t *topic_of; /* index of the topic of each partition */
         size_t n_published;
-        int64_t *kept_ms; /* results of older deliveries may have been deleted by now */
+        int64_t *kept_ms; /* results of older deliveries may have been deleted */
 };
 
 /**
  * audit_plan_make(config, bootstrap, since_ms, plan):
- * Ask Kafka. Only deliveries from since_ms on, or AUDIT_FROM_BEGINNING, are demanded. config must outlive the plan.
- * Returns 0, or an exit status after saying why; audit_plan_free() in either case.
+ * Ask Kafka what there is to audit. since_ms may be AUDIT_FROM_BEGINNING. config must outlive the plan.
+ * Returns 0, or an exit status after printing the reason; call audit_plan_free() in either case.
  */
 int audit_plan_make(const struct config *config, const char *bootstrap, int64_t since_ms,
                     struct audit_plan *plan) MUST_CHECK;
 void audit_plan_free(struct audit_plan *plan);
 
-/* How many offsets of a partition of `deliveries` were deleted before a router had committed them. */
+/* Return how many offsets of a partition of `deliveries` were deleted before a router committed them. */
 int64_t audit_plan_deleted(const struct audit_plan *plan, size_t partition);
 
-/* Whether a delivery can be judged: its timestamp is recent enough, and so is its signed time, by audit_plan_use(). */
-int audit_plan_judges(const struct audit_plan *plan, const struct record *delivery);
+/* Print why the audit fails. Returns status, an exit status. */
+int audit_plan_fail(int status, const char *reason);
 
-/* Whether what comes of a delivery must be there: a record with this key in a topic. */
-int audit_plan_demands(const struct audit_plan *plan, const struct record *delivery, uint32_t topic,
-                       struct span key);
+/* Print why range_read() failed. Returns an exit status. */
+int audit_plan_fail_read(enum range_result result, const struct error *error);
+
+/* The scope of the audit: deliveries and published records that are recent enough to be compared. */
 
 enum audit_use {
-        AUDIT_LEAVE_OUT,  /* it was published too early */
+        AUDIT_LEAVE_OUT,  /* the record was published too early */
         AUDIT_COUNT_ONLY, /* its delivery was signed too early, so a router published it late */
         AUDIT_COMPARE,
 };
 
-/* Whether a record that was published in a topic at a time is recent enough to be held against the deliveries. */
-enum audit_use audit_plan_use(const struct audit_plan *plan, const rd_kafka_message_t *message,
-                              uint32_t topic, int64_t timestamp_ms);
+/* Return whether a delivery can be judged: its timestamp and its signed time are recent enough. */
+int audit_scope_judges(const struct audit_plan *plan, const struct record *delivery);
 
-/* From when on everything in a topic is checked, AUDIT_FROM_BEGINNING, or AUDIT_NEVER when nothing of it can be. */
-int64_t audit_plan_checked_from(const struct audit_plan *plan, uint32_t topic);
+/* Return whether the result of a delivery, a record with this key in a topic, must have been published. */
+int audit_scope_requires(const struct audit_plan *plan, const struct record *delivery, uint32_t topic,
+                         struct span key);
 
-/* Says why the audit ends with this exit status, and returns it. */
-int audit_plan_refuse(int status, const char *reason);
+/* Return how to use a record that was published to a topic at a time. */
+enum audit_use audit_scope_use(const struct audit_plan *plan, const rd_kafka_message_t *message,
+                               uint32_t topic, int64_t timestamp_ms);
 
-/* For a reading that did not end as it should: says why, and returns the exit status. */
-int audit_plan_failed(enum range_result result, const struct error *error);
+/**
+ * audit_scope_begin(plan, topic):
+ * Return the time from which all of a topic is checked: AUDIT_FROM_BEGINNING, or AUDIT_NEVER when nothing can
+ * be checked.
+ */
+int64_t audit_scope_begin(const struct audit_plan *plan, uint32_t topic);
 
 #endif

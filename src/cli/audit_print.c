@@ -1,4 +1,4 @@
-#include "cli/audit_print.h"
+#include "cli/audit_work.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,21 +11,21 @@ static const char *const fault_names[TALLY_N_FAULTS] = {
     [TALLY_LOST] = "lost", [TALLY_DUPLICATED] = "duplicated", [TALLY_UNEXPECTED] = "unexpected"};
 
 /*
- * How many of the records that were read are held against those demanded. The others come of deliveries that may have
- * results but need not: found - expected is then what is wrong, whatever a live router does.
+ * Return how many of the records read count as found. The others come from deliveries whose results may, but
+ * need not have been published. So FOUND less EXPECTED is the fault, whatever a running router does.
  */
 static uint64_t
 count_found(const struct audit_counts *counts)
 {
-        return counts->n_demanded - counts->n_faults[TALLY_LOST] + counts->n_faults[TALLY_DUPLICATED] +
+        return counts->n_required - counts->n_faults[TALLY_LOST] + counts->n_faults[TALLY_DUPLICATED] +
                counts->n_faults[TALLY_UNEXPECTED];
 }
 
-/* Since when a topic is checked; nothing for one that is from its beginning. */
+/* Return since when a topic is checked, "" when from its beginning. */
 static const char *
 format_since(const struct audit *audit, size_t topic, char text[CLOCK_RFC3339_SIZE])
 {
-        int64_t from_ms = audit_plan_checked_from(audit->plan, (uint32_t)topic);
+        int64_t from_ms = audit_scope_begin(audit->plan, (uint32_t)topic);
 
         if (from_ms == AUDIT_FROM_BEGINNING)
                 return "";
@@ -38,7 +38,7 @@ static void
 print_counts(const char *name, const struct audit_counts *counts, const char *since)
 {
         printf("%-40s %10" PRIu64 " %10" PRIu64 " %8" PRIu64 " %10" PRIu64 " %10" PRIu64 "%s%s\n", name,
-               counts->n_demanded, count_found(counts), counts->n_faults[TALLY_LOST],
+               counts->n_required, count_found(counts), counts->n_faults[TALLY_LOST],
                counts->n_faults[TALLY_DUPLICATED], counts->n_faults[TALLY_UNEXPECTED],
                *since == '\0' ? "" : "  ", since);
 }
@@ -46,7 +46,7 @@ print_counts(const char *name, const struct audit_counts *counts, const char *si
 static void
 print_examples(const struct audit *audit)
 {
-        uint64_t n_faults = 0, n_told = 0;
+        uint64_t n_faults = 0, n_shown = 0;
 
         for (size_t f = 0; f < TALLY_N_FAULTS; f++)
                 n_faults += audit->total.n_faults[f];
@@ -54,27 +54,27 @@ print_examples(const struct audit *audit)
                 const struct audit_example *example = &audit->examples[i];
                 const struct tally_finding *finding = &example->finding;
 
-                n_told += finding->n;
+                n_shown += finding->n;
                 fprintf(stderr, "%s: %s, delivery-id %s, at %" PRId32 "/%" PRId64 " of %s",
                         fault_names[finding->fault], audit->plan->topics[finding->place.topic],
                         example->delivery_id, finding->place.partition, finding->place.offset,
-                        audit_where(audit, finding));
+                        audit_found_topic(audit, finding));
                 if (finding->n > 1)
                         fprintf(stderr, ", %" PRIu64 " times", finding->n);
                 fputc('\n', stderr);
         }
-        if (n_faults > n_told)
-                fprintf(stderr, "and %" PRIu64 " more\n", n_faults - n_told);
+        if (n_faults > n_shown)
+                fprintf(stderr, "and %" PRIu64 " more\n", n_faults - n_shown);
 }
 
-/* The partitions of `deliveries` for which a function says so, such as "2, 3 and 7 more". */
+/* Print the partitions of `deliveries` that a function selects, such as "2, 3 and 7 more". */
 static void
-print_partitions(const struct audit *audit, int (*is_meant)(const struct audit *audit, size_t partition))
+print_partitions(const struct audit *audit, int (*is_selected)(const struct audit *audit, size_t partition))
 {
         size_t n_shown = 0, n_more = 0;
 
         for (size_t p = 0; p < audit->plan->n_deliveries; p++) {
-                if (!is_meant(audit, p))
+                if (!is_selected(audit, p))
                         continue;
                 if (n_shown < AUDIT_MAX_EXAMPLES)
                         fprintf(stderr, "%s%zu", n_shown++ == 0 ? "" : ", ", p);
@@ -97,10 +97,10 @@ is_slow(const struct audit *audit, size_t partition)
         return audit_waits_too_long(audit, partition) && audit->plan->committed[partition] >= 0;
 }
 
-/* Say which deliveries wait for a router that is not there. */
+/* Print how many deliveries wait for a router that does not run. */
 static void
 print_waiting(const struct audit *audit, const char *what,
-              int (*is_meant)(const struct audit *audit, size_t p))
+              int (*is_selected)(const struct audit *audit, size_t p))
 {
         char since[CLOCK_RFC3339_SIZE];
         int64_t first_ms = 0;
@@ -109,7 +109,7 @@ print_waiting(const struct audit *audit, const char *what,
         for (size_t p = 0; p < audit->plan->n_deliveries; p++) {
                 const struct audit_partition *partition = &audit->partitions[p];
 
-                if (!is_meant(audit, p))
+                if (!is_selected(audit, p))
                         continue;
                 if (n == 0 || partition->first_waiting_ms < first_ms)
                         first_ms = partition->first_waiting_ms;
@@ -118,7 +118,7 @@ print_waiting(const struct audit *audit, const char *what,
         if (n == 0)
                 return;
         fprintf(stderr, "waiting: %" PRIu64 " deliveries in partition ", n);
-        print_partitions(audit, is_meant);
+        print_partitions(audit, is_selected);
         fprintf(stderr, " that no router has %s, the oldest since %s\n", what,
                 clock_format_ms(first_ms, since));
 }
@@ -139,13 +139,13 @@ print_deleted(const struct audit *audit)
         }
 }
 
-/* Say what could not be checked. */
+/* Print what could not be checked. */
 static void
 print_limits(const struct audit *audit)
 {
         const struct audit_partition *all = &audit->deliveries;
         uint64_t n_others = audit->total.n_read - count_found(&audit->total);
-        uint64_t n_holes = audit_holes(audit);
+        uint64_t n_gaps = audit_count_gaps(audit);
 
         print_deleted(audit);
         print_waiting(audit, "committed an offset for", is_uncommitted);
@@ -155,36 +155,36 @@ print_limits(const struct audit *audit)
                     stderr,
                     "gatepost audit: nothing was checked: no delivery was routed, or too little of the log "
                     "is left\n");
-        if (all->n_untold > 0)
+        if (all->n_unjudged > 0)
                 fprintf(stderr,
                         "not checked: %" PRIu64
                         " deliveries, because %s no longer reaches back far enough to judge them\n",
-                        all->n_untold, audit->plan->config->deliveries_topic);
-        if (all->n_forgotten > 0)
+                        all->n_unjudged, audit->plan->config->deliveries_topic);
+        if (all->n_results_deleted > 0)
                 fprintf(stderr,
                         "not checked: %" PRIu64
-                        " deliveries, because records of that time were deleted from the topics written\n",
-                        all->n_forgotten);
+                        " deliveries, because records of that time were deleted from the routers' topics\n",
+                        all->n_results_deleted);
         if (audit->total.n_older > 0)
                 fprintf(stderr,
                         "not checked: %" PRIu64
                         " published records, because their deliveries are older than those that were "
                         "compared\n",
                         audit->total.n_older);
-        if (n_holes > 0)
+        if (n_gaps > 0)
                 fprintf(stderr,
                         "without a record: %" PRIu64
                         " offsets of %s: transaction markers, aborted or compacted records\n",
-                        n_holes, audit->plan->config->deliveries_topic);
+                        n_gaps, audit->plan->config->deliveries_topic);
         if (n_others > 0)
                 fprintf(stderr,
                         "gatepost audit: %" PRIu64
-                        " more records are there of deliveries that are not demanded: not committed "
-                        "when this began, or older than what is checked\n",
+                        " more records found, of deliveries whose results are not required: not committed "
+                        "when the audit began, or older than the deliveries checked\n",
                         n_others);
 }
 
-/* Say which deliveries were checked. */
+/* Print how many deliveries were checked, and of which time. */
 static void
 print_checked(const struct audit *audit)
 {
@@ -197,13 +197,13 @@ print_checked(const struct audit *audit)
                        clock_format_ms(all->last_checked_ms, last));
         if (all->n_waiting > 0)
                 printf("; %" PRIu64 " not yet routed", all->n_waiting);
-        if (all->n_untold + all->n_forgotten > 0)
-                printf("; %" PRIu64 " not checked, up to %s", all->n_untold + all->n_forgotten,
+        if (all->n_unjudged + all->n_results_deleted > 0)
+                printf("; %" PRIu64 " not checked, up to %s", all->n_unjudged + all->n_results_deleted,
                        clock_format_ms(all->last_unchecked_ms, first));
         for (size_t r = 0; r < AUDIT_N_EXCEPTIONS; r++) {
                 if (audit->n_excepted[r] > 0)
                         printf("; %" PRIu64 " in quarantine as %s", audit->n_excepted[r],
-                               audit_exception_name((enum audit_exception_reason)r));
+                               audit_expected_exception_name((enum audit_exception_reason)r));
         }
         putchar('\n');
 }
@@ -230,7 +230,7 @@ audit_print_text(const struct audit *audit)
 static void
 put_counts(yajl_gen json, const struct audit_counts *counts)
 {
-        json_number(json, "expected", (int64_t)counts->n_demanded);
+        json_number(json, "expected", (int64_t)counts->n_required);
         json_number(json, "found", (int64_t)count_found(counts));
         for (size_t f = 0; f < TALLY_N_FAULTS; f++)
                 json_number(json, fault_names[f], (int64_t)counts->n_faults[f]);
@@ -267,7 +267,7 @@ put_time(yajl_gen json, const char *name, uint64_t n, int64_t ms)
 static void
 put_partition(yajl_gen json, const struct audit_partition *partition)
 {
-        uint64_t n_unchecked = partition->n_untold + partition->n_forgotten;
+        uint64_t n_unchecked = partition->n_unjudged + partition->n_results_deleted;
 
         json_number(json, "checked", (int64_t)partition->n_checked);
         put_time(json, "checkedFrom", partition->n_checked, partition->first_checked_ms);
@@ -278,7 +278,7 @@ put_partition(yajl_gen json, const struct audit_partition *partition)
         put_time(json, "waitingSince", partition->n_waiting, partition->first_waiting_ms);
 }
 
-/* What was checked of `deliveries`, and what was not. */
+/* Add which of the deliveries were checked, and which were not. */
 static void
 put_deliveries(yajl_gen json, const struct audit *audit)
 {
@@ -289,12 +289,12 @@ put_deliveries(yajl_gen json, const struct audit *audit)
         (void)yajl_gen_map_open(json);
         put_partition(json, &audit->deliveries);
         for (size_t r = 0; r < AUDIT_N_EXCEPTIONS; r++)
-                json_number(json, audit_exception_name((enum audit_exception_reason)r),
+                json_number(json, audit_expected_exception_name((enum audit_exception_reason)r),
                             (int64_t)audit->n_excepted[r]);
         for (size_t p = 0; p < plan->n_deliveries; p++)
                 n_deleted += audit_plan_deleted(plan, p);
         json_number(json, "deletedBeforeRouting", n_deleted);
-        json_number(json, "offsetsWithoutRecord", (int64_t)audit_holes(audit));
+        json_number(json, "offsetsWithoutRecord", (int64_t)audit_count_gaps(audit));
         json_text(json, "partitions");
         (void)yajl_gen_array_open(json);
         for (size_t p = 0; p < plan->n_deliveries; p++) {
@@ -326,7 +326,7 @@ put_example(yajl_gen json, const struct audit *audit, const struct audit_example
         json_member(json, "deliveryId", example->delivery_id);
         json_text(json, "at");
         (void)yajl_gen_map_open(json);
-        json_member(json, "topic", audit_where(audit, finding));
+        json_member(json, "topic", audit_found_topic(audit, finding));
         json_number(json, "partition", (int64_t)finding->place.partition);
         json_number(json, "offset", (int64_t)finding->place.offset);
         (void)yajl_gen_map_close(json);

@@ -11,67 +11,71 @@
 #include "model/digest.h"
 #include "model/release.h"
 
+/*
+ * A running audit. It reads `deliveries` and decides again what the router must have published
+ * (audit_expected.c), reads what was published (audit_found.c), and compares both in a tally.
+ */
+
 #define AUDIT_MAX_EXAMPLES 20
 #define AUDIT_EXAMPLE_ID_SIZE 65 /* of a delivery-id */
 
+/* Deliveries that wait for longer wait for a router that does not run. */
+#define AUDIT_MAX_WAIT_MS INT64_C(300000)
+
 /*
- * Why a router quarantines a delivery whatever the rules say: the audit cannot decide that anew, and accepts such a record of
- * quarantine in place of what the rules say.
+ * Reasons to quarantine a delivery that the audit cannot recompute; it accepts such a record of quarantine as
+ * it is.
  */
 enum audit_exception_reason {
-        AUDIT_UNPUBLISHABLE, /* no topic takes it; the record has no value */
-        AUDIT_UNVERIFIED,    /* its signature does not hold, by the secrets that the router had */
+        AUDIT_UNPUBLISHABLE, /* no topic takes the delivery; the record has no value */
+        AUDIT_UNVERIFIED,    /* its signature is wrong by the secrets that the router had */
         AUDIT_N_EXCEPTIONS,
 };
 
-/* A record of quarantine for one of these reasons. */
+/* A record of quarantine with such a reason. */
 struct audit_exception {
         struct release_id place; /* of the delivery */
         enum audit_exception_reason reason;
-        uint8_t content[DIGEST_FINGERPRINT_SIZE];     /* key and value */
-        uint8_t fingerprint[DIGEST_FINGERPRINT_SIZE]; /* the whole record */
+        uint8_t content[DIGEST_FINGERPRINT_SIZE];     /* of key and value */
+        uint8_t fingerprint[DIGEST_FINGERPRINT_SIZE]; /* of the whole record */
 };
 
-/* What was counted of a topic, or of all. */
+/* Counts of a topic, or of all topics. */
 struct audit_counts {
-        uint64_t n_demanded; /* records that must be there */
-        uint64_t n_read;     /* records that are there and recent enough to compare */
-        uint64_t n_older;    /* records of deliveries that are older than those compared */
+        uint64_t n_required; /* records that must have been published */
+        uint64_t n_read;     /* published records that were compared */
+        uint64_t n_older;    /* published records whose deliveries are too old to be compared */
         uint64_t n_faults[TALLY_N_FAULTS];
 };
 
-/* What became of the deliveries of a partition. Those before --since are in none of these but n_read. */
+/* Counts of a partition of `deliveries`, or of all. Only n_read includes deliveries before --since. */
 struct audit_partition {
         uint64_t n_read;
         uint64_t n_checked;
-        uint64_t n_waiting;   /* not committed by a router when the audit began */
-        uint64_t n_untold;    /* too near to the beginning of the log, or signed long before */
-        uint64_t n_forgotten; /* results of that time may have been deleted */
+        uint64_t n_waiting;         /* not committed by a router when the audit began */
+        uint64_t n_unjudged;        /* too close to the beginning of the log, or signed long before */
+        uint64_t n_results_deleted; /* retention may have deleted their results */
         int64_t first_checked_ms;
         int64_t last_checked_ms;
         int64_t first_waiting_ms;
-        int64_t last_unchecked_ms; /* of n_untold and n_forgotten */
+        int64_t last_unchecked_ms; /* of n_unjudged and n_results_deleted */
 };
-
-/* Deliveries that have waited for longer wait for a router that is not there. */
-#define AUDIT_MAX_WAIT_MS INT64_C(300000)
 
 struct audit_example {
         struct tally_finding finding;
-        char delivery_id[AUDIT_EXAMPLE_ID_SIZE]; /* empty: not known */
+        char delivery_id[AUDIT_EXAMPLE_ID_SIZE]; /* empty if unknown */
 };
 
-/* An audit under way: what it has to compare by, and what it has found. */
 struct audit {
         const struct audit_plan *plan;
         struct tally *tally;
         struct digest *digest;
         struct terminal_progress progress;
-        size_t n_passes; /* that are over */
+        size_t n_passes; /* finished passes */
         struct audit_counts *topics;
         struct audit_counts total;
         struct audit_partition *partitions; /* of `deliveries` */
-        struct audit_partition deliveries;  /* all of them */
+        struct audit_partition deliveries;  /* their sum */
         uint64_t n_excepted[AUDIT_N_EXCEPTIONS];
         struct audit_exception *exceptions; /* sorted by place */
         size_t n_exceptions;
@@ -79,43 +83,45 @@ struct audit {
         size_t n_examples;
 };
 
-/**
- * audit_expected(audit), audit_found(audit):
- * The two halves of a pass: read `deliveries` and decide as the router does, and add what must and what may have been
- * published; read what was published, and add that. Each returns 0, or an exit status after saying why.
- */
-int audit_expected(struct audit *audit) MUST_CHECK;
-int audit_found(struct audit *audit) MUST_CHECK;
-
-/* The fingerprint of a record that was published. Returns 0, or -1 when OpenSSL fails. */
-int audit_fingerprint(struct digest *digest, const rd_kafka_message_t *message,
-                      uint8_t bytes[DIGEST_FINGERPRINT_SIZE]) MUST_CHECK;
-
-/**
- * audit_exceptions(audit), audit_find_exception(audit, record, exception):
- * Read the exceptions from quarantine, before the first pass; then look for the one of a delivery, which is NULL when there
- * is none. The first returns 0, or an exit status after saying why; the second 0, or -1 when OpenSSL fails.
- */
-int audit_exceptions(struct audit *audit) MUST_CHECK;
-int audit_find_exception(const struct audit *audit, const struct record *record,
-                         const struct audit_exception **exception) MUST_CHECK;
-
-/* unpublishable and so on, as in the header gatepost-reason. */
-const char *audit_exception_name(enum audit_exception_reason reason);
-
-/* The topic in which the place of a finding is: `deliveries` for what is lost. */
-const char *audit_where(const struct audit *audit, const struct tally_finding *finding);
-
-/* Whether a partition of `deliveries` has records that wait for a router that is not there. */
+/* Return whether deliveries of a partition wait for a router that does not run. */
 int audit_waits_too_long(const struct audit *audit, size_t partition);
 
-/* How many of the offsets of `deliveries` that were read have no record. */
-uint64_t audit_holes(const struct audit *audit);
+/* Return how many of the offsets of `deliveries` that were read have no record. */
+uint64_t audit_count_gaps(const struct audit *audit);
 
-/* Begin to tell how far the reading of ranges is, in this pass. */
-void audit_progress_begin(struct audit *audit, const char *what, const struct range *ranges, size_t n);
+/* Show the progress of reading ranges in this pass. */
+void audit_begin_progress(struct audit *audit, const char *what, const struct range *ranges, size_t n);
 
-/* Find out the delivery-ids of the examples, as far as they can be read. */
-void audit_identify(struct audit *audit);
+/**
+ * audit_expected_read_exceptions(audit):
+ * Read the exceptions from quarantine, once before the first pass. Returns 0, or an exit status after
+ * printing the reason.
+ */
+int audit_expected_read_exceptions(struct audit *audit) MUST_CHECK;
+
+/**
+ * audit_expected_read(audit), audit_found_read(audit):
+ * The two halves of a pass: add the records that must or may have been published to the tally, and those that
+ * were. Each returns 0, or an exit status after printing the reason.
+ */
+int audit_expected_read(struct audit *audit) MUST_CHECK;
+int audit_found_read(struct audit *audit) MUST_CHECK;
+
+/* Return the reason as in the header gatepost-reason. */
+const char *audit_expected_exception_name(enum audit_exception_reason reason);
+
+/* Compute the fingerprint of a published record. Returns 0, or -1 when OpenSSL fails. */
+int audit_found_fingerprint(struct digest *digest, const rd_kafka_message_t *message,
+                            uint8_t bytes[DIGEST_FINGERPRINT_SIZE]) MUST_CHECK;
+
+/* Return the topic that the place of a finding is in: `deliveries` for a lost record. */
+const char *audit_found_topic(const struct audit *audit, const struct tally_finding *finding);
+
+/* Look up the delivery-ids of the examples, as far as they can be read. */
+void audit_found_identify_examples(struct audit *audit);
+
+/* Print the results: a table to stdout and limits and examples to stderr, or one JSON object to stdout. */
+void audit_print_text(const struct audit *audit);
+void audit_print_json(const struct audit *audit);
 
 #endif

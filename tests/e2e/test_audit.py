@@ -259,7 +259,7 @@ def test_committed_offsets_beyond_the_end_are_told(installation):
     installation.create_topics()
     claim_routed(installation.kafka, beyond=1)
     done = installation.gatepost("audit")
-    assert done.returncode == EX_DATAERR and "deleted and made anew" in done.stderr and not done.stdout
+    assert done.returncode == EX_DATAERR and "deleted and recreated" in done.stderr and not done.stdout
 
 
 def test_missing_topics_are_told(installation):
