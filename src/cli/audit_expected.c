@@ -109,7 +109,7 @@ audit_expected_read_exceptions(struct audit *audit)
 }
 
 /*
- * Compare key and value with those of the delivery. A stub has no value, nor a key that is too long. Returns
+ * Compare key and value with those of the delivery. A stub has no value, and no overlong key. Returns
  * 0 or -1.
  */
 static int

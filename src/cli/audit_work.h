@@ -101,8 +101,8 @@ int audit_expected_read_exceptions(struct audit *audit) MUST_CHECK;
 
 /**
  * audit_expected_read(audit), audit_found_read(audit):
- * The two halves of a pass: add the records that must or may have been published to the tally, and those that
- * were. Each returns 0, or an exit status after printing the reason.
+ * The two halves of a pass: add the records that must or may have been published to the tally, then add the
+ * published records. Each returns 0, or an exit status after printing the reason.
  */
 int audit_expected_read(struct audit *audit) MUST_CHECK;
 int audit_found_read(struct audit *audit) MUST_CHECK;

@@ -4,17 +4,17 @@
 #include "base/compiler.h"
 #include "config/config.h"
 
-/* How a listener of the configuration is reached from this machine. */
+/* How to reach a configured listener from this machine. */
 struct own_url {
         char *url;               /* the caller frees it */
-        const char *ca_file;     /* NULL, or the certificate that is to be found there, whatever its name */
-        const char *socket_path; /* NULL, or the Unix-domain socket to go through; the listener's own */
+        const char *ca_file;     /* NULL, or the certificate to expect, whatever its name */
+        const char *socket_path; /* NULL, or the Unix-domain socket to connect to; owned by the listener */
 };
 
 /**
  * own_url_make(listen, ca_file, path, own):
- * The URL of a path there; 0.0.0.0 is reached by 127.0.0.1. With ca_file, the listener's certificate, it is reached by TLS.
- * Returns 0, or -1 when the listener's port is 0: then only the daemon knows it.
+ * Make the URL of a path on a listener; 0.0.0.0 becomes 127.0.0.1. With ca_file, the listener's certificate,
+ * it is an https URL. Returns 0, or -1 when the configured port is 0, so that only the daemon knows the port.
  */
 int own_url_make(const struct config_listen *listen, const char *ca_file, const char *path,
                  struct own_url *own) MUST_CHECK;

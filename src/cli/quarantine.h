@@ -74,7 +74,7 @@ struct quarantine_record {
          */
         int may_be_lost;
 
-        /* Other records; their partition is -1 when there is none. */
+        /* Places of other records; partition -1: none. */
         struct release_id release;       /* its first release, in `deliveries` */
         struct release_id returned_as;   /* the record of quarantine that its release became */
         struct release_id released_from; /* the record of quarantine whose release this record is */
@@ -179,7 +179,7 @@ int quarantine_read(struct quarantine *quarantine) MUST_CHECK;
 int quarantine_search(struct quarantine *quarantine, struct offsets *offsets) MUST_CHECK;
 
 /*
- * Set source, key and signature of a record to those of a message, which keeps owning them; clear the rest.
+ * Point source, key and signature of a record to those of a message, which still owns them; clear the rest.
  */
 void quarantine_borrow_identity(struct quarantine_record *record, const rd_kafka_message_t *message);
 

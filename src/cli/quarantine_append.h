@@ -34,7 +34,7 @@ typedef void quarantine_append_report(const struct quarantine_release *release, 
 
 struct quarantine_append {
         const struct quarantine *quarantine;
-        struct quarantine_release *releases; /* sorted by ID; those that are RELEASE_PENDING are appended */
+        struct quarantine_release *releases; /* sorted by ID; appended while RELEASE_PENDING */
         size_t n;
         int is_dry_run;                   /* predict what the router will do, and append nothing */
         quarantine_append_report *report; /* called for each record when its outcome is known; may be NULL */

@@ -253,7 +253,7 @@ read_all(struct reading *reading, const char *label, range_record *on_each)
         return result == RANGE_DONE ? 0 : quarantine_fail_read(quarantine->query, result, &error);
 }
 
-/* Add the other records of the same deliveries: a release of one of them counts for all. */
+/* Add the other records of the same deliveries: a release of one counts for all. */
 static int
 read_extras(struct reading *reading)
 {

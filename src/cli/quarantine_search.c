@@ -105,9 +105,9 @@ first_doubt(const struct search *search, const struct quarantine_record *record)
 }
 
 /*
- * Lower times[p] to the time from which a release of the record may be in partition p, for partitions other
- * than its delivery's: those that its key had or has, from the smallest number of partitions that explains
- * its delivery's place.
+ * Lower times[p] to the time from which a release of the record may be in partition p, for the partitions
+ * that its key had or has, other than its delivery's. They follow from the numbers of partitions that are
+ * possible: from the smallest one that explains the place of the delivery to today's.
  */
 static void
 note_times(const struct search *search, struct quarantine_record *record, int64_t *times)

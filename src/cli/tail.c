@@ -15,47 +15,47 @@
 
 #define POLL_MS 200
 
-struct wish {
+struct tail_options {
         const char *bootstrap;
         int64_t from_ms;
         int until_end;
         int as_json;
-        int quarantine;
-        int headers;
-        char **kinds; /* all when there are none */
+        int with_quarantine;
+        int with_headers;
+        char **kinds; /* filters; none: all kinds */
         size_t n_kinds;
 };
 
-/* Whether the topic of a rule is to be read at all. */
+/* Return whether the topic of a rule may hold events to print. */
 static int
-is_wanted(const struct config *config, const struct topic_rule *rule, const struct wish *wish)
+is_wanted(const struct config *config, const struct topic_rule *rule, const struct tail_options *options)
 {
-        for (size_t i = 0; i < wish->n_kinds; i++) {
-                if (arguments_kind_may_match(wish->kinds[i], config->topics, rule))
+        for (size_t i = 0; i < options->n_kinds; i++) {
+                if (arguments_kind_may_match(options->kinds[i], config->topics, rule))
                         return 1;
         }
-        return wish->n_kinds == 0;
+        return options->n_kinds == 0;
 }
 
-/* A kind that no topic has events of, or NULL. */
+/* Return a filter that matches no topic, or NULL. */
 static const char *
-find_vain(const struct config *config, const struct wish *wish)
+find_unmatched(const struct config *config, const struct tail_options *options)
 {
-        for (size_t i = 0; i < wish->n_kinds; i++) {
+        for (size_t i = 0; i < options->n_kinds; i++) {
                 size_t t = 0, n = topic_table_size(config->topics);
 
-                while (t < n && !arguments_kind_may_match(wish->kinds[i], config->topics,
+                while (t < n && !arguments_kind_may_match(options->kinds[i], config->topics,
                                                           topic_table_rule(config->topics, t)))
                         t++;
                 if (t == n)
-                        return wish->kinds[i];
+                        return options->kinds[i];
         }
         return NULL;
 }
 
-/* The topics to read: an array that the caller frees. */
+/* Return the topics to read, an array that the caller frees. */
 static const char **
-choose_topics(const struct config *config, const struct wish *wish, size_t *n)
+choose_topics(const struct config *config, const struct tail_options *options, size_t *n)
 {
         size_t n_rules = topic_table_size(config->topics);
         const char **topics = mem_alloc((n_rules + 1) * sizeof(*topics));
@@ -64,33 +64,34 @@ choose_topics(const struct config *config, const struct wish *wish, size_t *n)
         for (size_t i = 0; i < n_rules; i++) {
                 const struct topic_rule *rule = topic_table_rule(config->topics, i);
 
-                if (is_wanted(config, rule, wish))
+                if (is_wanted(config, rule, options))
                         topics[(*n)++] = rule->topic;
         }
-        if (wish->quarantine)
+        if (options->with_quarantine)
                 topics[(*n)++] = config->quarantine_topic;
         return topics;
 }
 
-/* A topic may have more kinds than those asked for. */
+/* Return whether to print a record: its topic may hold other kinds, too. */
 static int
-has_wanted_kind(const rd_kafka_message_t *message, const struct wish *wish)
+has_wanted_kind(const rd_kafka_message_t *message, const struct tail_options *options)
 {
         rd_kafka_headers_t *headers;
         const void *value;
         size_t len;
 
-        if (wish->n_kinds == 0 || rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+        if (options->n_kinds == 0 ||
+            rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR ||
             rd_kafka_header_get_last(headers, "ce_type", &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return 1;
-        for (size_t i = 0; i < wish->n_kinds; i++) {
-                if (arguments_kind_matches(wish->kinds[i], value, len))
+        for (size_t i = 0; i < options->n_kinds; i++) {
+                if (arguments_kind_matches(options->kinds[i], value, len))
                         return 1;
         }
         return 0;
 }
 
-/* Returns an exit status, after saying why if no more can be read. */
+/* Print why no more can be read, if so. Returns an exit status. */
 static int
 find_failure(const struct reader *reader)
 {
@@ -103,31 +104,31 @@ find_failure(const struct reader *reader)
         return is_denied ? EX_NOPERM : EX_UNAVAILABLE;
 }
 
-/* Show records until told to stop, or at the end. Returns an exit status. */
+/* Print records until interrupted or, with --until-end, until the end. Returns an exit status. */
 static int
-follow(struct reader *reader, const struct wish *wish)
+follow(struct reader *reader, const struct tail_options *options)
 {
         int status = 0;
 
         while (!terminal_is_interrupted() && !ferror(stdout) && status == 0 &&
-               !(wish->until_end && reader_reached_ends(reader))) {
+               !(options->until_end && reader_reached_ends(reader))) {
                 rd_kafka_message_t *message = reader_poll(reader, POLL_MS);
 
                 if (reader_notice(reader) != NULL)
                         fprintf(stderr, "gatepost tail: %s\n", reader_notice(reader));
                 if (message == NULL) {
                         status = find_failure(reader);
-                        if (status == 0 && wish->until_end && reader_is_stalled(reader)) {
+                        if (status == 0 && options->until_end && reader_is_stalled(reader)) {
                                 fprintf(stderr, "gatepost tail: Kafka has not answered for a minute\n");
                                 status = EX_UNAVAILABLE;
                         }
                         continue;
                 }
-                if (has_wanted_kind(message, wish)) {
-                        if (wish->as_json)
+                if (has_wanted_kind(message, options)) {
+                        if (options->as_json)
                                 show_record_json(message);
                         else
-                                show_record_text(message, wish->headers);
+                                show_record_text(message, options->with_headers);
                         (void)fflush(stdout);
                 }
                 rd_kafka_message_destroy(message);
@@ -136,40 +137,40 @@ follow(struct reader *reader, const struct wish *wish)
 }
 
 static int
-run(const struct config *config, const struct wish *wish)
+run(const struct config *config, const struct tail_options *options)
 {
         int status;
-        const char *bootstrap = kafka_access_bootstrap(config, wish->bootstrap, &status);
+        const char *bootstrap = kafka_access_bootstrap(config, options->bootstrap, &status);
         struct reader *reader;
         struct error error;
-        const char **topics, *vain;
+        const char **topics, *unmatched;
         size_t n;
 
         if (status != 0)
                 return status;
-        vain = find_vain(config, wish);
-        if (vain != NULL) {
+        unmatched = find_unmatched(config, options);
+        if (unmatched != NULL) {
                 fprintf(stderr,
                         "gatepost tail: no topic has events of the kind %s; gatepost topics list shows all\n",
-                        vain);
+                        unmatched);
                 return EX_USAGE;
         }
-        topics = choose_topics(config, wish, &n);
-        reader =
-            reader_new(config, bootstrap, &(struct reader_wish){topics, n, wish->from_ms, wish->until_end},
-                       KAFKA_ACCESS_TIMEOUT_MS, &error);
+        topics = choose_topics(config, options, &n);
+        reader = reader_new(config, bootstrap,
+                            &(struct reader_wish){topics, n, options->from_ms, options->until_end},
+                            KAFKA_ACCESS_TIMEOUT_MS, &error);
         free(topics);
         if (reader == NULL) {
                 fprintf(stderr, "gatepost tail: %s\n", error.text);
                 return EX_UNAVAILABLE;
         }
         terminal_catch_interrupts();
-        status = follow(reader, wish);
+        status = follow(reader, options);
         reader_free(reader);
         return status;
 }
 
-/* Read --from. Returns 0, or -1 with the reason. */
+/* Parse --from. Returns 0, or -1 with the reason. */
 static int
 parse_from(const char *text, int64_t *from_ms, struct error *error)
 {
@@ -180,51 +181,51 @@ parse_from(const char *text, int64_t *from_ms, struct error *error)
         else if (arguments_time(text, from_ms, error) != 0)
                 return error_set(
                     error,
-                    "'%.64s' is neither beginning nor end, nor an age, such as 2h, nor a time past, such as "
+                    "'%.64s' is neither beginning nor end, nor an age, such as 2h, nor a past time, such as "
                     "2026-11-21T03:04:05Z",
                     text);
         return 0;
 }
 
-/* Read the arguments. Returns -1 to go on, or an exit status. */
+/* Parse the arguments. Returns -1 to continue, or an exit status. */
 static int
-parse(const struct command_context *context, int argc, char **argv, struct wish *wish)
+parse(const struct command_context *context, int argc, char **argv, struct tail_options *options)
 {
-        static const struct option options[] = {{"from", required_argument, NULL, 'f'},
-                                                {"until-end", no_argument, NULL, 'u'},
-                                                {"json", no_argument, NULL, 'j'},
-                                                {"quarantine", no_argument, NULL, 'q'},
-                                                {"headers", no_argument, NULL, 'H'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {"bootstrap", required_argument, NULL, 'b'},
-                                                {NULL, 0, NULL, 0}};
+        static const struct option long_options[] = {{"from", required_argument, NULL, 'f'},
+                                                     {"until-end", no_argument, NULL, 'u'},
+                                                     {"json", no_argument, NULL, 'j'},
+                                                     {"quarantine", no_argument, NULL, 'q'},
+                                                     {"headers", no_argument, NULL, 'H'},
+                                                     {"help", no_argument, NULL, 'h'},
+                                                     {"bootstrap", required_argument, NULL, 'b'},
+                                                     {NULL, 0, NULL, 0}};
         struct error error;
         int option;
 
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
                 if (option == 'h')
                         return command_help(context);
                 if (option == '?')
                         return command_misused(context, "wrong option");
-                if (option == 'f' && parse_from(optarg, &wish->from_ms, &error) != 0)
+                if (option == 'f' && parse_from(optarg, &options->from_ms, &error) != 0)
                         return command_misused(context, "--from: %s", error.text);
-                wish->until_end |= option == 'u';
-                wish->as_json |= option == 'j';
-                wish->quarantine |= option == 'q';
-                wish->headers |= option == 'H';
+                options->until_end |= option == 'u';
+                options->as_json |= option == 'j';
+                options->with_quarantine |= option == 'q';
+                options->with_headers |= option == 'H';
                 if (option == 'b')
-                        wish->bootstrap = optarg;
+                        options->bootstrap = optarg;
         }
-        wish->kinds = argv + optind;
-        wish->n_kinds = (size_t)(argc - optind);
+        options->kinds = argv + optind;
+        options->n_kinds = (size_t)(argc - optind);
         return -1;
 }
 
 int
 tail_run(const struct command_context *context, int argc, char **argv)
 {
-        struct wish wish = {.from_ms = READER_FROM_END};
-        int status = parse(context, argc, argv, &wish);
+        struct tail_options options = {.from_ms = READER_FROM_END};
+        int status = parse(context, argc, argv, &options);
         struct config *config;
 
         if (status >= 0)
@@ -232,7 +233,7 @@ tail_run(const struct command_context *context, int argc, char **argv)
         config = config_load(context->file);
         if (config == NULL)
                 return EX_CONFIG;
-        status = run(config, &wish);
+        status = run(config, &options);
         config_free(config);
         return status;
 }

@@ -34,7 +34,7 @@ struct terminal_progress {
 /* Show the line for a job of about n_all steps; the label is such as `reading deliveries`. */
 void terminal_progress_begin(struct terminal_progress *progress, const char *label, uint64_t n_all);
 
-/* Count a step, and update the line now and then. */
+/* Count a step; update the line five times a second at most. */
 void terminal_progress_step(struct terminal_progress *progress);
 
 /* Erase the line. */

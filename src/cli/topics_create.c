@@ -10,36 +10,39 @@
 #include "base/number.h"
 #include "cli/kafka_access.h"
 
-/* Wait until the brokers know of all topics, so that a daemon started next finds them. */
+/*
+ * Wait until the brokers know all topics, so that a daemon started next finds them. Returns an exit status.
+ */
 static int
 wait_for_all(rd_kafka_t *client, const struct topic_need *needs, size_t n)
 {
         struct topic_state *states = mem_alloc(n * sizeof(*states));
         struct error error;
-        size_t n_there = 0;
+        size_t n_known = 0;
 
-        for (int tries = 0; n_there < n && tries < 50; tries++) {
+        for (int tries = 0; n_known < n && tries < 50; tries++) {
                 if (tries > 0)
                         clock_sleep_ms(100);
-                n_there = 0;
+                n_known = 0;
                 if (topics_describe(client, needs, n, states, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
                         break;
                 for (size_t i = 0; i < n; i++)
-                        n_there += states[i].exists != 0;
+                        n_known += states[i].exists != 0;
         }
         free(states);
-        if (n_there < n)
-                fprintf(stderr, "gatepost topics create: the brokers do not know of all topics yet\n");
-        return n_there == n ? 0 : EX_TEMPFAIL;
+        if (n_known < n)
+                fprintf(stderr, "gatepost topics create: the brokers do not know all topics yet; check with "
+                                "gatepost topics list\n");
+        return n_known == n ? 0 : EX_TEMPFAIL;
 }
 
 /*
- * Have Kafka check all topics before it makes the first: it refuses names that collide with those of other topics, and
- * more replicas than there are brokers.
+ * Validate all topics before creating the first. Kafka refuses names that collide with other topics, and more
+ * replicas than there are brokers. Returns 0, or an exit status after printing the reasons.
  */
 static int
-check_all(const struct config *config, rd_kafka_t *client, const struct topic_settings *settings,
-          const struct topic_need *needs, size_t n)
+validate_all(const struct config *config, rd_kafka_t *client, const struct topic_settings *settings,
+             const struct topic_need *needs, size_t n)
 {
         struct topic_settings only_check = *settings;
         int status = 0;
@@ -57,24 +60,26 @@ check_all(const struct config *config, rd_kafka_t *client, const struct topic_se
         return status;
 }
 
-/* Make each topic; goes on after a failure, so that all is told at once. */
+/*
+ * Create the topics, the others too when one fails. Returns 0, or an exit status after printing the reasons.
+ */
 static int
 create_all(const struct config *config, rd_kafka_t *client, const struct topic_settings *settings)
 {
         size_t n;
         struct topic_need *needs = topics_needed(config, &n);
-        int status = check_all(config, client, settings, needs, n), may_be_made = status == 0;
+        int status = validate_all(config, client, settings, needs, n), is_valid = status == 0;
 
-        for (size_t i = 0; i < n && may_be_made; i++) {
+        for (size_t i = 0; i < n && is_valid; i++) {
                 struct error error;
-                int made =
+                int is_new =
                     topics_create(client, config, &needs[i], settings, KAFKA_ACCESS_TIMEOUT_MS, &error);
 
-                if (made < 0) {
+                if (is_new < 0) {
                         fprintf(stderr, "gatepost topics create: %s: %s\n", needs[i].name, error.text);
                         status = EX_UNAVAILABLE;
                 } else {
-                        printf("%-40s %s\n", needs[i].name, made ? "made" : "was there, left as it is");
+                        printf("%-40s %s\n", needs[i].name, is_new ? "created" : "exists, unchanged");
                         (void)fflush(stdout);
                 }
         }

@@ -15,11 +15,10 @@
 static const char *const use_names[] = {
     [TOPIC_DELIVERIES] = "deliveries", [TOPIC_QUARANTINE] = "quarantine", [TOPIC_EVENTS] = "events"};
 
-/* How the list is written, and whether something is fatally wrong. */
 struct list {
         const struct config *config;
-        yajl_gen json; /* NULL: as text */
-        int n_fatal;
+        yajl_gen json; /* NULL: print text */
+        int n_fatal;   /* findings that make gatepostd refuse to start */
 };
 
 static void
