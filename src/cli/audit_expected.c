@@ -108,10 +108,7 @@ audit_expected_read_exceptions(struct audit *audit)
         return 0;
 }
 
-/*
- * Compare key and value with those of the delivery. A stub has no value, and no overlong key. Returns
- * 0 or -1.
- */
+/* Compare key and value with the delivery. A stub has no value, and no overlong key. Returns 0 or -1. */
 static int
 check_content(const struct audit *audit, const struct record *record, const struct audit_exception *exception,
               int *is_same)

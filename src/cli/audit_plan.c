@@ -211,10 +211,7 @@ narrow(struct audit_plan *plan, struct offsets *offsets, struct error *error)
         return 0;
 }
 
-/*
- * Check that no router has committed an offset past the end of `deliveries`: that was another topic of this
- * name.
- */
+/* Check that no router has committed past the end of `deliveries`: that was another topic of this name. */
 static int
 check_committed(const struct audit_plan *plan)
 {

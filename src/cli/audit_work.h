@@ -22,10 +22,7 @@
 /* Deliveries that wait for longer wait for a router that does not run. */
 #define AUDIT_MAX_WAIT_MS INT64_C(300000)
 
-/*
- * Reasons to quarantine a delivery that the audit cannot recompute; it accepts such a record of quarantine as
- * it is.
- */
+/* Reasons for quarantine that the audit cannot recompute; it accepts such records of quarantine. */
 enum audit_exception_reason {
         AUDIT_UNPUBLISHABLE, /* no topic takes the delivery; the record has no value */
         AUDIT_UNVERIFIED,    /* its signature is wrong by the secrets that the router had */

@@ -63,15 +63,9 @@ struct quarantine_record {
         int is_extra; /* not queried, but the same delivery as a queried record; quarantine_load() drops it */
         enum quarantine_state state;
         enum quarantine_doubt doubt;
-        /*
-         * The place that the doubt is about: of this record's delivery, or of another record of the same
-         * delivery.
-         */
+        /* The place in doubt: of this delivery, or of another record of the same delivery. */
         struct release_id doubtful_place;
-        /*
-         * Retention may have deleted a release from a partition that the key had before partitions were
-         * added.
-         */
+        /* A release may have been deleted from a partition that the key had before partitions were added. */
         int may_be_lost;
 
         /* Places of other records; partition -1: none. */

@@ -10,10 +10,7 @@
 #include "cli/terminal.h"
 #include "kafka/message.h"
 
-/*
- * Largest difference between the clocks of routers, which stamp quarantine, and brokers, which stamp
- * releases.
- */
+/* Largest difference between the clocks of routers, which stamp quarantine, and of brokers. */
 #define CLOCK_SKEW_MS (60 * 60 * INT64_C(1000))
 
 /*
@@ -303,10 +300,7 @@ decide_state(struct quarantine_record *record)
                 record->state = QUARANTINE_UNSURE;
 }
 
-/*
- * Decide about all records of one delivery. Only the first can be released, and a doubt about one is a doubt
- * about all.
- */
+/* Decide about the records of one delivery. Only the first can be released; a doubt about one is about all. */
 static void
 decide_together(struct quarantine_record **records, size_t n)
 {

@@ -118,10 +118,7 @@ count_fingerprints(const struct bucket *bucket)
         return (uint64_t)bucket->n_required + bucket->n_allowed + bucket->n_found;
 }
 
-/*
- * Buckets use the first bytes of a fingerprint; chains use others, or the fingerprints of one bucket would
- * share a chain.
- */
+/* Buckets use the first bytes of a fingerprint. Chains use others, so that a bucket has many chains. */
 static uint32_t *
 chain_of(const struct tally *tally, const uint8_t fingerprint[TALLY_FINGERPRINT_SIZE])
 {
@@ -255,10 +252,7 @@ clear(struct tally *tally)
         memset(tally->chains, 0, tally->n_chains * sizeof(uint32_t));
 }
 
-/*
- * Return the end of the buckets that one pass can count from begin on; they include at least one unbalanced
- * bucket.
- */
+/* Return the end of the buckets that one pass can count, at least one unbalanced bucket from begin on. */
 static size_t
 find_pass_end(const struct tally *tally, size_t begin)
 {
