@@ -12,6 +12,12 @@
 #include "model/judge.h"
 #include "model/published.h"
 
+/*
+ * What must have been published: deliveries are decided again by the router's code, from the log alone. The
+ * log does not show which deliveries no topic took, or failed verification. For these exceptions the audit
+ * reads quarantine first, and expects the record that it finds there.
+ */
+
 /* The state that the router decides by. */
 struct decider {
         struct audit *audit;

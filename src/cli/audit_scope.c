@@ -8,6 +8,11 @@
 #include "kafka/message.h"
 #include "model/release.h"
 
+/*
+ * Which deliveries and published records to compare. Retention, --since and lagging routers leave records
+ * whose counterpart the audit cannot see; comparing these would cause false alarms.
+ */
+
 /* Later than any time: never too early. */
 #define SIGNED_UNKNOWN INT64_MAX
 

@@ -11,6 +11,10 @@
 #include "kafka/message.h"
 #include "model/judge.h"
 
+/*
+ * Reading quarantine: once for the queried records, and a second time, unless all records are queried, for
+ * other records of the same deliveries.
+ */
 struct reading {
         struct quarantine *quarantine;
         struct terminal_progress progress;

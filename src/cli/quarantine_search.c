@@ -300,7 +300,7 @@ decide_state(struct quarantine_record *record)
                 record->state = QUARANTINE_UNSURE;
 }
 
-/* Decide about the records of one delivery. Only the first can be released; a doubt about one is about all. */
+/* Decide on the records of one delivery. Only the first can be released. A doubt about one is about all. */
 static void
 decide_together(struct quarantine_record **records, size_t n)
 {
