@@ -132,7 +132,7 @@ check_content(const struct audit *audit, const struct record *record, const stru
         return 0;
 }
 
-/* Find the exception of a delivery, NULL if there is none. Returns 0, or -1 when OpenSSL fails. */
+/* Find the exception of a delivery, or NULL. Returns 0, or -1 when OpenSSL fails. */
 static int
 find_exception(const struct audit *audit, const struct record *record,
                const struct audit_exception **exception)

@@ -19,7 +19,7 @@
 #define AUDIT_CLOCK_SKEW_MS INT64_C(300000)
 
 /*
- * What an audit reads and what it requires. Routers may run during the audit, and retention may have deleted
+ * Which records an audit reads and requires. Routers may run during the audit, and retention may have deleted
  * parts of the log. So that neither causes a false alarm, Kafka is asked in this order:
  *
  *   the committed offsets     the results of all deliveries below them must have been published

@@ -75,7 +75,7 @@ audit_scope_requires(const struct audit_plan *plan, const struct record *deliver
 
         if (delivery->offset >= plan->committed[p] || !judges(plan, delivery, p))
                 return 0;
-        /* If partitions were added, audit_scope_use() goes by the one that the key has today. */
+        /* If partitions were added, audit_scope_use() goes by the partition of the key today. */
         if (!judges(plan, delivery, (size_t)message_partition(delivery->key, (int32_t)plan->n_deliveries)))
                 return 0;
         if (key.len > 0)
@@ -89,7 +89,7 @@ audit_scope_requires(const struct audit_plan *plan, const struct record *deliver
         return 1;
 }
 
-/* Return the partition of `deliveries` that a record came from by today's number of them, or n_deliveries. */
+/* Return the partition of `deliveries` that a record came from, by today's number, or n_deliveries. */
 static size_t
 origin(const struct audit_plan *plan, const rd_kafka_message_t *message)
 {

@@ -15,7 +15,7 @@
 
 /**
  * kafka_access_bootstrap(config, bootstrap, status):
- * Return the bootstrap servers to use: those of --bootstrap, or NULL for the configured ones. *status is 0,
+ * Return the argument of --bootstrap, or NULL to use the configured brokers. *status is 0,
  * or EX_USAGE after printing that an embedded broker needs --bootstrap.
  */
 const char *kafka_access_bootstrap(const struct config *config, const char *bootstrap, int *status);

@@ -172,9 +172,7 @@ int quarantine_read(struct quarantine *quarantine) MUST_CHECK;
 /* Search `deliveries` for releases of the records: fill their state. */
 int quarantine_search(struct quarantine *quarantine, struct offsets *offsets) MUST_CHECK;
 
-/*
- * Point source, key and signature of a record to those of a message, which still owns them; clear the rest.
- */
+/* Point source, key and signature of a record into a message, which still owns them; clear the rest. */
 void quarantine_borrow_identity(struct quarantine_record *record, const rd_kafka_message_t *message);
 
 /*

@@ -21,7 +21,10 @@ struct quarantine_release {
         enum release_outcome outcome;
         char *reason; /* why it was refused or failed, or NULL */
         size_t len;   /* of its body in bytes, once it is appended */
-        /* What the router will do with it by this configuration: publish it, or quarantine it again. */
+        /*
+         * Prediction for the router, by this configuration: it publishes the release, or quarantines it
+         * again.
+         */
         const char *topic;
         const char *quarantine_reason;
         char *quarantine_detail;

@@ -29,7 +29,7 @@ static const char *const outcome_names[RELEASE_N_OUTCOMES] = {
     [RELEASE_REFUSED] = "refused",       [RELEASE_FAILED] = "failed",
 };
 
-/* Print what the router will do with a release, as far as it was predicted. */
+/* Print what the router will do with a release, if predicted. */
 static void
 print_prediction(const struct quarantine_release *release)
 {
@@ -147,7 +147,7 @@ decide(const struct quarantine *quarantine, const struct release_options *option
                 refuse(release, "%s; let a topic take it, then send that body again: gatepost send",
                        quarantine_describe_stub(quarantine, record, clause));
         else if (record->key_len == 0)
-                refuse(release, "it has no delivery-id, so it would only be quarantined again");
+                refuse(release, "the router would quarantine it again: it has no delivery-id");
         else if (record->reason != NULL &&
                  strcmp(record->reason, judge_reason_name(QUARANTINE_UNPUBLISHABLE)) == 0)
                 refuse(release, "it is a stub: its body is in the topic of deliveries only");

@@ -101,7 +101,7 @@ add_to_bucket(struct bucket *bucket, const uint8_t fingerprint[TALLY_FINGERPRINT
         }
 }
 
-/* Return whether the records found are those required, with all or none of those allowed. */
+/* Return whether exactly the required records were found, with all or none of the allowed ones. */
 static int
 is_balanced(const struct bucket *bucket)
 {
