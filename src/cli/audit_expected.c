@@ -19,7 +19,7 @@
  */
 
 /* The state that the router decides by. */
-struct decider {
+struct audit_decider {
         struct audit *audit;
         struct judge *judge;
         const struct event_rules **rules;
@@ -244,7 +244,7 @@ add(struct audit *audit, const struct record *record, const struct verdict *verd
 static enum range_answer
 on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
-        struct decider *decider = arg;
+        struct audit_decider *decider = arg;
         struct dedup *dedup = decider->dedups[index];
         struct verdict verdict;
         struct record record;
@@ -269,7 +269,7 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
 }
 
 static int
-open_decider(struct decider *decider, struct audit *audit)
+open_decider(struct audit_decider *decider, struct audit *audit)
 {
         const struct config *config = audit->plan->config;
         size_t n = audit->plan->n_deliveries;
@@ -291,7 +291,7 @@ open_decider(struct decider *decider, struct audit *audit)
 }
 
 static void
-close_decider(struct decider *decider)
+close_decider(struct audit_decider *decider)
 {
         for (size_t p = 0; p < decider->audit->plan->n_deliveries; p++)
                 dedup_free(decider->dedups[p]);
@@ -305,7 +305,7 @@ audit_expected_read(struct audit *audit)
 {
         const struct audit_plan *plan = audit->plan;
         enum range_result result = RANGE_FAILED;
-        struct decider decider = {0};
+        struct audit_decider decider = {0};
         struct error error;
 
         audit_begin_progress(audit, "deliveries", plan->deliveries, plan->n_deliveries);

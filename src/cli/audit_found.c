@@ -20,7 +20,7 @@ audit_found_fingerprint(struct digest *digest, const rd_kafka_message_t *message
         return digest_end(digest, bytes);
 }
 
-struct published_reading {
+struct audit_reading {
         struct audit *audit;
         int64_t *newest_ms; /* newest timestamp of each range so far */
         int64_t now_ms;
@@ -31,7 +31,7 @@ struct published_reading {
  * Otherwise a forged record could claim to be too old to be checked. Future timestamps are ignored.
  */
 static int64_t
-published_at(const struct published_reading *reading, const rd_kafka_message_t *message, size_t index)
+published_at(const struct audit_reading *reading, const rd_kafka_message_t *message, size_t index)
 {
         rd_kafka_timestamp_type_t type;
         int64_t timestamp_ms = rd_kafka_message_timestamp(message, &type);
@@ -44,7 +44,7 @@ published_at(const struct published_reading *reading, const rd_kafka_message_t *
 static enum range_answer
 on_published(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
-        const struct published_reading *reading = arg;
+        const struct audit_reading *reading = arg;
         struct audit *audit = reading->audit;
         struct tally_place place = {audit->plan->topic_of[index], message->partition, message->offset};
         struct audit_counts *counts = &audit->topics[place.topic];
@@ -71,7 +71,7 @@ int
 audit_found_read(struct audit *audit)
 {
         const struct audit_plan *plan = audit->plan;
-        struct published_reading reading = {.audit = audit, .now_ms = clock_now_ms()};
+        struct audit_reading reading = {.audit = audit, .now_ms = clock_now_ms()};
         enum range_result result;
         struct error error;
 

@@ -27,7 +27,7 @@
 /* Bytes of bodies appended but not acknowledged. */
 #define MAX_UNACKNOWLEDGED (4 << 20)
 
-struct work {
+struct append_work {
         struct quarantine_append *append;
         struct producer *producer; /* NULL in a dry run */
         int wake[2];
@@ -47,7 +47,7 @@ struct release_headers {
 };
 
 static void
-settle(struct work *work, struct quarantine_release *release, enum release_outcome outcome,
+settle(struct append_work *work, struct quarantine_release *release, enum release_outcome outcome,
        const char *reason)
 {
         const struct quarantine_append *append = work->append;
@@ -64,7 +64,7 @@ static void
 on_report(void *record_arg, const char *reason, int may_be_there, void *arg)
 {
         struct quarantine_release *release = record_arg;
-        struct work *work = arg;
+        struct append_work *work = arg;
 
         (void)may_be_there;
         work->unacknowledged -= release->len;
@@ -79,7 +79,7 @@ on_report(void *record_arg, const char *reason, int may_be_there, void *arg)
 
 /* Wait for acks for a moment, and process them. */
 static void
-wait_for_acks(struct work *work)
+wait_for_acks(struct append_work *work)
 {
         struct pollfd wake = {.fd = work->wake[0], .events = POLLIN};
         char bytes[64];
@@ -123,8 +123,8 @@ sign(const struct config *config, const rd_kafka_message_t *message, const struc
 
 /* Predict what the router will do with a release. Returns 0, or -1 when memory or OpenSSL fails. */
 static int
-predict(const struct work *work, const rd_kafka_message_t *message, const struct release_headers *headers,
-        struct quarantine_release *release)
+predict(const struct append_work *work, const rd_kafka_message_t *message,
+        const struct release_headers *headers, struct quarantine_release *release)
 {
         struct verdict verdict;
         struct record record;
@@ -165,8 +165,8 @@ make_headers(const rd_kafka_message_t *message, const struct release_headers *ad
 
 /* Append a release; first wait while too many bytes are unacknowledged. */
 static void
-append_release(struct work *work, const rd_kafka_message_t *message, const struct release_headers *headers,
-               struct quarantine_release *release)
+append_release(struct append_work *work, const rd_kafka_message_t *message,
+               const struct release_headers *headers, struct quarantine_release *release)
 {
         struct span key = {message->key, message->key_len};
         void *body = message->len == 0 ? NULL : mem_alloc(message->len);
@@ -202,7 +202,7 @@ compare_with_release(const void *id, const void *release)
 static enum range_answer
 on_record(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
-        struct work *work = arg;
+        struct append_work *work = arg;
         struct release_id id = {message->partition, message->offset};
         struct quarantine_release *release = bsearch(&id, work->append->releases, work->append->n,
                                                      sizeof(*work->append->releases), compare_with_release);
@@ -246,7 +246,7 @@ make_ranges(const struct quarantine_append *append)
 }
 
 static int
-append_pending(struct work *work)
+append_pending(struct append_work *work)
 {
         struct quarantine_append *append = work->append;
         const struct quarantine *quarantine = append->quarantine;
@@ -276,7 +276,7 @@ append_pending(struct work *work)
 }
 
 static int
-open_judge(struct work *work, const struct config *config)
+open_judge(struct append_work *work, const struct config *config)
 {
         work->rules = mem_alloc((config->n_sources + 1) * sizeof(const struct event_rules *));
         for (size_t i = 0; i < config->n_sources; i++)
@@ -288,7 +288,7 @@ open_judge(struct work *work, const struct config *config)
 
 /* Returns 0, or an exit status after printing the reason. */
 static int
-open_work(struct work *work)
+open_work(struct append_work *work)
 {
         const struct quarantine *quarantine = work->append->quarantine;
         struct error error;
@@ -312,7 +312,7 @@ open_work(struct work *work)
 int
 quarantine_append_all(struct quarantine_append *append)
 {
-        struct work work = {.append = append, .wake = {-1, -1}};
+        struct append_work work = {.append = append, .wake = {-1, -1}};
         int status = open_work(&work);
 
         if (status == 0)

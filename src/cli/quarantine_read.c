@@ -15,7 +15,7 @@
  * Reading quarantine: once for the queried records, and a second time, unless all records are queried, for
  * other records of the same deliveries.
  */
-struct reading {
+struct quarantine_reading {
         struct quarantine *quarantine;
         struct terminal_progress progress;
         size_t capacity; /* of the records */
@@ -120,7 +120,7 @@ is_stub(const rd_kafka_message_t *message)
 }
 
 static void
-add_record(struct reading *reading, const rd_kafka_message_t *message, const struct release_id *id,
+add_record(struct quarantine_reading *reading, const rd_kafka_message_t *message, const struct release_id *id,
            const struct release_id *released_from)
 {
         struct quarantine *quarantine = reading->quarantine;
@@ -161,7 +161,7 @@ add_record(struct reading *reading, const rd_kafka_message_t *message, const str
 static enum range_answer
 on_record(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
-        struct reading *reading = arg;
+        struct quarantine_reading *reading = arg;
         struct quarantine *quarantine = reading->quarantine;
         struct release_id id = {message->partition, message->offset}, released_from = {-1, -1};
 
@@ -192,7 +192,7 @@ compare_identities(const void *a, const void *b)
 static enum range_answer
 on_record_again(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
-        struct reading *reading = arg;
+        struct quarantine_reading *reading = arg;
         struct release_id id = {message->partition, message->offset}, released_from;
         struct quarantine_record found;
 
@@ -243,7 +243,7 @@ compare_records(const void *a, const void *b)
 
 /* Read the whole topic. Returns 0, or an exit status after printing the reason. */
 static int
-read_all(struct reading *reading, const char *label, range_record *on_each)
+read_all(struct quarantine_reading *reading, const char *label, range_record *on_each)
 {
         const struct quarantine *quarantine = reading->quarantine;
         enum range_result result;
@@ -259,7 +259,7 @@ read_all(struct reading *reading, const char *label, range_record *on_each)
 
 /* Add the other records of the same deliveries: a release of one counts for all. */
 static int
-read_extras(struct reading *reading)
+read_extras(struct quarantine_reading *reading)
 {
         const struct quarantine *quarantine = reading->quarantine;
         size_t size = quarantine->n * sizeof(*reading->queried);
@@ -278,7 +278,7 @@ int
 quarantine_read(struct quarantine *quarantine)
 {
         const struct quarantine_query *query = quarantine->query;
-        struct reading reading = {.quarantine = quarantine};
+        struct quarantine_reading reading = {.quarantine = quarantine};
         int status = read_all(&reading, "reading quarantine", on_record);
 
         if (status == 0 && quarantine->n > 0 &&

@@ -21,7 +21,7 @@
  * recreated, and no record after it was deleted. If partitions were added between quarantine and release, the
  * key may have belonged to other partitions; these are searched from the time of quarantine on.
  */
-struct search {
+struct quarantine_search {
         struct quarantine *quarantine;
         struct range *ranges; /* of the topic, indexed by partition */
         size_t n_ranges;
@@ -88,7 +88,7 @@ find_first(struct quarantine_record **sorted, size_t n, const struct quarantine_
 
 /* Return the doubt that holds unless the delivery is read later. */
 static enum quarantine_doubt
-first_doubt(const struct search *search, const struct quarantine_record *record)
+first_doubt(const struct quarantine_search *search, const struct quarantine_record *record)
 {
         const struct release_id *place = &record->delivery;
 
@@ -107,7 +107,7 @@ first_doubt(const struct search *search, const struct quarantine_record *record)
  * possible: from the smallest one that explains the place of the delivery to today's.
  */
 static void
-note_times(const struct search *search, struct quarantine_record *record, int64_t *times)
+note_times(const struct quarantine_search *search, struct quarantine_record *record, int64_t *times)
 {
         struct span key = {record->key, record->key_len};
         int32_t n = (int32_t)search->n_ranges, origin = record->delivery.partition, least = 1;
@@ -131,7 +131,7 @@ note_times(const struct search *search, struct quarantine_record *record, int64_
 
 /* Shorten the ranges to what must be read. Returns 0, or -1 with the reason. */
 static int
-narrow(struct search *search, struct offsets *offsets, struct error *error)
+narrow(struct quarantine_search *search, struct offsets *offsets, struct error *error)
 {
         struct quarantine *quarantine = search->quarantine;
         int64_t *begins = mem_alloc(search->n_ranges * sizeof(*begins));
@@ -169,7 +169,7 @@ narrow(struct search *search, struct offsets *offsets, struct error *error)
 
 /* Settle the doubt of the records that were quarantined from the place of a delivery. */
 static void
-check_place(const struct search *search, const struct quarantine_record *found)
+check_place(const struct quarantine_search *search, const struct quarantine_record *found)
 {
         size_t n = search->quarantine->n;
 
@@ -214,7 +214,7 @@ is_release_of(const struct quarantine_record *record, const struct release_id *n
 static enum range_answer
 on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
-        struct search *search = arg;
+        struct quarantine_search *search = arg;
         size_t n = search->quarantine->n;
         struct quarantine_record found;
         struct release_id named;
@@ -238,7 +238,7 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
 }
 
 static int
-read_deliveries(struct search *search)
+read_deliveries(struct quarantine_search *search)
 {
         struct quarantine *quarantine = search->quarantine;
         enum range_result result;
@@ -254,7 +254,7 @@ read_deliveries(struct search *search)
 
 /* Extend the ranges over open transactions, which may hold releases: range_read() waits for them. */
 static int
-include_open(const struct search *search, struct offsets *offsets, struct error *error)
+include_open(const struct quarantine_search *search, struct offsets *offsets, struct error *error)
 {
         for (size_t p = 0; p < search->n_ranges; p++) {
                 struct range *range = &search->ranges[p];
@@ -268,7 +268,7 @@ include_open(const struct search *search, struct offsets *offsets, struct error 
 
 /* Find the ranges to read. Returns 0, or an exit status after printing the reason. */
 static int
-bound(struct search *search, struct offsets *offsets)
+bound(struct quarantine_search *search, struct offsets *offsets)
 {
         const struct quarantine *quarantine = search->quarantine;
         enum range_result result = RANGE_DONE;
@@ -329,7 +329,7 @@ decide_together(struct quarantine_record **records, size_t n)
 }
 
 static void
-decide(const struct search *search)
+decide(const struct quarantine_search *search)
 {
         struct quarantine_record **records = search->by_identity;
         size_t n = search->quarantine->n;
@@ -345,7 +345,7 @@ decide(const struct search *search)
 int
 quarantine_search(struct quarantine *quarantine, struct offsets *offsets)
 {
-        struct search search = {.quarantine = quarantine};
+        struct quarantine_search search = {.quarantine = quarantine};
         int status;
 
         if (quarantine->n == 0)

@@ -13,12 +13,12 @@
 #include "cli/quarantine.h"
 #include "cli/show_record.h"
 
-enum form { FORM_TEXT, FORM_JSON, FORM_RAW };
+enum show_form { FORM_TEXT, FORM_JSON, FORM_RAW };
 
-struct view {
+struct show_view {
         const struct quarantine *quarantine;
         const struct quarantine_record *record;
-        enum form form;
+        enum show_form form;
         int is_shown;
 };
 
@@ -39,7 +39,7 @@ print_place(const char *name, const struct release_id *place, const char *topic)
 }
 
 static void
-print_release(const struct view *view)
+print_release(const struct show_view *view)
 {
         const struct quarantine_record *record = view->record;
         const char *topic = view->quarantine->config->deliveries_topic;
@@ -59,7 +59,7 @@ print_release(const struct view *view)
 }
 
 static void
-print_text(const struct view *view, const rd_kafka_message_t *message)
+print_text(const struct show_view *view, const rd_kafka_message_t *message)
 {
         const struct quarantine_record *record = view->record;
         char id[RELEASE_ID_SIZE], when[CLOCK_RFC3339_SIZE], stub[QUARANTINE_CLAUSE_SIZE];
@@ -84,7 +84,7 @@ print_text(const struct view *view, const rd_kafka_message_t *message)
 }
 
 static void
-print_json(const struct view *view, const rd_kafka_message_t *message)
+print_json(const struct show_view *view, const rd_kafka_message_t *message)
 {
         yajl_gen json = json_new(1);
 
@@ -98,7 +98,7 @@ print_json(const struct view *view, const rd_kafka_message_t *message)
 static enum range_answer
 on_record(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
-        struct view *view = arg;
+        struct show_view *view = arg;
 
         (void)index;
         (void)error;
@@ -112,10 +112,10 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
 
 /* Read the record again, with its body, and print it. */
 static int
-show_record(const struct quarantine *quarantine, enum form form)
+show_record(const struct quarantine *quarantine, enum show_form form)
 {
         const struct quarantine_record *record = &quarantine->records[0];
-        struct view view = {quarantine, record, form, 0};
+        struct show_view view = {quarantine, record, form, 0};
         struct range range = {.topic = quarantine->config->quarantine_topic,
                               .partition = record->id.partition,
                               .from = record->id.offset,
@@ -132,7 +132,7 @@ show_record(const struct quarantine *quarantine, enum form form)
 }
 
 static int
-show(const struct config *config, struct quarantine_query *query, enum form form)
+show(const struct config *config, struct quarantine_query *query, enum show_form form)
 {
         struct quarantine quarantine;
         char stub[QUARANTINE_CLAUSE_SIZE];
@@ -154,7 +154,7 @@ show(const struct config *config, struct quarantine_query *query, enum form form
 /* Parse the arguments. Returns -1 to continue, or an exit status. */
 static int
 parse(const struct command_context *context, int argc, char **argv, struct quarantine_query *query,
-      enum form *form)
+      enum show_form *form)
 {
         static const struct option options[] = {{"json", no_argument, NULL, 'j'},
                                                 {"raw", no_argument, NULL, 'r'},
@@ -165,7 +165,7 @@ parse(const struct command_context *context, int argc, char **argv, struct quara
         int option;
 
         while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                enum form wanted = option == 'j' ? FORM_JSON : FORM_RAW;
+                enum show_form wanted = option == 'j' ? FORM_JSON : FORM_RAW;
 
                 if (option == 'h')
                         return command_help(context);
@@ -191,7 +191,7 @@ quarantine_show_run(const struct command_context *context, int argc, char **argv
 {
         struct quarantine_query query = {.command = context->command->name,
                                          .since_ms = QUARANTINE_FROM_BEGINNING};
-        enum form form = FORM_TEXT;
+        enum show_form form = FORM_TEXT;
         int status = parse(context, argc, argv, &query, &form);
         struct config *config;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* The sums of all fingerprints whose first half selects this bucket. */
-struct bucket {
+struct tally_bucket {
         uint32_t n_required;
         uint32_t n_allowed;
         uint32_t n_found;
@@ -13,7 +13,7 @@ struct bucket {
 };
 
 /* An exact count, for a fingerprint in an unbalanced bucket. */
-struct entry {
+struct tally_entry {
         uint8_t fingerprint[TALLY_FINGERPRINT_SIZE];
         uint32_t n_required;
         uint32_t n_allowed;
@@ -27,13 +27,13 @@ struct entry {
 };
 
 struct tally {
-        struct bucket *buckets;
+        struct tally_bucket *buckets;
         size_t n_buckets; /* a power of two */
         size_t max_entries;
         int is_exact; /* 0 in the first pass */
         size_t begin; /* first bucket that this pass counts exactly */
         size_t end;   /* and the bucket after the last */
-        struct entry *entries;
+        struct tally_entry *entries;
         size_t n_entries;
         size_t capacity;
         uint32_t *chains;
@@ -50,7 +50,7 @@ tally_new(unsigned bits, size_t max_entries)
         tally->max_entries = max_entries;
         tally->n_chains = 1024;
         tally->n_buckets = (size_t)1 << bits;
-        tally->buckets = calloc(tally->n_buckets, sizeof(struct bucket));
+        tally->buckets = calloc(tally->n_buckets, sizeof(struct tally_bucket));
         tally->chains = calloc(tally->n_chains, sizeof(uint32_t));
         if (tally->buckets == NULL || tally->chains == NULL) {
                 tally_free(tally);
@@ -70,7 +70,7 @@ tally_free(struct tally *tally)
         free(tally);
 }
 
-static struct bucket *
+static struct tally_bucket *
 find_bucket(const struct tally *tally, const uint8_t fingerprint[TALLY_FINGERPRINT_SIZE])
 {
         uint64_t half;
@@ -80,7 +80,8 @@ find_bucket(const struct tally *tally, const uint8_t fingerprint[TALLY_FINGERPRI
 }
 
 static void
-add_to_bucket(struct bucket *bucket, const uint8_t fingerprint[TALLY_FINGERPRINT_SIZE], enum tally_side side)
+add_to_bucket(struct tally_bucket *bucket, const uint8_t fingerprint[TALLY_FINGERPRINT_SIZE],
+              enum tally_side side)
 {
         uint64_t half;
 
@@ -103,7 +104,7 @@ add_to_bucket(struct bucket *bucket, const uint8_t fingerprint[TALLY_FINGERPRINT
 
 /* Return whether exactly the required records were found, with all or none of the allowed ones. */
 static int
-is_balanced(const struct bucket *bucket)
+is_balanced(const struct tally_bucket *bucket)
 {
         if (bucket->n_found == bucket->n_required && bucket->surplus == 0)
                 return 1;
@@ -113,7 +114,7 @@ is_balanced(const struct bucket *bucket)
 
 /* Return an upper limit for the number of different fingerprints in a bucket. */
 static uint64_t
-count_fingerprints(const struct bucket *bucket)
+count_fingerprints(const struct tally_bucket *bucket)
 {
         return (uint64_t)bucket->n_required + bucket->n_allowed + bucket->n_found;
 }
@@ -142,7 +143,7 @@ static int
 grow(struct tally *tally)
 {
         size_t capacity = tally->capacity == 0 ? 1024 : tally->capacity * 2;
-        struct entry *entries = reallocarray(tally->entries, capacity, sizeof(*entries));
+        struct tally_entry *entries = reallocarray(tally->entries, capacity, sizeof(*entries));
         uint32_t *chains;
 
         if (entries == NULL)
@@ -163,11 +164,11 @@ grow(struct tally *tally)
 }
 
 /* Find or create the entry of a fingerprint. Returns NULL when memory fails. */
-static struct entry *
+static struct tally_entry *
 find_entry(struct tally *tally, const uint8_t fingerprint[TALLY_FINGERPRINT_SIZE])
 {
         uint32_t link = *chain_of(tally, fingerprint);
-        struct entry *entry;
+        struct tally_entry *entry;
 
         while (link != 0) {
                 entry = &tally->entries[link - 1];
@@ -188,7 +189,7 @@ static int
 add_exactly(struct tally *tally, const uint8_t fingerprint[TALLY_FINGERPRINT_SIZE], enum tally_side side,
             const struct tally_place *place)
 {
-        struct entry *entry = find_entry(tally, fingerprint);
+        struct tally_entry *entry = find_entry(tally, fingerprint);
 
         if (entry == NULL)
                 return -1;
@@ -210,7 +211,7 @@ int
 tally_add(struct tally *tally, const uint8_t fingerprint[TALLY_FINGERPRINT_SIZE], enum tally_side side,
           const struct tally_place *place)
 {
-        struct bucket *bucket = find_bucket(tally, fingerprint);
+        struct tally_bucket *bucket = find_bucket(tally, fingerprint);
         size_t index = (size_t)(bucket - tally->buckets);
 
         if (!tally->is_exact) {
@@ -224,7 +225,7 @@ tally_add(struct tally *tally, const uint8_t fingerprint[TALLY_FINGERPRINT_SIZE]
 
 /* Report an entry whose counts do not match. */
 static void
-judge_entry(const struct entry *entry, tally_report *report, void *arg)
+judge_entry(const struct tally_entry *entry, tally_report *report, void *arg)
 {
         uint64_t most = (uint64_t)entry->n_required + entry->n_allowed;
         struct tally_finding finding = {.place.topic = entry->topic};
@@ -260,7 +261,7 @@ find_pass_end(const struct tally *tally, size_t begin)
         size_t i;
 
         for (i = begin; i < tally->n_buckets; i++) {
-                const struct bucket *bucket = &tally->buckets[i];
+                const struct tally_bucket *bucket = &tally->buckets[i];
                 uint64_t more = is_balanced(bucket) ? 0 : count_fingerprints(bucket);
 
                 if (n > 0 && n + more > tally->max_entries)

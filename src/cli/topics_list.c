@@ -15,7 +15,7 @@
 static const char *const use_names[] = {
     [TOPIC_DELIVERIES] = "deliveries", [TOPIC_QUARANTINE] = "quarantine", [TOPIC_EVENTS] = "events"};
 
-struct list {
+struct topics_list {
         const struct config *config;
         yajl_gen json; /* NULL: print text */
         int n_fatal;   /* findings that make gatepostd refuse to start */
@@ -24,7 +24,7 @@ struct list {
 static void
 on_finding(const struct topic_finding *finding, void *arg)
 {
-        struct list *list = arg;
+        struct topics_list *list = arg;
 
         list->n_fatal += finding->fatal;
         if (list->json == NULL) {
@@ -50,7 +50,7 @@ format_retention(const struct topic_state *state, char text[NUMBER_TEXT_SIZE])
 }
 
 static void
-show_text(struct list *list, const struct topic_need *need, const struct topic_state *state)
+show_text(struct topics_list *list, const struct topic_need *need, const struct topic_state *state)
 {
         char retention[NUMBER_TEXT_SIZE];
 
@@ -63,7 +63,7 @@ show_text(struct list *list, const struct topic_need *need, const struct topic_s
 }
 
 static void
-show_json(struct list *list, const struct topic_need *need, const struct topic_state *state)
+show_json(struct topics_list *list, const struct topic_need *need, const struct topic_state *state)
 {
         yajl_gen json = list->json;
 
@@ -82,7 +82,7 @@ show_json(struct list *list, const struct topic_need *need, const struct topic_s
 }
 
 static void
-show_all(struct list *list, const struct topic_need *needs, const struct topic_state *states, size_t n)
+show_all(struct topics_list *list, const struct topic_need *needs, const struct topic_state *states, size_t n)
 {
         if (list->json == NULL) {
                 printf("%-40s %-10s %10s %8s %9s\n", "TOPIC", "USE", "PARTITIONS", "REPLICAS", "KEPT");
@@ -104,7 +104,7 @@ show(const struct config *config, const char *bootstrap, int as_json)
         int status;
         const char *brokers = kafka_access_bootstrap(config, bootstrap, &status);
         rd_kafka_t *client = status != 0 ? NULL : kafka_access_open(config, brokers);
-        struct list list = {config, NULL, 0};
+        struct topics_list list = {config, NULL, 0};
         struct topic_need *needs;
         struct topic_state *states;
         struct error error;
