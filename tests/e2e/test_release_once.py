@@ -159,7 +159,7 @@ def test_release_that_an_added_partition_no_longer_tells_has_to_be_forced(quaran
     for future in kafka.admin.delete_records([TopicPartition(kafka.deliveries, 1, end)]).values():
         future.result(30)
     outcome, = quarantine.release(id, expect=EX_DATAERR)
-    assert outcome["outcome"] == "refused" and "more partitions since" in outcome["why"]
+    assert outcome["outcome"] == "refused" and "more partitions now" in outcome["why"]
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
