@@ -325,7 +325,7 @@ def test_largest_body_does_not_hold_up_for_minutes(verify):
 
 def test_saved_headers_are_bounded_and_the_remedy_is_told(verify):
     done = verify(b"a: b\n" * (4 << 20), BODY)
-    assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and "save the one request" in done.stderr
+    assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and "save only the request" in done.stderr
 
 
 def test_header_that_goes_on_over_a_line_is_told(verify):
