@@ -6,8 +6,8 @@
 
 #include <openssl/rand.h>
 
-struct member {
-        LIST_ENTRY(member) entry;
+struct budget_member {
+        LIST_ENTRY(budget_member) entry;
         int wake_fd;
 };
 
@@ -32,7 +32,7 @@ struct memory_budget {
         uint64_t tags[N_TURNS];      /* by turn: the tag of its last grant */
         uint16_t n_of_turn[N_TURNS]; /* waiters */
         size_t n_turns;              /* that have waiters */
-        LIST_HEAD(members, member) members;
+        LIST_HEAD(members, budget_member) members;
 };
 
 struct memory_budget *
@@ -193,7 +193,7 @@ memory_budget_size(struct memory_budget *budget)
 int
 memory_budget_join(struct memory_budget *budget, int wake_fd)
 {
-        struct member *member = calloc(1, sizeof(*member));
+        struct budget_member *member = calloc(1, sizeof(*member));
 
         if (member == NULL)
                 return -1;
@@ -207,7 +207,7 @@ memory_budget_join(struct memory_budget *budget, int wake_fd)
 void
 memory_budget_leave(struct memory_budget *budget, int wake_fd)
 {
-        struct member *member;
+        struct budget_member *member;
 
         pthread_mutex_lock(&budget->mutex);
         LIST_FOREACH(member, &budget->members, entry)
@@ -273,7 +273,7 @@ make_room_for(struct memory_budget *budget, const struct memory_waiter *added)
 static void
 enqueue(struct memory_budget *budget, struct memory_waiter *waiter)
 {
-        const struct member *member;
+        const struct budget_member *member;
 
         waiter->is_waiting = 1;
         TAILQ_INSERT_TAIL(&budget->waiters, waiter, entry);
