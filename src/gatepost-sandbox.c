@@ -11,9 +11,9 @@
 #include "base/standard_files.h"
 #include "base/uuid.h"
 #include "config/listen.h"
-#include "sandbox/load.h"
+#include "sandbox/fire.h"
 #include "sandbox/sandbox.h"
-#include "sandbox/signed_post.h"
+#include "sandbox/transport.h"
 
 #define DEFAULT_LISTEN "127.0.0.1:8500"
 #define HOUR_MS UINT64_C(3600000)
@@ -21,26 +21,26 @@
 static void
 usage(FILE *out)
 {
-        fputs(
-            "usage: gatepost-sandbox [OPTION]...\n"
-            "       gatepost-sandbox fire --to URL --secret-file FILE [OPTION]...\n"
-            "Plays the invoicing service: its API, its authority, and its signed deliveries. Stays in the "
-            "foreground.\n"
-            "With fire, sends signed deliveries at a receiver instead: see gatepost-sandbox fire --help.\n\n"
-            "  --listen ADDR:PORT  default: " DEFAULT_LISTEN "; port 0 picks a free one\n"
-            "  --key KEY[,read-only][,entity=NAME]\n"
-            "                      an API key; repeatable; without any, one is made up\n"
-            "  --service WORD      the word in x-WORD-signature and so on (default: invoicing)\n"
-            "  --delay TIME        until the authority has decided on an invoice (default: 200ms)\n"
-            "  --retry-base TIME   until the second attempt of a delivery; doubles each time (default: 5s)\n"
-            "  --sign-once         sign a delivery once, and repeat its headers on all attempts; default: "
-            "sign each attempt\n"
-            "  --outbox DIR        where mails go, a file each\n"
-            "  --state FILE        keeps webhooks, invoices and deliveries over a restart\n"
-            "  --ca-file FILE      certificates to trust when delivering, instead of the system's\n"
-            "  -h, --help          show this and exit\n"
-            "  -V, --version       show the version and exit\n",
-            out);
+        fputs("usage: gatepost-sandbox [OPTION]...\n"
+              "       gatepost-sandbox fire --to URL --secret-file FILE [OPTION]...\n"
+              "Simulate the invoicing service: its API, its tax authority, and its signed deliveries.\n"
+              "Runs in the foreground.\n"
+              "With fire, send signed deliveries to a receiver instead: see gatepost-sandbox fire --help.\n\n"
+              "  --listen ADDR:PORT  address to listen on (default: " DEFAULT_LISTEN
+              "); port 0 picks a free port\n"
+              "  --key KEY[,read-only][,entity=NAME]\n"
+              "                      accept this API key; repeatable (default: a generated key)\n"
+              "  --service WORD      the word in x-WORD-signature and so on (default: invoicing)\n"
+              "  --delay TIME        time until the authority decides on an invoice (default: 200ms)\n"
+              "  --retry-base TIME   time until the second attempt of a delivery; doubles each time "
+              "(default: 5s)\n"
+              "  --sign-once         sign each delivery once, not each attempt\n"
+              "  --outbox DIR        write mails to this directory, one file each\n"
+              "  --state FILE        keep webhooks, invoices and pending deliveries in this file\n"
+              "  --ca-file FILE      trust these certificates when delivering, instead of the system's\n"
+              "  -h, --help          show this help and exit\n"
+              "  -V, --version       show the version and exit\n",
+              out);
 }
 
 static int
@@ -50,7 +50,7 @@ misused(const char *option, const struct error *error)
         return EX_USAGE;
 }
 
-/* The first word of the argument, for the line that tells a key. */
+/* Add a key, and cut its text to the key itself, which the first line of output shows. */
 static int
 add_key(struct sandbox_options *options, char *text, struct error *error)
 {
@@ -78,7 +78,7 @@ set_option(struct sandbox_options *options, int option, char *value, struct erro
                 return add_key(options, value, error);
         case 's':
                 options->service = value;
-                return signed_post_is_service(value)
+                return transport_is_service(value)
                            ? 0
                            : error_set(error, "must have 1 to 32 lowercase letters, digits and hyphens");
         case 'd':
@@ -100,7 +100,7 @@ set_option(struct sandbox_options *options, int option, char *value, struct erro
         }
 }
 
-/* Read the arguments. Returns -1 to go on, or an exit status. */
+/* Parse the arguments. Returns -1 to continue, or an exit status. */
 static int
 parse(int argc, char **argv, struct sandbox_options *options)
 {
@@ -132,24 +132,25 @@ parse(int argc, char **argv, struct sandbox_options *options)
         }
         if (optind == argc)
                 return -1;
-        fprintf(stderr, "gatepost-sandbox: what is '%s'? See gatepost-sandbox --help\n", argv[optind]);
+        fprintf(stderr, "gatepost-sandbox: unexpected argument '%s'; see gatepost-sandbox --help\n",
+                argv[optind]);
         return EX_USAGE;
 }
 
-/* What no argument said. */
+/* Fill in the default address and key. */
 static int
-complete(struct sandbox_options *options, char made_up[UUID_SIZE], struct error *error)
+set_defaults(struct sandbox_options *options, char generated[UUID_SIZE], struct error *error)
 {
         if (options->listen.text == NULL && listen_parse(DEFAULT_LISTEN, &options->listen, error) != 0)
                 return -1;
-        return options->keys.n > 0 ? 0 : add_key(options, uuid_make(made_up), error);
+        return options->keys.n > 0 ? 0 : add_key(options, uuid_make(generated), error);
 }
 
 static int
 finish(int status)
 {
         if (fflush(stdout) != 0 || ferror(stdout)) {
-                fprintf(stderr, "gatepost-sandbox: the output could not be written\n");
+                fprintf(stderr, "gatepost-sandbox: cannot write to standard output\n");
                 return EX_IOERR;
         }
         return status;
@@ -159,7 +160,7 @@ int
 main(int argc, char **argv)
 {
         struct sandbox_options options = {.service = "invoicing", .retry_base_ms = 5000, .delay_ms = 200};
-        char made_up[UUID_SIZE];
+        char generated[UUID_SIZE];
         struct error error;
         int status;
 
@@ -167,12 +168,12 @@ main(int argc, char **argv)
         log_init();
         (void)curl_global_init(CURL_GLOBAL_DEFAULT);
         if (argc > 1 && strcmp(argv[1], "fire") == 0) {
-                status = load_main(argc - 1, argv + 1);
+                status = fire_main(argc - 1, argv + 1);
                 curl_global_cleanup();
                 return finish(status);
         }
         status = parse(argc, argv, &options);
-        if (status < 0 && complete(&options, made_up, &error) != 0) {
+        if (status < 0 && set_defaults(&options, generated, &error) != 0) {
                 fprintf(stderr, "gatepost-sandbox: %s\n", error.text);
                 status = EX_OSERR;
         }

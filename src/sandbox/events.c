@@ -5,28 +5,74 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/suggest.h"
 #include "model/sample.h"
-#include "sandbox/event_filter.h"
 #include "sandbox/sandbox.h"
 
-static const struct member_rule members[] = {
-    {"kind", JSON_STRING, 1},
-    {"data", JSON_OBJECT, 0},
-    {"entity", JSON_STRING, 0},
+#define KIND_MAX 128
+
+static const char every_kind[] = "*";
+static const char family[] = "reporting_batch.";
+static const char whole_family[] = "reporting_batch.*";
+static const char kind_characters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._-";
+
+static const char *const known_filters[] = {
+    every_kind,          whole_family,      "invoice.accepted", "invoice.rejected",  "invoice.received",
+    "invoice.duplicate", "invoice.pending", "invoice.amended",  "invoice.cancelled", "held_unmapped_decision",
 };
 
-void
-events_publish(struct sandbox *sandbox, const struct courier_event *event, yajl_gen deliveries)
+static int
+is_in_family(const char *kind)
 {
-        struct subscription *each;
+        return strncmp(kind, family, sizeof(family) - 1) == 0 && kind[sizeof(family) - 1] != '\0';
+}
 
-        TAILQ_FOREACH(each, &sandbox->subscriptions, entry)
+int
+events_is_kind(const char *text)
+{
+        size_t len = strspn(text, kind_characters);
+
+        return len > 0 && len <= KIND_MAX && text[len] == '\0';
+}
+
+int
+events_filter_is_known(const char *text)
+{
+        for (size_t i = 0; i < ARRAY_LEN(known_filters); i++) {
+                if (strcmp(known_filters[i], text) == 0)
+                        return 1;
+        }
+        return is_in_family(text) && events_is_kind(text);
+}
+
+const char *
+events_filter_suggest(const char *text)
+{
+        return suggest_closest(text, known_filters, ARRAY_LEN(known_filters));
+}
+
+int
+events_filter_matches(const char *filter, const char *kind)
+{
+        if (strcmp(filter, every_kind) == 0)
+                return 1;
+        if (strcmp(filter, whole_family) == 0)
+                return is_in_family(kind);
+        return strcmp(filter, kind) == 0;
+}
+
+void
+events_publish(struct sandbox *sandbox, const struct outgoing_event *event, yajl_gen deliveries)
+{
+        struct webhook *each;
+
+        TAILQ_FOREACH(each, &sandbox->webhooks, entry)
         {
                 const char *id;
 
-                if (!subscription_wants(each, event->entity, event->kind))
+                if (!webhooks_wants(each, event->entity, event->kind))
                         continue;
-                id = courier_send(sandbox->courier, each, event);
+                id = delivery_scheduler_add(sandbox->scheduler, each, event);
                 if (deliveries == NULL || id == NULL)
                         continue;
                 (void)yajl_gen_map_open(deliveries);
@@ -36,7 +82,13 @@ events_publish(struct sandbox *sandbox, const struct courier_event *event, yajl_
         }
 }
 
-/* The kind, the time, and the members of data; without data what a sample has. */
+static const struct member_rule fire_members[] = {
+    {"kind", JSON_STRING, 1},
+    {"data", JSON_OBJECT, 0},
+    {"entity", JSON_STRING, 0},
+};
+
+/* Make a body of the kind, the time, and the members of data. Without data, make a sample body. */
 static char *
 compose(const char *kind, const struct json_value *data)
 {
@@ -64,22 +116,22 @@ check(const struct json_value *payload, struct violations *violations)
 {
         const char *kind = json_tree_text(payload, "kind"), *entity = json_tree_text(payload, "entity");
 
-        violations_check_members(violations, "", payload, members, ARRAY_LEN(members));
-        if (kind != NULL && !event_is_kind(kind))
+        violations_check_members(violations, "", payload, fire_members, ARRAY_LEN(fire_members));
+        if (kind != NULL && !events_is_kind(kind))
                 violations_add(violations, "kind", "must have 1 to 128 letters, digits and . _ -");
-        if (entity != NULL && !entity_is_name(entity))
+        if (entity != NULL && !keys_is_entity(entity))
                 violations_add(violations, "entity", "must have 1 to %d letters, digits and . _ -",
-                               ENTITY_MAX);
+                               KEYS_ENTITY_MAX);
         if (json_tree_get(json_tree_get(payload, "data"), "event") != NULL)
-                violations_add(violations, "data.event", "is what kind says; leave it out");
+                violations_add(violations, "data.event", "is set from kind; leave it out");
 }
 
 static void
-publish(const struct call *call, const char *entity, const struct json_value *payload)
+publish(const struct api_call *call, const char *entity, const struct json_value *payload)
 {
         const char *kind = json_tree_text(payload, "kind");
         char *body = compose(kind, json_tree_get(payload, "data"));
-        const struct courier_event event = {entity, kind, body, strlen(body)};
+        const struct outgoing_event event = {entity, kind, body, strlen(body)};
         yajl_gen json = json_new(0);
 
         (void)yajl_gen_map_open(json);
@@ -89,25 +141,25 @@ publish(const struct call *call, const char *entity, const struct json_value *pa
         events_publish(call->sandbox, &event, json);
         (void)yajl_gen_array_close(json);
         (void)yajl_gen_map_close(json);
-        call_reply(call, 202, json);
+        api_reply(call, 202, json);
         free(body);
 }
 
 void
-events_fire(const struct call *call)
+events_fire(const struct api_call *call)
 {
-        struct json_value *payload = call_body(call);
+        struct json_value *payload = api_read_body(call);
         struct violations violations = {0};
         const char *entity;
 
         if (payload == NULL)
                 return;
         check(payload, &violations);
-        entity = call_entity(call, json_tree_text(payload, "entity"));
+        entity = api_entity(call, json_tree_text(payload, "entity"));
         if (violations.n > 0)
-                call_refuse_payload(call, &violations);
-        else if (!key_covers(call->key, entity))
-                call_refuse(call, 403, NULL, "the key is for another entity");
+                api_refuse_violations(call, &violations);
+        else if (!keys_allow_entity(call->key, entity))
+                api_refuse(call, 403, NULL, "the key is for another entity");
         else
                 publish(call, entity, payload);
         json_tree_free(payload);

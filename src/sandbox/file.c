@@ -9,6 +9,35 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "config/secrets.h"
+
+#define FIRST_SIZE 65536
+
+char *
+file_read(const char *path, size_t max, size_t *len, struct error *error)
+{
+        FILE *in = fopen(path, "re");
+        char *text = NULL;
+        size_t size = 0;
+
+        *len = 0;
+        if (in == NULL) {
+                (void)error_set(error, "%s", strerror(errno));
+                return NULL;
+        }
+        do {
+                size = size == 0 ? FIRST_SIZE : size * 2;
+                text = mem_resize(text, size, 1);
+                *len += fread(text + *len, 1, size - *len, in);
+        } while (*len == size && size < max);
+        if (ferror(in) || *len == size) {
+                (void)error_set(error, "%s", ferror(in) ? strerror(errno) : "too large");
+                secrets_free(text, *len);
+                text = NULL;
+        }
+        (void)fclose(in);
+        return text;
+}
 
 static int
 write_all(int fd, const char *data, size_t len)
@@ -26,7 +55,7 @@ write_all(int fd, const char *data, size_t len)
         return 0;
 }
 
-/* The name itself is on disk only when the directory is. */
+/* Make the new name durable: fsync of the file does not cover its directory entry. */
 static void
 sync_directory(const char *path)
 {
@@ -52,7 +81,7 @@ file_replace(const char *path, const void *data, size_t len, struct error *error
         if (ok && rename(temporary, path) == 0) {
                 sync_directory(path);
         } else {
-                result = error_set(error, "%s cannot be written: %s", path, strerror(errno));
+                result = error_set(error, "cannot write %s: %s", path, strerror(errno));
                 if (fd >= 0)
                         (void)unlink(temporary);
         }

@@ -6,10 +6,35 @@
 #include "base/json_tree.h"
 #include "sandbox/violations.h"
 
-/* Note what is wrong with an invoice, field by field: answered 400. */
-void invoice_check(const struct json_value *invoice, struct violations *violations);
+/*
+ * The rules for invoices: their fields, the requirements of countries, and the decisions of the tax
+ * authority. Pure.
+ */
 
-/* Hold an invoice that has no violations against the rules of countries. Returns 0, or -1 with the reason: answered 422. */
-int invoice_check_country_rules(const struct json_value *invoice, struct error *error) MUST_CHECK;
+/* Record each invalid field of an invoice: answered 400. */
+void invoice_rules_check(const struct json_value *invoice, struct violations *violations);
+
+/*
+ * Check an invoice without violations against the rules of countries. Returns 0, or -1 with the reason:
+ * answered 422.
+ */
+int invoice_rules_check_country(const struct json_value *invoice, struct error *error) MUST_CHECK;
+
+/* A decision of the tax authority. */
+struct invoice_decision {
+        const char *name;   /* value of the invoice's `outcome` that requests it */
+        const char *kind;   /* of the event */
+        const char *status; /* clearanceStatus */
+        int terminal;
+};
+
+/* Return the decision with a name, or NULL if there is none. A NULL name means accepted. */
+const struct invoice_decision *invoice_rules_decision(const char *name);
+
+/* The status before the authority has decided; it has no kind. */
+extern const struct invoice_decision invoice_rules_undecided;
+
+/* Return the name of the authority that rejects invoices of a country; NULL: no country. */
+const char *invoice_rules_authority(const char *country);
 
 #endif

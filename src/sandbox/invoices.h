@@ -6,18 +6,17 @@
 #include <sys/queue.h>
 
 #include <event2/event.h>
-#include <yajl/yajl_gen.h>
 
 #include "base/compiler.h"
-#include "base/json_tree.h"
 #include "base/uuid.h"
-#include "sandbox/outcome.h"
+#include "sandbox/api.h"
+#include "sandbox/invoice_rules.h"
 
 #define INVOICES_MAX 10000
 #define INVOICES_BYTES_MAX ((size_t)64 << 20)
-#define INVOICE_DIGEST_SIZE 32
+#define INVOICES_DIGEST_SIZE 32
 
-/* An invoice that was submitted. Its payload is kept as it came. */
+/* A submitted invoice, with its payload byte for byte. */
 struct invoice {
         TAILQ_ENTRY(invoice) entry;
         struct sandbox *sandbox;
@@ -26,16 +25,18 @@ struct invoice {
         char *idempotency_key; /* NULL: none */
         char *payload;
         size_t len;
-        uint8_t digest[INVOICE_DIGEST_SIZE]; /* of the payload */
-        const struct outcome *outcome;       /* what the authority will decide */
+        uint8_t digest[INVOICES_DIGEST_SIZE];    /* SHA-256 of the payload */
+        const struct invoice_decision *decision; /* what the authority will decide, or has decided */
         int64_t submitted_ms;
         int64_t decided_ms;  /* 0: not yet */
-        struct event *timer; /* until it decides */
+        struct event *timer; /* fires when the authority decides */
 };
 
 TAILQ_HEAD(invoice_list, invoice);
 
-/* All of them, the oldest first; beyond INVOICES_MAX, or so many bytes, the oldest are forgotten. */
+/*
+ * All invoices, the oldest first. The oldest are dropped to stay within INVOICES_MAX and INVOICES_BYTES_MAX.
+ */
 struct invoices {
         struct invoice_list list;
         size_t n;
@@ -45,34 +46,25 @@ struct invoices {
 void invoices_init(struct invoices *invoices);
 void invoices_clear(struct invoices *invoices);
 
-/* What is known of an invoice that is to be added. */
+/* A new invoice, or one from the state file. */
 struct invoice_facts {
-        const char *id; /* NULL: a new one */
+        const char *id; /* NULL: make a new one */
         const char *entity;
         const char *idempotency_key; /* NULL: none */
         const char *payload;         /* without violations */
         size_t len;
-        const char *outcome; /* NULL: accepted */
+        const char *outcome; /* name of the decision; NULL: accepted */
         int64_t submitted_ms;
-        int64_t decided_ms; /* 0: the authority is about to decide */
+        int64_t decided_ms; /* 0: not yet; the authority decides after the configured delay */
 };
 
-/* Add one; the facts are copied. Returns NULL when memory fails. */
+/* Add an invoice; the facts are copied. Returns NULL when out of memory. */
 struct invoice *invoices_add(struct sandbox *sandbox, const struct invoice_facts *facts) MUST_CHECK;
 
-struct invoice *invoices_find(const struct invoices *invoices, const char *id);
-struct invoice *invoices_find_by_key(const struct invoices *invoices, const char *entity, const char *key);
+/* Handle POST /v1/invoices: add an invoice, or recognize a repeated submission by its idempotency key. */
+void invoices_submit(const struct api_call *call);
 
-/* Whether the payload is the invoice's, byte for byte. */
-int invoice_has_payload(const struct invoice *invoice, const char *payload, size_t len);
-
-/* As it stands: submitted, or what the authority decided. */
-const struct outcome *invoice_outcome(const struct invoice *invoice);
-
-/* Write clearanceStatus and terminal, for a rejection also rejectedAt and error, into an object that is open. */
-void invoice_write_status(yajl_gen json, const struct invoice *invoice);
-
-/* Publish an event about the invoice: with its fields and its status. */
-void invoice_publish(const struct invoice *invoice, const char *kind);
+/* Handle GET /v1/invoices/{id}: report the status. */
+void invoices_poll(const struct api_call *call);
 
 #endif

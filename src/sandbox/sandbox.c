@@ -10,24 +10,23 @@
 #include "base/log.h"
 #include "http/listener.h"
 #include "sandbox/api.h"
-#include "sandbox/state.h"
 #include "sandbox/transport.h"
 
 #define SAVE_AFTER_US 250000
-#define SAVE_AGAIN_S 5 /* after a failure */
+#define SAVE_RETRY_S 5
 
 int
 sandbox_save(struct sandbox *sandbox)
 {
-        const struct timeval again = {SAVE_AGAIN_S, 0};
+        const struct timeval retry = {SAVE_RETRY_S, 0};
         const char *path = sandbox->options->state_file;
         struct error error;
 
         (void)evtimer_del(sandbox->saving);
         if (path == NULL || state_save(sandbox, path, &error) == 0)
                 return 0;
-        log_error("the state is not kept: %s", error.text);
-        (void)evtimer_add(sandbox->saving, &again);
+        log_error("state file could not be written: %s", error.text);
+        (void)evtimer_add(sandbox->saving, &retry);
         return -1;
 }
 
@@ -59,25 +58,25 @@ on_signal(evutil_socket_t fd, short what, void *arg)
 }
 
 static int
-open_events(struct sandbox *sandbox, struct error *error)
+open_event_loop(struct sandbox *sandbox, struct error *error)
 {
         (void)signal(SIGPIPE, SIG_IGN);
         sandbox->base = event_base_new();
         if (sandbox->base == NULL)
-                return error_set(error, "the event loop does not start");
+                return error_set(error, "the event loop could not be created");
         sandbox->signals[0] = evsignal_new(sandbox->base, SIGTERM, on_signal, sandbox);
         sandbox->signals[1] = evsignal_new(sandbox->base, SIGINT, on_signal, sandbox);
         sandbox->saving = evtimer_new(sandbox->base, on_saving, sandbox);
         if (sandbox->saving == NULL)
-                return error_set(error, "the event loop does not start");
+                return error_set(error, "the event loop could not be created");
         for (size_t i = 0; i < ARRAY_LEN(sandbox->signals); i++) {
                 if (sandbox->signals[i] == NULL || evsignal_add(sandbox->signals[i], NULL) != 0)
-                        return error_set(error, "the event loop does not start");
+                        return error_set(error, "the event loop could not be created");
         }
         return 0;
 }
 
-/* What was, and whether what will be can be written. */
+/* Load the state, and check that every file that is needed later can be used. */
 static int
 open_files(struct sandbox *sandbox, struct error *error)
 {
@@ -106,19 +105,19 @@ on_deliveries_changed(void *arg)
 }
 
 static int
-open_courier(struct sandbox *sandbox, struct error *error)
+open_scheduler(struct sandbox *sandbox, struct error *error)
 {
         const struct sandbox_options *options = sandbox->options;
-        const struct courier_settings settings = {.service = options->service,
-                                                  .outbox = options->outbox,
-                                                  .ca_file = options->ca_file,
-                                                  .retry_base_ms = options->retry_base_ms,
-                                                  .sign_once = options->sign_once,
-                                                  .changed = on_deliveries_changed,
-                                                  .arg = sandbox};
+        const struct delivery_scheduler_settings settings = {.service = options->service,
+                                                             .outbox = options->outbox,
+                                                             .ca_file = options->ca_file,
+                                                             .retry_base_ms = options->retry_base_ms,
+                                                             .sign_once = options->sign_once,
+                                                             .changed = on_deliveries_changed,
+                                                             .arg = sandbox};
 
-        sandbox->courier = courier_new(sandbox->base, &settings);
-        return sandbox->courier != NULL ? 0 : error_set(error, "out of memory");
+        sandbox->scheduler = delivery_scheduler_new(sandbox->base, &settings);
+        return sandbox->scheduler != NULL ? 0 : error_set(error, "out of memory");
 }
 
 static int
@@ -133,11 +132,11 @@ open_server(struct sandbox *sandbox, struct error *error)
                 return error_prefix(error, "%s", listen->text);
         sandbox->server = http_server_new(sandbox->base, &api_limits, NULL, &api_callbacks, sandbox);
         if (sandbox->server == NULL || http_server_listen(sandbox->server, sandbox->listener) != 0)
-                return error_set(error, "the HTTP server does not start");
+                return error_set(error, "the HTTP server could not be started");
         return 0;
 }
 
-/* For whoever started it: where it is, and a key for it. */
+/* Print the address and a key, for the process that started the sandbox. */
 static int
 announce(struct sandbox *sandbox, struct error *error)
 {
@@ -146,7 +145,7 @@ announce(struct sandbox *sandbox, struct error *error)
         printf("listening on http://%s/v1 with key %s\n",
                listener_name(sandbox->listener, name, sizeof(name)), sandbox->options->shown_key);
         sandbox->exit_status = EX_IOERR;
-        return fflush(stdout) == 0 ? 0 : error_set(error, "the first line could not be written to stdout");
+        return fflush(stdout) == 0 ? 0 : error_set(error, "cannot write to stdout");
 }
 
 static void
@@ -156,13 +155,13 @@ close_sandbox(struct sandbox *sandbox)
         listener_close(sandbox->listener);
         if (sandbox->saving != NULL && evtimer_pending(sandbox->saving, NULL))
                 (void)sandbox_save(sandbox);
-        if (sandbox->exit_status == 0 && courier_n_jobs(sandbox->courier) > 0)
-                log_warning("deliveries are %s n=%zu",
-                            sandbox->options->state_file == NULL ? "dropped" : "put off until the next start",
-                            courier_n_jobs(sandbox->courier));
-        courier_free(sandbox->courier);
+        if (sandbox->exit_status == 0 && delivery_scheduler_count(sandbox->scheduler) > 0)
+                log_warning("pending deliveries %s n=%zu",
+                            sandbox->options->state_file == NULL ? "dropped" : "saved",
+                            delivery_scheduler_count(sandbox->scheduler));
+        delivery_scheduler_free(sandbox->scheduler);
         invoices_clear(&sandbox->invoices);
-        subscriptions_clear(&sandbox->subscriptions);
+        webhooks_clear(&sandbox->webhooks);
         if (sandbox->saving != NULL)
                 event_free(sandbox->saving);
         for (size_t i = 0; i < ARRAY_LEN(sandbox->signals); i++) {
@@ -182,9 +181,9 @@ sandbox_run(const struct sandbox_options *options)
                                   .exit_status = EX_OSERR};
         struct error error;
 
-        TAILQ_INIT(&sandbox.subscriptions);
+        TAILQ_INIT(&sandbox.webhooks);
         invoices_init(&sandbox.invoices);
-        if (open_events(&sandbox, &error) == 0 && open_courier(&sandbox, &error) == 0 &&
+        if (open_event_loop(&sandbox, &error) == 0 && open_scheduler(&sandbox, &error) == 0 &&
             open_files(&sandbox, &error) == 0 && open_server(&sandbox, &error) == 0 &&
             announce(&sandbox, &error) == 0) {
                 log_notice("starting version=%s", PACKAGE_VERSION);

@@ -1,6 +1,8 @@
 #include "sandbox/transport.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -10,11 +12,15 @@
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
 
+#include "model/delivery.h"
+
+#define LINE_SIZE 256
+#define SERVICE_MAX 32
 #define CONNECT_TIMEOUT_MS 5000L
 #define TIMEOUT_MS 10000L
 
-struct transfer {
-        LIST_ENTRY(transfer) entry;
+struct transport_request {
+        LIST_ENTRY(transport_request) entry;
         struct transport *transport;
         CURL *easy;
         struct curl_slist *lines;
@@ -28,41 +34,62 @@ struct transport {
         CURLM *multi;
         struct event *timer;
         char *ca_file;
-        LIST_HEAD(transfers, transfer) transfers;
+        LIST_HEAD(requests, transport_request) requests;
 };
 
-static void
-release(struct transfer *transfer)
+static int
+is_word(const char *text, const char *characters, size_t max)
 {
-        LIST_REMOVE(transfer, entry);
-        (void)curl_multi_remove_handle(transfer->transport->multi, transfer->easy);
-        curl_easy_cleanup(transfer->easy);
-        curl_slist_free_all(transfer->lines);
-        free(transfer);
+        size_t len = strspn(text, characters);
+
+        return len > 0 && len <= max && text[len] == '\0';
+}
+
+int
+transport_is_service(const char *text)
+{
+        return is_word(text, "abcdefghijklmnopqrstuvwxyz0123456789-", SERVICE_MAX);
+}
+
+int
+transport_is_id(const char *text)
+{
+        return is_word(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-",
+                       DELIVERY_ID_MAX);
 }
 
 static void
-finish(struct transfer *transfer, CURLcode code)
+release(struct transport_request *request)
 {
-        struct transfer copy = *transfer;
+        LIST_REMOVE(request, entry);
+        (void)curl_multi_remove_handle(request->transport->multi, request->easy);
+        curl_easy_cleanup(request->easy);
+        curl_slist_free_all(request->lines);
+        free(request);
+}
+
+static void
+finish(struct transport_request *request, CURLcode code)
+{
+        struct transport_request copy = *request;
         struct transport_result result = {0, NULL};
         long status = 0;
 
         for (char *c = copy.reason; *c != '\0'; c++) {
                 if (*c < ' ' || *c > '~')
-                        *c = '?'; /* some of it may be the receiver's: the name in its certificate */
+                        *c = '?'; /* it may quote the name in the receiver's certificate */
         }
         if (code == CURLE_OK)
-                (void)curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+                (void)curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
         else
                 result.reason = copy.reason[0] != '\0' ? copy.reason : curl_easy_strerror(code);
         result.status = (int)status;
-        release(transfer);
+        release(request);
         copy.done(&result, copy.arg);
 }
 
 static void
-finish_those_done(struct transport *transport)
+finish_completed(struct transport *transport)
 {
         CURLMsg *message;
         int n_left;
@@ -73,7 +100,7 @@ finish_those_done(struct transport *transport)
                 if (message->msg != CURLMSG_DONE)
                         continue;
                 (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private);
-                finish((struct transfer *)(void *)private, message->data.result);
+                finish((struct transport_request *)(void *)private, message->data.result);
         }
 }
 
@@ -88,7 +115,7 @@ on_socket_ready(evutil_socket_t fd, short what, void *arg)
         if (what & EV_WRITE)
                 action |= CURL_CSELECT_OUT;
         (void)curl_multi_socket_action(transport->multi, fd, action, &n_running);
-        finish_those_done(transport);
+        finish_completed(transport);
 }
 
 static void
@@ -100,12 +127,12 @@ on_timer(evutil_socket_t fd, short what, void *arg)
         (void)fd;
         (void)what;
         (void)curl_multi_socket_action(transport->multi, CURL_SOCKET_TIMEOUT, 0, &n_running);
-        finish_those_done(transport);
+        finish_completed(transport);
 }
 
-/* libcurl says what to wait for on a socket. */
+/* libcurl wants to wait for a socket, or no longer does. */
 static int
-on_socket_wish(CURL *easy, curl_socket_t fd, int wish, void *arg, void *event_arg)
+on_socket_change(CURL *easy, curl_socket_t fd, int wanted, void *arg, void *event_arg)
 {
         struct transport *transport = arg;
         struct event *event = event_arg;
@@ -115,11 +142,11 @@ on_socket_wish(CURL *easy, curl_socket_t fd, int wish, void *arg, void *event_ar
         if (event != NULL)
                 event_free(event);
         (void)curl_multi_assign(transport->multi, fd, NULL);
-        if (wish == CURL_POLL_REMOVE)
+        if (wanted == CURL_POLL_REMOVE)
                 return 0;
-        if (wish & CURL_POLL_IN)
+        if (wanted & CURL_POLL_IN)
                 what |= EV_READ;
-        if (wish & CURL_POLL_OUT)
+        if (wanted & CURL_POLL_OUT)
                 what |= EV_WRITE;
         event = event_new(transport->base, fd, (short)what, on_socket_ready, transport);
         if (event == NULL || event_add(event, NULL) != 0)
@@ -129,7 +156,7 @@ on_socket_wish(CURL *easy, curl_socket_t fd, int wish, void *arg, void *event_ar
 }
 
 static int
-on_timer_wish(CURLM *multi, long ms, void *arg)
+on_timer_change(CURLM *multi, long ms, void *arg)
 {
         struct transport *transport = arg;
         const struct timeval in = {ms / 1000, ms % 1000 * 1000};
@@ -150,7 +177,7 @@ transport_check_ca_file(const char *path, struct error *error)
                 return 0;
         if (access(path, R_OK) != 0)
                 return error_set(error, "%s: %s", path, strerror(errno));
-        return error_set(error, "%s has no certificate (PEM) in it", path);
+        return error_set(error, "%s contains no PEM certificate", path);
 }
 
 struct transport *
@@ -160,7 +187,7 @@ transport_new(struct event_base *base, const char *ca_file, size_t max_idle)
 
         if (transport == NULL)
                 return NULL;
-        LIST_INIT(&transport->transfers);
+        LIST_INIT(&transport->requests);
         transport->base = base;
         transport->multi = curl_multi_init();
         transport->timer = evtimer_new(base, on_timer, transport);
@@ -170,9 +197,9 @@ transport_new(struct event_base *base, const char *ca_file, size_t max_idle)
                 transport_free(transport);
                 return NULL;
         }
-        (void)curl_multi_setopt(transport->multi, CURLMOPT_SOCKETFUNCTION, on_socket_wish);
+        (void)curl_multi_setopt(transport->multi, CURLMOPT_SOCKETFUNCTION, on_socket_change);
         (void)curl_multi_setopt(transport->multi, CURLMOPT_SOCKETDATA, transport);
-        (void)curl_multi_setopt(transport->multi, CURLMOPT_TIMERFUNCTION, on_timer_wish);
+        (void)curl_multi_setopt(transport->multi, CURLMOPT_TIMERFUNCTION, on_timer_change);
         (void)curl_multi_setopt(transport->multi, CURLMOPT_TIMERDATA, transport);
         (void)curl_multi_setopt(transport->multi, CURLMOPT_MAXCONNECTS, (long)max_idle);
         return transport;
@@ -181,12 +208,12 @@ transport_new(struct event_base *base, const char *ca_file, size_t max_idle)
 void
 transport_free(struct transport *transport)
 {
-        struct transfer *transfer;
+        struct transport_request *request;
 
         if (transport == NULL)
                 return;
-        while ((transfer = LIST_FIRST(&transport->transfers)) != NULL)
-                release(transfer);
+        while ((request = LIST_FIRST(&transport->requests)) != NULL)
+                release(request);
         if (transport->multi != NULL)
                 (void)curl_multi_cleanup(transport->multi);
         if (transport->timer != NULL)
@@ -195,7 +222,7 @@ transport_free(struct transport *transport)
         free(transport);
 }
 
-/* What the receiver answers besides the status is of no interest. */
+/* Ignore the body of the answer. */
 static size_t
 discard(char *data, size_t size, size_t n, void *arg)
 {
@@ -205,18 +232,18 @@ discard(char *data, size_t size, size_t n, void *arg)
 }
 
 static void
-set_options(const struct transfer *transfer, const struct transport_post *post)
+set_options(const struct transport_request *request, const struct signed_post *post)
 {
-        CURL *easy = transfer->easy;
+        CURL *easy = request->easy;
 
-        (void)curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
-        (void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->reason);
+        (void)curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
+        (void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->reason);
         (void)curl_easy_setopt(easy, CURLOPT_URL, post->url);
         (void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
         (void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
         (void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
         (void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-        (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->lines);
+        (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->lines);
         (void)curl_easy_setopt(easy, CURLOPT_POST, 1L);
         (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS, post->body);
         (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)post->len);
@@ -224,9 +251,9 @@ set_options(const struct transfer *transfer, const struct transport_post *post)
         (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, TIMEOUT_MS);
         (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
         (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, discard);
-        if (transfer->transport->ca_file != NULL) {
-                (void)curl_easy_setopt(easy, CURLOPT_CAINFO, transfer->transport->ca_file);
-                (void)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL); /* the system's would be trusted, too */
+        if (request->transport->ca_file != NULL) {
+                (void)curl_easy_setopt(easy, CURLOPT_CAINFO, request->transport->ca_file);
+                (void)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL); /* do not trust the system's as well */
         }
 }
 
@@ -241,35 +268,54 @@ add_line(struct curl_slist **lines, const char *line)
         return 0;
 }
 
-struct transfer *
-transport_start(struct transport *transport, const struct transport_post *post, transport_done *done,
-                void *arg)
+/* Sign the delivery, and append its four headers. */
+static int
+add_delivery_headers(struct curl_slist **lines, const struct signed_post *post)
 {
-        struct transfer *transfer = calloc(1, sizeof(*transfer));
-        int failed;
+        char line[LINE_SIZE], timestamp[24], text[SIGNATURE_HEADER_LEN + 1];
+        const char *const values[DELIVERY_N_HEADERS] = {[DELIVERY_SIGNATURE] = text,
+                                                        [DELIVERY_TIMESTAMP] = timestamp,
+                                                        [DELIVERY_WEBHOOK_ID] = post->webhook_id,
+                                                        [DELIVERY_ID] = post->delivery_id};
+        uint8_t signature[SIGNATURE_SIZE];
 
-        if (transfer == NULL)
+        (void)snprintf(timestamp, sizeof(timestamp), "%010" PRId64, post->timestamp);
+        if (signature_compute(post->key, timestamp, post->body, post->len, signature) != 0)
+                return -1;
+        signature_format(signature, text);
+        for (size_t i = 0; i < DELIVERY_N_HEADERS; i++) {
+                (void)snprintf(line, sizeof(line), "x-%s-%s: %s", post->service,
+                               delivery_header_suffix((enum delivery_header)i), values[i]);
+                if (add_line(lines, line) != 0)
+                        return -1;
+        }
+        return 0;
+}
+
+struct transport_request *
+transport_send(struct transport *transport, const struct signed_post *post, transport_done *done, void *arg)
+{
+        struct transport_request *request = calloc(1, sizeof(*request));
+
+        if (request == NULL)
                 return NULL;
-        *transfer = (struct transfer){.transport = transport, .done = done, .arg = arg};
-        transfer->easy = curl_easy_init();
-        failed = add_line(&transfer->lines, "Content-Type: application/json") != 0 ||
-                 add_line(&transfer->lines, "Expect:") != 0;
-        for (size_t i = 0; i < post->n_headers; i++)
-                failed = failed || add_line(&transfer->lines, post->headers[i]) != 0;
-        LIST_INSERT_HEAD(&transport->transfers, transfer, entry);
-        if (failed || transfer->easy == NULL) {
-                release(transfer);
+        *request = (struct transport_request){.transport = transport, .done = done, .arg = arg};
+        LIST_INSERT_HEAD(&transport->requests, request, entry);
+        request->easy = curl_easy_init();
+        if (request->easy == NULL || add_line(&request->lines, "Content-Type: application/json") != 0 ||
+            add_line(&request->lines, "Expect:") != 0 || add_delivery_headers(&request->lines, post) != 0) {
+                release(request);
                 return NULL;
         }
-        set_options(transfer, post);
-        if (curl_multi_add_handle(transport->multi, transfer->easy) == CURLM_OK)
-                return transfer;
-        release(transfer);
+        set_options(request, post);
+        if (curl_multi_add_handle(transport->multi, request->easy) == CURLM_OK)
+                return request;
+        release(request);
         return NULL;
 }
 
 void
-transport_cancel(struct transfer *transfer)
+transport_cancel(struct transport_request *request)
 {
-        release(transfer);
+        release(request);
 }

@@ -8,46 +8,63 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "model/signature.h"
 
-/* POSTs over HTTP and HTTPS, many at a time, by libcurl on an event base. No redirect is followed. One thread. */
+/*
+ * Sends signed POST requests over HTTP and HTTPS, many at a time, with libcurl on an event base. Redirects
+ * are not followed and proxies are not used. Not thread-safe.
+ */
 struct transport;
-struct transfer;
+struct transport_request;
 
-/* What to send. headers are whole lines. The body must stay until the transfer is done; the rest is copied. */
-struct transport_post {
+/* One attempt of a delivery. */
+struct signed_post {
+        const char *service; /* headers are x-<service>-signature and so on */
+        const struct signature_key *key;
         const char *url;
-        const char *const *headers;
-        size_t n_headers;
-        const void *body;
+        const char *webhook_id;
+        const char *delivery_id;
+        int64_t timestamp; /* seconds since the epoch */
+        const void *body;  /* must stay valid until the request is done; all else is copied */
         size_t len;
 };
 
 struct transport_result {
-        int status;         /* of the answer; 0 when there was none */
-        const char *reason; /* why there was none: visible ASCII, in one line */
+        int status;         /* HTTP status; 0: no answer */
+        const char *reason; /* of status 0: visible ASCII, one line */
 };
 
-/* Called once for each transfer that was not cancelled, when it is gone. It may begin others. */
+/* Called once for each request that is not cancelled, after it is freed. It may send further requests. */
 typedef void transport_done(const struct transport_result *result, void *arg);
 
-/* Whether the file has certificates to trust. Returns 0, or -1 with the reason. */
+/* Return whether the text can be <service>: 1 to 32 lowercase letters, digits and hyphens. */
+int transport_is_service(const char *text);
+
+/* Return whether the text can be a webhook-id or delivery-id: 1 to 64 letters, digits and hyphens. */
+int transport_is_id(const char *text);
+
+/* Check that the file contains CA certificates. Returns 0, or -1 with the reason. */
 int transport_check_ca_file(const char *path, struct error *error) MUST_CHECK;
 
-/* ca_file: certificates to trust; NULL: the system's. max_idle: connections that are kept. NULL when memory fails. */
+/**
+ * transport_new(base, ca_file, max_idle):
+ * Trust the certificates in ca_file, or the system's if it is NULL, and keep up to max_idle idle connections.
+ * Returns NULL when out of memory.
+ */
 struct transport *transport_new(struct event_base *base, const char *ca_file, size_t max_idle) MUST_CHECK;
 
-/* Cancels all transfers. NULL is harmless. */
+/* Cancel all requests. NULL is harmless. */
 void transport_free(struct transport *transport);
 
 /**
- * transport_start(transport, post, done, arg):
- * Begin to send. There is an answer, or none, after 10 s at the latest; done is called later, never from here. Returns NULL
- * when it cannot begin.
+ * transport_send(transport, post, done, arg):
+ * Sign and send a request, with a timeout of 10 s. done is called later, never from within. Returns NULL on
+ * failure.
  */
-struct transfer *transport_start(struct transport *transport, const struct transport_post *post,
-                                 transport_done *done, void *arg) MUST_CHECK;
+struct transport_request *transport_send(struct transport *transport, const struct signed_post *post,
+                                         transport_done *done, void *arg) MUST_CHECK;
 
-/* Break it off; done is not called. */
-void transport_cancel(struct transfer *transfer);
+/* Abort the request; done is not called. */
+void transport_cancel(struct transport_request *request);
 
 #endif

@@ -35,7 +35,7 @@ violations_clear(struct violations *violations)
         violations->n = 0;
 }
 
-/* The path, and the name as far as it can be shown: a name from the network may be long, and be cut within a character. */
+/* Write the path and the name. A long name is cut, at a character boundary. */
 static char *
 field_name(char field[FIELD_SIZE], const char *path, const char *name)
 {
@@ -52,8 +52,8 @@ field_name(char field[FIELD_SIZE], const char *path, const char *name)
 }
 
 static void
-note_unknown(struct violations *violations, const char *field, const char *name,
-             const struct member_rule *rules, size_t n)
+add_unknown(struct violations *violations, const char *field, const char *name,
+            const struct member_rule *rules, size_t n)
 {
         const char *names[RULES_MAX], *closest;
 
@@ -61,9 +61,9 @@ note_unknown(struct violations *violations, const char *field, const char *name,
                 names[i] = rules[i].name;
         closest = suggest_closest(name, names, n);
         if (closest == NULL)
-                violations_add(violations, field, "is not known");
+                violations_add(violations, field, "is unknown");
         else
-                violations_add(violations, field, "is not known; did you mean %s?", closest);
+                violations_add(violations, field, "is unknown; did you mean %s?", closest);
 }
 
 static void
@@ -80,7 +80,7 @@ check_member(struct violations *violations, const char *path, const struct json_
                         violations_add(violations, field, "must be %s", json_type_name(rules[i].type));
                 return;
         }
-        note_unknown(violations, field, member->name, rules, n);
+        add_unknown(violations, field, member->name, rules, n);
 }
 
 void

@@ -7,20 +7,21 @@
 #include "base/json_tree.h"
 #include "http/answer.h"
 
-#define VIOLATIONS_MAX 50 /* more are not listed */
+/* Further violations are not recorded. */
+#define VIOLATIONS_MAX 50
 
-/* What is wrong with a payload, field by field. Begin with zeros. */
+/* The violations found in a payload, each with its field. Initialize with zeros. */
 struct violations {
         struct http_violation items[VIOLATIONS_MAX];
         size_t n;
 };
 
-/* Note that something is wrong with a field, named by a path such as lines[0].taxCode. message is a printf format. */
+/* Record a violation of a field, named by a path such as lines[0].taxCode. message is a printf format. */
 void violations_add(struct violations *violations, const char *field, const char *message, ...)
     PRINTF_LIKE(3, 4);
 void violations_clear(struct violations *violations);
 
-/* What an object may have in it. null counts as absent. */
+/* A member that an object may have. null counts as absent. */
 struct member_rule {
         const char *name;
         enum json_type type;
@@ -29,8 +30,8 @@ struct member_rule {
 
 /**
  * violations_check_members(violations, path, object, rules, n):
- * Note each member that is unknown, is of another type, or is missing. path leads to the object, as `lines[0].`, or is
- * empty. object may be a value of another type, which is noted as such.
+ * Record each member that is unknown, missing or of the wrong type. path is the prefix of the members' names,
+ * such as `lines[0].`, or empty. A value that is not an object is a violation as well.
  */
 void violations_check_members(struct violations *violations, const char *path,
                               const struct json_value *object, const struct member_rule *rules, size_t n);

@@ -211,7 +211,7 @@ def test_slow_endpoint_does_not_hold_up_another(start):
             fire(sandbox)
         waiting.until(lambda: sandbox.log.count('outcome="HTTP status 200"') == 50, 30, "the answers to be taken")
         sandbox.stop()  # with attempts under way
-    assert "deliveries are dropped n=50" in sandbox.log
+    assert "pending deliveries dropped n=50" in sandbox.log
 
 
 def test_removing_a_webhook_ends_its_deliveries(start):
@@ -319,7 +319,7 @@ def test_state_that_could_not_be_kept_is_kept_later(start, tmp_path):
     directory.rename(tmp_path / "gone")
     invoice_id = submit(sandbox)["invoiceId"]
     decided(sandbox, invoice_id)
-    waiting.until(lambda: "the state is not kept" in sandbox.log, 30, "a failure")
+    waiting.until(lambda: "state file could not be written" in sandbox.log, 30, "a failure")
     (tmp_path / "gone").rename(directory)
     waiting.until(lambda: invoice_id in (directory / "state.json").read_text(), 30, "the state to be kept")
 

@@ -159,7 +159,7 @@ def test_signal_ends_it_and_the_figures_add_up(secret_file, signals, status):
         assert 28 <= report["sent"] == len(endpoint.requests) < 1000
         assert report["sent"] == sum(report["answers"].values()) + report["noAnswer"] == len(genuine) + report["forged"]
         assert report["repeated"] == len(genuine) - len(set(genuine))
-        assert report["noAnswer"] == (0 if status == 0 else 8) and ("broken off" in errors) == (status != 0)
+        assert report["noAnswer"] == (0 if status == 0 else 8) and ("interrupted" in errors) == (status != 0)
 
 
 @pytest.mark.parametrize("options", [["--rate", "0"], ["--count", "0"], ["--repeat", "101"], ["--forged", "-1"],

@@ -1,18 +1,17 @@
-/* What the sandbox reads of a request, as far as it does so without a server. The first byte says what the rest is. */
+/* The sandbox's parsers of request contents, without a server. The first byte selects the parser. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "sandbox/endpoint_url.h"
-#include "sandbox/event_filter.h"
+#include "sandbox/events.h"
 #include "sandbox/invoice_rules.h"
 #include "sandbox/keys.h"
-#include "sandbox/subscriptions.h"
+#include "sandbox/webhooks.h"
 #include "transcript.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* What is refused is so with a reason for each field. */
+/* Every violation has a field and a message. */
 static void
 clear(struct violations *violations)
 {
@@ -28,34 +27,34 @@ read_invoice(const struct json_value *payload)
         struct violations violations = {0};
         struct error error;
 
-        invoice_check(payload, &violations);
-        if (violations.n == 0 && invoice_check_country_rules(payload, &error) != 0)
+        invoice_rules_check(payload, &violations);
+        if (violations.n == 0 && invoice_rules_check_country(payload, &error) != 0)
                 MUST(error.text[0] != '\0');
         clear(&violations);
 }
 
 static void
-read_subscription(const struct json_value *payload)
+read_webhook(const struct json_value *payload)
 {
         struct violations violations = {0};
-        struct subscription *subscription = subscription_new(payload, NULL, &violations);
+        struct webhook *webhook = webhooks_new(payload, NULL, &violations);
 
-        MUST((subscription == NULL) == (violations.n > 0));
-        if (subscription != NULL) {
+        MUST((webhook == NULL) == (violations.n > 0));
+        if (webhook != NULL) {
                 struct error error;
 
-                MUST(endpoint_url_check(subscription->url, &error) == 0 && subscription->n_events > 0);
-                for (size_t i = 0; i < subscription->n_events; i++)
-                        MUST(event_filter_is_known(subscription->events[i]));
-                (void)subscription_wants(subscription, "default", "invoice.accepted");
+                MUST(webhooks_check_url(webhook->url, &error) == 0 && webhook->n_events > 0);
+                for (size_t i = 0; i < webhook->n_events; i++)
+                        MUST(events_filter_is_known(webhook->events[i]));
+                (void)webhooks_wants(webhook, "default", "invoice.accepted");
         }
-        subscription_free(subscription);
+        webhooks_free(webhook);
         clear(&violations);
 }
 
-/* What is written reads as the same again. */
+/* Written JSON parses to the same text again. */
 static void
-write_again(const struct json_value *payload)
+round_trip(const struct json_value *payload)
 {
         struct error error;
         size_t len, len_again;
@@ -85,8 +84,8 @@ read_payload(const char *text, size_t len)
         if (payload == NULL)
                 return;
         read_invoice(payload);
-        read_subscription(payload);
-        write_again(payload);
+        read_webhook(payload);
+        round_trip(payload);
         json_tree_free(payload);
 }
 
@@ -115,11 +114,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         if (data[0] % 4 == 1) {
                 read_key(text);
         } else if (data[0] % 4 == 2) {
-                (void)endpoint_url_check(text, &error);
+                (void)webhooks_check_url(text, &error);
         } else if (data[0] % 4 == 3) {
-                (void)event_filter_suggest(text);
-                (void)event_filter_matches(text, "invoice.accepted");
-                MUST(!event_is_kind(text) || (strlen(text) >= 1 && strlen(text) <= 128));
+                (void)events_filter_suggest(text);
+                (void)events_filter_matches(text, "invoice.accepted");
+                MUST(!events_is_kind(text) || (strlen(text) >= 1 && strlen(text) <= 128));
         } else {
                 char *exact = realloc(text, len > 1 ? len - 1 : 1);
 

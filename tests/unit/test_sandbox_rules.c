@@ -1,41 +1,67 @@
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/json_tree.h"
-#include "sandbox/endpoint_url.h"
-#include "sandbox/event_filter.h"
+#include "sandbox/delivery_scheduler.h"
+#include "sandbox/events.h"
+#include "sandbox/fire.h"
 #include "sandbox/invoice_rules.h"
 #include "sandbox/keys.h"
-#include "sandbox/load_report.h"
-#include "sandbox/outcome.h"
-#include "sandbox/retry.h"
-#include "sandbox/tax.h"
+#include "sandbox/webhooks.h"
 #include "suites.h"
 
+/*
+ * Check an invoice with this supplier and tax code. Returns the number of violations, or -1 if a country rule
+ * is broken.
+ */
+static int
+check_invoice(const char *supplier_tax_id, const char *tax_code)
+{
+        struct violations violations = {0};
+        struct error error;
+        char text[256];
+        int len =
+            snprintf(text, sizeof(text),
+                     "{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"%s\",\"lines\":[{\"taxCode\":\"%s\"}]}",
+                     supplier_tax_id, tax_code);
+        struct json_value *invoice = json_tree_parse(text, (size_t)len, &error);
+        int result;
+
+        ck_assert_ptr_nonnull(invoice);
+        invoice_rules_check(invoice, &violations);
+        result = (int)violations.n;
+        if (result == 0)
+                result = invoice_rules_check_country(invoice, &error);
+        violations_clear(&violations);
+        json_tree_free(invoice);
+        return result;
+}
+
 static const struct {
-        const char *digits;
+        const char *tax_id;
         int valid;
 } vat_numbers[] = {
-    {"00743110157", 1}, {"12345678903", 1},  {"00743110158", 0}, {"07643110157", 0},
-    {"0074311015", 0},  {"007431101570", 0}, {"0074311015A", 0}, {"", 0},
-    {" 0743110157", 0},
+    {"IT00743110157", 1}, {"IT12345678903", 1},  {"IT00743110158", 0}, {"IT07643110157", 0},
+    {"IT0074311015", 0},  {"IT007431101570", 0}, {"IT0074311015A", 0}, {"IT", 0},
+    {"IT 0743110157", 0},
 };
 
-START_TEST(test_italian_vat_number_is_held_against_its_check_digit)
+START_TEST(test_italian_vat_number_must_have_its_check_digit)
 {
-        ck_assert_int_eq(tax_italian_vat_is_valid(vat_numbers[_i].digits), vat_numbers[_i].valid);
+        ck_assert_int_eq(check_invoice(vat_numbers[_i].tax_id, "S") == 0, vat_numbers[_i].valid);
 }
 END_TEST
 
-START_TEST(test_every_other_check_digit_is_wrong)
+START_TEST(test_only_one_check_digit_is_valid)
 {
-        char digits[] = "1234567890?";
+        char tax_id[] = "IT1234567890?";
         int n = 0;
 
         for (char last = '0'; last <= '9'; last++) {
-                digits[10] = last;
-                n += tax_italian_vat_is_valid(digits);
+                tax_id[12] = last;
+                n += check_invoice(tax_id, "S") == 0;
         }
         ck_assert_int_eq(n, 1);
 }
@@ -46,21 +72,22 @@ START_TEST(test_tax_codes_are_those_of_en16931)
         static const char *const known[] = {"AE", "B", "E", "G", "K", "L", "M", "O", "S", "Z"};
         static const char *const unknown[] = {"", "A", "s", "AA", "S ", "SS", "20"};
 
-        for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-                ck_assert(tax_code_is_known(known[i]));
-                ck_assert_int_eq(tax_code_is_reverse_charge(known[i]), i == 0);
-        }
+        /* The first one means reverse charge, which requires the buyer's tax identifier. */
+        for (size_t i = 0; i < ARRAY_LEN(known); i++)
+                ck_assert_int_eq(check_invoice("PL1", known[i]), i == 0 ? -1 : 0);
         for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
-                ck_assert(!tax_code_is_known(unknown[i]));
+                ck_assert_int_eq(check_invoice("PL1", unknown[i]), 1);
 }
 END_TEST
 
-START_TEST(test_intervals_between_attempts_double)
+START_TEST(test_retry_interval_doubles)
 {
-        ck_assert_uint_eq(retry_delay_ms(5000, 1), 5000);
-        for (unsigned n = 2; n < RETRY_MAX_ATTEMPTS; n++)
-                ck_assert_uint_eq(retry_delay_ms(5000, n), 2 * retry_delay_ms(5000, n - 1));
-        ck_assert_uint_eq(retry_delay_ms(3600000, RETRY_MAX_ATTEMPTS - 1), UINT64_C(3600000) * 256);
+        ck_assert_uint_eq(delivery_scheduler_retry_ms(5000, 1), 5000);
+        for (unsigned n = 2; n < DELIVERY_SCHEDULER_MAX_ATTEMPTS; n++)
+                ck_assert_uint_eq(delivery_scheduler_retry_ms(5000, n),
+                                  2 * delivery_scheduler_retry_ms(5000, n - 1));
+        ck_assert_uint_eq(delivery_scheduler_retry_ms(3600000, DELIVERY_SCHEDULER_MAX_ATTEMPTS - 1),
+                          UINT64_C(3600000) * 256);
 }
 END_TEST
 
@@ -84,14 +111,14 @@ static const struct {
     {"reporting_batch.overdue", "reporting_batch.ready", 0},
 };
 
-START_TEST(test_filter_matches_kinds)
+START_TEST(test_event_filter_matches_kinds)
 {
-        ck_assert_int_eq(event_filter_matches(filters[_i].filter, filters[_i].kind), filters[_i].matches);
-        ck_assert_int_eq(event_filter_is_known(filters[_i].filter), 1);
+        ck_assert_int_eq(events_filter_matches(filters[_i].filter, filters[_i].kind), filters[_i].matches);
+        ck_assert_int_eq(events_filter_is_known(filters[_i].filter), 1);
 }
 END_TEST
 
-START_TEST(test_filter_that_is_none)
+START_TEST(test_unknown_event_filter_is_refused)
 {
         static const char *const wrong[] = {"",
                                             "**",
@@ -104,15 +131,15 @@ START_TEST(test_filter_that_is_none)
                                             "reporting_batch.a b"};
 
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
-                ck_assert_msg(!event_filter_is_known(wrong[i]), "%s", wrong[i]);
-        ck_assert_str_eq(event_filter_suggest("invoice.recieved"), "invoice.received");
-        ck_assert_ptr_null(event_filter_suggest("something else"));
+                ck_assert_msg(!events_filter_is_known(wrong[i]), "%s", wrong[i]);
+        ck_assert_str_eq(events_filter_suggest("invoice.recieved"), "invoice.received");
+        ck_assert_ptr_null(events_filter_suggest("something else"));
 }
 END_TEST
 
 static const struct {
         const char *url;
-        const char *reason; /* NULL: it is right */
+        const char *reason; /* part of the error; NULL: the URL is valid */
 } urls[] = {
     {"https://gateway.example", NULL},
     {"https://gateway.example:8443/a/b?c=d", NULL},
@@ -134,20 +161,20 @@ static const struct {
     {"https://gateway.example/\n", "visible"},
 };
 
-START_TEST(test_endpoint_url)
+START_TEST(test_endpoint_url_is_checked)
 {
         struct error error;
 
         if (urls[_i].reason == NULL) {
-                ck_assert_msg(endpoint_url_check(urls[_i].url, &error) == 0, "%s", error.text);
+                ck_assert_msg(webhooks_check_url(urls[_i].url, &error) == 0, "%s", error.text);
         } else {
-                ck_assert_int_eq(endpoint_url_check(urls[_i].url, &error), -1);
+                ck_assert_int_eq(webhooks_check_url(urls[_i].url, &error), -1);
                 ck_assert_msg(strstr(error.text, urls[_i].reason) != NULL, "%s", error.text);
         }
 }
 END_TEST
 
-START_TEST(test_keys_and_what_they_may)
+START_TEST(test_key_restrictions)
 {
         struct api_keys keys = {.n = 0};
         struct error error;
@@ -157,18 +184,20 @@ START_TEST(test_keys_and_what_they_may)
         ck_assert_int_eq(keys_add(&keys, "two,read-only", &error), 0);
         ck_assert_int_eq(keys_add(&keys, "three,entity=a.b,read-only", &error), 0);
         key = keys_find(&keys, "one");
-        ck_assert(key != NULL && !key->read_only && key_covers(key, "a.b") && key_covers(key, "c"));
+        ck_assert(key != NULL && !key->read_only && keys_allow_entity(key, "a.b") &&
+                  keys_allow_entity(key, "c"));
         key = keys_find(&keys, "two");
-        ck_assert(key != NULL && key->read_only && key_covers(key, "c"));
+        ck_assert(key != NULL && key->read_only && keys_allow_entity(key, "c"));
         key = keys_find(&keys, "three");
-        ck_assert(key != NULL && key->read_only && key_covers(key, "a.b") && !key_covers(key, "c"));
+        ck_assert(key != NULL && key->read_only && keys_allow_entity(key, "a.b") &&
+                  !keys_allow_entity(key, "c"));
         ck_assert_ptr_null(keys_find(&keys, "on"));
         ck_assert_ptr_null(keys_find(&keys, ""));
         keys_clear(&keys);
 }
 END_TEST
 
-START_TEST(test_key_that_is_refused_is_not_quoted)
+START_TEST(test_refused_key_is_not_quoted)
 {
         static const char *const wrong[] = {"",           ",read-only",
                                             "key-zq key", "key-zq,entity",
@@ -187,8 +216,8 @@ END_TEST
 
 static const struct {
         const char *text;
-        const char *field;  /* of the only violation, or NULL */
-        const char *broken; /* what the country rules say, or NULL */
+        const char *field;  /* of the only violation; NULL: none */
+        const char *broken; /* part of the error of the country rules; NULL: none */
 } invoices[] = {
     {"{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"PL1\",\"lines\":[{\"taxCode\":\"S\"}]}", NULL, NULL},
     {"{\"invoiceNumber\":\"1\",\"supplierTaxId\":\"PL1\",\"country\":null,\"lines\":[{\"taxCode\":\"S\"}]}",
@@ -214,20 +243,20 @@ static const struct {
     {"[]", "body", NULL},
 };
 
-START_TEST(test_invoice_is_judged)
+START_TEST(test_invoice_is_checked)
 {
         struct violations violations = {0};
         struct error error;
         struct json_value *invoice = json_tree_parse(invoices[_i].text, strlen(invoices[_i].text), &error);
 
         ck_assert_ptr_nonnull(invoice);
-        invoice_check(invoice, &violations);
+        invoice_rules_check(invoice, &violations);
         if (invoices[_i].field != NULL) {
                 ck_assert_uint_eq(violations.n, 1);
                 ck_assert_str_eq(violations.items[0].field, invoices[_i].field);
         } else {
                 ck_assert_uint_eq(violations.n, 0);
-                ck_assert_int_eq(invoice_check_country_rules(invoice, &error),
+                ck_assert_int_eq(invoice_rules_check_country(invoice, &error),
                                  invoices[_i].broken == NULL ? 0 : -1);
                 if (invoices[_i].broken != NULL)
                         ck_assert_msg(strstr(error.text, invoices[_i].broken) != NULL, "%s", error.text);
@@ -237,32 +266,32 @@ START_TEST(test_invoice_is_judged)
 }
 END_TEST
 
-START_TEST(test_outcomes)
+START_TEST(test_decisions_of_the_authority)
 {
-        ck_assert_str_eq(outcome_find(NULL)->kind, "invoice.accepted");
-        ck_assert_str_eq(outcome_find("held")->kind, "held_unmapped_decision");
-        ck_assert_str_eq(outcome_find("rejected")->status, "REJECTED");
-        ck_assert_ptr_null(outcome_find("submitted"));
-        ck_assert_str_eq(outcome_authority("IT"), "SdI");
-        ck_assert_str_eq(outcome_authority(NULL), "Peppol");
+        ck_assert_str_eq(invoice_rules_decision(NULL)->kind, "invoice.accepted");
+        ck_assert_str_eq(invoice_rules_decision("held")->kind, "held_unmapped_decision");
+        ck_assert_str_eq(invoice_rules_decision("rejected")->status, "REJECTED");
+        ck_assert_ptr_null(invoice_rules_decision("submitted"));
+        ck_assert_str_eq(invoice_rules_authority("IT"), "SdI");
+        ck_assert_str_eq(invoice_rules_authority(NULL), "Peppol");
 }
 END_TEST
 
-START_TEST(test_percentiles_are_of_the_nearest_rank)
+START_TEST(test_percentiles_use_the_nearest_rank)
 {
         uint32_t latencies[200];
-        struct load_report report = {.latencies_us = latencies};
+        struct fire_report report = {.latencies_us = latencies};
 
-        ck_assert_uint_eq(load_report_percentile(&report, 50), 0);
+        ck_assert_uint_eq(fire_report_percentile(&report, 50), 0);
         for (uint32_t i = 200; i > 0; i--)
-                load_report_add(&report, 200, 0, i, NULL);
-        load_report_sort(&report);
-        ck_assert_uint_eq(load_report_percentile(&report, 50), 100);
-        ck_assert_uint_eq(load_report_percentile(&report, 99), 198);
-        ck_assert_uint_eq(load_report_percentile(&report, 100), 200);
+                fire_report_add(&report, 200, 0, i, NULL);
+        fire_report_sort(&report);
+        ck_assert_uint_eq(fire_report_percentile(&report, 50), 100);
+        ck_assert_uint_eq(fire_report_percentile(&report, 99), 198);
+        ck_assert_uint_eq(fire_report_percentile(&report, 100), 200);
         report.n_latencies = 1;
-        ck_assert_uint_eq(load_report_percentile(&report, 50), 1);
-        ck_assert_uint_eq(load_report_percentile(&report, 99), 1);
+        ck_assert_uint_eq(fire_report_percentile(&report, 50), 1);
+        ck_assert_uint_eq(fire_report_percentile(&report, 99), 1);
 }
 END_TEST
 
@@ -275,14 +304,14 @@ static const struct {
     {302, 0, 65}, {503, 0, 75}, {503, 1, 75}, {0, 0, 75},   {999, 0, 75},
 };
 
-START_TEST(test_exit_status_of_a_load)
+START_TEST(test_exit_status_of_fire)
 {
         uint32_t latencies[2];
-        struct load_report report = {.latencies_us = latencies};
+        struct fire_report report = {.latencies_us = latencies};
 
-        load_report_add(&report, 200, 0, 1, NULL);
-        load_report_add(&report, answers[_i].status, answers[_i].forged, 1, "away");
-        ck_assert_int_eq(load_report_exit_status(&report), answers[_i].exit_status);
+        fire_report_add(&report, 200, 0, 1, NULL);
+        fire_report_add(&report, answers[_i].status, answers[_i].forged, 1, "away");
+        ck_assert_int_eq(fire_report_exit_status(&report), answers[_i].exit_status);
 }
 END_TEST
 
@@ -292,20 +321,20 @@ suite_sandbox_rules(void)
         Suite *suite = suite_create("sandbox_rules");
         TCase *tcase = tcase_create("sandbox_rules");
 
-        tcase_add_loop_test(tcase, test_italian_vat_number_is_held_against_its_check_digit, 0,
+        tcase_add_loop_test(tcase, test_italian_vat_number_must_have_its_check_digit, 0,
                             ARRAY_LEN(vat_numbers));
-        tcase_add_test(tcase, test_every_other_check_digit_is_wrong);
+        tcase_add_test(tcase, test_only_one_check_digit_is_valid);
         tcase_add_test(tcase, test_tax_codes_are_those_of_en16931);
-        tcase_add_test(tcase, test_intervals_between_attempts_double);
-        tcase_add_loop_test(tcase, test_filter_matches_kinds, 0, ARRAY_LEN(filters));
-        tcase_add_test(tcase, test_filter_that_is_none);
-        tcase_add_loop_test(tcase, test_endpoint_url, 0, ARRAY_LEN(urls));
-        tcase_add_test(tcase, test_keys_and_what_they_may);
-        tcase_add_test(tcase, test_key_that_is_refused_is_not_quoted);
-        tcase_add_loop_test(tcase, test_invoice_is_judged, 0, ARRAY_LEN(invoices));
-        tcase_add_test(tcase, test_outcomes);
-        tcase_add_test(tcase, test_percentiles_are_of_the_nearest_rank);
-        tcase_add_loop_test(tcase, test_exit_status_of_a_load, 0, ARRAY_LEN(answers));
+        tcase_add_test(tcase, test_retry_interval_doubles);
+        tcase_add_loop_test(tcase, test_event_filter_matches_kinds, 0, ARRAY_LEN(filters));
+        tcase_add_test(tcase, test_unknown_event_filter_is_refused);
+        tcase_add_loop_test(tcase, test_endpoint_url_is_checked, 0, ARRAY_LEN(urls));
+        tcase_add_test(tcase, test_key_restrictions);
+        tcase_add_test(tcase, test_refused_key_is_not_quoted);
+        tcase_add_loop_test(tcase, test_invoice_is_checked, 0, ARRAY_LEN(invoices));
+        tcase_add_test(tcase, test_decisions_of_the_authority);
+        tcase_add_test(tcase, test_percentiles_use_the_nearest_rank);
+        tcase_add_loop_test(tcase, test_exit_status_of_fire, 0, ARRAY_LEN(answers));
         suite_add_tcase(suite, tcase);
         return suite;
 }
