@@ -17,7 +17,7 @@
 
 /* Sending. */
 
-struct fire_run {
+struct fire_state {
         const struct fire_plan *plan;
         struct fire_report *report;
         struct event_base *base;
@@ -35,7 +35,7 @@ struct fire_run {
 /* A delivery whose answer is outstanding. */
 struct fire_delivery {
         LIST_ENTRY(fire_delivery) entry;
-        struct fire_run *run;
+        struct fire_state *run;
         char *body;
         int64_t due_us;
         int forged;
@@ -49,7 +49,7 @@ is_in_share(uint64_t n, uint64_t percent)
 }
 
 static int64_t
-due_us(const struct fire_run *run, uint64_t n)
+due_us(const struct fire_state *run, uint64_t n)
 {
         return run->started_us + (run->plan->rate == 0 ? 0 : (int64_t)(n * 1000000 / run->plan->rate));
 }
@@ -58,7 +58,7 @@ due_us(const struct fire_run *run, uint64_t n)
 static void
 settle(struct fire_delivery *delivery, const struct transport_result *result)
 {
-        struct fire_run *run = delivery->run;
+        struct fire_state *run = delivery->run;
 
         fire_report_add(run->report, result->status, delivery->forged,
                         clock_monotonic_us() - delivery->due_us, result->reason);
@@ -71,7 +71,7 @@ settle(struct fire_delivery *delivery, const struct transport_result *result)
 static void
 on_done(const struct transport_result *result, void *arg)
 {
-        struct fire_run *run = ((struct fire_delivery *)arg)->run;
+        struct fire_state *run = ((struct fire_delivery *)arg)->run;
 
         settle(arg, result);
         if (run->n_in_flight == 0 && (run->is_ending || run->report->n_sent == run->plan->count))
@@ -82,7 +82,7 @@ on_done(const struct transport_result *result, void *arg)
 
 /* Make the nth delivery: forged, a repeat of the previous genuine one, or a new one. */
 static void
-compose(struct fire_run *run, uint64_t n, struct fire_delivery *delivery, char id[UUID_SIZE])
+compose(struct fire_state *run, uint64_t n, struct fire_delivery *delivery, char id[UUID_SIZE])
 {
         const struct fire_plan *plan = run->plan;
 
@@ -105,7 +105,7 @@ compose(struct fire_run *run, uint64_t n, struct fire_delivery *delivery, char i
 }
 
 static void
-send_next(struct fire_run *run, uint64_t n)
+send_next(struct fire_state *run, uint64_t n)
 {
         const struct fire_plan *plan = run->plan;
         const struct transport_result failed = {0, "out of memory"};
@@ -134,7 +134,7 @@ send_next(struct fire_run *run, uint64_t n)
 static void
 on_tick(evutil_socket_t fd, short what, void *arg)
 {
-        struct fire_run *run = arg;
+        struct fire_state *run = arg;
         const struct fire_plan *plan = run->plan;
         uint64_t *n_sent = &run->report->n_sent;
 
@@ -156,7 +156,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 static void
 on_signal(evutil_socket_t fd, short what, void *arg)
 {
-        struct fire_run *run = arg;
+        struct fire_state *run = arg;
 
         (void)fd;
         (void)what;
@@ -166,7 +166,7 @@ on_signal(evutil_socket_t fd, short what, void *arg)
 }
 
 static int
-prepare(struct fire_run *run)
+prepare(struct fire_state *run)
 {
         const struct fire_plan *plan = run->plan;
 
@@ -188,7 +188,7 @@ prepare(struct fire_run *run)
 }
 
 static void
-clear(struct fire_run *run)
+clear(struct fire_state *run)
 {
         const struct transport_result interrupted = {0, "interrupted by a signal"};
         struct fire_delivery *delivery;
@@ -210,7 +210,7 @@ clear(struct fire_run *run)
 int
 fire_run(const struct fire_plan *plan, struct fire_report *report)
 {
-        struct fire_run run = {.plan = plan, .report = report};
+        struct fire_state run = {.plan = plan, .report = report};
         int result;
 
         LIST_INIT(&run.in_flight);
