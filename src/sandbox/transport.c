@@ -177,7 +177,7 @@ transport_check_ca_file(const char *path, struct error *error)
                 return 0;
         if (access(path, R_OK) != 0)
                 return error_set(error, "%s: %s", path, strerror(errno));
-        return error_set(error, "%s contains no PEM certificate", path);
+        return error_set(error, "%s contains no certificate in PEM format", path);
 }
 
 struct transport *

@@ -1,7 +1,7 @@
 /*
- * What evhttp reaches by itself: a server that reads a request's body and answers 200; with --at-once, what it reaches at
- * best, when an answer is written as soon as it is given and epoll learns of changes once a pass of the loop; and with a
- * topic, what that takes together with librdkafka, when the body is appended before it is answered. It verifies nothing.
+ * The lower bound for a receiver on evhttp: a server that reads the body and answers 200, without
+ * verification. With --at-once it makes fewer system calls: it writes an answer immediately, and batches
+ * changes to epoll. With a topic it also appends the body with librdkafka before it answers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 struct bare {
         int at_once;
-        rd_kafka_t *producer; /* NULL: answer without */
+        rd_kafka_t *producer; /* NULL: do not append */
         rd_kafka_topic_t *topic;
 };
 
@@ -94,7 +94,7 @@ on_reports(evutil_socket_t fd, short what, void *arg)
                 ;
 }
 
-/* One that appends as Gatepost's does, and wakes the loop when there are reports. */
+/* Open a producer with Gatepost's properties that wakes the loop when there are delivery reports. */
 static void
 open_producer(struct bare *bare, struct event_base *base, const char *bootstrap, const char *topic)
 {
@@ -144,8 +144,8 @@ main(int argc, char **argv)
 
         if (!(argc == 2 || (bare.at_once && (argc == 3 || argc == 5))) || strcmp(argv[1], "--help") == 0) {
                 printf("usage: bare PORT [--at-once [BOOTSTRAP TOPIC]]\n\n"
-                       "Answers every request on 127.0.0.1 with 200, until it is killed; with a topic,\n"
-                       "after its body was appended to that.\n");
+                       "Answer every request on 127.0.0.1 with 200, until killed. With a topic, append\n"
+                       "the body to it first.\n");
                 return argc == 2 ? 0 : EX_USAGE;
         }
         if (argc == 5)

@@ -1,4 +1,4 @@
-/* What librdkafka reaches by itself: a consumer that does nothing with what it reads. */
+/* The upper bound for a router's input: a consumer that discards its records. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ now_s(void)
         return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* A consumer with librdkafka's defaults but for NAME=VALUE arguments. */
+/* Open a consumer with librdkafka's defaults, except for the NAME=VALUE arguments. */
 static rd_kafka_t *
 open_consumer(const char *bootstrap, char **properties)
 {
@@ -68,11 +68,9 @@ main(int argc, char **argv)
         double begun;
 
         if (argc < 4) {
-                printf("usage: consume BOOTSTRAP TOPIC RECORDS [NAME=VALUE]...\n\nReads that many records "
-                       "from the "
-                       "topic's beginning with librdkafka's defaults, or with these properties,\nand prints "
-                       "how many "
-                       "seconds it took from the first fetch on.\n");
+                printf("usage: consume BOOTSTRAP TOPIC RECORDS [NAME=VALUE]...\n\n"
+                       "Read this number of records from the beginning of the topic, and print the seconds\n"
+                       "it took from the first fetch. NAME=VALUE sets a property of librdkafka.\n");
                 return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : EX_USAGE;
         }
         wanted = strtoull(argv[3], NULL, 10);

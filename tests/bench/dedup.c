@@ -1,6 +1,6 @@
 /*
- * How much memory and time the table of earlier ids takes, and the longest that any one call keeps the router waiting.
- * Times are this thread's own processor time, so that what else runs on the machine counts little.
+ * Measures the dedup table: memory per id, time per call, and the longest call. Times are processor time of
+ * this thread, so that other load on the machine has little effect.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -17,7 +17,7 @@
 
 #define WINDOW_MS (INT64_C(3) * 24 * 60 * 60 * 1000)
 #define SLICE_MS (WINDOW_MS / 16)
-#define BEGIN_MS (INT64_C(6925) * WINDOW_MS) /* where a slice begins */
+#define BEGIN_MS (INT64_C(6925) * WINDOW_MS) /* start of a slice */
 #define RECORDS_A_COMMIT 10000
 #define MAX_BYTES 48.0
 #define MAX_PAUSE_MS 10.0
@@ -30,10 +30,10 @@ struct times {
 struct bench {
         struct dedup *dedup;
         size_t n_ids;
-        uint64_t n_made; /* identities, each another */
-        size_t memory;   /* resident, before the table */
+        uint64_t n_made; /* number of identities made, all different */
+        size_t memory;   /* resident bytes without the table */
         struct times checks, expiries;
-        uint64_t clock_ns; /* what reading the clock takes */
+        uint64_t clock_ns; /* cost of reading the clock */
         int failed;
 };
 
@@ -92,7 +92,7 @@ compare(const void *a, const void *b)
         return (left > right) - (left < right);
 }
 
-/* Print the times, and forget them. */
+/* Print the times, and clear them. */
 static void
 report_times(struct bench *bench, struct times *times, const char *what)
 {
@@ -121,7 +121,7 @@ report_memory(struct bench *bench)
         bench->failed |= bytes > MAX_BYTES;
 }
 
-/* An identity like a digest's: its bits look random. */
+/* Make an identity whose bits look random, like those of a digest. */
 static void
 make_identity(uint64_t number, uint8_t identity[DEDUP_IDENTITY_SIZE])
 {
@@ -145,7 +145,7 @@ check(struct bench *bench, int64_t timestamp_ms)
                 fail("out of memory");
         note(bench, &bench->checks, begun);
         if (answer != DEDUP_NEW)
-                fail("a new identity is taken for a known one");
+                fail("a new identity was reported as known");
 }
 
 static void
@@ -157,7 +157,7 @@ expire(struct bench *bench, int64_t timestamp_ms)
         note(bench, &bench->expiries, begun);
 }
 
-/* As many new ids as the table is to hold, evenly from a time on; with what a commit does, now and then. */
+/* Add n_ids new ids with evenly spread times, and expire old ones as often as a router commits. */
 static void
 fill(struct bench *bench, int64_t from_ms, int64_t span_ms)
 {
@@ -186,19 +186,19 @@ static void
 bench_even_load(struct bench *bench)
 {
         begin(bench);
-        printf("evenly over the window, from an empty table:\n");
+        printf("spread over the window, from an empty table:\n");
         fill(bench, BEGIN_MS, WINDOW_MS);
         report_memory(bench);
         report_times(bench, &bench->checks, "check");
         report_times(bench, &bench->expiries, "expiry");
-        printf("evenly over another window, while the first expires:\n");
+        printf("spread over another window, while the first expires:\n");
         fill(bench, BEGIN_MS + WINDOW_MS, WINDOW_MS);
         report_memory(bench);
         report_times(bench, &bench->checks, "check");
         report_times(bench, &bench->expiries, "expiry");
 }
 
-/* A backlog, or a restored cluster: all that there is has come within one slice, and goes with it. */
+/* Add all ids within one slice, which expires at once, as with a backlog or after a restore. */
 static void
 bench_burst(struct bench *bench)
 {
@@ -220,19 +220,19 @@ main(int argc, char **argv)
         uint64_t n = bench.n_ids;
 
         if (argc > 2 || (argc == 2 && number_parse(argv[1], 10000, UINT32_MAX / 4, &n, &error) != 0)) {
-                printf("usage: dedup [IDS]\n\nMeasures the table of earlier ids with IDS of them, 10000000 "
-                       "by default: "
-                       "memory, the time of a call,\nand the longest one. Exits 1 when an id takes more than "
-                       "%.0f "
-                       "bytes or a call more than %.0f ms.\n",
-                       MAX_BYTES, MAX_PAUSE_MS);
+                printf(
+                    "usage: dedup [IDS]\n\n"
+                    "Measure the dedup table with this number of ids (default: 10000000): memory, time per\n"
+                    "call, and the longest call. Exits 1 if an id takes more than %.0f bytes or a call more\n"
+                    "than %.0f ms.\n",
+                    MAX_BYTES, MAX_PAUSE_MS);
                 return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : EX_USAGE;
         }
         bench.n_ids = (size_t)n;
         bench.clock_ns = clock_cost_ns();
         bench.checks.ns = mem_alloc(bench.n_ids * sizeof(uint32_t));
         bench.expiries.ns = mem_alloc(bench.n_ids * sizeof(uint32_t));
-        memset(bench.checks.ns, 1, bench.n_ids * sizeof(uint32_t)); /* resident from the beginning */
+        memset(bench.checks.ns, 1, bench.n_ids * sizeof(uint32_t)); /* make it resident before measuring */
         memset(bench.expiries.ns, 1, bench.n_ids * sizeof(uint32_t));
         bench_even_load(&bench);
         bench_burst(&bench);

@@ -1,5 +1,5 @@
-"""Who takes part: a bare evhttp, Gatepost as the arguments want it, and what others would write in its place. Each but the
-bare one must first show that it does what it is measured for; one that does not is told with the reason, and left out."""
+"""Select the subjects: bare evhttp, Gatepost in the requested variants, and the alternatives. Each but the bare ones must
+first pass the check in genuine.py; one that fails is reported with the reason, and skipped."""
 
 import functools
 import subprocess
@@ -9,27 +9,27 @@ from subjects import Alternative, Bare, Gatepost
 
 ALTERNATIVES = [("go-fasthttp", {"linger_ms": 0}), ("go-fasthttp", {"linger_ms": 1}), ("go-nethttp", {"linger_ms": 0})]
 SPEAK_TLS = ["go-fasthttp", "go-nethttp"]
-SLOW_ALTERNATIVES = [("node", {}), ("python", {})]  # to build, and to run
+SLOW_ALTERNATIVES = [("node", {}), ("python", {})]  # both to build and to run
 
 
 class Entrants:
     def __init__(self, arguments, build, directory, topics):
-        """topics() is a context in which an installation has topics of its own."""
+        """topics() returns a context with an installation that has its own topics."""
         self.arguments, self.build, self.directory, self.topics = arguments, build, directory, topics
-        self.failed = {}  # why, by name
+        self.failed = {}  # reason by name
 
     @functools.cached_property
     def receivers(self):
-        """What makes each that answers, in an installation of its own."""
+        """Factories of all receivers; each takes an installation."""
         return [self._bare, functools.partial(self._bare, at_once=True), *self.genuine]
 
     def appending(self, place):
-        """What verifies nothing, but appends: less can nobody do who answers an accepted delivery by evhttp and librdkafka."""
+        """Bare evhttp that appends: the lower bound for accepted deliveries with evhttp and librdkafka."""
         return Bare(self.build, self.directory, at_once=True, appends_to=place)
 
     @functools.cached_property
     def genuine(self):
-        """What makes each that does all that a receiver is there for."""
+        """Factories of the receivers that pass the check."""
         return [make for make in self._gateposts() + self._alternatives() if self._passes(make)]
 
     @functools.cached_property
@@ -49,7 +49,7 @@ class Entrants:
         return makers
 
     def _alternatives(self):
-        """Those that can be built."""
+        """Factories of the alternatives that can be built."""
         wanted = ALTERNATIVES + (SLOW_ALTERNATIVES if self.arguments.every_alternative else [])
         wanted = [(kind, settings) for kind, settings in wanted if kind not in self.arguments.without]
         for kind in dict.fromkeys(kind for kind, _ in wanted):

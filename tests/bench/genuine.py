@@ -1,5 +1,5 @@
-"""Whether a subject does what it is measured for. What lets in a forged delivery, changes a byte of one or publishes one
-twice has less to do than what does not, and its figures would say nothing."""
+"""Check that a subject does its job before it is measured. A receiver that accepts forged deliveries, changes bodies or
+publishes duplicates has less work to do, so its figures would not be comparable."""
 
 import http.client
 import ssl
@@ -15,11 +15,11 @@ REFUSED = range(400, 500)
 
 
 class NotGenuine(Exception):
-    """Says what the subject did and should not have done."""
+    """The subject failed the check; the message says how."""
 
 
 def body_of(size):
-    """A body of about this size, with what somebody who parses it and writes it anew would change."""
+    """A body of about this size that does not survive parsing and rewriting unchanged."""
     return b'{ "n":1.0,"n":1e0,"e":"\\u00e9\xc3\xa9/\\/", "pad":"' + b"x" * size + b'",\r\n' + event_body()[1:]
 
 
@@ -30,13 +30,13 @@ def _insecure_tls():
 
 
 class Check:
-    """One pass over a subject that runs, in topics of its own, which kafka reads."""
+    """One check of a running subject with its own topics, which are read through kafka."""
 
     def __init__(self, subject, kafka):
         self.subject, self.kafka = subject, kafka
         self._tls = _insecure_tls() if subject.tls else None
         self._good = []
-        self._bad = {}  # what was wrong with it, by delivery-id
+        self._bad = {}  # description by delivery-id
 
     def run(self):
         """Raises NotGenuine."""
@@ -47,7 +47,7 @@ class Check:
         self._read_back()
 
     def _post(self, body, headers):
-        """The status, or None when the connection was closed instead."""
+        """Return the status, or None if the connection was closed instead."""
         try:
             return request(f"127.0.0.1:{self.subject.port}", "POST", "/webhooks/invoicing",
                            {"content-type": "application/json"} | headers, body, tls=self._tls).status
@@ -77,7 +77,7 @@ class Check:
         self._refuse("a body over the limit", self._delivery(MAX_BODY), may_close=True)
 
     def _refuse(self, what, delivery, body=None, may_close=False, **headers):
-        """Send it, with another body or another signature than it should have."""
+        """Send a delivery with a wrong body or wrong headers, which must be refused."""
         self._bad[delivery.delivery_id] = what
         changed = delivery.headers() | {f"x-invoicing-{name}": value for name, value in headers.items()}
         given = {name: value for name, value in changed.items() if value is not None}
@@ -92,21 +92,21 @@ class Check:
                 raise NotGenuine(f"a duplicate was answered {status}, not 2xx")
 
     def _read_back(self):
-        """Each good delivery stands in Kafka once, as it was sent, and nothing else does."""
+        """Check that Kafka has each good delivery once and unchanged, and nothing else."""
         topics = {self.subject.published(delivery)[0] for delivery in self._good}
         reader = self.kafka.reader(sorted(topics))
         try:
             for delivery in self._good:
                 reader.wait_for(delivery.delivery_id)
         except AssertionError:
-            raise NotGenuine("a delivery was answered 200, and has not come to Kafka") from None
+            raise NotGenuine("a delivery was answered 200, but is not in Kafka") from None
         finally:
             reader.close()
         self.subject.settle()
         records = self.kafka.read(*self.kafka.topics())
         for record in records:
             if record.delivery_id in self._bad:
-                raise NotGenuine(f"{self._bad[record.delivery_id]} was refused, and published all the same")
+                raise NotGenuine(f"{self._bad[record.delivery_id]} was refused, but published")
         self._compare([record for record in records if record.topic in topics])
 
     def _compare(self, records):
@@ -116,12 +116,12 @@ class Check:
                 raise NotGenuine(f"a delivery was published {len(found)} times")
             self._compare_one(delivery, found[0])
         if len(records) != len(self._good):
-            raise NotGenuine(f"{len(self._good)} deliveries were good, and {len(records)} records were published")
+            raise NotGenuine(f"{len(records)} records were published for {len(self._good)} good deliveries")
 
     def _compare_one(self, delivery, record):
         topic, key = self.subject.published(delivery)
         if record.value != delivery.body:
-            raise NotGenuine("a body was published with other bytes")
+            raise NotGenuine("a body was published with different bytes")
         if (record.topic, record.key) != (topic, key):
             raise NotGenuine(f"a delivery was published in {record.topic} with the key {record.key}, "
                              f"not in {topic} with {key}")

@@ -1,5 +1,5 @@
-"""What a delivery costs as there is more of something: remembered ids, connections, partitions, kinds. Each is held against
-the first of its row, which was measured a moment before."""
+"""Measure how the cost of a delivery grows with the number of remembered ids, connections, partitions and kinds. The ratios
+are to the first step, which was measured shortly before."""
 
 import re
 import subprocess
@@ -11,13 +11,13 @@ IDS = [1_000_000, 3_000_000, 10_000_000]
 CONNECTIONS = [1, 16, 64, 256, 1024, 5000]
 PARTITIONS = [1, 6, 16, 64]
 KINDS = [1, 10, 100, 1000]
-RATE = 2000  # a second, where receiver and router work together
+RATE = 2000  # deliveries per second through receiver and router
 
 
 def looked_up(build, ids):
-    """The processor's time in us of one look-up among that many, new ones coming as old ones go, and the bytes of each."""
+    """Return the processor time of a look-up in us, while new ids arrive and old ones expire, and the bytes per id."""
     done = subprocess.run([build / "dedup", str(ids)], stdout=subprocess.PIPE, text=True)
-    assert done.returncode in (0, 1), done.stdout  # 1: above its limits, which are not judged here
+    assert done.returncode in (0, 1), done.stdout  # 1: above dedup's own limits, irrelevant here
     steady = done.stdout.partition("while the first expires:")[2]
     return (int(re.search(r"check +mean (\d+) ns", steady)[1]) / 1e3,
             float(re.search(r"memory .* ([\d.]+) bytes", steady)[1]))
@@ -25,7 +25,7 @@ def looked_up(build, ids):
 
 class Growth:
     def __init__(self, bench, figures):
-        """figures() makes what takes the samples of one table."""
+        """figures() makes an empty collection of samples for one table."""
         self.bench, self.arguments, self.figures = bench, bench.arguments, figures
         self.body = self.arguments.bodies[0]
 
@@ -36,7 +36,7 @@ class Growth:
         self._table(f"kinds with a topic each, {RATE}/s", "of each delivery from POST to event", KINDS, self._kinds)
 
     def _table(self, what, of_what, steps, measure):
-        """measure(step) gives the processor's time, the memory, and the memory's unit."""
+        """measure(step) returns the processor time, the memory, and the unit of the memory."""
         figures = self.figures()
         for number in range(1, self.arguments.rounds + 1):
             for step in steps:

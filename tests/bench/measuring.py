@@ -1,4 +1,4 @@
-"""Runs of the load generator, and medians of what they gave."""
+"""Runs of the load generator, and statistics over rounds."""
 
 import dataclasses
 import json
@@ -11,15 +11,15 @@ import subjects
 @dataclasses.dataclass
 class Run:
     """One run of the load generator."""
-    answered: int  # with the status that was expected
+    answered: int  # with the expected status
     seconds: float
-    cpu_us: float  # of the process, for each
-    own_cpu_us: float  # of the load generator's
+    cpu_us: float  # of the subject, per delivery
+    own_cpu_us: float  # of the load generator, per delivery
     p50_ms: float
     p99_ms: float
     p999_ms: float
     behind: int
-    begun_s: float  # by the monotonic clock: when the first was due
+    begun_s: float  # monotonic time at which the first delivery was due
 
     @property
     def rate(self):
@@ -31,8 +31,8 @@ class LoadError(Exception):
 
 
 def load(build, subject, connections, body, seconds, rate=None, forge=False, expect="200", warm_up=1.0, kinds=None):
-    """Post to a subject for some seconds, with kinds deliveries of that many. What is not answered as expected is an error."""
-    # Sign no more than could be sent, and wrap round where the answer does not depend on the delivery.
+    """Post deliveries (of `kinds` different kinds) to a subject. Raises LoadError if any answer is not the expected one."""
+    # Sign no more deliveries than can be sent; reuse them if the answer does not depend on their ids.
     command = [build / "load", "--port", str(subject.port), "--connections", str(connections), "--body", f"{body}B",
                "--time", f"{int(seconds * 1000)}ms", "--warm-up", f"{int(warm_up * 1000)}ms",
                "--secret", subjects.SECRET, "--process", str(subject.process.pid)]
@@ -60,7 +60,7 @@ def load(build, subject, connections, body, seconds, rate=None, forge=False, exp
 
 
 class Samples:
-    """What the rounds gave for one figure."""
+    """The values of one figure, one for each round."""
 
     def __init__(self):
         self.values = []
@@ -74,9 +74,9 @@ class Samples:
 
     @property
     def spread(self):
-        """How far the rounds lie apart, as a share of the median."""
+        """Range of the values as a share of the median."""
         return (max(self.values) - min(self.values)) / self.median if self.median else 0.0
 
     def ratio(self, other):
-        """The median of the ratios of neighbours in time: the machine's speed drifts between rounds."""
+        """Median of the ratios within each round, as the machine's speed drifts between rounds."""
         return statistics.median(mine / theirs for mine, theirs in zip(self.values, other.values, strict=True))

@@ -1,6 +1,6 @@
 /*
- * What Kafka's transactions take, whoever uses them: reads a topic and publishes each record to another, exactly once, as a
- * router does and with its properties, but looks at none and remembers nothing.
+ * The lower bound for a router: copies each record of a topic to another in transactions, with the router's
+ * properties, but decides and remembers nothing.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -18,8 +18,8 @@
 struct relay {
         rd_kafka_t *consumer, *producer;
         const char *to;
-        rd_kafka_topic_partition_list_t *offsets; /* to go on from, of the open transaction */
-        int n_taken;                              /* in it; 0: none is open */
+        rd_kafka_topic_partition_list_t *offsets; /* to commit with the open transaction */
+        int n_taken;                              /* records in it; 0: no transaction is open */
         int is_ready;
         uint64_t n_routed;
 };
@@ -40,7 +40,7 @@ must(const char *what, rd_kafka_error_t *error)
                 client_fail(what, rd_kafka_error_string(error));
 }
 
-/* Without it librdkafka looks every 10 ms only whether all has arrived. */
+/* Without a delivery callback, librdkafka only checks every 10 ms whether all records are acknowledged. */
 static void
 on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 {
@@ -50,7 +50,7 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 static void
 start(struct relay *relay, const char *bootstrap, const char *from, const char *id)
 {
-        int is_old = rd_kafka_version() < 0x02020000; /* as src/kafka/consumer.c has it */
+        int is_old = rd_kafka_version() < 0x02020000; /* as in src/kafka/consumer.c */
         const struct property reads[] = {
             {"bootstrap.servers", bootstrap},
             {"group.id", id},
@@ -87,7 +87,7 @@ start(struct relay *relay, const char *bootstrap, const char *from, const char *
         relay->offsets = rd_kafka_topic_partition_list_new(8);
 }
 
-/* The headers of an event, with nothing to find out but the id. */
+/* Make the headers of an event; only the id depends on the record. */
 static rd_kafka_headers_t *
 headers_for(const rd_kafka_message_t *message)
 {
@@ -142,9 +142,9 @@ commit(struct relay *relay)
         (void)fflush(stdout);
 }
 
-/* Say so once it was given partitions. */
+/* Print `ready` when partitions are assigned for the first time. */
 static void
-tell_ready(struct relay *relay)
+report_ready(struct relay *relay)
 {
         rd_kafka_topic_partition_list_t *assigned;
 
@@ -164,7 +164,7 @@ step(struct relay *relay)
         rd_kafka_message_t *message =
             rd_kafka_consumer_poll(relay->consumer, relay->n_taken > 0 ? 0 : POLL_MS);
 
-        tell_ready(relay);
+        report_ready(relay);
         if (message != NULL) {
                 if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
                         take(relay, message);
@@ -180,11 +180,11 @@ main(int argc, char **argv)
         struct relay relay = {NULL, NULL, NULL, NULL, 0, 0, 0};
 
         if (argc != 5) {
-                printf(
-                    "usage: relay BOOTSTRAP FROM TO ID\n\n"
-                    "Reads the topic FROM from its beginning as the consumer group ID, and publishes each\n"
-                    "record to the topic TO, in transactions, until SIGTERM. Prints `ready` when it has\n"
-                    "partitions, and after each transaction `routed` and how many all were.\n");
+                printf("usage: relay BOOTSTRAP FROM TO ID\n\n"
+                       "Read the topic FROM from its beginning as the consumer group ID, and publish each "
+                       "record\n"
+                       "to the topic TO, in transactions, until SIGTERM. Prints `ready` when partitions are\n"
+                       "assigned, and `routed` with the total number of records after each transaction.\n");
                 return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : EX_USAGE;
         }
         (void)signal(SIGTERM, on_signal);

@@ -1,4 +1,4 @@
-"""The sections of the table: what each measures, and what it holds it against."""
+"""The sections: what each one measures, and the baselines of its ratios."""
 
 import contextlib
 import statistics
@@ -22,7 +22,7 @@ OF_GATEPOST_ALONE = ["routed", "end-to-end", "memory", "growth"]
 
 
 def processor_seconds(pid):
-    """What all threads of the process have used, by the clock that clock_getcpuclockid() gives."""
+    """Processor time used by all threads of the process: the clock of clock_getcpuclockid()."""
     return time.clock_gettime((~pid << 3) | 2)
 
 
@@ -31,14 +31,14 @@ def size(body):
 
 
 def create_all(admin, topics, partitions):
-    """Many topics at once: `gatepost topics create` asks for one after the other."""
+    """Create many topics with one request; `gatepost topics create` makes one request for each."""
     new = [NewTopic(each, partitions, 1, config={"max.message.bytes": str(2 << 20)}) for each in topics]
     for made in admin.create_topics(new, operation_timeout=30).values():
         made.result(60)
 
 
 class Table:
-    """Prints one line a figure: median, spread of the rounds, ratios to those it is held against."""
+    """Prints one line per figure: median, spread of the rounds, ratios to the baselines."""
 
     def __init__(self, title, unit):
         self.unit = unit
@@ -50,17 +50,17 @@ class Table:
 
 
 class Figures:
-    """Samples by (what, subject's name)."""
+    """Samples by (figure, subject's name)."""
 
     def __init__(self, failed=None):
-        """failed says, by name, why a subject is not measured."""
+        """failed has the reasons of subjects that are not measured, by name."""
         self.samples, self.failed = {}, dict(failed or {})
 
     def add(self, what, name, value):
         self.samples.setdefault((what, name), Samples()).add(value)
 
     def names(self, what):
-        """Who has such samples, but for those that failed in the midst of it."""
+        """Names of the subjects that have samples of this figure, without those that failed later."""
         return list(dict.fromkeys(name for each, name in self.samples if each == what and name not in self.failed))
 
     def print(self, what, title, unit, baselines):
@@ -94,7 +94,7 @@ class Bench:
 
     @contextlib.contextmanager
     def topics(self, partitions=6, kinds=0):
-        """An installation with new topics, which are deleted afterwards: they grow by gigabytes."""
+        """An installation with new topics, which are deleted afterwards because they grow by gigabytes."""
         place = self._installation()
         config = with_kinds(place.config(), kinds)
         if kinds > 0:
@@ -110,7 +110,7 @@ class Bench:
         self.results.append({"section": section, "subject": name} | where | run.__dict__)
 
     def _rounds(self, makers):
-        """Each subject, running, in each round."""
+        """Yield each subject, running, in each round."""
         for number in range(1, self.arguments.rounds + 1):
             for make in makers:
                 with self.topics() as place, make(place) as subject:
@@ -153,7 +153,7 @@ class Bench:
         self._receive("forged", forge=True)
 
     def latency(self):
-        """At half of the rate that Gatepost reaches, for all that can follow."""
+        """Latency at half of the rate that Gatepost reaches, of all subjects that reach it as well."""
         connections, body = self.arguments.connections[-1], self.arguments.bodies[0]
         makers = self.entrants.genuine
         rates = {}
@@ -176,7 +176,7 @@ class Bench:
                           ["go-fasthttp linger_ms 0", "go-fasthttp linger_ms 1"])
 
     def _fill(self, place, body):
-        """Records in `deliveries`, as a receiver appends them."""
+        """Append records to `deliveries` through a receiver."""
         with Gatepost(place) as receiver:
             n = 0
             while n < ROUTED_RECORDS:
@@ -205,7 +205,7 @@ class Bench:
 
     @staticmethod
     def _route(subject, n):
-        """Have a router publish all. The rate between a tenth and nine tenths of it, and the processor's time of each."""
+        """Run a router over all records. Returns the rate between 10 % and 90 % of them, and the processor time of each."""
         with subject as router:
             def mark(share):
                 count = router.n_routed()
@@ -215,11 +215,11 @@ class Bench:
         return (last - first) / (ended - begun), (used_then - used) / (last - first) * 1e6
 
     def end_to_end(self):
-        """Receiver and router in one process: from when a delivery was due to when a consumer sees the event."""
+        """Time from when a delivery is due until a consumer sees the event, with receiver and router in one process."""
         body, connections = self.arguments.bodies[0], self.arguments.connections[-1]
         with self.topics() as place, Gatepost(place, roles="receiver, router") as both:
             most = load(self.build, both, connections, body, 2 * self.arguments.seconds, warm_up=3)
-        print(f"\nreceiver and router in one process take {most.rate:.0f}/s; {most.cpu_us:.1f} us of each, routed or not yet")
+        print(f"\nreceiver and router in one process accept {most.rate:.0f}/s, at {most.cpu_us:.1f} us each, including some routing")
         for rate in (10, 1000, int(most.rate / 2)):
             figures = Figures()
             for _ in range(self.arguments.rounds):
@@ -249,12 +249,12 @@ class Bench:
         figures.add("cpu", router.name, cpu)
 
     def through(self, receiver, router, rate, body, seconds, kinds=None):
-        """Deliveries at a rate, until all are routed. Returns the run, how many were, and the processor's time of each, in
-        us, of receiver and router, which may be one process."""
+        """Send deliveries at a rate, and wait until all are routed. Returns the run, the number of deliveries, and the
+        processor time of each in us, of receiver and router together, which may be one process."""
         pids = {receiver.process.pid, router.process.pid}
         used, routed = sum(map(processor_seconds, pids)), router.n_routed()
         received = receiver.metric("gatepost_requests_total")
-        # By more connections than wait for their answers.
+        # Use more connections than there are outstanding answers.
         run = load(self.build, receiver, 64 if rate < 2000 else 256, body, seconds, rate=rate, kinds=kinds)
         n = receiver.metric("gatepost_requests_total") - received
         waiting.until(lambda: router.n_routed() >= routed + n, 60, "all to be routed")
@@ -262,8 +262,8 @@ class Bench:
 
     @staticmethod
     def _watch(place, seen, ready, stop):
-        """Note when each event is seen first, by the number at the end of its id. It asks again every few ms: a broker
-        lets a fetch that waits for committed records wait to its end, though a transaction is committed meanwhile."""
+        """Record when each event is first seen, by the number at the end of its id. Polls every few ms, because a broker
+        does not complete a waiting read_committed fetch when a transaction is committed."""
         consumer = confluent_kafka.Consumer({"bootstrap.servers": place.bootstrap, "group.id": "watch",
                                              "isolation.level": "read_committed", "enable.auto.commit": False,
                                              "fetch.wait.max.ms": 5, "log_level": 3})
@@ -274,14 +274,14 @@ class Bench:
         while not stop.is_set():
             first = consumer.poll(0.1)
             arrived = time.monotonic()
-            # consume() waits out its time unless as many as it may take are there.
+            # consume() waits for its whole timeout unless it gets the maximum number of records.
             for message in ([first] if first else []) + consumer.consume(1000, 0):
                 if not message.error():
                     seen.setdefault(int(dict(message.headers())["ce_id"][-12:]), arrived)
         consumer.close()
 
     def memory(self):
-        """At rest, and how long a start takes, with nothing to remember."""
+        """Memory at rest, and the time to start, without records in Kafka."""
         figures = Figures()
         for _ in range(self.arguments.rounds):
             with self.topics() as place:

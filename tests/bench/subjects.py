@@ -1,5 +1,5 @@
-"""What is measured: Gatepost, a bare evhttp, and what others would write in its place. Each is a process that takes
-deliveries on a port of 127.0.0.1."""
+"""The subjects: Gatepost, bare evhttp, and the alternatives. Each is a process that accepts deliveries on a port of
+127.0.0.1."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ SECRET = "a secret of the measurements"
 KIND = "invoice.accepted"  # of all deliveries
 HERE = pathlib.Path(__file__).resolve().parent
 START_SECONDS = 60
-READY_STEP_SECONDS = 0.005  # so finely a start is measured
+READY_STEP_SECONDS = 0.005  # resolution of start-up times
 STOP_SECONDS = 40
 
 
@@ -30,7 +30,7 @@ def accepts(port):
 
 
 def with_kinds(config, n):
-    """The configuration with n kinds, as the load generator makes them up, each with a topic of its own; 0: the usual."""
+    """Add the load generator's n kinds to the configuration, each with its own topic; 0: no change."""
     prefix = config["topics"]["prefix"]
     if n > 0:
         config["events"].update({f"kind.{each:04}": f"{prefix}.kind.{each:04}" for each in range(n)})
@@ -38,7 +38,7 @@ def with_kinds(config, n):
 
 
 class Subject:
-    """A context in which the process runs."""
+    """A context manager that runs the process."""
     tls = False
     secret = SECRET.encode()
     name = ""
@@ -55,19 +55,19 @@ class Subject:
         return accepts(self.port)
 
     def published(self, delivery):
-        """The topic and the key of the record that it makes of a delivery."""
+        """Return the topic and the key of the record that is published for a delivery."""
         raise NotImplementedError
 
     def record_headers(self, delivery):
-        """Headers that this record has, among others."""
+        """Return headers that this record must have; it may have more."""
         raise NotImplementedError
 
     def whole(self):
-        """The same with all that a delivery passes on its way to consumers, if it is not whole yet."""
+        """Return the subject with every part that a delivery passes on its way to consumers."""
         return self
 
     def settle(self):
-        """Wait until it has done all that it does about deliveries that it has answered."""
+        """Wait until all answered deliveries are processed."""
 
     def log(self):
         return self.log_path.read_text(errors="replace")[-4000:]
@@ -101,11 +101,11 @@ class Subject:
 
 
 class Bare(Subject):
-    """evhttp that reads the body and answers 200: what a receiver on evhttp cannot be better than by its own work."""
+    """evhttp that reads the body and answers 200: the lower bound for a receiver on evhttp."""
 
     def __init__(self, build, directory, at_once=False, appends_to=None):
-        """at_once: with what spares evhttp system calls, which is the least that a server on it can cost. With an
-        installation whose topic it appends to, it is the least that one can cost which appends with librdkafka."""
+        """at_once makes fewer system calls: the lower bound for any server on evhttp. appends_to is an installation to whose
+        topic bodies are appended: the lower bound for one that also uses librdkafka."""
         self.build, self.directory, self.at_once, self.appends_to = build, directory, at_once, appends_to
         self.name = "bare evhttp at once" if at_once else "bare evhttp"
         if appends_to:
@@ -118,8 +118,8 @@ class Bare(Subject):
 
 class Gatepost(Subject):
     def __init__(self, installation, roles="receiver", name="gatepost", tls=None, kinds=0, **receiver):
-        """tls is a certificate's and a key's file, kinds says how many kinds there are instead of the usual ones; other
-        options are those of [receiver]."""
+        """tls is the files of a certificate and a key; kinds is the number of extra kinds; other arguments are options of
+        [receiver]."""
         self.installation, self.roles, self.tls_files, self.kinds = installation, roles, tls, kinds
         self.name, self.receiver = name, receiver
         self.tls = tls is not None
@@ -130,7 +130,7 @@ class Gatepost(Subject):
         config = self.installation.config(self.roles)
         self.admin_port = free_port()
         config["receiver"]["listen"] = f"127.0.0.1:{self.port}"
-        config["receiver"].update({"max_in_flight": "1GiB"} | self.receiver)  # which the others do not bound
+        config["receiver"].update({"max_in_flight": "1GiB"} | self.receiver)  # the alternatives have no bound
         with_kinds(config, self.kinds)
         config["admin"]["listen"] = f"127.0.0.1:{self.admin_port}"
         config["source invoicing"]["secret_file"] = config.secret_file("bench", SECRET.encode())
@@ -156,10 +156,10 @@ class Gatepost(Subject):
         try:
             return accepts(self.admin_port) and self.get("/readyz").startswith("HTTP/1.1 200")
         except ConnectionError:
-            return False  # it may just have ended
+            return False  # the process may just have ended
 
     def get(self, path):
-        """The whole answer of the admin endpoint."""
+        """Return the complete answer of the admin endpoint."""
         with socket.create_connection(("127.0.0.1", self.admin_port), timeout=10) as connection:
             connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
             return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
@@ -168,13 +168,13 @@ class Gatepost(Subject):
         return self.metric("gatepost_events_total")
 
     def metric(self, name):
-        """The sum of a metric's samples."""
+        """Return the sum of a metric's samples."""
         return sum(float(line.rpartition(" ")[2]) for line in self.get("/metrics").splitlines()
                    if line.startswith((name + " ", name + "{")))
 
 
 class Relay(Subject):
-    """In the router's place, what publishes each record and decides nothing: what Kafka's transactions take by themselves."""
+    """Copies records in the router's place, without decisions: the lower bound for transactions."""
     name = "relay"
 
     def __init__(self, installation):
@@ -193,10 +193,10 @@ class Relay(Subject):
 
 
 class Alternative(Subject):
-    """A directory of alternatives/: its `build` makes a program in a directory, its `run` becomes the process."""
+    """A directory of alternatives/ with two scripts: `build` makes the program, `run` executes it."""
 
     def __init__(self, installation, kind, build, tls=None, **settings):
-        """tls is a certificate's and a key's file."""
+        """tls is the files of a certificate and a key."""
         self.kind, self.build_directory, self.settings = kind, build / "alternatives" / kind, settings
         self.tls_files, self.tls = tls, tls is not None
         self.directory = installation.directory

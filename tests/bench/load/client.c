@@ -63,7 +63,7 @@ client_close(struct client *client)
         (void)close(client->fd);
 }
 
-/* As write(): what was written, or -1 when it must wait or has failed. */
+/* Like write(), over TLS or without: return the bytes written, or -1 when it would block or has failed. */
 static ssize_t
 put(struct client *client, const char *bytes, size_t len)
 {
@@ -79,7 +79,7 @@ put(struct client *client, const char *bytes, size_t len)
         return -1;
 }
 
-/* As read(). */
+/* Like read(), over TLS or without. */
 static ssize_t
 get(struct client *client)
 {
@@ -109,7 +109,7 @@ write_on(struct client *client, int epoll)
                 if (n < 0) {
                         if (errno == EAGAIN && !client->is_sending)
                                 watch(client, epoll, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
-                        client->is_sending = errno == EAGAIN; /* else reading finds out why */
+                        client->is_sending = errno == EAGAIN; /* other errors recur on the next read */
                         return;
                 }
                 client->n_written += (size_t)n;
@@ -127,7 +127,7 @@ client_send(struct client *client, int epoll)
         write_on(client, epoll);
 }
 
-/* The status of an answer that is there completely, or 0. */
+/* Return the status if the answer is complete, else 0. */
 static int
 status_of(struct client *client)
 {
@@ -156,7 +156,7 @@ open_again(struct client *client, int epoll)
 }
 
 int
-client_go_on(struct client *client, int epoll, uint32_t events)
+client_handle(struct client *client, int epoll, uint32_t events)
 {
         ssize_t n;
         int status;

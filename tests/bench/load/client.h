@@ -8,14 +8,14 @@
 #include <openssl/ssl.h>
 
 /*
- * One connection that is kept alive and has one request under way at most. What cannot go on (nobody listens, an answer
- * that is no HTTP) ends the process: a measurement with that in it would be none.
+ * A keep-alive connection with at most one request under way. Fatal errors (connection refused, malformed
+ * answer) end the process, as they invalidate the measurement.
  *
- *   idle --client_send()--> sending --all is written--> awaiting --the answer is there--> idle
+ *   idle --client_send()--> sending --request written--> awaiting --answer complete--> idle
  */
 struct client {
         struct sockaddr_in address;
-        SSL_CTX *tls; /* NULL: without */
+        SSL_CTX *tls; /* NULL: no TLS */
         SSL *ssl;
         int fd;
         int is_sending;
@@ -28,18 +28,21 @@ struct client {
         struct client *next; /* the caller's */
 };
 
-/* Fill in address, tls, request and request_len before. epoll watches it; the events' data.ptr is the client. */
+/*
+ * Connect. The caller sets address, tls, request and request_len before. data.ptr of epoll's events is the
+ * client.
+ */
 void client_open(struct client *client, int epoll);
 void client_close(struct client *client);
 
-/* Write as much as goes. */
+/* Begin to send the request. */
 void client_send(struct client *client, int epoll);
 
 /**
- * client_go_on(client, epoll, events):
- * What epoll reports. Returns the status of an answer that is complete now; 0 when none is; -1 when the server has closed
- * the connection, which is then opened anew and idle, the request lost.
+ * client_handle(client, epoll, events):
+ * Handle events from epoll. Returns the status when the answer is complete, 0 when it is not, or -1 when the
+ * server has closed the connection: then the request is lost, and the client is connected again and idle.
  */
-int client_go_on(struct client *client, int epoll, uint32_t events);
+int client_handle(struct client *client, int epoll, uint32_t events);
 
 #endif

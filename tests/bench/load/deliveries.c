@@ -22,13 +22,13 @@ struct deliveries {
         size_t n;
         size_t n_kinds;
         uint8_t (*signatures)[SIGNATURE_SIZE];
-        char *request; /* what all have in common */
+        char *request; /* common part of all requests */
         size_t len;
-        /* Where in a request what differs is. */
+        /* Positions of the parts of a request that differ. */
         size_t signature_at;
         size_t id_at;
         size_t number_at;
-        size_t kind_at; /* when there are several */
+        size_t kind_at; /* if there are several */
 };
 
 static void
@@ -48,7 +48,7 @@ memory(size_t n, size_t size)
         return result;
 }
 
-/* What differs stands at the end, so that what comes before is digested once for all. */
+/* The parts that differ are at the end of the body, so that the common part is digested only once. */
 static void
 write_body(char *body, size_t len, size_t n_kinds)
 {
@@ -72,7 +72,7 @@ write_number(char *text, size_t len, size_t number)
         }
 }
 
-/* What makes a body the one of a number. */
+/* Write a delivery's number into the body. */
 static void
 number_body(const struct deliveries *deliveries, size_t number, char *request)
 {
@@ -127,7 +127,7 @@ after(const char *text, const char *what)
         return (size_t)(strstr(text, what) - text) + strlen(what);
 }
 
-/* The head of all requests, with an id of this process alone. */
+/* Compose the header section, with an id that is unique to this process. */
 static char *
 format_head(const struct deliveries_spec *spec, const char *timestamp)
 {

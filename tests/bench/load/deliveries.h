@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * Deliveries that are all alike but for a number in the body, the delivery-id and the signature, and for the kind, when
- * there are several. The signatures are made before the first is sent, and all for one timestamp: what sends them is not
- * to be busy with that.
+ * Deliveries that differ only in a number in the body, in the delivery-id, in the signature, and in the kind
+ * if there are several. All are signed in advance, with the same timestamp, so that signing does not slow
+ * down the sender.
  */
 struct deliveries_spec {
         const char *path;
@@ -16,9 +16,9 @@ struct deliveries_spec {
         const char *webhook_id;
         size_t n;
         size_t body_len; /* at least DELIVERIES_BODY_MIN */
-        size_t
-            n_kinds; /* kind.0000 and so on, in turn, up to DELIVERIES_MAX_KINDS; 0: invoice.accepted alone */
-        int forged;  /* the signatures are wrong */
+        /* kind.0000 and so on, in turn, up to DELIVERIES_MAX_KINDS; 0: invoice.accepted only */
+        size_t n_kinds;
+        int forged; /* wrong signatures */
 };
 
 #define DELIVERIES_BODY_MIN 96
@@ -26,17 +26,17 @@ struct deliveries_spec {
 
 struct deliveries;
 
-/* Ends the process when something fails. spec is used up to the end. */
+/* Sign all deliveries. spec must outlive them. Any error ends the process. */
 struct deliveries *deliveries_new(const struct deliveries_spec *spec);
 void deliveries_free(struct deliveries *deliveries);
 
-/* The length of every request. */
+/* Return the length of a request; all have the same. */
 size_t deliveries_len(const struct deliveries *deliveries);
 
-/* Write the request that none is like yet to a buffer: what all have in common. */
+/* Write the common part of all requests to a buffer. */
 void deliveries_begin(const struct deliveries *deliveries, char *request);
 
-/* Make a request that is in such a buffer the one of a number below n. */
+/* Turn the request in a buffer from deliveries_begin() into the delivery with this number (below n). */
 void deliveries_number(const struct deliveries *deliveries, size_t number, char *request);
 
 #endif

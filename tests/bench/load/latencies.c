@@ -2,9 +2,9 @@
 
 #include <stddef.h>
 
-#define STEPS 64 /* within a doubling */
+#define STEPS 64 /* buckets for each power of two */
 
-/* Below 64 ns a bucket for each; above, 64 for each doubling. */
+/* Return the bucket of a time. Below 64 ns, each ns has its own bucket. */
 static size_t
 bucket_of(uint64_t ns)
 {
@@ -18,7 +18,7 @@ bucket_of(uint64_t ns)
         return bucket < LATENCIES_N_BUCKETS ? bucket : LATENCIES_N_BUCKETS - 1;
 }
 
-/* The longest time that falls into a bucket. */
+/* Return the longest time that belongs to a bucket. */
 static uint64_t
 end_of(size_t bucket)
 {

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* Counts of times between 1 ns and some hours, each kept to within 1/64 of itself. Begin with zeros. */
+/* A histogram of times from 1 ns to some hours, with a relative error of 1/64. Initialize with zeros. */
 #define LATENCIES_N_BUCKETS (64 * 40)
 
 struct latencies {
@@ -14,7 +14,7 @@ struct latencies {
 
 void latencies_add(struct latencies *latencies, uint64_t ns);
 
-/* The time that a share of all, from 0 to 1, did not exceed; 0 when there is none. */
+/* Return the time that this share (0 to 1) of all times did not exceed; 0 if the histogram is empty. */
 uint64_t latencies_at(const struct latencies *latencies, double share);
 
 #endif

@@ -1,4 +1,6 @@
-/* Sends signed deliveries as fast as they are answered, or at a rate, and tells how many were and how long it took. */
+/*
+ * Sends signed deliveries, at a rate or as fast as they are answered, and reports their number and latency.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +11,10 @@
 
 #include <openssl/ssl.h>
 
+#include "arguments.h"
 #include "client.h"
 #include "deliveries.h"
 #include "latencies.h"
-#include "wish.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define MAX_EVENTS 256
@@ -22,12 +24,12 @@ struct result {
         uint64_t statuses[600];
         uint64_t n_broken;
         int64_t begun_ns;
-        int64_t cpu_ns[WISH_MAX_PROCESSES];
+        int64_t cpu_ns[ARGUMENTS_MAX_PROCESSES];
         int64_t own_cpu_ns;
 };
 
 struct load {
-        const struct wish *wish;
+        const struct arguments *args;
         struct deliveries *deliveries;
         struct client *clients;
         struct client *idle; /* a list */
@@ -44,7 +46,7 @@ clock_ns(clockid_t clock)
         struct timespec now;
 
         if (clock_gettime(clock, &now) != 0) {
-                fprintf(stderr, "load: a process that was to be watched has ended\n");
+                fprintf(stderr, "load: a process given by --process has ended\n");
                 exit(EX_UNAVAILABLE);
         }
         return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
@@ -58,8 +60,8 @@ begin_measuring(struct load *load)
         memset(result, 0, sizeof(*result));
         result->begun_ns = clock_ns(CLOCK_MONOTONIC);
         result->own_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-        for (size_t i = 0; i < load->wish->n_processes; i++)
-                result->cpu_ns[i] = clock_ns(load->wish->processes[i]);
+        for (size_t i = 0; i < load->args->n_processes; i++)
+                result->cpu_ns[i] = clock_ns(load->args->processes[i]);
 }
 
 static void
@@ -69,18 +71,20 @@ end_measuring(struct load *load)
 
         result->begun_ns = clock_ns(CLOCK_MONOTONIC) - result->begun_ns;
         result->own_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - result->own_cpu_ns;
-        for (size_t i = 0; i < load->wish->n_processes; i++)
-                result->cpu_ns[i] = clock_ns(load->wish->processes[i]) - result->cpu_ns[i];
+        for (size_t i = 0; i < load->args->n_processes; i++)
+                result->cpu_ns[i] = clock_ns(load->args->processes[i]) - result->cpu_ns[i];
 }
 
-/* The next delivery goes out by a client that is idle. */
+/* Send the next delivery on an idle connection. */
 static void
 send_next(struct load *load, struct client *client, int64_t due_ns)
 {
-        if (load->next == load->wish->spec.n) {
-                if (!load->wish->wraps) {
-                        fprintf(stderr, "load: all %zu deliveries were sent: raise --deliveries, or --wrap\n",
-                                load->next);
+        if (load->next == load->args->spec.n) {
+                if (!load->args->wraps) {
+                        fprintf(
+                            stderr,
+                            "load: all %zu deliveries have been sent; increase --deliveries, or use --wrap\n",
+                            load->next);
                         exit(EX_USAGE);
                 }
                 load->next = 0;
@@ -90,7 +94,9 @@ send_next(struct load *load, struct client *client, int64_t due_ns)
         client_send(client, load->epoll);
 }
 
-/* At a rate, a delivery that finds no client idle waits, and that time is counted. */
+/*
+ * Send what is due. At a rate, a delivery that must wait for an idle connection counts that time as latency.
+ */
 static void
 send_due(struct load *load, int64_t now_ns)
 {
@@ -99,7 +105,7 @@ send_due(struct load *load, int64_t now_ns)
 
                 load->idle = client->next;
                 send_next(load, client, load->due_ns);
-                load->due_ns += SECOND_NS / (int64_t)load->wish->rate;
+                load->due_ns += SECOND_NS / (int64_t)load->args->rate;
         }
 }
 
@@ -114,7 +120,7 @@ take_answer(struct load *load, struct client *client, int status)
                 load->result.n_broken++;
         if (status == 200)
                 latencies_add(&load->result.latencies, (uint64_t)(now_ns - client->due_ns));
-        if (load->wish->rate == 0) {
+        if (load->args->rate == 0) {
                 send_next(load, client, now_ns);
         } else {
                 client->next = load->idle;
@@ -136,14 +142,14 @@ await(struct load *load, int64_t until_ns)
         n = epoll_pwait2(load->epoll, events, MAX_EVENTS, &wait, NULL);
         for (int i = 0; i < n; i++) {
                 struct client *client = events[i].data.ptr;
-                int status = client_go_on(client, load->epoll, events[i].events);
+                int status = client_handle(client, load->epoll, events[i].events);
 
                 if (status != 0)
                         take_answer(load, client, status);
         }
 }
 
-/* Until a moment. */
+/* Run until a point in time. */
 static void
 go_on(struct load *load, int64_t until_ns)
 {
@@ -152,7 +158,7 @@ go_on(struct load *load, int64_t until_ns)
         while ((now_ns = clock_ns(CLOCK_MONOTONIC)) < until_ns) {
                 int64_t next_ns = until_ns;
 
-                if (load->wish->rate > 0) {
+                if (load->args->rate > 0) {
                         send_due(load, now_ns);
                         if (load->idle != NULL && load->due_ns < next_ns)
                                 next_ns = load->due_ns;
@@ -175,15 +181,15 @@ make_tls(void)
 static void
 open_clients(struct load *load)
 {
-        const struct wish *wish = load->wish;
-        SSL_CTX *tls = wish->with_tls ? make_tls() : NULL;
+        const struct arguments *args = load->args;
+        SSL_CTX *tls = args->with_tls ? make_tls() : NULL;
 
         load->epoll = epoll_create1(EPOLL_CLOEXEC);
-        load->clients = calloc(wish->n_connections, sizeof(*load->clients));
-        for (size_t i = 0; load->clients != NULL && i < wish->n_connections; i++) {
+        load->clients = calloc(args->n_connections, sizeof(*load->clients));
+        for (size_t i = 0; load->clients != NULL && i < args->n_connections; i++) {
                 struct client *client = &load->clients[i];
 
-                client->address = wish->address;
+                client->address = args->address;
                 client->tls = tls;
                 client->request_len = deliveries_len(load->deliveries);
                 client->request = malloc(client->request_len);
@@ -200,7 +206,7 @@ open_clients(struct load *load)
 static void
 close_clients(struct load *load)
 {
-        for (size_t i = 0; i < load->wish->n_connections; i++) {
+        for (size_t i = 0; i < load->args->n_connections; i++) {
                 client_close(&load->clients[i]);
                 free(load->clients[i].request);
         }
@@ -208,7 +214,7 @@ close_clients(struct load *load)
         deliveries_free(load->deliveries);
 }
 
-/* As one JSON object. */
+/* Print the result as a JSON object. */
 static void
 report(const struct load *load)
 {
@@ -222,9 +228,9 @@ report(const struct load *load)
                         printf("%s\"%zu\": %" PRIu64, n++ == 0 ? "" : ", ", i, result->statuses[i]);
         }
         printf("}, \"broken\": %" PRIu64 ", \"behind\": %" PRId64 ", \"own_cpu_s\": %.4f, \"cpu_s\": [",
-               result->n_broken, load->wish->rate > 0 ? behind_ns * (int64_t)load->wish->rate / SECOND_NS : 0,
+               result->n_broken, load->args->rate > 0 ? behind_ns * (int64_t)load->args->rate / SECOND_NS : 0,
                (double)result->own_cpu_ns / 1e9);
-        for (size_t i = 0; i < load->wish->n_processes; i++)
+        for (size_t i = 0; i < load->args->n_processes; i++)
                 printf("%s%.4f", i == 0 ? "" : ", ", (double)result->cpu_ns[i] / 1e9);
         printf("], \"p50_ms\": %.4f, \"p99_ms\": %.4f, \"p999_ms\": %.4f, \"max_ms\": %.4f, \"begun_s\": "
                "%.6f}\n",
@@ -235,22 +241,22 @@ report(const struct load *load)
 }
 
 static void
-run(const struct wish *wish)
+run(const struct arguments *args)
 {
-        struct load load = {.wish = wish, .deliveries = deliveries_new(&wish->spec)};
+        struct load load = {.args = args, .deliveries = deliveries_new(&args->spec)};
 
         open_clients(&load);
         load.begun_ns = clock_ns(CLOCK_MONOTONIC);
         load.due_ns = load.begun_ns;
-        while (wish->rate == 0 && load.idle != NULL) {
+        while (args->rate == 0 && load.idle != NULL) {
                 struct client *client = load.idle;
 
                 load.idle = client->next;
                 send_next(&load, client, load.begun_ns);
         }
-        go_on(&load, load.begun_ns + (int64_t)wish->warm_up_ms * 1000000);
+        go_on(&load, load.begun_ns + (int64_t)args->warm_up_ms * 1000000);
         begin_measuring(&load);
-        go_on(&load, load.result.begun_ns + (int64_t)wish->time_ms * 1000000);
+        go_on(&load, load.result.begun_ns + (int64_t)args->time_ms * 1000000);
         end_measuring(&load);
         report(&load);
         close_clients(&load);
@@ -259,9 +265,9 @@ run(const struct wish *wish)
 int
 main(int argc, char **argv)
 {
-        struct wish wish;
+        struct arguments args;
 
-        wish_read(argc, argv, &wish);
-        run(&wish);
+        arguments_parse(argc, argv, &args);
+        run(&args);
         return 0;
 }

@@ -1,4 +1,4 @@
-// What a delivery must be: its headers complete, its signature right, its timestamp of now, its id not seen before.
+// Checks of a delivery: complete headers, valid signature, fresh timestamp, new id.
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 
 const SIGNATURE = /^sha256=[0-9a-f]{64}$/
@@ -25,7 +25,7 @@ export class Checks {
   }
 }
 
-// The ids that were published by this process; a Map keeps them in the order in which they came.
+// The ids published by this process; a Map keeps insertion order.
 export class Memory {
   #seen = new Map()
 

@@ -22,7 +22,7 @@ const header = name => `${HEADER_PREFIX}-${name}`
 const [signatureHeader, timestampHeader] = [header('signature'), header('timestamp')]
 const [webhookHeader, deliveryHeader] = [header('webhook-id'), header('delivery-id')]
 
-// Names and values of a record's headers that are always the same.
+// Constant headers of a record.
 const [SOURCE, WEBHOOK_ID, TIMESTAMP, SIGNATURE, RECEIVED, INSTANCE] = [
   'source', 'webhook-id', 'timestamp', 'signature', 'received', 'instance'
 ].map(name => Buffer.from(`gatepost-${name}`))
@@ -67,7 +67,7 @@ const app = Fastify({
   keepAliveTimeout: 60_000,
   requestTimeout: 30_000
 })
-// The signature is over bytes: no body is parsed, whatever it says that it is.
+// The signature covers the bytes, so no body is parsed, whatever its content type.
 app.removeAllContentTypeParsers()
 app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 app.post(WEBHOOK_PATH, receive)

@@ -1,5 +1,5 @@
-// Publishes records idempotently. The client's producer has one request under way when it is idempotent, so that records
-// gather while one is, and go out together in the next.
+// Publishes records idempotently. An idempotent producer of this client has only one request under way; records that arrive
+// meanwhile are sent together in the next one.
 import { compatibilityPartitioner, ProduceAcks, Producer } from '@platformatic/kafka'
 
 const MAX_BATCH_BYTES = 1 << 20 // the broker's limit is that of one partition's share
@@ -33,7 +33,7 @@ export class Publisher {
     })
   }
 
-  // done(error) is called when all in-sync replicas have the record, or when it cannot be had.
+  // done(error) is called when all in-sync replicas have the record, or publishing has failed.
   publish(key, value, headers, done) {
     this.#waiting.push({ message: { topic: this.#topic, key, value, headers }, done })
     if (!this.#busy) {

@@ -1,4 +1,4 @@
-"""What a delivery must be: its signature right, its timestamp of now, its id not seen before."""
+"""Checks of a delivery: valid signature, fresh timestamp, new id."""
 
 import hmac
 import time
@@ -20,7 +20,7 @@ class Checks:
 
 
 class Memory:
-    """The ids that were published by this process; a dict keeps them in the order in which they came."""
+    """The ids published by this process; a dict keeps insertion order."""
 
     def __init__(self):
         self._seen: dict[bytes, float] = {}

@@ -33,7 +33,7 @@ async def lifespan(_: FastAPI):
     global publisher
     publisher = Publisher(os.environ["BOOTSTRAP"], os.environ["TOPIC"])
     forgetting = asyncio.create_task(forget_regularly())
-    # What is there now stays: the collector need not look at it again, and what requests leave is mostly no garbage.
+    # The garbage collector need not visit the objects that exist now, and requests leave few cycles.
     gc.collect()
     gc.freeze()
     gc.set_threshold(50000, 20, 100)
@@ -49,7 +49,7 @@ def refusal(status: int, code: str) -> Response:
     return answer(status, b'{"ok":false,"error":{"code":"%s"}}' % code.encode())
 
 
-# Answers are made once; a response that is sent keeps no state.
+# Responses are created once; sending one does not change it.
 OK = answer(200, b'{"ok":true}')
 BAD_REQUEST = refusal(400, "BAD_REQUEST")
 TOO_LARGE = refusal(413, "PAYLOAD_TOO_LARGE")
@@ -59,7 +59,7 @@ UNAVAILABLE = refusal(503, "UNAVAILABLE")
 
 
 async def read(request: Request, declared: bytes) -> bytes | None:
-    """The whole body, or None when it is too large."""
+    """Return the whole body, or None if it is too large."""
     if declared.isdigit() and int(declared) > MAX_BODY:
         return None
     chunks, length = [], 0
@@ -100,7 +100,7 @@ async def receive(request: Request) -> Response:
 
 
 app = FastAPI(lifespan=lifespan, openapi_url=None)
-# A plain route: there are no parameters to resolve and no answer to convert.
+# A plain route avoids resolving parameters and converting the answer.
 app.add_route(os.environ["WEBHOOK_PATH"], receive, methods=["POST"])
 
 if __name__ == "__main__":

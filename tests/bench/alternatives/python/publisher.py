@@ -1,4 +1,4 @@
-"""Publishes records idempotently, from an event loop that must not wait."""
+"""Publishes records idempotently, without blocking the event loop."""
 
 import asyncio
 
@@ -8,8 +8,8 @@ POLL_S = 0.001
 
 
 class Publisher:
-    """While records are under way the loop polls for delivery reports: a thread that waits for them would take the
-    interpreter's lock from the loop each time that it wakes, and wake the loop."""
+    """The loop polls for delivery reports while records are under way. A thread that waits for them would take the
+    interpreter lock from the loop each time it wakes, and have to wake the loop."""
 
     def __init__(self, bootstrap: str, topic: str):
         self._topic = topic
@@ -30,7 +30,7 @@ class Publisher:
         self._producer.list_topics(topic, timeout=30)
 
     def publish(self, key: bytes, value: bytes, headers: list) -> asyncio.Future:
-        """The future is done when all in-sync replicas have the record; its result is an error, or None."""
+        """Return a future that is done when all in-sync replicas have the record; its result is an error, or None."""
         done = self._loop.create_future()
 
         def report(error, _):

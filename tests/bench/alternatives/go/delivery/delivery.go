@@ -1,4 +1,4 @@
-// Package delivery is what both services share: a delivery is checked, published on Kafka, and remembered in memory.
+// Package delivery is shared by both services: it checks deliveries, publishes them to Kafka, and remembers their ids.
 package delivery
 
 import (
@@ -24,12 +24,12 @@ const (
 	nShards     = 256
 )
 
-// Headers are those of a request, as they came; the service copies what it keeps.
+// Headers are the delivery headers of a request. The service copies the values that it keeps.
 type Headers struct {
 	Signature, Timestamp, WebhookID, DeliveryID string
 }
 
-// Names are the names of those headers.
+// Names are the names of the delivery headers.
 type Names struct {
 	Signature, Timestamp, WebhookID, DeliveryID string
 }
@@ -53,7 +53,7 @@ type Service struct {
 	shards    [nShards]shard
 }
 
-// FromEnvironment makes the service that the environment describes.
+// FromEnvironment returns a service configured by environment variables.
 func FromEnvironment() (*Service, error) {
 	linger, _ := strconv.Atoi(os.Getenv("LINGER_MS"))
 	tolerance, _ := strconv.ParseInt(os.Getenv("TOLERANCE_S"), 10, 64)
@@ -88,7 +88,7 @@ func FromEnvironment() (*Service, error) {
 	return s, client.Ping(context.Background())
 }
 
-// IsGenuine tells whether the signature is right.
+// IsGenuine reports whether the signature is valid.
 func (s *Service) IsGenuine(h *Headers, body []byte) bool {
 	var sum, given [sha256.Size]byte
 	if len(h.Signature) != 7+2*sha256.Size || h.Signature[:7] != "sha256=" {
@@ -107,7 +107,7 @@ func (s *Service) IsGenuine(h *Headers, body []byte) bool {
 	return subtle.ConstantTimeCompare(sum[:], given[:]) == 1
 }
 
-// IsFresh tells whether the timestamp is within the tolerance.
+// IsFresh reports whether the timestamp is within the tolerance.
 func (s *Service) IsFresh(h *Headers) bool {
 	at, err := strconv.ParseInt(h.Timestamp, 10, 64)
 	age := time.Now().Unix() - at
@@ -118,7 +118,7 @@ func (s *Service) shard(id string) *shard {
 	return &s.shards[maphash.String(s.seed, id)%nShards]
 }
 
-// IsKnown tells whether the delivery was published by this process.
+// IsKnown reports whether the delivery was published by this process.
 func (s *Service) IsKnown(id string) bool {
 	shard := s.shard(id)
 	shard.Lock()
@@ -149,7 +149,7 @@ func (s *Service) forget() {
 	}
 }
 
-// waiter carries the outcome of one record to the request that waits for it.
+// waiter passes the result of publishing a record to the request that waits for it.
 type waiter struct {
 	done   chan error
 	record kgo.Record
@@ -158,7 +158,7 @@ type waiter struct {
 
 var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan error, 1)} }}
 
-// Publish returns when all in-sync replicas have the delivery. The body must not be used again by the caller before that.
+// Publish returns when all in-sync replicas have the delivery. The caller must not reuse the body before that.
 func (s *Service) Publish(h *Headers, body []byte) error {
 	w := waiters.Get().(*waiter)
 	w.header = [6]kgo.RecordHeader{

@@ -18,7 +18,7 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_, _ = io.WriteString(w, text)
 }
 
-// read takes the whole body, into memory of its declared length where there is one.
+// read returns the whole body. If its length is declared, the buffer is allocated once.
 func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	limited := http.MaxBytesReader(w, r.Body, delivery.MaxBody)
 	if r.ContentLength < 0 || r.ContentLength > delivery.MaxBody {
