@@ -12,7 +12,10 @@
 #define X10(text) text text text text text text text text text text
 #define X50(text) X10(text) X10(text) X10(text) X10(text) X10(text)
 
-/* Bytes that are so many complete messages, or begin one; and bytes that are refused, after so many. */
+/*
+ * Bytes with n complete messages, possibly followed by an incomplete one; and bytes with an error, after n
+ * messages.
+ */
 #define LEGAL(section, n, bytes) {section, bytes, sizeof(bytes) - 1, n, 0},
 #define REFUSED(section, status, bytes) {section, bytes, sizeof(bytes) - 1, 0, status},
 #define REFUSED_LATER(section, n, status, bytes) {section, bytes, sizeof(bytes) - 1, n, status},

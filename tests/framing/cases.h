@@ -5,16 +5,16 @@
 
 #include "http/framing.h"
 
-/* One connection's bytes, and what is to come of them. */
+/* The bytes of a connection, and the expected result. */
 struct framing_case {
-        const char *section; /* of the RFC 9112, or 9110 or 3986 where that is named, or a limit's name */
+        const char *section; /* of RFC 9112, or of RFC 9110 or 3986 if named; or the name of a limit */
         const char *bytes;
         size_t len;
-        int n_messages; /* complete ones before the end or the refusal */
-        int status;     /* of the refusal; 0: none */
+        int n_messages; /* complete messages before the end or the error */
+        int status;     /* of the error; 0: none */
 };
 
-/* By which the cases are judged: small, so that cases beyond them are. */
+/* The limits for the cases: small, so that cases that exceed them are short. */
 #define FRAMING_CASES_LIMITS \
         { \
                 .max_header_bytes = 512, .max_headers = 20, .max_body = 100 \

@@ -1,6 +1,6 @@
 /*
- * framing-echo: a server by which tests see what a handler gets. Answers every request with what it got, as JSON, and says
- * on stdout where it listens. Ends, releasing everything, at SIGTERM.
+ * framing-echo: a server that shows tests what a handler gets. It prints its address on stdout, answers every
+ * request with the request as JSON, and frees everything and exits on SIGTERM.
  */
 #include <netinet/in.h>
 #include <signal.h>
@@ -47,7 +47,7 @@ on_request(struct http_request *request, void *arg)
         json_bytes(json, "body", path, len);
         (void)yajl_gen_map_close(json);
         text = json_take(json, &len);
-        http_request_forget(request); /* which must change nothing */
+        http_request_forget(request); /* must have no effect on the answer */
         http_reply(request, 200, NULL, 0, text, len);
         free(text);
 }

@@ -7,11 +7,11 @@
 #include "base/mem.h"
 #include "base/pool.h"
 
-/* A connection's bytes as they are fed, and the message under way. */
+/* The bytes of a connection that are being fed, and the current message. */
 struct feeding {
         struct framing framing;
         struct messages *messages;
-        struct message message; /* text is NULL until its head is complete */
+        struct message message; /* text is NULL until the header section is complete */
         const char *bytes;
 };
 
@@ -38,7 +38,7 @@ begin_body(struct feeding *feeding)
         must(framing_is_inside(&feeding->framing), "after a head, the message is not complete");
 }
 
-/* Take what has come of the body. Returns whether there is more. */
+/* Append the body bytes that have arrived. Returns whether there are more bytes to feed. */
 static int
 take_body(struct feeding *feeding, size_t come)
 {
@@ -97,7 +97,7 @@ feed_piece(struct feeding *feeding, size_t come)
         return verdict;
 }
 
-/* So many bytes have come. Returns whether more can be read. */
+/* Feed these bytes. Returns whether more can be read. */
 static int
 feed(struct feeding *feeding, size_t come)
 {

@@ -1,7 +1,7 @@
 /*
- * framing-verdicts: what framing.c makes of bytes. Each line of stdin is one connection's bytes, in hexadecimal digits; each
- * line of stdout is, as JSON, what became of them. With --cases it prints the cases of cases.c instead; with --seeds DIRECTORY
- * it writes them to files there, for the fuzzer, which takes the first byte for itself.
+ * framing-verdicts: print the messages that framing.c finds. Each line of stdin has the bytes of a connection
+ * in hexadecimal; each line of stdout has the result as JSON. --cases prints the cases of cases.c instead;
+ * --seeds DIRECTORY writes them to files, as seeds for the fuzzer, which uses the first byte as a parameter.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The fuzzer's bytes, taken for choices one after the other. When they are used up, every choice is 0. */
+/*
+ * The fuzzer's input as a sequence of choices, one byte each. After the end of the input, every choice is 0.
+ */
 struct choices {
         const uint8_t *data;
         size_t len;
@@ -19,7 +21,7 @@ choose(struct choices *choices, unsigned n)
         return *choices->data++ % n;
 }
 
-/* One of the texts. */
+/* Choose one of the texts. */
 #define CHOOSE(choices, texts) (texts)[choose((choices), (unsigned)(sizeof(texts) / sizeof((texts)[0])))]
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A configuration file, read as INI and loaded as a whole. One that loads also prints, and no secret with it. Loading writes
- * its complaints to stderr: run with -close_fd_mask=2.
+ * Configuration files, read as INI and loaded. A valid one can be printed, without secrets. Loading reports
+ * errors on stderr: run with -close_fd_mask=2.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * The body of a delivery. The first byte chooses the pointers. The same body says the same again, and what another reader of
- * JSON in the house takes for an object is not malformed.
+ * Bodies of deliveries. The first byte chooses the pointers. Decoding is repeatable, and a body that
+ * json_tree parses as an object is not malformed.
  */
 #include <string.h>
 
@@ -66,7 +66,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         if (decoder == NULL)
                 decoder = decoder_new();
         rules = rules_for(data[0]);
-        body = malloc(len); /* of exactly its size, at least 1 */
+        body = malloc(len); /* exact size, at least 1, so that reads beyond it are detected */
         memcpy(body, data + 1, len - 1);
         MUST(decoder_run(decoder, &rules, (struct span){body, len - 1}, &first, &result) == 0);
         check(&first, result);

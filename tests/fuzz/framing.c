@@ -1,6 +1,6 @@
 /*
- * However the bytes come, framing finds the same messages in them, and a handler behind evhttp gets these very messages. The
- * first byte chooses how many come at a time.
+ * Framing finds the same messages however the bytes are split, and a handler behind evhttp gets the same
+ * messages. The first byte chooses how many bytes are fed at a time.
  */
 #include "../framing/cases.h"
 #include "../framing/messages.h"
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const struct framing_limits limits = FRAMING_CASES_LIMITS;
 
-/* Feed one by one, so many at a time, and all at once, and compare. */
+/* Feed single bytes, `step` bytes, and all bytes at once, and compare the results. */
 static void
 compare_steps(const uint8_t *data, size_t len, size_t step)
 {

@@ -1,4 +1,4 @@
-/* The screening of a delivery's headers, `name: value` lines: nothing malformed comes through, and nothing is held twice. */
+/* Screening of delivery headers, given as `name: value` lines: it accepts no malformed headers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ check_delivery(const struct delivery *delivery)
         MUST(strcmp(text, delivery->timestamp_text) == 0);
 }
 
-/* Every refusal says what is wrong, to be answered. */
+/* Check that every refusal has a reason. */
 static void
 check_refusal(const struct refusal *refusal)
 {
@@ -64,7 +64,7 @@ screen(struct screen_subject *subject)
                         MUST(screened.delivery.timestamp >= NOW_MS / 1000 - 300 &&
                              screened.delivery.timestamp <= NOW_MS / 1000 + 300);
         }
-        abort(); /* there is no genuine signature among what a fuzzer makes */
+        abort(); /* a fuzzer cannot find a genuine signature */
 }
 
 static void

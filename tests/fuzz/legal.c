@@ -1,6 +1,6 @@
 /*
- * Messages made by the RFC's grammar, as the fuzzer chooses: each must be let through, with the very body, also to a handler
- * behind evhttp.
+ * Valid messages, generated from the grammar of RFC 9112 by the fuzzer's choices: framing must accept each
+ * with its exact body, and a handler behind evhttp must get it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* Wide, since nothing here is to be refused. */
+/* Large limits, as every message must be accepted. */
 static const struct framing_limits limits = {.max_header_bytes = 8192, .max_headers = 20, .max_body = 100};
 
-/* What is made: bytes for a connection, and the body of the message under way. */
+/* The generator: the bytes of a connection, and the body of the current message. */
 struct maker {
         struct choices choices;
         FILE *out;
@@ -60,7 +60,7 @@ make_target(struct maker *maker)
                 fputs(CHOOSE(&maker->choices, absolute), maker->out);
 }
 
-/* Up to three, which say nothing of the framing. */
+/* Generate up to three fields that do not affect framing. */
 static void
 make_fields(struct maker *maker, const char *prefix)
 {

@@ -10,18 +10,18 @@
 #include "http/server.h"
 #include "transcript.h"
 
-/* The server lives as long as the process. */
+/* The server exists as long as the process. */
 static struct event_base *base;
 static struct sockaddr_un address;
 static socklen_t address_len = sizeof(address);
-static struct transcript *handled; /* by the connection under way */
+static struct transcript *handled; /* requests of the current connection */
 
 static void
 on_request(struct http_request *request, void *arg)
 {
         (void)arg;
         transcript_take(handled, request);
-        http_request_forget(request); /* which must change nothing */
+        http_request_forget(request); /* must have no effect on the answer */
         http_reply(request, 200, NULL, 0, "", 0);
 }
 
@@ -42,7 +42,7 @@ start(const struct framing_limits *framing_limits)
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         struct http_server *server;
 
-        address.sun_family = AF_UNIX; /* and no name: the kernel gives it one that is no file */
+        address.sun_family = AF_UNIX; /* without a name: the kernel assigns an abstract one */
         MUST(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(sa_family_t)) == 0);
         MUST(listen(fd, 16) == 0 && getsockname(fd, (struct sockaddr *)&address, &address_len) == 0);
         base = event_base_new();
@@ -50,7 +50,7 @@ start(const struct framing_limits *framing_limits)
         MUST(server != NULL && http_server_listen(server, fd) == 0);
 }
 
-/* Let the server do what there is to do, but wait for nothing; what it answers is dropped. */
+/* Run the server until it has nothing to do, and discard its answers. */
 static void
 turn(int fd)
 {
@@ -77,11 +77,11 @@ transcript_of_server(const struct framing_limits *limits, const uint8_t *data, s
         turn(fd);
         for (size_t i = 0; i < len; i += step) {
                 if (send(fd, data + i, len - i < step ? len - i : step, MSG_NOSIGNAL) < 0)
-                        break; /* refused and gone */
+                        break; /* the server has closed the connection */
                 turn(fd);
         }
         for (size_t n = transcript->n + 1; n != transcript->n;) {
-                n = transcript->n; /* of requests that are pipelined there is one more in every turn */
+                n = transcript->n; /* each turn handles one more pipelined request */
                 turn(fd);
         }
         (void)close(fd);

@@ -1,4 +1,6 @@
-/* The signature header: one text stands for one signature, and only the right one is genuine. */
+/*
+ * The signature header: each signature has exactly one valid text, and only the correct signature is genuine.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /*
- * Connections with TLS, as the fuzzer chooses: which records share a segment, where close_notify, an end or a reset comes, when a
- * request is answered, when limits and the certificate change, when the server is freed. A handler gets no message but
- * those that framing finds in what was written; in the end no connection and no byte of a body is left.
+ * TLS connections. The fuzzer chooses which records share a segment, when clients send close_notify, close or
+ * reset, when requests are answered, when limits and the certificate change, and when the server is freed. A
+ * handler gets only messages that framing finds in the plaintext; at the end, no connection and no byte of a
+ * body is left.
  */
 #include <signal.h>
 #include <string.h>
@@ -21,21 +22,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 #define N_CLIENTS 3
 #define N_STEPS_MAX 80
-#define N_LITERAL_MAX 800 /* bytes, of at most 45 requests */
+#define N_LITERAL_MAX 800 /* bytes; at most 45 requests */
 #define N_WAITS_MAX 2
-#define LONG_REPLY 400000 /* more than a socket takes at once */
+#define LONG_REPLY 400000 /* exceeds a socket's send buffer */
 
 static const struct framing_limits framing_limits = {.max_header_bytes = 12000,
                                                      .max_headers = 8,
                                                      .max_body = 20000};
 
-/* What lives as long as the process. */
-static SSL_CTX *contexts[2]; /* the clients', for TLS 1.2 and 1.3 */
+/* These exist as long as the process. */
+static SSL_CTX *contexts[2]; /* of clients: TLS 1.2 and 1.3 */
 static struct certificate certificate;
 static char filler[5000];
 static char reply[LONG_REPLY];
 
-/* One input's server, its clients, and what the handler got. */
+/* The server and the clients of one input, and the requests that the handler got. */
 static struct event_base *base;
 static struct tls *tls;
 static struct http_server *server;
@@ -50,7 +51,7 @@ static struct http_request *waiting[TRANSCRIPT_MAX]; /* for their answers */
 static size_t n_waiting;
 static int answers_at_once;
 static unsigned early; /* see on_head() and on_complete() */
-static size_t n_begun; /* requests whose heads have come */
+static size_t n_begun; /* requests whose header section is complete */
 
 static void
 make_certificate(void)
@@ -83,7 +84,7 @@ start_process(void)
         }
 }
 
-/* The server's side */
+/* The server. */
 
 static void
 answer(struct http_request *request, size_t len)
@@ -101,7 +102,7 @@ refuse(struct http_request *request)
         http_reply_error(request, &error);
 }
 
-/* By two bits of `early`, every third request is answered here, and the body of every second one is optional. */
+/* Depending on two bits of `early`, answer every third request, and declare every second body optional. */
 static void
 on_head(struct http_request *request, void *arg)
 {
@@ -113,7 +114,7 @@ on_head(struct http_request *request, void *arg)
                 http_request_make_body_optional(request);
 }
 
-/* By another bit, every fourth request is answered here; and always one whose body was discarded. */
+/* Depending on another bit, answer every fourth request; always answer a request whose body was discarded. */
 static void
 on_complete(struct http_request *request, void *arg)
 {
@@ -153,7 +154,7 @@ start_server(struct choices *choices)
         unsigned modes;
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-        address.sun_family = AF_UNIX; /* and no name: the kernel gives it one that is no file */
+        address.sun_family = AF_UNIX; /* without a name: the kernel assigns an abstract one */
         address_len = sizeof(address);
         MUST(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(sa_family_t)) == 0);
         MUST(listen(fd, 16) == 0 && getsockname(fd, (struct sockaddr *)&address, &address_len) == 0);
@@ -184,7 +185,7 @@ start_server(struct choices *choices)
         (void)close(fd);
 }
 
-/* Shorter deadlines for what begins from now on, which pass while the server does nothing, and fewer connections. */
+/* Set fewer connections and shorter deadlines, which expire while the server is idle. */
 static void
 hurry(void)
 {
@@ -216,9 +217,9 @@ answer_first(size_t len)
         answer(first, len);
 }
 
-/* The clients' side */
+/* The clients. */
 
-/* What a trusted proxy says before TLS; mostly nothing. */
+/* Send a PROXY header before TLS, in some cases. */
 static void
 put_proxy_header(struct tls_client *client, unsigned which)
 {
@@ -232,7 +233,7 @@ put_proxy_header(struct tls_client *client, unsigned which)
         turn();
 }
 
-/* Connect, and make the handshake as far as the fuzzer wants. */
+/* Connect, and do a part of the handshake that the fuzzer chooses. */
 static void
 open_client(struct tls_client *client, struct choices *choices)
 {
@@ -259,7 +260,7 @@ write_piece(struct tls_client *client, unsigned which)
             "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
             "POST /b HTTP/1.1\r\nHost: b\r\nContent-Length: 10010\r\n\r\n",
             "POST /c HTTP/1.1\r\nHost: c\r\nTransfer-Encoding: chunked\r\n\r\n",
-            "1388\r\n", /* filler's size */
+            "1388\r\n", /* size of the filler */
             "\r\n",
             "0\r\n\r\n",
             "GET /d HTTP/1.1\r\nHost: d\r\nX-Long: ",
@@ -288,7 +289,7 @@ write_literal(struct tls_client *client, struct choices *choices, size_t *n_lite
         choices->len -= len;
 }
 
-/* One step of one client. */
+/* Do one step of a client. */
 static void
 step_client(struct tls_client *client, struct choices *choices, size_t *n_literal)
 {
@@ -330,7 +331,7 @@ step_client(struct tls_client *client, struct choices *choices, size_t *n_litera
         }
 }
 
-/* One step of anybody. */
+/* Do one step of the server or of a client. */
 static void
 step(struct choices *choices, size_t *n_literal, size_t *n_waits)
 {
@@ -365,9 +366,9 @@ step(struct choices *choices, size_t *n_literal, size_t *n_waits)
         }
 }
 
-/* What must hold in the end */
+/* The final checks. */
 
-/* Every message that the handler got is one of those that framing finds. */
+/* Check that framing finds every message that the handler got. */
 static void
 check_handled(void)
 {

@@ -90,7 +90,7 @@ tls_client_send(struct tls_client *client, size_t len, unsigned flip)
         MUST(BIO_read(out, made, (int)len) == (int)len);
         if (flip != 0)
                 made[flip % len] ^= 1;
-        (void)send(client->fd, made, len, MSG_NOSIGNAL); /* what no longer fits, or arrives, is lost */
+        (void)send(client->fd, made, len, MSG_NOSIGNAL); /* bytes that cannot be sent are lost */
         free(made);
 }
 

@@ -8,37 +8,37 @@
 #include "http/framing.h"
 #include "http/request.h"
 
-/* A mistake that the fuzzer is to find ends the process, so that the fuzzer keeps the input. */
+/* A false condition is a finding: it ends the process, and the fuzzer keeps the input. */
 #define MUST(condition) ((condition) ? (void)0 : abort())
 
-#define TRANSCRIPT_MAX 256 /* more than 4096 bytes can hold */
+#define TRANSCRIPT_MAX 256 /* more messages than 4096 bytes can contain */
 
-/* What a reader took for messages: of each its method, path, headers and body, written as one text. */
+/* The messages that a reader has found, each as a text of method, path, headers and body. */
 struct transcript {
         struct {
                 char *text;
                 size_t len;
         } messages[TRANSCRIPT_MAX];
         size_t n;
-        int status; /* of a refusal, or 0 */
+        int status; /* of the error, or 0 */
 };
 
 void transcript_clear(struct transcript *transcript);
 
-/* Fails unless the first n messages are the same. */
+/* Abort unless the first n messages are equal. */
 void transcript_compare(const struct transcript *a, const struct transcript *b, size_t n);
 
-/* Add a request as a handler gets it. */
+/* Append a request from a handler. */
 void transcript_take(struct transcript *transcript, struct http_request *request);
 
-/* What framing.c makes of the bytes, fed so many at a time. */
+/* Record the messages that framing.c finds in the bytes, fed `step` at a time. */
 void transcript_of_framing(const struct framing_limits *limits, const uint8_t *data, size_t len, size_t step,
                            struct transcript *transcript);
 
 /**
  * transcript_of_server(limits, data, len, step, transcript):
- * What a handler gets when the bytes come, so many at a time, to a server of http/server.h. Of a refusal nothing is told. The
- * limits are those of the first call.
+ * Record the requests that a handler gets when the bytes are sent to a server, `step` at a time. status is
+ * not set. The limits of the first call apply to all calls.
  */
 void transcript_of_server(const struct framing_limits *limits, const uint8_t *data, size_t len, size_t step,
                           struct transcript *transcript);

@@ -1,5 +1,5 @@
-"""The classes of a broker as a JVM has loaded them once: with this archive others start a third quicker. Made by the first
-that asks, by running a broker for nothing else, and kept in build/kafka beside the jars."""
+"""A class data sharing archive of the broker's classes, with which a JVM starts a third faster. The first cluster makes it
+by running a broker once, and keeps it in build/kafka beside the jars."""
 
 import fcntl
 import pathlib
@@ -8,7 +8,7 @@ import jars
 
 
 def making(path):
-    """Options for a JVM that writes an archive when it ends."""
+    """Options for a JVM that writes an archive when it exits."""
     return [f"-XX:ArchiveClassesAtExit={path}"]
 
 
@@ -17,13 +17,13 @@ def _path():
 
 
 def options():
-    """Options for a JVM; none before there is an archive. Java ignores an archive that does not fit."""
+    """Options for a JVM; none if there is no archive. Java ignores an archive that does not match."""
     path = _path()
     return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto"] if path.exists() else []
 
 
 def ensure(make):
-    """Have an archive: make(path) makes it."""
+    """Make the archive with make(path), unless it exists."""
     path = _path()
     with open(jars.CACHE / "archive-lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

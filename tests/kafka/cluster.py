@@ -1,24 +1,24 @@
-"""Apache Kafka in KRaft mode for tests: one broker or three, each a process of our own with its own directory.
+"""Apache Kafka in KRaft mode for tests: one broker or three, each a child process with its own directory.
 
     with Cluster(nodes=3) as cluster:
         ... cluster.bootstrap ...
         cluster.kill(2); cluster.start_node(2)
         cluster.pause(1); cluster.resume(1)
 
-Cluster(proxied=True) gives each broker a second listener, which names the port of a proxy as its address: clients that
-bootstrap at proxied_bootstrap stay behind the proxies of tests/faults, which are to be started; others connect directly.
+Cluster(proxied=True) gives each broker a second listener that advertises the port of a proxy. Clients that bootstrap at
+proxied_bootstrap connect through the proxies of tests/faults, which the caller starts; other clients connect directly.
 
-Cluster(internal=True) does the same for the connections by which brokers replicate from one another: proxies between them.
+Cluster(internal=True) does the same for the connections between brokers, through which they replicate.
 
-Cluster(small_disk=(NODE, MIB)) gives that node a second log directory, on a file system of its own of that size, which takes
-about half of its partitions: cluster.small_disk. That takes root.
+Cluster(small_disk=(NODE, MIB)) gives this node a second log directory on a file system of this size, which holds about half
+of its partitions: cluster.small_disk. This requires root.
 
-Cluster(secured=FILE) asks an authorizer (StandardAuthorizer) about everything and gives each broker a listener where clients
-log in by SCRAM-SHA-512, or with passwords={user: password} by PLAIN, over TLS with the certificate and the key in that
-file (PEM): cluster.secured_bootstrap. Who uses the plain listener, the brokers themselves and the test, is the super user.
+Cluster(secured=FILE) enables an authorizer (StandardAuthorizer), and gives each broker a listener with authentication by
+SCRAM-SHA-512, or with passwords={user: password} by PLAIN, over TLS with the certificate and key in this PEM file:
+cluster.secured_bootstrap. Connections to the plain listener, from brokers and tests, belong to the super user.
 
-A cluster's state stands in its directory (cluster.json), so that another process can attach to it: Cluster.attach().
-Only processes that a cluster started are ever signalled: by pid, after comparing the start time the kernel recorded.
+The state of a cluster is in its directory (cluster.json), so that another process can attach to it: Cluster.attach().
+A cluster signals only processes that it has started: by pid, after comparing the start time that the kernel recorded.
 """
 
 import base64
@@ -51,7 +51,7 @@ class ClusterError(Exception):
 
 
 def _start_time(pid):
-    """When the kernel started the process, in ticks since boot; None when it is gone or a zombie."""
+    """Return the start time of a process in ticks since boot; None if it has ended or is a zombie."""
     try:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -60,7 +60,7 @@ def _start_time(pid):
 
 
 def _wait(condition, seconds):
-    """Wait until the condition holds. Returns whether it did within this time."""
+    """Wait until the condition holds. Returns False when the time is over."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -70,7 +70,7 @@ def _wait(condition, seconds):
 
 
 class Node:
-    """One broker, which is a controller too."""
+    """A broker, which is also a controller."""
 
     def __init__(self, number, directory, port, controller_port, pid=None, started=None, proxied_port=None,
                  proxy_port=None, secured_port=None, internal_port=None, internal_proxy_port=None):
@@ -78,15 +78,15 @@ class Node:
         self.directory = pathlib.Path(directory)
         self.port = port
         self.controller_port = controller_port
-        self.proxied_port = proxied_port  # where it listens for its proxy, if it has one
-        self.proxy_port = proxy_port  # where its proxy listens for clients
-        self.internal_port = internal_port  # where it listens for the proxy between it and other brokers, if there is one
-        self.internal_proxy_port = internal_proxy_port  # where that proxy listens
-        self.secured_port = secured_port  # where it wants a user and a password, if it does anywhere
+        self.proxied_port = proxied_port  # port for connections from its proxy, or None
+        self.proxy_port = proxy_port  # port where its proxy listens for clients
+        self.internal_port = internal_port  # port for connections from its internal proxy, or None
+        self.internal_proxy_port = internal_proxy_port  # port where the internal proxy listens
+        self.secured_port = secured_port  # port that requires authentication, or None
         self.pid = pid
         self.started = started
-        self.process = None  # only where this Python process is the parent
-        self.log_begins = 0  # where the log of this run does
+        self.process = None  # set only if this Python process is the parent
+        self.log_begins = 0  # offset in the log file at which the current run starts
 
     @property
     def log(self):
@@ -116,7 +116,7 @@ class Node:
         os.kill(self.pid, number)
 
     def is_stopped(self):
-        """Whether each of its threads is: a process takes a moment to stop after SIGSTOP."""
+        """Return whether all threads are stopped; a process needs a moment to stop after SIGSTOP."""
         states = [stat.read_text().rpartition(")")[2].split()[0]
                   for stat in pathlib.Path(f"/proc/{self.pid}/task").glob("*/stat")]
         return bool(states) and set(states) == {"T"}
@@ -138,11 +138,10 @@ class Node:
 class Cluster:
     def __init__(self, nodes=1, directory=None, port=None, proxied=False, properties=None, secured=None,
                  passwords=None, internal=False, small_disk=None):
-        """A cluster of this many nodes, not yet started. Without a directory it makes one and removes it in stop();
-        without a port for the first node it takes a free one. With proxied it has room for a proxy at each node, with
-        internal for one between it and the other nodes; small_disk is a node's number and the size of its second disk in MiB;
-        secured is the file of the brokers' certificate and key, for a cluster that lets in users only, by SCRAM or by
-        these passwords of theirs; properties are set beside the usual ones."""
+        """A cluster that is not started yet. The default directory is temporary and removed by stop(). port is that of the
+        first node (default: a free port). proxied and internal reserve ports for proxies between clients and brokers, and
+        between brokers; small_disk is a node's number and the size of its second disk in MiB; secured is the file with the
+        brokers' certificate and key; passwords are those of PLAIN users; properties are added to the usual ones."""
         self._secured = secured
         self._passwords = passwords or {}
         self._properties = properties or {}
@@ -163,10 +162,10 @@ class Cluster:
         self._mounted = False
 
     def _reserve_port(self):
-        """A free port. The socket stays bound, without listening, so that nobody else is given the port while a
-        node is down; a broker may listen beside it because both set SO_REUSEADDR. It is none that the kernel gives out,
-        unless that gives out nearly all: clients that go on looking for a broker when its cluster has ended must find
-        nobody else there."""
+        """Reserve a free port. The socket stays bound, without listening, so that no other process gets the port while a
+        node is down; a broker can still listen there because both set SO_REUSEADDR. The port is outside the kernel's
+        ephemeral range if possible: clients that still look for a broker after its cluster has ended must not reach another
+        process."""
         lowest_of_kernel = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
         ports = range(10000, lowest_of_kernel if lowest_of_kernel >= 20000 else 1 << 16)
         while True:
@@ -178,18 +177,18 @@ class Cluster:
                 if error.errno != errno.EADDRINUSE:
                     raise
             else:
-                holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # before that, it would share with others
+                holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # earlier, bind() would share the port
                 self._reserved.append(holder)
                 return holder.getsockname()[1]
 
     @classmethod
     def attach(cls, directory):
-        """The cluster that another process started in this directory."""
+        """Return the cluster that another process started in this directory."""
         cluster = cls(nodes=0, directory=directory)
         try:
             state = json.loads((cluster.directory / "cluster.json").read_text())
         except OSError:
-            raise ClusterError(f"no cluster was started in {cluster.directory}") from None
+            raise ClusterError(f"there is no cluster in {cluster.directory}") from None
         cluster.nodes = {node["number"]: Node(**node) for node in state["nodes"]}
         return cluster
 
@@ -204,7 +203,7 @@ class Cluster:
 
     @property
     def small_disk(self):
-        """(node's number, where its small disk is mounted)."""
+        """Return the node's number and the mount point of its small disk."""
         return self._small[0], self.nodes[self._small[0]].directory / "small"
 
     def _mount(self):
@@ -237,7 +236,7 @@ class Cluster:
         self.stop()
 
     def start(self):
-        """Format new data directories, start every node, and return the cluster when all nodes serve."""
+        """Format new data directories, start all nodes, and wait until they are ready. Returns the cluster."""
         archive.ensure(self._make_archive)
         return self._start(archive.options())
 
@@ -259,7 +258,7 @@ class Cluster:
         return self
 
     def start_node(self, number):
-        """Start a node again that was killed or stopped, and wait until it serves."""
+        """Restart a node that was killed or stopped, and wait until it is ready."""
         node = self._node(number)
         if node.is_running():
             raise ClusterError(f"node {number} is running already")
@@ -268,7 +267,7 @@ class Cluster:
         self._wait_until_ready([node])
 
     def stop(self):
-        """End every node, kindly at first, and remove the data."""
+        """Stop all nodes with SIGTERM, or SIGKILL if that fails, and remove the data."""
         running = [node for node in self.nodes.values() if node.is_running()]
         for node in running:
             node.signal(signal.SIGCONT)
@@ -292,14 +291,14 @@ class Cluster:
         (self.directory / "cluster.json").unlink(missing_ok=True)
 
     def kill(self, number):
-        """End a node with SIGKILL."""
+        """Kill a node with SIGKILL."""
         node = self._node(number)
         node.signal(signal.SIGKILL)
         if not node.wait_until_gone(STOP_SECONDS):
             raise ClusterError(f"node {number} survived SIGKILL")
 
     def pause(self, number):
-        """Stop a node in its tracks: its connections stay open and nothing is answered."""
+        """Suspend a node with SIGSTOP: its connections stay open, but it does not respond."""
         node = self._node(number)
         node.signal(signal.SIGSTOP)
         if not _wait(node.is_stopped, STOP_SECONDS):
@@ -315,7 +314,7 @@ class Cluster:
             raise ClusterError(f"there is no node {number}") from None
 
     def _format(self):
-        """Write each node's properties and give its data directory the cluster's id, all at the same time."""
+        """Write the properties of each node, and format all data directories in parallel."""
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         tools = []
         for node in self.nodes.values():
@@ -360,12 +359,12 @@ class Cluster:
             "transaction.state.log.min.isr": in_sync,
             "share.coordinator.state.topic.replication.factor": replicas,
             "share.coordinator.state.topic.min.isr": in_sync,
-            # Shorter delays than a production cluster would use.
+            # Shorter than the defaults, so that tests need not wait.
             "group.initial.rebalance.delay.ms": 0,
             "broker.heartbeat.interval.ms": 1000,
             "broker.session.timeout.ms": 6000,
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
-            # A small machine.
+            # Sized for a small machine.
             "num.network.threads": 2,
             "num.io.threads": 4,
             "background.threads": 2,
@@ -382,7 +381,7 @@ class Cluster:
         return [node.directory / "data"] + ([self.small_disk[1] / "data"] if has_small else [])
 
     def _security(self):
-        """What a broker needs to know its clients by name and to ask an authorizer about them."""
+        """Properties of a broker with authentication and authorization."""
         listener = "listener.name.secured."
         users = " ".join(f'user_{name}="{password}"' for name, password in self._passwords.items())
         return {
@@ -399,7 +398,7 @@ class Cluster:
 
     @staticmethod
     def _listeners(node):
-        """The node's listeners and advertised addresses."""
+        """Return the values of listeners and advertised.listeners."""
         listeners = [f"PLAINTEXT://127.0.0.1:{node.port}", f"CONTROLLER://127.0.0.1:{node.controller_port}"]
         advertised = [f"PLAINTEXT://127.0.0.1:{node.port}"]
         if node.proxied_port:
@@ -414,7 +413,7 @@ class Cluster:
         return ",".join(listeners), ",".join(advertised)
 
     def _wait_until_ready(self, nodes):
-        """Wait until each node serves clients and knows all running nodes."""
+        """Wait until each of these nodes serves clients and lists all running nodes in its metadata."""
         expected = {node.number for node in self.nodes.values() if node.is_running()}
         deadline = time.monotonic() + START_SECONDS
         for node in nodes:

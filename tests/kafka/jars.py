@@ -13,7 +13,7 @@ ATTEMPTS = 3
 
 
 def class_path():
-    """The class path of the jars, after downloading them where that has not been done."""
+    """Return the class path of the jars, downloading them if necessary."""
     wanted = CACHE / ("jars-" + hashlib.sha256((HERE / "pom.xml").read_bytes()).hexdigest()[:12])
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / "lock", "w") as lock:
@@ -24,7 +24,7 @@ def class_path():
 
 
 def _download(wanted):
-    """Fill the directory in one step: a download that is interrupted leaves no directory of that name."""
+    """Create the directory in one step, so that an interrupted download leaves no directory of this name."""
     for left_over in CACHE.glob("download-*"):
         shutil.rmtree(left_over, ignore_errors=True)
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="download-", dir=CACHE))

@@ -1,4 +1,4 @@
-"""Just enough of Kafka's wire protocol to ask a broker which brokers it knows."""
+"""The part of Kafka's wire protocol that asks a broker for the brokers it knows."""
 
 import socket
 import struct
@@ -21,7 +21,7 @@ def _receive(connection, n):
 
 
 def known_brokers(port, timeout=2.0):
-    """The node ids that the broker on this port serves clients with. Raises OSError when it does not answer."""
+    """Return the node ids in the metadata of the broker on this port. Raises OSError if it does not answer."""
     no_topics = struct.pack(">i", 0)
     request = struct.pack(">hhi", METADATA, VERSION, 1) + _string("gatepost-tests") + no_topics
     with socket.create_connection(("127.0.0.1", port), timeout=timeout) as connection:

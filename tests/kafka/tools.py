@@ -1,4 +1,4 @@
-"""Kafka's own command line tools, by the names that they have in its distribution."""
+"""Kafka's command-line tools, by their names in its distribution."""
 
 import os
 import subprocess
@@ -18,17 +18,17 @@ SECONDS = 120
 
 
 def command(name, *arguments):
-    """What runs a tool: the words of a command."""
+    """Return the command that runs a tool, as a list."""
     return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *archive.options(), "-cp",
             jars.class_path(), CLASSES[name], *arguments]
 
 
 def run(name, *arguments):
-    """Run a tool to its end. Returns what it printed; raises when it failed."""
+    """Run a tool. Returns its output, or raises RuntimeError if it fails."""
     with tempfile.TemporaryDirectory() as directory:
         done = subprocess.run(command(name, *arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=SECONDS, cwd=directory, env=os.environ)
-    # Some tools report an error and exit 0.
+    # Some tools print an error and exit 0.
     if done.returncode != 0 or "Exception" in done.stdout or "Error: " in done.stdout:
         raise RuntimeError(f"{name} {' '.join(arguments)} failed:\n{done.stdout}")
     return done.stdout
