@@ -1,4 +1,4 @@
-"""The n-th allocation fails, for each n, while one request passes through the daemon."""
+"""Make the nth allocation fail, for each n, while the daemon handles a request."""
 
 import contextlib
 import dataclasses
@@ -19,7 +19,7 @@ ENDING_SECONDS = 2
 WHILE_FAILING_SECONDS = 0.5
 REFUSALS = (500, 503, None)  # None: the connection was closed
 NONE_IN_TIME = "none in time"
-# The router's table takes memory for each new sixteenth of the window, so each passage begins one.
+# The dedup table allocates memory for each new sixteenth of the window, so each passage begins a new one.
 DEDUP_WINDOW_SECONDS = 10
 SLICE_SECONDS = DEDUP_WINDOW_SECONDS / 16
 OUT_OF_MEMORY = "out of memory"
@@ -27,11 +27,11 @@ OUT_OF_MEMORY = "out of memory"
 
 @dataclasses.dataclass(frozen=True)
 class Passage:
-    """A request that passes, and the answer that it gets when nothing fails."""
+    """A kind of request, and its answer if no allocation fails."""
     name: str
     answer: int
-    body: object  # a function that makes a new one
-    send: object  # a function of a daemon and a delivery; returns the reply
+    body: object  # makes a new delivery
+    send: object  # sends a delivery to a daemon; returns the reply
 
 
 def _post(daemon, delivery):
@@ -53,7 +53,7 @@ def _post_ambiguously(daemon, delivery):
 
 
 def _growing_body():
-    """Each is longer than those before, and needs mending: it has an escaped half of a surrogate pair."""
+    """Yield bodies of growing length, each with an unpaired surrogate escape, which must be repaired."""
     return event_body(note="\ud800" + "x" * next(_lengths))
 
 
@@ -66,7 +66,7 @@ PASSAGES = (GENUINE, TO_QUARANTINE, FORGED, AMBIGUOUS)
 
 
 class AllocationFailures:
-    """A daemon whose allocations fail on order. Used as a context; `finish` compares and reports."""
+    """A daemon whose allocations fail on request. A context manager; finish() checks the topics and returns the report."""
 
     def __init__(self, installation, log=print):
         self.installation = installation
@@ -88,8 +88,8 @@ class AllocationFailures:
         return self
 
     def run(self, passage, object=preload.OWN, numbers=None, n=1):
-        """For each of the numbers, let that allocation of an object and those after it fail, n of them, while a request
-        passes; without numbers from the first on until fewer are made. Returns how many were made at most."""
+        """For each number, send a request while n allocations of an object fail, beginning with that number. By default, try
+        all numbers from 1 until a request makes fewer allocations. Returns the highest number of allocations seen."""
         most = 0
         for number in numbers or _from_one():
             failed, counted = self._disturb(passage, object, number, n)
@@ -100,13 +100,13 @@ class AllocationFailures:
         return most
 
     def finish(self):
-        """Returns the report, after everything was routed."""
+        """Wait until everything is routed, and return the report."""
         self.installation.kafka.wait_until_routed()
         self.report.compare(self.installation.kafka, self._accepted, self._sent)
         return self.report
 
     def _disturb(self, passage, object, number, n):
-        """Returns whether an allocation failed, and how many were made."""
+        """Return whether an allocation failed, and how many were made."""
         if passage.answer == 200:
             time.sleep(SLICE_SECONDS - time.time() % SLICE_SECONDS)
         self._fail.arm(object, number, n)
@@ -119,14 +119,14 @@ class AllocationFailures:
         if not self._judge_end(passage, object, what) and n == 1 and not routed:
             self.report.unexpected.append(f"{what}: not routed in {ROUTED_SECONDS} s")
         if not self._pass_undisturbed(what, may_end=failed):
-            self._judge_end(passage, object, what)  # a thread of its own found no memory, at the very last
+            self._judge_end(passage, object, what)  # another thread of the daemon may have run out of memory at the end
             self._pass_undisturbed(what)
         self.report.passes += 1
         self._log(f"{what}: answer {answer}")
         return failed, counted
 
     def _send(self, passage):
-        """Returns the status, None for a closed connection, or the name of another error."""
+        """Return the status, None if the connection was closed, or the name of another error."""
         delivery = Delivery(body=passage.body())
         if passage.answer == 200:
             self._sent[delivery.delivery_id] = delivery
@@ -141,7 +141,8 @@ class AllocationFailures:
         return answer
 
     def _judge_answer(self, passage, object, answer, failed, what):
-        """What a library makes of a failure may be another answer, or a connection that stands still: that is noted."""
+        """Note an answer that is not the expected one. After a failure within a library, a different answer or a stalled
+        connection is allowed."""
         if answer == passage.answer or failed and answer in REFUSALS:
             return
         if failed and object != preload.OWN and answer in (400, NONE_IN_TIME):
@@ -157,8 +158,8 @@ class AllocationFailures:
         return self.daemon.is_running()
 
     def _judge_end(self, passage, object, what):
-        """Start the daemon again if it has ended, as it may only in an orderly way or inside a library. Returns whether
-        it had."""
+        """Restart the daemon if it has ended, which is allowed only with an orderly exit or within a library. Returns
+        whether it was restarted."""
         if self.daemon.is_running():
             return False
         status = self.daemon.take_exit_status()
@@ -176,7 +177,7 @@ class AllocationFailures:
         return not self.daemon.is_running()
 
     def _pass_undisturbed(self, after, may_end=False):
-        """The next delivery must pass, unless the daemon is about to end. Returns False when it ended instead."""
+        """Check that the next delivery is accepted and routed. Returns False if the daemon has ended instead."""
         delivery = Delivery()
         self._sent[delivery.delivery_id] = delivery
         reply = waiting.until(lambda: self._try(delivery), ROUTED_SECONDS, lambda: f"an answer after {after}")
@@ -200,7 +201,7 @@ class AllocationFailures:
 
 
 def _status(reply):
-    """The status of a reply, whose body is one JSON text, or none where there was no memory for it."""
+    """Return the status of a reply. Its body must be JSON, or empty if there was no memory for it."""
     if reply.body and reply.headers["content-type"] == "application/json":
         try:
             reply.json

@@ -1,4 +1,4 @@
-"""What goes wrong at Kafka's side: answers to what clients look up, single partitions, links, elections, disks."""
+"""Nemeses of the brokers: lost answers to lookups, offline partitions, broken links, unclean elections, full disks."""
 
 import re
 import time
@@ -12,13 +12,13 @@ from nemeses import Nemesis
 from rules import CUT, KEEP
 
 LOOKUPS = ("Fetch", "OffsetFetch", "ListOffsets", "FindCoordinator", "Metadata", "OffsetForLeaderEpoch")
-GOES_ON_SECONDS = 45  # within which what a fault does not touch must go on: a router's session and its coordinator may end
+GOES_ON_SECONDS = 45  # within which unaffected partitions must progress; a session may expire meanwhile
 ELECTION_SECONDS = 60
 
 
 class Lookups(Nemesis):
-    """Answers to Fetch, OffsetFetch, ListOffsets, FindCoordinator, Metadata or OffsetForLeaderEpoch are lost or late, while
-    routers restart, which is when most of them are asked for."""
+    """Answers to Fetch, OffsetFetch, ListOffsets, FindCoordinator, Metadata or OffsetForLeaderEpoch are lost or delayed, while
+    routers restart, which is when most of these requests are made."""
     pause = (0.2, 1.0)
 
     def act(self):
@@ -32,7 +32,7 @@ class Lookups(Nemesis):
             what = f"lost a response to {api}"
         if api not in ("Fetch", "Metadata") or self.rng.random() < 0.5:
             self._restart_router()
-        if rule.wait(3 if api == "OffsetForLeaderEpoch" else 15):  # that one only newer versions of librdkafka ask for
+        if rule.wait(3 if api == "OffsetForLeaderEpoch" else 15):  # only newer versions of librdkafka send it
             self.note(what)
         rule.end()
 
@@ -46,14 +46,14 @@ class Lookups(Nemesis):
 
 
 class BrokerNemesis(Nemesis):
-    """One that looks at single partitions of `deliveries`."""
+    """A nemesis that affects single partitions of `deliveries`."""
 
     def _partitions(self):
         topic = self.world.kafka.deliveries
         return self.world.kafka.admin.list_topics(topic, timeout=30).topics[topic].partitions
 
     def _await_routed(self, partitions, what, seconds=GOES_ON_SECONDS):
-        """What stands in these partitions now is routed within this time, or it is noted as wrong."""
+        """Note an error unless all current records of these partitions are routed within this time."""
         ends = self.world.wait_for_ends(partitions)
         begun = time.monotonic()
         while True:
@@ -62,7 +62,7 @@ class BrokerNemesis(Nemesis):
                 self.world.log(f"{what}: routed after {time.monotonic() - begun:.1f} s")
                 return
             if time.monotonic() - begun > seconds:
-                self.world.note_wrong(f"{what}: partitions that are not touched were not routed within {seconds} s: "
+                self.world.note_wrong(f"{what}: unaffected partitions were not routed within {seconds} s: "
                                       f"committed {committed}, ends {ends}\n{self.world.describe()}")
                 return
             time.sleep(0.2)
@@ -78,8 +78,8 @@ class BrokerNemesis(Nemesis):
 
 
 class Offline(BrokerNemesis):
-    """The only replica of some partitions of `deliveries` is away: the others go on, with a router that restarts as well, and
-    afterwards everything is routed."""
+    """The only replica of some partitions of `deliveries` is down: the other partitions progress, even if a router restarts,
+    and later everything is routed."""
     pause = (1.0, 3.0)
 
     def act(self):
@@ -105,8 +105,8 @@ class Offline(BrokerNemesis):
 
 
 class Unclean(BrokerNemesis):
-    """A follower dies, its leader acknowledges alone and dies, and the follower leads without what it has missed. What was
-    acknowledged and cut off is reported; what is acknowledged afterwards must come out."""
+    """A follower dies, its leader acknowledges records alone and dies, and the follower becomes leader without these records.
+    They are reported as lost; records that are acknowledged later must be published."""
     pause = (2.0, 4.0)
 
     def act(self):
@@ -143,7 +143,7 @@ class Unclean(BrokerNemesis):
             self.world.revive(daemon)
 
     def _elect(self):
-        """Have a leader in each partition, whatever it lacks."""
+        """Elect a leader in each partition, even one that is not in sync."""
         topic = self.world.kafka.deliveries
 
         def all_led():
@@ -159,7 +159,7 @@ class Unclean(BrokerNemesis):
 
 
 class Links(BrokerNemesis):
-    """Links fail: between clients and single brokers, between brokers, or both, for one broker or for a pair."""
+    """Links fail between clients and a broker, between brokers, or both, for one broker or for a pair."""
     pause = (1.0, 3.0)
 
     def act(self):
@@ -186,7 +186,7 @@ class Links(BrokerNemesis):
                           "a broker that nobody reaches")
 
     def _pair(self, node):
-        """One broker does not replicate from one other."""
+        """A broker does not replicate from one other broker."""
         other = self.rng.choice([each for each in self.world.cluster.nodes if each != node])
         rule = self.world.internal.hold_request(
             "Fetch", KEEP, match=lambda request: request.node == node and request.client.startswith(f"broker-{other}-fetcher"))
@@ -203,7 +203,7 @@ class Links(BrokerNemesis):
 
 
 class FullDisk(BrokerNemesis):
-    """The disk under half of one broker's partitions is full; it is emptied, and the broker restarted. The others go on."""
+    """The disk with half of a broker's partitions is full; then space is freed and the broker restarted. The others work on."""
     pause = (3.0, 6.0)
     failed = re.compile(r"No space left|offline|InternalError|Halting|Stopping serving")
 
@@ -233,7 +233,7 @@ class FullDisk(BrokerNemesis):
         self._await_routed(self._partitions(), "the broker with the full disk is back")
 
     def _mend(self, node):
-        """Without a balloon, too, the small disk may have been full for a moment: topics are deleted only after a minute."""
+        """Restart the broker if its small disk was full: even without the balloon, as topics are deleted a minute late."""
         if self.failed.search(node.log_of_run()) or not node.is_running():
             self.world.log(f"broker {node.number} has lost its small disk before; starting it again")
             self._restart(node)

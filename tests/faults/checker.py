@@ -1,5 +1,5 @@
-"""What must stand in the topics, worked out from what was sent and answered, and from `deliveries`; it knows nothing of
-Gatepost's code. Every record in the topics of events and in quarantine is accounted for."""
+"""Check the topics against the deliveries that were sent, their answers, and the records in `deliveries`. It shares no code
+with Gatepost. Every record in the event topics and in quarantine must be explained."""
 
 import dataclasses
 import datetime
@@ -22,13 +22,13 @@ ADDED_IN_QUARANTINE = ("gatepost-reason", "gatepost-detail", "gatepost-partition
 
 
 def _known(consumer, topics):
-    """What brokers say of these topics, once they know all of them."""
+    """Return the metadata of these topics, once the brokers know all of them."""
     known = consumer.list_topics(timeout=30).topics
     return all(name in known and known[name].error is None and known[name].partitions for name in topics) and known
 
 
 def _records(kafka, topics):
-    """All records of these topics, read_committed, up to their ends."""
+    """Read all records of these topics, up to their current ends, with read_committed."""
     consumer = confluent_kafka.Consumer({
         "bootstrap.servers": kafka.bootstrap, "group.id": f"checker-{uuid.uuid4()}", "isolation.level": "read_committed",
         "enable.auto.commit": False, "auto.offset.reset": "error", "enable.partition.eof": True, "log_level": 3})
@@ -53,7 +53,7 @@ def _records(kafka, topics):
 
 
 def clock(seconds):
-    """A time as the daemons' logs write it."""
+    """Format a time like the daemons' logs."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
@@ -68,7 +68,7 @@ def _entry_text(entry):
 
 @dataclasses.dataclass
 class Cut:
-    """Kafka lost the end of some partitions of `deliveries` at this time (time.time()): an unclean election."""
+    """An unclean election at this time (time.time()), in which Kafka lost the end of some partitions of `deliveries`."""
     at: float
 
 
@@ -89,13 +89,13 @@ class Checker:
         self.report = Report()
         self.oracle = Oracle(deliveries, window_seconds, may_lack)
         self._events = {}  # by identity, in the order of each partition
-        self._releasable = {}  # digest of each record in quarantine by its place as gatepost-released has it
+        self._releasable = {}  # digest of each record in quarantine by its place, in the format of gatepost-released
 
     def run(self):
         for message in _records(self.kafka, [self.kafka.deliveries]):
             self.oracle.add(message)
         for place, delivery_id in self.oracle.strange:
-            self._unexpected(f"a record in deliveries that nobody sent: {delivery_id} {place}")
+            self._unexpected(f"a record in deliveries that was never sent: {delivery_id} {place}")
         for message in _records(self.kafka, [self.kafka.quarantine]):
             self._take_quarantined(message)
         events = [name for name in self.kafka.published_topics() if name != self.kafka.quarantine]
@@ -109,7 +109,7 @@ class Checker:
         self.report.unnoticed = [each.identity[1] for each in self.oracle.unnoticed_replays()]
         return self.report
 
-    # Taking what is there
+    # Reading the topics
 
     def _unexpected(self, text):
         self.report.unexpected.append(text)
@@ -118,7 +118,7 @@ class Checker:
         return number < self.ledger.most and self.ledger.first_sent[number] > 0
 
     def _may_have_been_cut(self, delivery_id):
-        """Whether a record of this delivery may have been among those that Kafka lost."""
+        """Return whether Kafka may have lost a record of this delivery."""
         parsed = self.deliveries.parse_id(delivery_id)
         if not self.cuts or parsed is None or parsed[0] >= self.ledger.most:
             return False
@@ -137,7 +137,7 @@ class Checker:
             place = int(header(headers, "gatepost-partition")), int(header(headers, "gatepost-offset"))
             entry = self.oracle.entries.get(place)
         except (TypeError, ValueError):
-            self._unexpected(f"{what}: says of no place in deliveries")
+            self._unexpected(f"{what}: names no place in deliveries")
             return
         if entry is None or entry.digest != digest(message.key(), message.value(), kept):
             if self._may_have_been_cut(delivery_id):
@@ -146,7 +146,7 @@ class Checker:
                 self._unexpected(f"{what}: is not the record at {place} in deliveries")
             return
         if reason not in entry.allowed:
-            self._unexpected(f"{what}: may only be {sorted(entry.allowed)}; {_entry_text(entry)}")
+            self._unexpected(f"{what}: may only have the reason {sorted(entry.allowed)}; {_entry_text(entry)}")
         if not header(headers, "gatepost-detail"):
             self._unexpected(f"{what}: has no detail")
         if entry.quarantined_at:
@@ -167,13 +167,13 @@ class Checker:
                   _stamp(message)))
 
     def _wrong_in_event(self, message, headers, delivery_id):
-        """What is wrong in an event whatever else there is; None when nothing is."""
+        """Return the first error in an event by itself, or None."""
         origin = self.deliveries.origin(message.value() or b"")
         parsed = self.deliveries.parse_id(delivery_id)
         if parsed is None or not self._was_sent(parsed[0]):
-            return "nobody sent it"
+            return "it was never sent"
         if origin is None:
-            return "its body is none that was sent"
+            return "its body was never sent"
         kind = self.deliveries.kind(origin[0])
         right = {"ce_type": kind, "ce_source": "/" + self.deliveries.source(origin[0]), "ce_specversion": "1.0",
                  "content-type": "application/json"}
@@ -181,7 +181,7 @@ class Checker:
             if header(headers, name) != value:
                 return f"{name} is {header(headers, name)} instead of {value}"
         if message.topic() != f"{self.kafka.prefix}.{texts.event_topic(kind)}":
-            return f"a {kind} stands there"
+            return f"it has type {kind}"
         return None if message.key() == kind.encode() else f"its key is {message.key()}"
 
     # Comparing
@@ -193,8 +193,8 @@ class Checker:
                                         f"{sorted(entry.allowed)}")
 
     def _check_events(self):
-        """Each identity has as many events as the log asks for."""
-        self._origins = {}  # the entry that each event comes of, by the event's place
+        """Check that each identity has the number of events that `deliveries` requires."""
+        self._origins = {}  # the entry of each event, by the event's place
         for identity, entries in self.oracle.by_identity.items():
             may = [each for each in entries if EVENT in each.allowed and not each.quarantined_at]
             must = [each for each in may if DROP not in each.allowed]
@@ -211,7 +211,7 @@ class Checker:
             if self._may_have_been_cut(identity[1]):
                 self.report.of_cut += [f"{identity[1]} in {each.text}" for each in found]
             else:
-                self._unexpected(f"{identity}: no record in deliveries is like it; {found[0].text}")
+                self._unexpected(f"{identity}: no record in deliveries matches; {found[0].text}")
 
     def _too_many(self, name, found, may, where):
         text = f"{name}: {len(found)} events instead of {len(may)}: {', '.join(each.text for each in found)}; {where}"
@@ -223,7 +223,7 @@ class Checker:
             self.report.duplicated.append(text)
 
     def _match(self, name, found, must):
-        """Each event comes of the first copy, whose time it has."""
+        """Check that each event was made from the first copy, whose time it has."""
         for event, entry in zip(found, must):
             signed = datetime.datetime.fromtimestamp(int(entry.signed), datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             if event.signed != signed and not self.cuts:
@@ -231,13 +231,13 @@ class Checker:
             self._origins[event.place] = event, entry
 
     def _check_releases(self):
-        """Each release is one of a record in quarantine."""
+        """Check that each release is of a record in quarantine."""
         for identity, entries in self.oracle.by_identity.items():
             if identity[2] and self._releasable.get(identity[2]) != entries[0].original:
-                self._unexpected(f"{identity[1]}: {_entry_text(entries[0])} is not what stands in quarantine at {identity[2]}")
+                self._unexpected(f"{identity[1]}: {_entry_text(entries[0])} is not the record in quarantine at {identity[2]}")
 
     def _check_acknowledged(self):
-        """What was answered 200 stands in the log."""
+        """Check that each delivery that was answered 200 is in `deliveries`."""
         logged = {(entry.identity[1], entry.origin) for entry in self.oracle.entries.values()}
         ledger = self.ledger
         state, follow_state = bytes(ledger.state), bytes(ledger.follow_state)
@@ -248,7 +248,7 @@ class Checker:
                 self._check_logged(logged, *self._follower(number), ledger.follow_begun[number])
 
     def _follower(self, number):
-        """(delivery-id, origin) of what followed a delivery."""
+        """Return (delivery-id, origin) of the delivery that followed another one."""
         makes = self.deliveries.makes(number)
         if makes == texts.CONFLICT:
             return self.deliveries.id(number), (number, texts.OTHER)
@@ -265,7 +265,7 @@ class Checker:
             self.report.lost.append(f"{delivery_id}: answered 200 to an attempt begun at {clock(begun)}, is not in deliveries")
 
     def _check_order(self):
-        """The events of one key that come from one partition of deliveries are in its order."""
+        """Check that events of the same key and the same partition of `deliveries` are in the order of that partition."""
         last = {}
         for place in sorted(self._origins):
             event, entry = self._origins[place]

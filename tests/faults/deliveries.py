@@ -1,5 +1,5 @@
-"""The deliveries of one run, by number. Everything about a delivery follows from its number and the run's name, so that a
-sender and a checker agree without talking to each other."""
+"""The deliveries of a run, by number. A delivery is a function of its number and the run's name, so that sender and checker
+agree without communication."""
 
 import json
 import re
@@ -8,9 +8,9 @@ import zlib
 from signing import KINDS, Delivery, event_topic
 
 SECRETS = [f"secret number {number} of the fault harness, long enough".encode() for number in range(1000)]
-MAIN, OTHER = 0, 1  # bodies of one delivery-id: the genuine one, and one that conflicts with it
+MAIN, OTHER = 0, 1  # bodies with the same delivery-id: the genuine one, and a conflicting one
 
-# Trouble that a delivery makes by itself, and the share of deliveries that make it.
+# Kinds of trouble that a delivery causes by itself, and the share of deliveries that cause them.
 MALFORMED, MISSING, UNKNOWN, INVALID = "malformed-json", "missing-kind", "unknown-kind", "invalid-field"
 CONFLICT, REPLAY, STOLEN_ID = "conflict", "replay", "stolen-id"
 BAD_BODIES = (MALFORMED, MISSING, UNKNOWN, INVALID)
@@ -24,13 +24,13 @@ ORIGIN = re.compile(rb"INV-(\d+)-(\d)")
 
 
 def _chance(*what):
-    """A number in [0, 1) that looks random and follows from its arguments."""
+    """Return a pseudorandom number in [0, 1), a function of the arguments."""
     return zlib.crc32("-".join(map(str, what)).encode()) / (1 << 32)
 
 
 class Deliveries:
-    """trouble: those of SHARES that occur. large: bytes of the largest bodies, 0 for none. has_extra: whether some are of a
-    second source."""
+    """trouble: the kinds of SHARES that occur. large: size of the largest bodies in bytes, 0 for none. has_extra: whether
+    some deliveries are from a second source."""
 
     def __init__(self, run, size=300, trouble=TROUBLE, large=0, has_extra=False):
         self.run = run
@@ -44,16 +44,16 @@ class Deliveries:
         return f"{self.run}-{number}"
 
     def replay_id(self, number):
-        """The delivery-id under which a captured delivery is sent again."""
+        """Return the delivery-id under which a captured delivery is replayed."""
         return f"{self.run}r-{number}"
 
     def parse_id(self, delivery_id):
-        """(number, whether it is that of a replay), or None when the id is not one of this run."""
+        """Return (number, whether the id is that of a replay), or None if the id is not of this run."""
         match = self._id.fullmatch(delivery_id)
         return (int(match[2]), bool(match[1])) if match else None
 
     def makes(self, number):
-        """The trouble that a delivery makes, or None."""
+        """Return the kind of trouble that a delivery causes, or None."""
         at = _chance(self.run, number, "trouble")
         for name, share in SHARES.items():
             if at < share:
@@ -72,7 +72,7 @@ class Deliveries:
         return event_topic(self.kind(number))
 
     def reason(self, number):
-        """Why the body cannot be published; None when it can."""
+        """Return the reason for which the body is quarantined, or None."""
         makes = self.makes(number)
         return makes if makes in BAD_BODIES else None
 
@@ -93,7 +93,7 @@ class Deliveries:
         return int(self.large * (0.4 + 0.6 * at / LARGE_SHARE)) if self.large and at < LARGE_SHARE else self.size
 
     def origin(self, body):
-        """(number, variant) of a body of this run, or None when it is none, byte for byte."""
+        """Return (number, variant) of a body, or None if it is not exactly a body of this run."""
         match = ORIGIN.search(body)
         origin = (int(match[1]), int(match[2])) if match else None
         return origin if origin and body == self.body(*origin) else None

@@ -1,8 +1,8 @@
 /*
- * Preloaded into a program, makes its allocations fail when told to. Both sides share the file that
- * FAIL_MALLOC_CONTROL names, a struct control: the other side says which calls count and which of them fail, sets
- * armed, and reads what came of it. Calls count by the loaded object they come from, so that failures that a program
- * must survive can be told from those inside a library.
+ * A library to preload that makes allocations fail. The program and the test share the file named by
+ * FAIL_MALLOC_CONTROL, a struct control: the test selects the calls to count and to fail, sets armed, and
+ * reads the results. Calls are counted by the loaded object that makes them, to distinguish failures in the
+ * program, which it must survive, from failures within a library.
  */
 #include <elf.h>
 #include <errno.h>
@@ -22,18 +22,17 @@
 #define EXPORTED __attribute__((visibility("default"), noinline))
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 
-/* preload.py knows this layout. */
+/* preload.py has the same layout. */
 struct control {
         atomic_uint armed;
         uint32_t reserved;
-        uint64_t first; /* of the calls that count, the first that fails, from 1; 0: none does */
-        uint64_t n;     /* so many fail */
-        char
-            object[NAME_SIZE]; /* the beginning of the object's name whose calls count; empty: any object's */
+        uint64_t first;         /* number of the first counted call that fails, from 1; 0: none */
+        uint64_t n;             /* number of calls that fail */
+        char object[NAME_SIZE]; /* calls from objects whose name begins so count; empty: all */
         atomic_uint_fast64_t n_counted;
         atomic_uint_fast64_t n_failed;
-        char failed_in[NAME_SIZE]; /* the object that the first failed call came from */
-        uint64_t failed_at;        /* where in it that call returns to */
+        char failed_in[NAME_SIZE]; /* object that made the first failed call */
+        uint64_t failed_at;        /* return address of that call, relative to the object */
 };
 
 struct object {
@@ -109,7 +108,7 @@ prepare(void)
                 control = memory;
 }
 
-/* Whether a call from there fails. */
+/* Return whether a call from this address fails. */
 static int
 fails(uintptr_t caller)
 {
@@ -182,7 +181,7 @@ posix_memalign(void **memory, size_t alignment, size_t size)
         return 0;
 }
 
-/* What glibc allocates on behalf of its caller counts as the caller's. */
+/* Allocations within these glibc functions count as their caller's. */
 
 static char *
 copy(const char *text, size_t len)

@@ -1,8 +1,9 @@
 /*
- * Preloaded into a process, gives it a realtime clock that can be set while it runs: FAKE_CLOCK_FILE holds an int64_t,
- * the milliseconds by which that clock is ahead of the machine's. Timed waits on C11 conditions go by it as the kernel's
- * do by the machine's clock: they end when it comes to their deadline, so setting it back makes them last as much longer.
- * (libfaketime does not know these waits, and ends others after the time that was left when they began.)
+ * A library to preload whose realtime clock can be set while the process runs: the file FAKE_CLOCK_FILE holds
+ * an int64_t, the milliseconds by which the clock is ahead of the machine's. Timed waits on C11 condition
+ * variables use it like the kernel uses the machine's clock: they end when the clock reaches the deadline, so
+ * setting it back prolongs them. (libfaketime does not support these waits, and ends others after the time
+ * that remained when they began.)
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOMENT_MS 10 /* after which a wait looks at the clock again */
+#define MOMENT_MS 10 /* interval at which a wait checks the clock */
 #define MS_NS 1000000L
 #define SECOND_NS 1000000000L
 
@@ -84,8 +85,8 @@ time(time_t *seconds)
 }
 
 /*
- * Waits a moment at a time. A moment that has passed ends in a wake-up for no reason, which C11 allows and after which
- * everybody looks again at what he waits for: the wake-up that counts may have come just when the moment was over.
+ * Wait for a moment, and then return as if signalled: a spurious wake-up, which C11 allows. The caller checks
+ * its condition again, as a real signal may have arrived just when the moment was over.
  */
 int
 cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict mutex, const struct timespec *restrict deadline)

@@ -1,6 +1,6 @@
 /*
- * Preloaded into a client of Kafka, stands for name servers that do not answer as long as the file that HUNG_LOOKUPS_FILE
- * names exists. Then each connection is reset that records are appended by, so that names are looked up.
+ * A library to preload into a Kafka client. While the file named by HUNG_LOOKUPS_FILE exists, name lookups do
+ * not return, and every connection that appends records is reset, so that names are looked up again.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ getaddrinfo(const char *restrict name, const char *restrict service, const struc
         return EAI_AGAIN;
 }
 
-/* A request of Kafka: its size, 4 bytes; its key, 2; its version, 2. */
+/* The beginning of a Kafka request: size (4 bytes), API key (2), version (2). */
 static int
 is_append(const struct msghdr *message)
 {

@@ -1,4 +1,4 @@
-"""The fault harness: sends deliveries while a nemesis works, then looks for what was lost or came twice."""
+"""The fault harness: sends deliveries while a nemesis causes faults, then looks for lost and duplicate events."""
 
 import argparse
 import contextlib
@@ -26,10 +26,10 @@ from proxy import Proxies
 from scenarios import SCENARIOS
 from world import World
 
-MOST = 2_000_000  # deliveries of one round
+MOST = 2_000_000  # deliveries in a round
 RATE = 400  # a second
 STALLED_SECONDS = 60
-WARM_UP = 50  # accepted before the first act
+WARM_UP = 50  # deliveries accepted before the first act
 AUDITED = ("lost", "duplicated", "unexpected")
 FAULTS = (*AUDITED, "disordered")
 OLD_REPEATS = (3, 8)  # after each act
@@ -49,30 +49,30 @@ def parse(arguments):
                            initial_indent=f"  {each.name:16}", subsequent_indent=" " * 18) for each in SCENARIOS.values()]
     parser = Parser(prog="tests/faults/run", description=__doc__, epilog="\n".join(["scenarios:", *about]),
                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="by default those of the form chosen")
-    parser.add_argument("--long", action="store_true", help="all scenarios in their long form, for hours; else the short one")
-    parser.add_argument("--acts", type=int, metavar="N", help="how often the nemesis acts in a round")
-    parser.add_argument("--rounds", type=int, metavar="N", help="how many rounds, each with new topics and daemons")
-    parser.add_argument("--deliveries", type=int, metavar="N", help="go on until so many are accepted in a round")
-    parser.add_argument("--rate", type=float, default=RATE, metavar="N", help="deliveries a second (%(default)s)")
-    parser.add_argument("--seed", type=int, help="of everything that is left to chance")
-    parser.add_argument("--results", metavar="FILE", help="append a line of JSON for each round")
-    parser.add_argument("--librdkafka", metavar="VERSION", help="`newest`, or a version: built outside the tree, and used")
-    parser.add_argument("--without", metavar="LIST", default="", help=f"no deliveries of these: {', '.join(SHARES)}")
-    parser.add_argument("--verbose", action="store_true", help="tell what the proxies do as well")
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="scenarios to run (default: all of the chosen form)")
+    parser.add_argument("--long", action="store_true", help="run the long form of all scenarios, for hours")
+    parser.add_argument("--acts", type=int, metavar="N", help="number of acts of the nemesis in a round")
+    parser.add_argument("--rounds", type=int, metavar="N", help="number of rounds, each with new topics and daemons")
+    parser.add_argument("--deliveries", type=int, metavar="N", help="minimum of accepted deliveries in a round")
+    parser.add_argument("--rate", type=float, default=RATE, metavar="N", help="deliveries per second (default: %(default)s)")
+    parser.add_argument("--seed", type=int, help="seed of all random choices")
+    parser.add_argument("--results", metavar="FILE", help="append a line of JSON for each round to this file")
+    parser.add_argument("--librdkafka", metavar="VERSION", help="librdkafka version (or `newest`) to build and use")
+    parser.add_argument("--without", metavar="LIST", default="", help=f"send no deliveries of these kinds: {', '.join(SHARES)}")
+    parser.add_argument("--verbose", action="store_true", help="log the actions of the proxies as well")
     parser.add_argument("--keep", action="store_true", help="keep the logs of the daemons")
     chosen = parser.parse_args(arguments)
     for name in chosen.scenarios:
         if name not in SCENARIOS:
-            parser.error(f"there is no scenario {name}; there are {', '.join(SCENARIOS)}")
+            parser.error(f"unknown scenario {name}; known are {', '.join(SCENARIOS)}")
     chosen.without = [name for name in chosen.without.split(",") if name]
     if set(chosen.without) - set(SHARES):
-        parser.error(f"--without: there are {', '.join(SHARES)}")
+        parser.error(f"--without: unknown kind; known are {', '.join(SHARES)}")
     return chosen
 
 
 def select(options):
-    """(scenario, acts, rounds) of what is to be run."""
+    """Return (scenario, acts, rounds) of each scenario to run."""
     names = options.scenarios or [each.name for each in SCENARIOS.values() if options.long or each.short]
     for name in names:
         scenario = SCENARIOS[name]
@@ -82,7 +82,7 @@ def select(options):
 
 
 class Log:
-    """Lines with the time, as the daemons' logs have it, and the seconds since the start."""
+    """Prints lines with the time, in the format of the daemons' logs, and the seconds since the start."""
 
     def __init__(self, verbose):
         self.started = time.monotonic()
@@ -100,16 +100,16 @@ def await_more(sender):
     """Wait until more deliveries have been accepted."""
     before, deadline = sender.n_accepted(), time.monotonic() + STALLED_SECONDS
     while sender.n_accepted() == before:
-        assert time.monotonic() < deadline, f"nothing is accepted any more: {sender.counts()}"
+        assert time.monotonic() < deadline, f"deliveries are no longer accepted: {sender.counts()}"
         time.sleep(0.2)
 
 
 def work(world, scenario, acts, deliveries):
-    """Let the nemesis act; world.acted says what it did."""
+    """Let the nemesis act; world.acted counts its actions."""
     sender = world.sender
     begun = time.monotonic()
     while sender.n_accepted() < WARM_UP:
-        assert time.monotonic() - begun < 60, f"nothing is accepted: {sender.counts()}"
+        assert time.monotonic() - begun < 60, f"no deliveries are accepted: {sender.counts()}"
         time.sleep(0.05)
     nemesis = scenario.nemesis(world) if scenario.nemesis else None
     world.acted = nemesis.done if nemesis else {}
@@ -127,7 +127,7 @@ def work(world, scenario, acts, deliveries):
 
 
 def judge(world, report, audited):
-    """(results, whether nothing is wrong) of a round that came to its end."""
+    """Return (results, whether there are no findings) of a completed round."""
     found = {name: len(getattr(report, name)) for name in FAULTS}
     counts = world.sender.counts()
     wrong_audit = world.setup.audited and any(audited.values())
@@ -137,7 +137,7 @@ def judge(world, report, audited):
 
 
 def play(scenario, acts, deliveries, cluster, proxies, build, options, seed, log):
-    """One round. Returns its results."""
+    """Run one round. Returns its results."""
     begun = time.monotonic()
     directory = pathlib.Path(tempfile.mkdtemp(prefix="gatepost-faults-"))
     results = {"scenario": scenario.name, "seed": seed, "clean": False}
@@ -157,7 +157,7 @@ def play(scenario, acts, deliveries, cluster, proxies, build, options, seed, log
         for name in FAULTS:
             for each in getattr(report, name)[:SHOWN]:
                 log(f"{name}: {each}")
-    except Exception as error:  # a round that cannot be finished is one that failed; the others are played
+    except Exception as error:  # a round that cannot be completed has failed; run the others
         results["stopped"] = str(error)
         log(f"{traceback.format_exc()}\n{world.describe()}")
     finally:
@@ -178,7 +178,7 @@ def play(scenario, acts, deliveries, cluster, proxies, build, options, seed, log
 
 
 def play_all(options, build, log):
-    """Every round of every scenario chosen, those with the same brokers on the same cluster."""
+    """Run all rounds of the chosen scenarios. Consecutive scenarios with the same brokers share a cluster."""
     seeds = random.Random(options.seed if options.seed is not None else random.randrange(1 << 32))
     results = []
     chosen = list(select(options))
@@ -202,15 +202,15 @@ def play_all(options, build, log):
 
 
 def agrees(result):
-    """Whether the audit found the same. A second event of a copy that was signed again has another ce_time: to the checker
-    it is a duplicate, to the audit a record that nothing explains."""
+    """Return whether the audit agrees with the checker. A second event for a copy that was signed again has a different
+    ce_time: the checker reports it as a duplicate, the audit as an unexplained record."""
     audit = result["audit"]
     return audit is None or result["lost"] == audit["lost"] and \
         result["duplicated"] + result["unexpected"] == audit["duplicated"] + audit["unexpected"]
 
 
 def tell(results):
-    """A table of all scenarios; returns whether nothing was found in any."""
+    """Print a table of all scenarios. Returns whether there are no findings."""
     columns = "".join(f"{name.upper():>12}" for name in FAULTS)
     print(f"\n{'SCENARIO':16}{'ROUNDS':>7}{'ACTS':>7}{'DELIVERIES':>12}{columns}  AUDIT")
     for name in dict.fromkeys(each["scenario"] for each in results):
@@ -225,7 +225,7 @@ def tell(results):
 
 def main():
     options = parse(sys.argv[1:])
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # brokers and daemons end as well
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # stop brokers and daemons as well
     build = pathlib.Path(os.environ["GATEPOST_FAULTS_BUILD"])
     log = Log(options.verbose)
     if options.librdkafka:

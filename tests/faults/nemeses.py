@@ -1,6 +1,6 @@
-"""What goes wrong. A nemesis acts again and again while deliveries are sent, and ends what it began in end().
+"""Nemeses: each causes faults repeatedly while deliveries are sent, and undoes them in end().
 
-The pauses in here wait for nothing: they are the pace at which things fail."""
+The pauses here do not wait for a condition: they set the pace of the faults."""
 
 import math
 import re
@@ -15,7 +15,7 @@ from world import SESSION_SECONDS, TRANSACTION_SECONDS
 ROUTER_POINTS = ("after-poll", "before-decision", "after-produce", "before-offsets", "before-commit", "after-commit",
                  "on-assigned", "on-revoked")
 RECEIVER_POINTS = ("before-append", "after-append", "before-answer")
-RARE_POINTS = {"on-assigned": 1, "on-revoked": 1, "before-decision": 3}  # passed how often at the most before death
+RARE_POINTS = {"on-assigned": 1, "on-revoked": 1, "before-decision": 3}  # maximum passes of a crash point before the crash
 CRASH_SECONDS = 30
 TRANSACTION_APIS = ("AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn")
 HOUR = 3600
@@ -28,7 +28,7 @@ class Nemesis:
     def __init__(self, world):
         self.world = world
         self.rng = world.rng
-        self.done = {}  # how often what was done
+        self.done = {}  # number of actions by kind
 
     def note(self, what):
         self.done[what] = self.done.get(what, 0) + 1
@@ -63,19 +63,19 @@ class KillRouters(Nemesis):
 
 
 class Zombies(Nemesis):
-    """Routers that stand still until the group and the transaction coordinator have given them up, and then go on."""
+    """Routers are suspended until the group and the transaction coordinator have given them up, and then resumed."""
     pause = (1.0, 3.0)
     stopped_seconds = max(SESSION_SECONDS, TRANSACTION_SECONDS) + 2
 
     def __init__(self, world):
         super().__init__(world)
-        self.due = {}  # when to let whom go on
+        self.due = {}  # time at which to resume each router
 
     def act(self):
         for daemon in [each for each, due in self.due.items() if due <= time.monotonic()]:
             self.world.resume(daemon)
             del self.due[daemon]
-            self.note("a zombie goes on")
+            self.note("resumed a zombie")
         candidates = [each for each in self.world.routers if each not in self.due]
         if len(candidates) > 1:
             daemon = self.rng.choice(candidates)
@@ -90,11 +90,11 @@ class Zombies(Nemesis):
             for daemon in [each for each, due in self.due.items() if due <= time.monotonic()]:
                 self.world.resume(daemon)
                 del self.due[daemon]
-                self.note("a zombie goes on")
+                self.note("resumed a zombie")
 
 
 class CrashPoints(Nemesis):
-    """A daemon dies at a chosen place of its code."""
+    """A daemon dies at a chosen point of its code."""
     pause = (0.1, 0.5)
     points = ROUTER_POINTS + RECEIVER_POINTS
 
@@ -120,10 +120,10 @@ class CrashPoints(Nemesis):
         self.world.revive(daemon)
 
     def _provoke(self, point, daemon):
-        """Partitions are taken away only when another router comes."""
+        """Partitions are revoked only when another router joins."""
         if point == "on-revoked":
             waiting.until(lambda: not daemon.is_running() or "partition given" in daemon.log, CRASH_SECONDS,
-                          lambda: f"{daemon.name} to be given partitions:\n{daemon.log}")
+                          lambda: f"{daemon.name} to get partitions:\n{daemon.log}")
             newcomer = self.world.add_router()
             newcomer.start()
             waiting.until(lambda: not daemon.is_running(), CRASH_SECONDS, lambda: f"a rebalance:\n{daemon.log}")
@@ -132,7 +132,7 @@ class CrashPoints(Nemesis):
 
 
 class Brokers(Nemesis):
-    """Brokers die, stand still, are restarted one after the other; the one that coordinates the transactions, too."""
+    """Brokers are killed, suspended, or restarted one after the other, including the transaction coordinator."""
     pause = (1.0, 3.0)
 
     def act(self):
@@ -161,7 +161,7 @@ class Brokers(Nemesis):
         self.world.cluster.resume(number)
 
     def _move_coordinator(self):
-        """Kill the leader of the partition in which the state of a router's transactions stands."""
+        """Kill the leader of the partition with the state of a router's transactions."""
         router = self.rng.choice(self.world.routers)
         name = f"{self.world.kafka.group}-{router.config['gatepost']['instance']}"
         partitions = self.world.kafka.admin.list_topics("__transaction_state", timeout=30).topics["__transaction_state"].partitions
@@ -175,7 +175,7 @@ class Brokers(Nemesis):
 
 
 def _java_hash(text):
-    """String.hashCode() as Kafka makes it positive."""
+    """Return Kafka's non-negative form of String.hashCode()."""
     value = 0
     for character in text:
         value = (31 * value + ord(character)) & 0xFFFFFFFF
@@ -183,7 +183,7 @@ def _java_hash(text):
 
 
 class TwoOfThree(Nemesis):
-    """Two of three brokers stand still: nothing may be accepted then."""
+    """Two of three brokers are suspended: nothing may be accepted meanwhile."""
     pause = (3.0, 5.0)
 
     def act(self):
@@ -191,17 +191,17 @@ class TwoOfThree(Nemesis):
         for number in numbers:
             self.world.cluster.pause(number)
         self.note("stopped two of three brokers")
-        time.sleep(1)  # answers that were on their way
+        time.sleep(1)  # let answers arrive that are already under way
         before = self.world.sender.counts()["answered_200"]
         time.sleep(self.rng.uniform(3, 6))
         wrong = self.world.sender.counts()["answered_200"] - before
         for number in numbers:
             self.world.cluster.resume(number)
-        assert wrong == 0, f"{wrong} deliveries were accepted while two of three brokers stood still"
+        assert wrong == 0, f"{wrong} deliveries were accepted while two of three brokers were suspended"
 
 
 class Responses(Nemesis):
-    """Kafka acts, but its answer never arrives; or comes late."""
+    """Kafka processes a request, but its answer is lost or delayed."""
     pause = (0.2, 0.8)
 
     def act(self):
@@ -218,7 +218,7 @@ class Responses(Nemesis):
 
 
 class LateCommits(Nemesis):
-    """The request to commit is held back, its connection lost, and let through when the router has gone on."""
+    """A request to commit is held back, its connection closed, and the request sent when the router has continued."""
     pause = (0.5, 2.0)
 
     def act(self):
@@ -236,7 +236,7 @@ class LateCommits(Nemesis):
 
 
 class Connections(Nemesis):
-    """All connections to a broker are cut, or no byte passes for a while."""
+    """All connections to a broker are cut, or no bytes pass for a while."""
 
     def act(self):
         node = self.rng.choice(list(self.world.cluster.nodes))
@@ -245,13 +245,13 @@ class Connections(Nemesis):
             self.note("cut all connections to a broker")
         else:
             self.world.proxies.freeze(node)
-            self.note("let no byte through")
+            self.note("froze a connection")
             time.sleep(self.rng.uniform(0.5, 9))
             self.world.proxies.thaw(node)
 
 
 class Membership(Nemesis):
-    """Routers come and go, one to four of them."""
+    """Routers join and leave; there are one to four."""
     pause = (1.0, 4.0)
     most = 4
 
@@ -285,7 +285,7 @@ class Clock(Nemesis):
             world.revive(daemon)
 
     def act(self):
-        """A daemon whose clock goes back must end, with 75, and goes on when it is started again."""
+        """Check that a daemon exits with 75 when its clock is set back, and restart it."""
         daemon = self.rng.choice([*self.world.routers, self.world.receivers[0]])
         clock, role = self.clocks[daemon], daemon.config["gatepost"]["roles"]
         for seconds in self.rng.choice(((HOUR, 0), (-HOUR, 0))):
@@ -301,14 +301,14 @@ class Clock(Nemesis):
 
 
 class Reload(Nemesis):
-    """SIGHUP: nothing new, other limits, a rotated secret, a renewed certificate, a source added or removed; now and then a
-    router is killed after it."""
+    """SIGHUP, with no change, other limits, a rotated secret, a renewed certificate, or a source added or removed; sometimes a
+    router is killed afterwards."""
     pause = (0.05, 0.6)
-    grace_seconds = 2  # how long an old secret holds after the new one is known
+    grace_seconds = 2  # time for which an old secret stays valid after the new one is configured
 
     def __init__(self, world):
         super().__init__(world)
-        self.secrets = [0]  # numbers of those that hold
+        self.secrets = [0]  # numbers of the valid secrets
         self.rotated = 0.0
         self.has_extra = True
 
@@ -339,7 +339,7 @@ class Reload(Nemesis):
         self._reload(chosen, "other limits")
 
     def _secret(self):
-        """A new secret beside the old one, or, when it has been there for a while, without."""
+        """Add a new secret, or remove the old one some time after that."""
         if len(self.secrets) == 1:
             self.secrets = [self.secrets[0], self.secrets[0] + 1]
             self._write_secrets()
@@ -361,13 +361,13 @@ class Reload(Nemesis):
         self._reload(self.world.receivers, "certificate renewed")
 
     def _source(self):
-        """Routers learn of a source before receivers, and forget it after them, when all that came from it is routed."""
+        """Add a source to routers before receivers, or remove it from receivers first, and from routers when all is routed."""
         if self.has_extra:
-            self.world.sender.send_extra(False)  # the service's subscription goes first
+            self.world.sender.send_extra(False)  # the service stops sending first
             if not self.world.setup.both:
                 self._forget_source(self.world.receivers)
             else:
-                time.sleep(1)  # attempts that are under way
+                time.sleep(1)  # let current attempts finish
             self.world.wait_until_routed_so_far()
             self._forget_source(self.world.routers)
             self.note("source removed")
@@ -399,8 +399,8 @@ class Reload(Nemesis):
 
 
 class Restore(Nemesis):
-    """Routers die or stand still while they read back what is to be remembered, or leave the group; the window is short, so
-    that ids expire all the time."""
+    """Routers are killed or suspended while they restore their dedup table, or leave the group; the window is short, so that
+    ids expire all the time."""
     pause = (0.2, 2.0)
     restoring = re.compile(r" partition assigned .*reading_from=")
 
@@ -440,7 +440,7 @@ class Restore(Nemesis):
         self.world.resume(daemon)
 
     def _leave(self, daemon):
-        """Others restore what this one had, and then it does."""
+        """Make the other routers restore this router's partitions, then let it restore them itself."""
         if daemon.is_running():
             daemon.stop()
         self.note("a router left")
@@ -449,7 +449,7 @@ class Restore(Nemesis):
 
 
 class Mix(Nemesis):
-    """Kills of anybody, and releases from quarantine: bad bodies come back, replays and second bodies become events."""
+    """Kills daemons, and releases records from quarantine: bad bodies return there, replays and second bodies become events."""
     pause = (0.2, 1.5)
     reasons = ("conflicting-body", "replayed-signature", "malformed-json", "missing-kind", "unknown-kind", "invalid-field")
 
@@ -467,8 +467,8 @@ class Mix(Nemesis):
 
 
 class Split(Nemesis):
-    """Receivers and routers with files that differ: bodies that only the receivers' max_body lets in, a tolerance that only
-    routers have, and a source that routers come to know late, and forget, with releases of what it sent meanwhile."""
+    """Receivers and routers have different configurations: bodies that only the receivers' max_body allows, a tolerance that
+    only routers have, and a source that is added to routers late, and removed, with releases of its quarantined records."""
     pause = (0.3, 2.0)
 
     def __init__(self, world):
@@ -477,7 +477,7 @@ class Split(Nemesis):
         self._know([], "nobody knows the source")
 
     def _know(self, routers, what):
-        """These routers know the second source, the others do not."""
+        """Configure the second source in these routers, and remove it from the others."""
         for daemon in self.world.routers:
             if daemon in routers:
                 daemon.config.source(texts.EXTRA_SOURCE)
@@ -502,7 +502,7 @@ class Split(Nemesis):
             self.note("released")
 
     def end(self):
-        """In the end all routers know the source, and everything that it sent comes out by a release."""
+        """Configure the source in all routers, and release its records."""
         self.world.sender.send_extra(False)
         self._know(self.world.routers, "all routers know the source")
         self.world.wait_until_routed_so_far()

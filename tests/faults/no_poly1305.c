@@ -1,6 +1,6 @@
 /*
- * An OpenSSL provider that has what the default provider has but Poly1305, as the FIPS provider does. OPENSSL_CONF
- * activates it in the place of the default provider.
+ * An OpenSSL provider with all algorithms of the default provider except Poly1305, like the FIPS provider.
+ * OPENSSL_CONF activates it instead of the default provider.
  */
 #include <string.h>
 
@@ -32,7 +32,7 @@ query(void *context, int operation, int *no_cache)
         return macs;
 }
 
-/* The groups of TLS, among others. */
+/* Capabilities, such as the TLS groups. */
 static int
 get_capabilities(void *context, const char *capability, OSSL_CALLBACK *callback, void *arg)
 {

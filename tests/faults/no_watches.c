@@ -1,4 +1,7 @@
-/* Lets epoll watch no connection that came over IPv6, as when the user's watches are used up (epoll(7), max_user_watches). */
+/*
+ * A library to preload: epoll cannot watch IPv6 connections, as if the user had no watches left (epoll(7),
+ * max_user_watches).
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>

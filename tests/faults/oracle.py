@@ -1,4 +1,4 @@
-"""What must come of each record in `deliveries`, worked out from what the README promises; it shares no code with Gatepost."""
+"""Determine the correct result of each record in `deliveries` from the README's guarantees. Shares no code with Gatepost."""
 
 import dataclasses
 import math
@@ -11,26 +11,26 @@ CONFLICTING, REPLAYED, UNKNOWN_SOURCE = "conflicting-body", "replayed-signature"
 
 @dataclasses.dataclass(slots=True)
 class Entry:
-    """One record of `deliveries`."""
+    """A record of `deliveries`."""
     place: tuple  # (partition, offset)
     timestamp_ms: int
-    identity: tuple  # (source, delivery-id, what it is a release of or None)
+    identity: tuple  # (source, delivery-id, place of the released record or None)
     origin: tuple  # (number, variant) of its body
     signed: str  # the signed timestamp
-    is_replay: bool  # its receiver has noticed that the signature came before under another delivery-id
+    is_replay: bool  # its receiver saw the signature before, with another delivery-id
     digest: int  # of key, value and headers
-    original: int  # the same without the headers that tell of a replay or a release
+    original: int  # the same, without the headers of replays and releases
     allowed: frozenset = frozenset()  # DROP, EVENT, or a reason of quarantine
     quarantined_at: list = dataclasses.field(default_factory=list)  # (partition, offset) in quarantine
 
 
 def header(headers, name):
-    """The last value of a header as text; None when it is absent."""
+    """Return the last value of a header as text, or None if it is absent."""
     return next((value.decode(errors="replace") for each, value in reversed(headers) if each == name), None)
 
 
 def original(headers):
-    """Without those that tell of a replay or a release."""
+    """Return the headers without those of replays and releases."""
     return [each for each in headers if each[0] not in ("gatepost-released", "gatepost-release-signature", "gatepost-replay-of")]
 
 
@@ -39,10 +39,10 @@ def digest(key, value, headers):
 
 
 class Oracle:
-    """Takes the records of `deliveries`, those of a partition in their order."""
+    """Determines the results of the records of `deliveries`, which are added in the order of each partition."""
 
     def __init__(self, deliveries, window_seconds=math.inf, may_lack=None):
-        """window_seconds: the dedup window. may_lack: sources that routers may not have known, and until when."""
+        """window_seconds: the dedup window. may_lack: sources that routers may not know, and until when."""
         self.deliveries = deliveries
         self.entries = {}  # by place
         self.by_identity = {}  # lists in the order of the log
@@ -67,7 +67,7 @@ class Oracle:
         self.by_identity.setdefault(identity, []).append(entry)
 
     def _fresh(self, entry):
-        """What may come of a record that is the first of its identity."""
+        """Return the allowed results of the first record of an identity."""
         source = entry.identity[0]
         if source not in (texts.FIRST_SOURCE, texts.EXTRA_SOURCE):
             return {UNKNOWN_SOURCE}
@@ -85,12 +85,12 @@ class Oracle:
             again = entry.is_replay and any(each.timestamp_ms >= oldest_ms for each in earlier)
             return self._fresh(entry) | ({DROP} if again else set())
         found = {DROP if any(each.origin == entry.origin for each in within) else CONFLICTING}
-        if any(each.origin == entry.origin for each in plain):  # an older one may still be remembered
+        if any(each.origin == entry.origin for each in plain):  # an older record may still be in the dedup table
             found.add(DROP)
         return found | {REPLAYED} if entry.is_replay else found
 
     def unnoticed_replays(self):
-        """Captured deliveries that came with another id without being noticed, which only a receiver that had forgotten them,
-        or never saw them, may let pass."""
+        """Return the replays with another id that no receiver noticed. Only a receiver that had forgotten the original, or
+        never saw it, may accept them."""
         return [each for each in self.entries.values() if not each.is_replay and not each.identity[2]
                 and self.deliveries.parse_id(each.identity[1]) != (each.origin[0], False)]

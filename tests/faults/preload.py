@@ -1,5 +1,5 @@
-"""Libraries that are preloaded into a process: fail_malloc.c lets its allocations fail, fake_clock.c lets its clock be
-set, hung_lookups.c lets its name servers not answer. None stands the address sanitizer."""
+"""Libraries to preload into a process: fail_malloc.c makes allocations fail, fake_clock.c sets the clock, hung_lookups.c
+simulates unresponsive name servers. None works with the address sanitizer."""
 
 import ctypes
 import mmap
@@ -11,7 +11,7 @@ import subprocess
 HERE = pathlib.Path(__file__).resolve().parent
 ALL = ""  # calls from any object count
 OWN = "gatepostd"
-FOREVER = 1 << 62  # so many calls fail: all, until it is disarmed
+FOREVER = 1 << 62  # number of failures: all calls, until disarmed
 
 
 class _Control(ctypes.Structure):
@@ -30,7 +30,7 @@ def build(name, directory):
 
 
 class FailMalloc:
-    """What a process that runs with `environment` is told, and what it tells. One such process at a time."""
+    """The memory shared with a process that runs with `environment`. One process at a time."""
 
     def __init__(self, directory):
         directory = pathlib.Path(directory)
@@ -42,8 +42,7 @@ class FailMalloc:
         self._control = _Control.from_buffer(self._memory)
 
     def arm(self, object=OWN, first=0, n=1):
-        """Count the calls from an object from now on, and let the first-th of them and those after it fail, n of them.
-        `first` 0 only counts."""
+        """Start counting the calls from an object, and make n of them fail, beginning with number `first`. 0 only counts."""
         control = self._control
         control.armed = 0
         control.object, control.first, control.n = object.encode(), first, n
@@ -51,7 +50,7 @@ class FailMalloc:
         control.armed = 1
 
     def disarm(self):
-        """Let no call fail any more. Returns how many calls were counted."""
+        """Stop the failures. Returns the number of calls counted."""
         self._control.armed = 0
         return self._control.n_counted
 
@@ -61,18 +60,18 @@ class FailMalloc:
 
     @property
     def failed(self):
-        """How many calls have failed."""
+        """Return the number of calls that have failed."""
         return self._control.n_failed
 
     @property
     def place(self):
-        """Where the first failed call came from: object+0xoffset, for addr2line."""
+        """Return the origin of the first failed call as object+0xoffset, for addr2line."""
         return f"{self._control.failed_in.decode()}+{self._control.failed_at:#x}"
 
 
 class HungLookups:
-    """Name servers that do not answer in the block, for one daemon that does not run yet. Its connections for appending are
-    reset when they are used then."""
+    """Within the block, name servers do not answer, and connections are reset when records are appended. For one daemon that is
+    not running yet."""
 
     def __init__(self, daemon):
         directory = daemon.config.directory
@@ -87,7 +86,7 @@ class HungLookups:
 
 
 class FakeClock:
-    """A clock for one daemon that does not run yet."""
+    """A clock for one daemon that is not running yet."""
 
     def __init__(self, daemon):
         directory = daemon.config.directory
@@ -96,7 +95,7 @@ class FakeClock:
         daemon.environment.update({"LD_PRELOAD": str(build("fake_clock", directory)), "FAKE_CLOCK_FILE": str(self._file)})
 
     def set(self, seconds):
-        """So much before the machine's clock."""
+        """Set the clock ahead of the machine's clock by this much."""
         self.seconds = seconds
         with open(self._file, "r+b" if self._file.exists() else "wb") as file:  # the daemon has this file mapped
             file.write(struct.pack("=q", int(seconds * 1000)))

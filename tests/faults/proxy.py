@@ -1,12 +1,12 @@
-"""TCP proxies between Kafka clients and the brokers of a Cluster(proxied=True), which act on single requests.
+"""TCP proxies between Kafka clients and the brokers of a Cluster(proxied=True), which can act on single requests.
 
     with Proxies(cluster, log) as proxies:
         rule = proxies.lose_response("EndTxn")
         ... clients of cluster.proxied_bootstrap ...
         assert rule.wait(10)
 
-Frames pass whole; of those on which no rule acts, only the head of a request is looked at. A connection lives while both
-of its sides do, so that a broker's death is seen as a closed connection, and then as one that closes at once.
+Frames are passed on whole; if no rule acts on them, only the header of requests is parsed. A connection is closed when one
+of its sides is, so that clients of a dead broker see a closed connection, and then connections that close at once.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ ENDS = (asyncio.IncompleteReadError, OSError)
 
 
 class Connection:
-    """A client's connection, and that to the broker which belongs to it."""
+    """A client's connection, and its counterpart to the broker."""
 
     def __init__(self, proxy, client, broker):
         self._proxy = proxy
@@ -34,7 +34,7 @@ class Connection:
         self._tasks = []
 
     async def run(self):
-        """Pass on what comes, until a side ends."""
+        """Pass on frames until a side closes."""
         pumps = [self.start(self._requests()), self.start(self._responses())]
         try:
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
@@ -50,7 +50,7 @@ class Connection:
                 raise result
 
     def start(self, coroutine):
-        """Run this beside the others, as long as the connection lives."""
+        """Run a coroutine as long as the connection exists."""
         self._tasks.append(asyncio.ensure_future(coroutine))
         return self._tasks[-1]
 
@@ -87,7 +87,7 @@ class Connection:
         await self._to_client.drain()
 
     def cut_client(self):
-        """Close the client's connection after what was sent already; that to the broker stays."""
+        """Close the client's connection after sending pending bytes; keep the connection to the broker."""
         self._client_is_cut = True
         self._to_client.close()
 
@@ -97,7 +97,7 @@ class Connection:
 
 
 class Proxy:
-    """Stands before one listener of a broker."""
+    """The proxy of one listener of a broker."""
 
     def __init__(self, proxies, node, port, broker_port):
         self.proxies = proxies
@@ -106,7 +106,7 @@ class Proxy:
         self._broker_port = broker_port
         self.thawed = asyncio.Event()
         self.thawed.set()
-        self._connections = {}  # by the task that runs each; None until there is one
+        self._connections = {}  # by task; None until connected
         self._server = None
 
     async def open(self):
@@ -125,10 +125,10 @@ class Proxy:
         try:
             await self._serve(task, client)
         except asyncio.CancelledError:
-            pass  # by close(); asyncio complains of handlers of its servers that are cancelled
+            pass  # by close(); asyncio logs an error if a server's handler is cancelled
         finally:
             del self._connections[task]
-            client[1].transport.abort()  # harmless when it was closed
+            client[1].transport.abort()  # harmless if already closed
 
     async def _serve(self, task, client):
         await self.thawed.wait()
@@ -145,10 +145,10 @@ class Proxy:
 
 
 class Proxies:
-    """A proxy for each node of a cluster, in a thread of their own."""
+    """The proxies of all nodes of a cluster, in one thread."""
 
     def __init__(self, cluster, log=print, internal=False):
-        """log is called with each line, from another thread. With internal, they are between the brokers."""
+        """log is called with each line, from the proxies' thread. With internal, the proxies are between the brokers."""
         self._log = log
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -172,13 +172,13 @@ class Proxies:
         self._loop.close()
 
     def _run(self, *coroutines):
-        """Run these in the proxies' thread, and wait until they are done."""
+        """Run these coroutines in the proxies' thread, and wait until they are done."""
         async def together():
             await asyncio.gather(*coroutines)
         asyncio.run_coroutine_threadsafe(together(), self._loop).result(30)
 
     def call(self, function):
-        """Call a function in the proxies' thread, and wait until it has returned."""
+        """Call a function in the proxies' thread, and wait until it returns."""
         async def run():
             function()
         self._run(run())
@@ -187,38 +187,38 @@ class Proxies:
         now = time.time()
         self._log(f"{time.strftime('%H:%M:%S', time.localtime(now))}.{int(now % 1 * 1000):03} proxy: {text}")
 
-    # Rules. Each takes `match` (of a wire.Request), `times` (1; None for all), `probability` and its `seed`.
+    # Rules. Each accepts `match` (a predicate of wire.Request), `times` (default 1; None: all), `probability` and `seed`.
 
     def watch(self, api, **options):
-        """A rule that changes nothing, to wait for."""
+        """Watch for requests, without changing anything."""
         return self._add(rules.Rule(self, api, **options))
 
     def lose_response(self, api, connection=rules.CUT, **options):
-        """The broker answers, and the client does not get it."""
+        """Drop the broker's response."""
         return self._add(rules.LoseResponse(self, api, connection, **options))
 
     def refuse(self, api, error, **options):
-        """The client gets an error for an answer."""
+        """Replace the broker's response with an error."""
         return self._add(rules.Refuse(self, api, error, **options))
 
     def refuse_first(self, error, **options):
-        """The first of two Produce requests is refused and never stored, the second taken."""
+        """Refuse the first of two Produce requests without storing it, and pass on the second."""
         return self._add(rules.RefuseFirst(self, error, **options))
 
     def refuse_produce(self, error, **options):
-        """A Produce request is refused and never stored."""
+        """Refuse a Produce request without storing it."""
         return self._add(rules.RefuseProduce(self, error, **options))
 
     def delay(self, api, seconds, of="response", **options):
-        """Requests or responses come so much later."""
+        """Delay requests or responses."""
         return self._add(rules.Delay(self, api, seconds, of, **options))
 
     def hold_request(self, api, connection=rules.CUT, **options):
-        """The request waits for rule.release()."""
+        """Hold the request until rule.release()."""
         return self._add(rules.HoldRequest(self, api, connection, **options))
 
     def clear(self):
-        """End all rules. What they hold stays held."""
+        """End all rules. Requests on hold stay on hold."""
         with self._changed:
             ended, self._rules = self._rules, []
         for rule in ended:
@@ -230,7 +230,7 @@ class Proxies:
         return rule
 
     def rule_for(self, request):
-        """The first rule that takes the request, or None. Remembers that it was seen."""
+        """Record the request, and return the first rule that applies to it, or None."""
         with self._changed:
             head = wire.Request(request.node, request.api, request.version, request.correlation, b"", request.seconds)
             self._seen[request.api].append(head)
@@ -246,7 +246,7 @@ class Proxies:
         self.log(f"node {node or 'any'}: connections cut")
 
     def freeze(self, node=None):
-        """From now on no frame passes; connections are still accepted."""
+        """Stop passing frames; connections are still accepted."""
         chosen = self._chosen(node)
         self.call(lambda: [proxy.thawed.clear() for proxy in chosen])
         self.log(f"node {node or 'any'}: frozen")
@@ -262,8 +262,8 @@ class Proxies:
     # Requests that were seen
 
     def wait_for_request(self, api, since, seconds=30):
-        """Wait until a request of the API has come after the time `since` (time.monotonic()). Returns its head, or None
-        when none came within this time."""
+        """Wait for a request of the API that arrives after the time `since` (time.monotonic()). Returns its header, or None
+        if none arrives within this time."""
         def found():
             return next((request for request in self._seen[api] if request.seconds >= since), None)
         with self._changed:

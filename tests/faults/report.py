@@ -1,4 +1,4 @@
-"""What a fault scenario found."""
+"""The findings of a fault scenario."""
 
 import collections
 import dataclasses
@@ -11,15 +11,15 @@ class Report:
     passes: int = 0
     lost: list = dataclasses.field(default_factory=list)
     duplicated: list = dataclasses.field(default_factory=list)
-    unexpected: list = dataclasses.field(default_factory=list)  # records, and what the daemon must not do
-    disordered: list = dataclasses.field(default_factory=list)  # events of one key that are not in the order of deliveries
+    unexpected: list = dataclasses.field(default_factory=list)  # wrong records, and wrong behaviour of the daemon
+    disordered: list = dataclasses.field(default_factory=list)  # events of a key that are not in the order of `deliveries`
     unnoticed: list = dataclasses.field(default_factory=list)  # ids of replays that no receiver has noticed
-    cut: list = dataclasses.field(default_factory=list)  # ids of what was answered 200 and then lost by Kafka
-    of_cut: list = dataclasses.field(default_factory=list)  # records that came of what Kafka then lost
+    cut: list = dataclasses.field(default_factory=list)  # ids of deliveries that were answered 200 and then lost by Kafka
+    of_cut: list = dataclasses.field(default_factory=list)  # published records whose source records Kafka lost later
     notes: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
     def compare(self, kafka, must, may):
-        """Add what a comparison of what was sent with what stands in the topics shows."""
+        """Compare the topics with the deliveries sent, and add the findings."""
         found = tally(kafka, must, may)
         self.lost += found.lost
         self.duplicated += found.duplicated

@@ -1,4 +1,4 @@
-"""What a proxy does with single requests, instead of passing them on."""
+"""Rules: actions of a proxy on single requests."""
 
 import asyncio
 import random
@@ -9,15 +9,15 @@ CUT, KEEP, OVERTAKE = "cut", "keep", "overtake"
 
 
 class Rule:
-    """Acts on the first requests of an API that match: so many of them, or on all (times=None), or on a share of them.
-    This one only watches.
+    """Acts on the first matching requests of an API: on `times` of them, on all (times=None), or on a random share. The base
+    class only watches.
 
-    Methods that begin with on_ run in the proxies' thread, the others in that of the tests."""
+    Methods that begin with on_ run in the proxies' thread, the others in the tests' thread."""
 
     def __init__(self, proxies, api, match=None, times=1, probability=1.0, seed=0):
-        self.count = 0  # how often it has acted
-        self.requests = []  # those on which it has acted
-        self.answered = []  # when each answer was about to be passed on, as time.monotonic(); only where that is all it does
+        self.count = 0  # number of actions
+        self.requests = []  # requests that it has acted on
+        self.answered = []  # time.monotonic() at which each answer is passed on; only of rules that only watch
         self._proxies = proxies
         self._api = api
         self._match = match
@@ -27,17 +27,17 @@ class Rule:
         self._changed = threading.Condition()
 
     def wait(self, seconds, count=1):
-        """Wait until it has acted so often. Returns whether it has within this time."""
+        """Wait until the rule has acted this often. Returns False when the time is over."""
         with self._changed:
             return self._changed.wait_for(lambda: self.count >= count, seconds)
 
     def end(self):
-        """Act no more."""
+        """Stop acting."""
         with self._changed:
             self._left = 0
 
     def takes(self, request):
-        """Whether it is this rule's turn with the request, which then counts as one of its times."""
+        """Return whether the rule applies to the request, which then counts as one of its times."""
         with self._changed:
             if request.api != self._api or self._left == 0 or (self._match and not self._match(request)):
                 return False
@@ -48,7 +48,7 @@ class Rule:
             return True
 
     def on_end(self, request):
-        """The connection ended before the answer came: if the rule has not acted, it may on another request."""
+        """Handle a connection that ended before the answer: if the rule has not acted, it may act on another request."""
         with self._changed:
             if self._left is not None and request not in self.requests:
                 self._left += 1
@@ -70,7 +70,7 @@ class Rule:
 
 
 class LoseResponse(Rule):
-    """The broker has done what was asked for, and the client does not learn of it."""
+    """The broker processes the request, but the client gets no response."""
 
     def __init__(self, proxies, api, connection=CUT, **options):
         super().__init__(proxies, api, **options)
@@ -86,7 +86,7 @@ class LoseResponse(Rule):
 
 
 class Refuse(Rule):
-    """The broker's answer is that it cannot, with this error."""
+    """The response is replaced with this error."""
 
     def __init__(self, proxies, api, error, **options):
         super().__init__(proxies, api, **options)
@@ -101,7 +101,7 @@ class Refuse(Rule):
 
 
 class Delay(Rule):
-    """Requests or responses come late, and with them everything behind them on their connection."""
+    """Requests or responses are delayed, with everything behind them on the connection."""
 
     def __init__(self, proxies, api, seconds, of="response", **options):
         super().__init__(proxies, api, **options)
@@ -123,8 +123,8 @@ class Delay(Rule):
 
 
 class HoldRequest(Rule):
-    """The request does not reach the broker until release(). Meanwhile its client's connection is cut; or it is kept and
-    nothing that comes behind the request passes either; or that overtakes the request. For one request."""
+    """One request is held until release(). Meanwhile its client's connection is closed; or kept, and later requests are held
+    as well; or later requests overtake it."""
 
     def __init__(self, proxies, api, connection=CUT, **options):
         super().__init__(proxies, api, **options)
@@ -134,11 +134,11 @@ class HoldRequest(Rule):
         self._answered = asyncio.Event()
 
     def release(self):
-        """Send it to the broker, on the connection on which it would have gone."""
+        """Send the request to the broker, on its original connection."""
         self._proxies.call(self._released.set)
 
     def wait_for_response(self, seconds):
-        """Wait for the broker's answer after release(). Returns it, or None when there was none within this time."""
+        """Wait for the broker's response after release(). Returns it, or None if there is none within this time."""
         with self._changed:
             self._changed.wait_for(lambda: self.response is not None, seconds)
         return self.response
@@ -152,7 +152,7 @@ class HoldRequest(Rule):
         else:
             await self._pass_on(connection, request)
         if self._connection == CUT:
-            await self._answered.wait()  # the connection to the broker must live that long
+            await self._answered.wait()  # keep the connection to the broker until then
 
     async def _pass_on(self, connection, request):
         await self._released.wait()
@@ -181,8 +181,8 @@ class RefuseProduce(Rule):
 
 
 class RefuseFirst(Rule):
-    """A broker that becomes the leader between two Produce requests that are in flight: it refuses the first, which it never
-    stores, and takes the second."""
+    """Simulates a broker that becomes leader between two Produce requests in flight: the first is refused and never stored, the
+    second is accepted."""
 
     def __init__(self, proxies, error, **options):
         super().__init__(proxies, "Produce", times=2, **options)

@@ -1,7 +1,7 @@
-"""What runs out: memory, descriptors, disk.
+"""Scenarios in which memory, descriptors or disk space run out.
 
-Every scenario is called with a running cluster, the directory of a build (without sanitizers where memory fails), a
-random.Random and a log function, whether it needs them or not, and returns a Report."""
+Every scenario takes a running cluster, a build directory (without sanitizers if allocations fail), a random.Random and a
+log function, and returns a Report."""
 
 import contextlib
 import ctypes
@@ -28,9 +28,9 @@ from signing import Delivery
 SHORT_PASSAGES = (GENUINE, FORGED, AMBIGUOUS)
 ALL_CALLS = range(1, 600)
 SATURATED_SECONDS = 2
-MOST_CPU = 0.15  # of one processor, while saturated
+MOST_CPU = 0.15  # share of a processor, while saturated
 DESCRIPTORS_TO_SPARE = 8
-MOST_ANSWER_SECONDS = 5  # on a busy machine
+MOST_ANSWER_SECONDS = 5  # large, for a busy machine
 DISK_BYTES = 200 << 20
 BROKER_END_SECONDS = 60
 BACK_SECONDS = 60
@@ -49,7 +49,7 @@ def _installation(cluster, build):
 # Memory
 
 def own_allocations(cluster, build, rng=None, log=print, passages=SHORT_PASSAGES, n=1):
-    """Each allocation of the daemon's own code fails once, or with `preload.FOREVER` and all that follow."""
+    """Each allocation of the daemon's own code fails once, or with `preload.FOREVER` from there on."""
     with _installation(cluster, build) as installation:
         failures = AllocationFailures(installation, log).start()
         for passage in passages:
@@ -58,7 +58,7 @@ def own_allocations(cluster, build, rng=None, log=print, passages=SHORT_PASSAGES
 
 
 def all_allocations(cluster, build, rng, log=print, object=preload.ALL, numbers=ALL_CALLS, most=None):
-    """Of all allocations, or those of a library, each of the numbers fails once, or `most` of them taken at random."""
+    """Each numbered allocation of the process or of a library fails once, or a random sample of `most` of them."""
     numbers = sorted(rng.sample(numbers, most)) if most else numbers
     with _installation(cluster, build) as installation:
         failures = AllocationFailures(installation, log).start()
@@ -75,14 +75,14 @@ def _cpu_seconds(process):
 
 
 def _limit_descriptors(process, spare):
-    """Let a process open only so many more. Returns what sets its old limit again."""
+    """Limit the number of further descriptors of a process. Returns a function that restores the limit."""
     used = max(int(name) for name in os.listdir(f"/proc/{process.pid}/fd")) + 1
     before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (used + spare, used + 1024))
     return lambda: resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)
 
 
 def descriptors(cluster, build, rng=None, log=print):
-    """Half requests use up the daemon's descriptors: they make room for genuine deliveries, and nothing spins."""
+    """Incomplete requests exhaust the daemon's descriptors: they are closed for genuine deliveries, and nothing spins."""
     report = Report()
     with _installation(cluster, build) as installation:
         installation.create_topics()
@@ -104,7 +104,7 @@ def descriptors(cluster, build, rng=None, log=print):
         if cpu > MOST_CPU * seconds:
             report.unexpected.append(f"{cpu:.2f} s of CPU in {seconds:.1f} s")
         if "Too many open files" not in daemon.log:
-            report.unexpected.append("the log does not tell of the descriptors")
+            report.unexpected.append("the log does not mention the descriptors")
         for half in halves:
             half.close()
         sent.append(daemon.accept())
@@ -122,7 +122,7 @@ def _half_a_request(daemon):
 
 
 def _accepted(client, sent):
-    """Send a delivery that must be accepted over a connection that is open."""
+    """Send a delivery over an open connection; it must be accepted."""
     delivery = Delivery()
     reply = client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body)
     assert reply.status == 200, (reply.status, reply.body)
@@ -132,7 +132,7 @@ def _accepted(client, sent):
 # Disks
 
 def full_log(cluster, build, rng=None, log=print):
-    """What the daemon logs finds no room, on stdout and stderr."""
+    """The daemon cannot write its log to stdout and stderr, as the disk is full."""
     report = Report()
     with _installation(cluster, build) as installation:
         config = installation.config()
@@ -174,7 +174,7 @@ def _is_ready(address):
 
 
 class _SmallDisk:
-    """A file system in memory with room for so many bytes, in a directory of its own; for root only."""
+    """A file system in memory of this size, mounted on a new directory. Requires root."""
 
     def __init__(self, size):
         self.size = size
@@ -216,8 +216,8 @@ def may_mount():
 
 
 def full_kafka_disk(cluster, build, rng=None, log=print):
-    """The disk of the only broker, of a cluster of its own, fills up under load, which ends the broker; then there is
-    room again, and the broker is started again."""
+    """The disk of the only broker of a separate cluster fills up under load, and the broker ends; then space is freed and the
+    broker restarted."""
     report = Report()
     with _SmallDisk(DISK_BYTES) as disk, Cluster(directory=disk.directory / "kafka") as own, \
             _installation(own, build) as installation:
@@ -231,7 +231,7 @@ def full_kafka_disk(cluster, build, rng=None, log=print):
             disk.fill()
             log("the disk is full")
             report.notes["the broker ended" if own.nodes[1].wait_until_gone(BROKER_END_SECONDS)
-                         else "the broker went on"] += 1
+                         else "the broker kept running"] += 1
             waiting.until(lambda: load.answers[503], BACK_SECONDS, lambda: f"answers of 503: {load.answers}")
             if own.nodes[1].is_running():
                 own.kill(1)

@@ -1,4 +1,4 @@
-"""The scenarios: what there is, which nemesis, how often."""
+"""The scenarios: their world, their nemesis, and how often it acts."""
 
 import dataclasses
 
@@ -10,12 +10,12 @@ from world import PAIRS, SINGLE, Setup
 @dataclasses.dataclass(frozen=True)
 class Scenario:
     name: str
-    nemesis: type  # None: nothing goes wrong
-    short: int  # acts in the short form; 0: not in it
+    nemesis: type  # None: no faults
+    short: int  # acts in the short form; 0: not part of it
     long: int  # acts in a round of the long form
-    rounds: int  # of the long form
+    rounds: int  # rounds in the long form
     setup: Setup = Setup()
-    deliveries: int = 0  # acts are repeated until this many are accepted, too
+    deliveries: int = 0  # acts are repeated until this many deliveries are accepted
 
 
 PROXIED = Setup(proxied=True)

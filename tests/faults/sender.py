@@ -1,8 +1,8 @@
-"""The service's side, in a process of its own: sends deliveries at a steady rate, each until it is answered 2xx, ten times
-at the most, some once more without need, some forged. On demand it repeats old ones. Somebody who has captured a delivery
-sends it again under another delivery-id, and some delivery-ids come with a second body.
+"""Simulate the service in a separate process: send deliveries at a steady rate, each up to ten times until it is answered
+2xx. Some are repeated unnecessarily, some are forged; old ones are repeated on demand. An attacker replays captured
+deliveries under another delivery-id, and some delivery-ids are sent with a second body.
 
-What a delivery is follows from its number (deliveries.py); a Ledger keeps what became of it."""
+Deliveries are functions of their numbers (deliveries.py); a Ledger records their results."""
 
 import collections
 import dataclasses
@@ -20,32 +20,32 @@ from signing import now
 
 ATTEMPTS = 10
 ATTEMPT_SECONDS = 12
-RETRY_SECONDS = (0.2, 5.0)  # the first pause, and the longest
+RETRY_SECONDS = (0.2, 5.0)  # first and longest retry interval
 REPEATED, REPEAT_WITHIN_SECONDS = 0.10, 3.0
-SIGNED_AGAIN = 0.5  # of the attempts after the first
+SIGNED_AGAIN = 0.5  # share of the attempts after the first
 FORGED = 0.05
-RECONNECTS = 0.02  # of the attempts
-LATER_SECONDS = 0.5  # a delivery of a source that is not subscribed to is put off so long
-OLD_SECONDS = 3.0  # a delivery accepted longer ago than this is an old one
+RECONNECTS = 0.02  # share of the attempts
+LATER_SECONDS = 0.5  # time by which a delivery of an inactive source is postponed
+OLD_SECONDS = 3.0  # a delivery counts as old when it was accepted longer ago
 IDLE_SECONDS = 0.002
 UNSENT, SENT, ACCEPTED = range(3)
-REFUSALS = (400, 401, 403, 405, 413, 429)  # of a genuine delivery: wrong, unless its time or its secret has run out
+REFUSALS = (400, 401, 403, 405, 413, 429)  # wrong for a genuine delivery, unless its timestamp or secret has expired
 COUNTERS = ("attempts", "answered_200", "answered_503", "answered_other", "broken_off", "repeats", "forged",
             "forged_accepted", "given_up", "refused", "old_repeats", "old_accepted", "followed", "follow_accepted")
 
 
 class Ledger:
-    """What became of each delivery, by number, in memory that two processes share. `follow_` is what follows a delivery that
-    makes trouble: its replay, or its second body."""
+    """The results of all deliveries, by number, in memory that two processes share. `follow_` members are of the delivery that
+    follows one with trouble: its replay, or its second body."""
 
     def __init__(self, context, most):
         self.most = most
         self.state = context.RawArray("B", most)
         self.first_sent = context.RawArray("d", most)  # time.time() before the first attempt
-        self.accepted_begun = context.RawArray("d", most)  # the same of the last attempt that was answered 200
+        self.accepted_begun = context.RawArray("d", most)  # likewise for the last attempt that was answered 200
         self.follow_state = context.RawArray("B", most)
         self.follow_begun = context.RawArray("d", most)
-        self.follow_number = context.RawArray("q", most)  # of the id that a stolen-id comes with
+        self.follow_number = context.RawArray("q", most)  # whose id a stolen-id uses
 
     def note_sent(self, task, at):
         states = self.follow_state if task.follows else self.state
@@ -62,22 +62,22 @@ class Ledger:
 
 @dataclasses.dataclass(order=True)
 class Task:
-    """One attempt to come."""
+    """A scheduled attempt."""
     due: float
     order: int
     number: int = dataclasses.field(compare=False)
-    attempt: int = dataclasses.field(compare=False)  # 0: a repeat without need
+    attempt: int = dataclasses.field(compare=False)  # 0: an unnecessary repeat
     timestamp: int = dataclasses.field(compare=False)
     address: str = dataclasses.field(compare=False, default=None)  # None: any
     follows: str = dataclasses.field(compare=False, default=None)  # CONFLICT, REPLAY, STOLEN_ID; None: the delivery itself
-    victim: int = dataclasses.field(compare=False, default=None)  # whose id a stolen-id comes with; sent itself after it
+    victim: int = dataclasses.field(compare=False, default=None)  # whose id a stolen-id uses; sent after it
     secret: int = dataclasses.field(compare=False, default=None)  # None: the newest
     is_old: bool = dataclasses.field(compare=False, default=False)
     begun: float = dataclasses.field(compare=False, default=0.0)
 
 
 class _Work:
-    """What the threads of the sending process share."""
+    """State shared by the threads of the sending process."""
 
     def __init__(self, shared, addresses, rate, seed, everywhere):
         self.shared = shared
@@ -96,8 +96,8 @@ class _Work:
         self.started = time.monotonic()
         self.n_new = 0
         self.n_recalled = 0
-        self.young = collections.deque()  # (when, number) of those accepted of late
-        self.old = []  # numbers of those accepted before
+        self.young = collections.deque()  # (time, number) of recently accepted deliveries
+        self.old = []  # numbers of deliveries accepted earlier
 
     def count(self, name):
         self.shared.counters[COUNTERS.index(name)] += 1
@@ -116,7 +116,7 @@ class _Work:
             self._add(at, number)
 
     def _recall(self, at):
-        """Repeat as many old deliveries as was asked for, signed anew."""
+        """Repeat the requested number of old deliveries, with new signatures."""
         while self.young and self.young[0][0] < at - OLD_SECONDS:
             self.old.append(self.young.popleft()[1])
         while self.n_recalled < self.shared.recalled.value and self.old:
@@ -124,7 +124,7 @@ class _Work:
             self.push(at, self.rng.choice(self.old), 0, now(), is_old=True)
 
     def take(self):
-        """A task that is due; None when there is none yet; raises StopIteration when all is done."""
+        """Return a task that is due, or None. Raises StopIteration when all is done."""
         at = time.monotonic()
         with self.lock:
             if at >= self.started + self.n_new / self.rate:
@@ -146,7 +146,7 @@ class _Work:
                 heapq.heappush(self.tasks, task)
 
     def settle(self, task, status, address, secret):
-        """Note an answer, and plan what follows from it."""
+        """Record an answer, and schedule further attempts."""
         with self.lock:
             self.busy -= 1
             self.count("attempts")
@@ -188,8 +188,8 @@ class _Work:
             self.push(at + self.rng.random() * REPEAT_WITHIN_SECONDS, task.number, 0, self._timestamp(task))
 
     def _follow(self, task, address, secret, at):
-        """What follows the acceptance of a delivery that makes trouble. A replay has the signature that was accepted, and goes
-        to the receiver that has accepted it."""
+        """Schedule the delivery that follows one with trouble. A replay has the signature that was accepted, and is sent to the
+        receiver that accepted it."""
         makes = self.deliveries.makes(task.number)
         if makes == texts.CONFLICT:
             self.count("followed")
@@ -208,7 +208,7 @@ class _Work:
 
 
 def _post(clients, address, tls, source, delivery):
-    """The status of the answer; None when there was none."""
+    """Return the status of the answer, or None if there was none."""
     try:
         client = clients.get(address) or clients.setdefault(address, http_client.Client(address, ATTEMPT_SECONDS, tls))
         return client.request("POST", f"/webhooks/{source}", delivery.headers(f"x-{source}"), delivery.body).status
@@ -272,19 +272,19 @@ def _run(*arguments, threads):
 
 @dataclasses.dataclass
 class _Shared:
-    """What the sending process and the one that started it both see."""
+    """State shared by the sending process and its parent."""
     deliveries: texts.Deliveries
     ledger: Ledger
     counters: object
     stopping: object
-    recalled: object  # how many repeats of old deliveries were asked for
+    recalled: object  # number of requested repeats of old deliveries
     secret: object  # the number of the secret to sign with
     sends_extra: object  # whether deliveries of the second source are sent
-    ca: str  # of the receivers' certificates; None: they speak plain HTTP
+    ca: str  # of the receivers' certificates; None: plain HTTP
 
 
 class Sender:
-    """Sends until it is stopped or `most` deliveries were sent; `everywhere`, each to all addresses at once."""
+    """Sends until stopped, or until `most` deliveries have been sent; with `everywhere`, each to all addresses at once."""
 
     def __init__(self, deliveries, addresses, rate, seed, most, threads=16, everywhere=False, ca=None):
         context = multiprocessing.get_context("spawn")
@@ -309,22 +309,22 @@ class Sender:
         return bytes(self.ledger.state).count(ACCEPTED)
 
     def repeat_old(self, n):
-        """Send n deliveries again that were accepted some time ago."""
+        """Repeat n deliveries that were accepted some time ago."""
         self._shared.recalled.value += n
 
     def sign_with(self, number):
-        """Sign with another of SECRETS from now on."""
+        """Change to another of SECRETS."""
         self._shared.secret.value = number
 
     def send_extra(self, is_on):
-        """Whether to send deliveries of the second source, or to put them off."""
+        """Set whether deliveries of the second source are sent or postponed."""
         self._shared.sends_extra.value = is_on
 
     def stop(self, seconds=180):
-        """Begin no more deliveries, and wait until those under way are accepted or given up."""
+        """Start no more deliveries, and wait until all current ones are accepted or given up."""
         self._shared.stopping.set()
         self._process.join(seconds)
-        assert not self._process.is_alive(), f"the sender did not end within {seconds} s: {self.counts()}"
+        assert not self._process.is_alive(), f"the sender did not finish within {seconds} s: {self.counts()}"
 
     def kill(self):
         self._process.kill()

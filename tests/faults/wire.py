@@ -1,4 +1,4 @@
-"""The heads of Kafka's requests and responses: what a proxy must know of them to act on single ones."""
+"""The headers of Kafka's requests and responses, and the fields that a proxy needs in order to act on them."""
 
 import dataclasses
 import struct
@@ -9,8 +9,8 @@ APIS = {"Produce": 0, "Fetch": 1, "ListOffsets": 2, "Metadata": 3, "OffsetCommit
         "InitProducerId": 22, "OffsetForLeaderEpoch": 23, "AddPartitionsToTxn": 24, "AddOffsetsToTxn": 25, "EndTxn": 26, "TxnOffsetCommit": 28}
 NAMES = {key: name for name, key in APIS.items()}
 
-# Responses that begin with throttle time and one error code: the versions from which they do, and from which they are
-# flexible, that is, with tagged fields in their header (KIP-482).
+# Responses that begin with throttle time and an error code: the first version that does, and the first version that is
+# flexible (has tagged fields in its header, KIP-482).
 WITH_ERROR = {"JoinGroup": (2, 6), "Heartbeat": (1, 4), "LeaveGroup": (1, 4), "SyncGroup": (1, 4),
               "InitProducerId": (0, 2), "FindCoordinator": (1, 3), "AddOffsetsToTxn": (0, 3), "EndTxn": (0, 3)}
 
@@ -21,7 +21,7 @@ class Request:
     api: str
     version: int
     correlation: int
-    frame: bytes  # from the length on
+    frame: bytes  # including the length
     seconds: float = dataclasses.field(default_factory=time.monotonic)  # when it was seen
 
     @classmethod
@@ -30,22 +30,22 @@ class Request:
         return cls(node, NAMES.get(key, f"api {key}"), version, correlation, frame)
 
     def mentions(self, text):
-        """Whether a name, such as a topic's or a transactional id, stands in it."""
+        """Return whether the request contains a name, such as a topic's or a transactional id."""
         return text.encode() in self.frame
 
     @property
     def client(self):
-        """The client.id in its header."""
+        """Return the client.id in the header."""
         (length,) = struct.unpack_from(">h", self.frame, 12)
         return self.frame[14:14 + max(length, 0)].decode(errors="replace")
 
     @property
     def commits(self):
-        """Of EndTxn: whether it commits. The flag is last, before the tagged fields of flexible versions."""
+        """Return whether an EndTxn request commits. The flag is last, before the tagged fields of flexible versions."""
         return self.frame[-2 if self.version >= WITH_ERROR["EndTxn"][1] else -1] == 1
 
     def refused_produce(self, error):
-        """The response to this Produce, of one partition, with an error."""
+        """Make an error response to this Produce request of one partition."""
         assert self.api == "Produce", self
         if self.version >= 9:
             return self._refused_flexible_produce(error)
@@ -60,13 +60,13 @@ class Request:
         return struct.pack(">i", len(body)) + body
 
     def _refused_flexible_produce(self, error):
-        """As refused_produce(). Lengths are varints there, of one byte for short names, and one more than they were."""
+        """Like refused_produce(), for flexible versions: lengths are varints (one byte here) of the length plus one."""
         assert self.version <= 12, self
         at = 14 + len(self.client) + 1
         at += max(self.frame[at], 1) + 2 + 4 + 1  # transactional id, acks, timeout, number of topics
         name = self.frame[at:at + self.frame[at]]
         (partition,) = struct.unpack_from(">i", self.frame, at + len(name) + 1)
-        refused = struct.pack(">ihqqqBBB", partition, error, -1, -1, -1, 1, 0, 0)  # no errors of records, no message, no tags
+        refused = struct.pack(">ihqqqBBB", partition, error, -1, -1, -1, 1, 0, 0)  # no record errors, no message, no tagged fields
         body = struct.pack(">iBB", self.correlation, 0, 2) + name + b"\2" + refused + b"\0" + struct.pack(">iB", 0, 0)
         return struct.pack(">i", len(body)) + body
 
@@ -81,7 +81,7 @@ class Response:
 
     @property
     def _error_at(self):
-        """Where the error code is, of several partitions the last one's; None where that is not known."""
+        """Return the offset of the error code (of the last partition, if there are several), or None if unknown."""
         if self.request.api == "AddPartitionsToTxn" and self.request.version < 3:
             return len(self.frame) - 2
         first, flexible = WITH_ERROR.get(self.request.api, (1 << 15, 0))
@@ -92,23 +92,23 @@ class Response:
 
     @property
     def error(self):
-        """The error code, 0 for none; None where it is not known where it stands."""
+        """Return the error code (0: none), or None if its offset is unknown."""
         at = self._error_at
         return None if at is None else struct.unpack_from(">h", self.frame, at)[0]
 
     def with_error(self, error):
-        """The frame with another error code."""
+        """Return the frame with a different error code."""
         at = self._error_at
         assert at is not None, f"{self.request} has no error code"
         return self.frame[:at] + struct.pack(">h", error) + self.frame[at + 2:]
 
 
 def correlation_of(frame):
-    """Of a response."""
+    """Return the correlation id of a response."""
     return struct.unpack_from(">i", frame, 4)[0]
 
 
 async def read_frame(reader):
-    """The next request or response with its length. Raises asyncio.IncompleteReadError at the stream's end."""
+    """Read the next request or response, including its length. Raises asyncio.IncompleteReadError at the end of the stream."""
     size = await reader.readexactly(4)
     return size + await reader.readexactly(struct.unpack(">i", size)[0])

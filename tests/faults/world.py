@@ -1,4 +1,4 @@
-"""An installation under fault: brokers, receivers, routers, and what became of what was sent to them."""
+"""An installation under test: brokers, receivers, routers, a sender, and the check of the results."""
 
 import dataclasses
 import json
@@ -22,7 +22,7 @@ from deliveries import Deliveries
 from installation import Installation
 from sender import Sender
 
-# Short, so that what waits for them can be seen often; they decide when, never whether.
+# Short, so that their effects occur often; they affect when things happen, never whether.
 SESSION_SECONDS = 6
 TRANSACTION_SECONDS = 8
 PARTITIONS = 6
@@ -32,36 +32,36 @@ AUDIT_SECONDS = 900
 EX_DATAERR, EX_TEMPFAIL = 65, 75
 SINGLE, PAIRS = "single", "pairs"
 PAIR_LAYOUT = [[1, 2], [2, 3], [3, 1], [2, 1], [3, 2], [1, 3]]
-LARGE_BODY = 4 << 20  # bytes, where there are large ones
+LARGE_BODY = 4 << 20  # bytes, if there are large bodies
 DAY_MS = 86400000
 RELEASE_EXITS = (0, EX_DATAERR, EX_TEMPFAIL)
 
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """What a world consists of."""
+    """The parts of a world."""
     brokers: int = 1
     receivers: int = 2
     routers: int = 2
     proxied: bool = False  # a proxy before each broker, for its clients
-    everywhere: bool = False  # each delivery is sent to all receivers at once
-    both: bool = False  # the receivers are routers, too, and there are no others
+    everywhere: bool = False  # send each delivery to all receivers at once
+    both: bool = False  # the receivers are also the routers
     tls: bool = False
-    window: int = 0  # seconds of the dedup window; 0: the default
+    window: int = 0  # dedup window in seconds; 0: the default
     tolerance: int = 0  # seconds; 0: the default
     has_extra: bool = False  # a second source
     internal: bool = False  # a proxy before each broker, for the other brokers
     small_disk: int = 0  # MiB of a disk for half of the partitions of broker 2; 0: none
-    layout: str = ""  # SINGLE or PAIRS: how `deliveries` is replicated; else as `gatepost topics create` does it
-    split: bool = False  # routers have files of their own, without [receiver], and other options than the receivers'
+    layout: str = ""  # replication of `deliveries`: SINGLE, PAIRS, or None for that of `gatepost topics create`
+    split: bool = False  # routers have separate configurations, without [receiver], and different options
     ack_seconds: int = 0  # ack_timeout; 0: the default
-    rate: int = 0  # deliveries a second, 0: as the options say
-    refuses: bool = False  # genuine deliveries may be refused: their time runs out, or a clock is wrong
-    audited: bool = True  # whether the audit can know what the checker knows: it decides by one configuration
+    rate: int = 0  # deliveries per second; 0: as given by the options
+    refuses: bool = False  # genuine deliveries may be refused: their timestamp expires, or a clock is wrong
+    audited: bool = True  # whether the audit can agree with the checker: it uses one configuration
 
     @property
     def cluster(self):
-        """Options of the Cluster that it needs."""
+        """Return the options of the Cluster."""
         disk = {"small_disk": [2, self.small_disk]} if self.small_disk else {}
         shrinking = {"properties": {"replica.lag.time.max.ms": 5000}} if self.internal else {}
         return {"nodes": self.brokers, "proxied": self.proxied, "internal": self.internal} | disk | shrinking
@@ -75,13 +75,13 @@ class World:
         self.log = log
         self.installation = Installation(directory, cluster.bootstrap, build)
         self.kafka = self.installation.kafka
-        self.proxies = self.internal = None  # set where there are any
+        self.proxies = self.internal = None  # set if there are any
         self.paused = set()
-        self.ended = []  # daemons that ended by themselves, with their exit statuses
+        self.ended = []  # exit statuses of daemons that ended unexpectedly
         self.cuts = []  # times at which Kafka lost the end of `deliveries`
-        self.may_lack = {}  # sources that routers may not have known, and until when (time.time())
-        self.acted = {}  # what the nemesis did, and how often
-        self.wrong = []  # what a nemesis has seen and must not be
+        self.may_lack = {}  # sources that routers may not know, and until when (time.time())
+        self.acted = {}  # number of the nemesis's actions by kind
+        self.wrong = []  # errors that a nemesis has seen
         self.receivers_restarted = False
         self._trouble = texts.TROUBLE - set(without)
         self._bootstrap = cluster.proxied_bootstrap if setup.proxied else cluster.bootstrap
@@ -121,7 +121,7 @@ class World:
         return config.secret_file(f"secret-{number}", texts.SECRETS[number])
 
     def _receiver(self):
-        """A receiver that keeps its port when it is started again."""
+        """Make a receiver that keeps its port when restarted."""
         holder = socket.socket()
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(("127.0.0.1", 0))
@@ -142,7 +142,7 @@ class World:
         return self.installation.daemon(config)
 
     def add_router(self):
-        """One more router, not started."""
+        """Make another router, without starting it."""
         self.routers.append(self._router())
         return self.routers[-1]
 
@@ -155,7 +155,7 @@ class World:
         addresses = [daemon.config["receiver"]["listen"] for daemon in self.receivers]
         self.deliveries = Deliveries(f"d{uuid.uuid4().hex[:8]}", trouble=self._trouble, has_extra=self.setup.has_extra,
                                      large=LARGE_BODY - 1000 if self.setup.split else 0)
-        threads = 64 if self.setup.ack_seconds else 16  # what waits for one broker must not hold up the rest
+        threads = 64 if self.setup.ack_seconds else 16  # a delivery that waits for one broker must not delay others
         self.sender = Sender(self.deliveries, addresses, self.setup.rate or rate, self.rng.random(), most, threads, self.setup.everywhere,
                              ca=str(self._authority.certificate) if self._authority else None)
 
@@ -168,7 +168,7 @@ class World:
         assert done.returncode == 0, done.stderr
 
     def _create_deliveries(self):
-        """With one replica in sync enough, and an election of one that is not in sync allowed."""
+        """Create `deliveries` with min.insync.replicas=1 and unclean elections allowed."""
         layout = [[1 + each % self.setup.brokers] for each in range(PARTITIONS)] if self.setup.layout == SINGLE else PAIR_LAYOUT
         config = {"cleanup.policy": "delete", "retention.ms": str(5 * DAY_MS), "retention.bytes": "-1",
                   "message.timestamp.type": "LogAppendTime", "max.message.bytes": str(2 << 20), "min.insync.replicas": "1",
@@ -177,7 +177,7 @@ class World:
         self.kafka.admin.create_topics([topic])[self.kafka.deliveries].result(30)
         waiting.until(lambda: self.kafka.deliveries in self.kafka.topics(), 30, "the topic of deliveries")
 
-    # What nemeses do
+    # Actions of nemeses
 
     def note_wrong(self, what):
         self.wrong.append(what)
@@ -190,11 +190,11 @@ class World:
             self.note_restart(daemon)
 
     def note_restart(self, daemon):
-        """A receiver forgets which signatures it has accepted when it ends."""
+        """Note that a receiver ends, which makes it forget the signatures that it has accepted."""
         self.receivers_restarted |= daemon in self.receivers
 
     def revive(self, daemon):
-        """Start it if it does not run. None may have ended by itself."""
+        """Resume or start a daemon, unless it is running. One that ended by itself is recorded as an error."""
         self.resume(daemon)
         if not daemon.is_running():
             self.note_restart(daemon)
@@ -213,27 +213,27 @@ class World:
             self.paused.discard(daemon)
 
     def reload(self, daemons):
-        """Have these take over their configurations, one after the other; one that does not is an error."""
+        """Reload the configurations of these daemons, one after the other; a failed reload is an error."""
         for daemon in daemons:
             reloading.reload(daemon)
 
     def renew_certificates(self):
-        """A new certificate for all receivers, to be taken over at a reload."""
+        """Make a new certificate for all receivers, which they read at the next reload."""
         self._n_certificates += 1
         certificate, key = self._authority.issue(f"certificate-{self._n_certificates}")
         for daemon in self.receivers:
             daemon.config.tls(certificate, key)
 
     def release(self, *arguments):
-        """`gatepost quarantine release`. Returns how many records it has released."""
+        """Run `gatepost quarantine release`. Returns the number of records released."""
         done = self.installation.gatepost("quarantine", "release", "--json", *arguments, config=self._cli)
         assert done.returncode in RELEASE_EXITS, (done.returncode, done.stderr)
         outcomes = [each["outcome"] for each in json.loads(done.stdout or "[]")]
         return outcomes.count("released")
 
     def committed(self):
-        """The routers' committed offset in each partition that has one; nothing where that cannot be told now. By a new
-        client each time: one that has seen brokers die may stay with what it knew, or worse."""
+        """Return the committed offsets of the routers' group by partition; none if they cannot be read now. Uses a new client
+        each time, as a client that has seen brokers die may keep outdated metadata."""
         consumer = confluent_kafka.Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": self.kafka.group,
                                              "enable.auto.commit": False, "log_level": 0})
         wanted = [TopicPartition(self.kafka.deliveries, each) for each in range(PARTITIONS)]
@@ -245,7 +245,7 @@ class World:
             consumer.close()
 
     def ends(self, partitions=range(PARTITIONS)):
-        """The end offset of each of these partitions of `deliveries`; None while that cannot be told."""
+        """Return the end offsets of these partitions of `deliveries`, or None if they cannot be read now."""
         consumer = confluent_kafka.Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": "ends", "log_level": 0})
         try:
             return {each: consumer.get_watermark_offsets(TopicPartition(self.kafka.deliveries, each), timeout=5)[1]
@@ -259,7 +259,7 @@ class World:
         return waiting.until(lambda: self.ends(partitions), seconds, f"the ends of partitions {list(partitions)}", step=0.5)
 
     def wait_until_routed_so_far(self, seconds=ROUTED_SECONDS):
-        """Until everything is routed that stands in `deliveries` now."""
+        """Wait until all current records of `deliveries` are routed."""
         ends = self.wait_for_ends()
 
         def is_routed():
@@ -277,16 +277,16 @@ class World:
             daemon.environment.pop("GATEPOST_CRASH_POINT", None)
             self.revive(daemon)
 
-    # What became of it
+    # Results
 
     def settle(self):
-        """Wait until everything that was sent is answered or given up, and everything stored is routed."""
+        """Wait until all deliveries are accepted or given up, and all records are routed."""
         self.sender.stop()
         self.wait_until_routed_so_far()
         waiting.until(self.kafka.is_settled, SETTLED_SECONDS, "the end of the routers' transactions")
 
     def verify(self):
-        """What the independent checker finds."""
+        """Return the findings of the independent checker."""
         report = Checker(self.kafka, self.deliveries, self.sender.ledger, self.setup.window or math.inf, self.may_lack,
                          self.cuts).run()
         report.unexpected += [each.splitlines()[0] for each in self.wrong]
@@ -297,7 +297,7 @@ class World:
         return report
 
     def audit(self):
-        """What `gatepost audit` finds: the same three counts."""
+        """Return the same three counts from `gatepost audit`."""
         done = subprocess.run([self.installation.build / "gatepost", "-c", self._cli.write("audit.conf"), "audit", "--json"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=AUDIT_SECONDS, env=ENVIRONMENT)
         assert done.returncode in (0, EX_DATAERR), (done.returncode, done.stderr)
@@ -307,7 +307,7 @@ class World:
         return {name: found[name] for name in ("lost", "duplicated", "unexpected")}
 
     def describe(self):
-        """Where everything stands, for when it does not go on."""
+        """Describe the state of all parts, for error messages."""
         lines = [f"sender {self.sender.counts()}"] if hasattr(self, "sender") else []
         lines.append(f"committed {self.committed()}, ends {self.ends()}")
         for daemon in self.daemons:
@@ -324,7 +324,7 @@ class World:
             (pathlib.Path(directory) / f"broker-{number}.log").write_text(node.log_tail(3000))
 
     def close(self):
-        """End everything, remove the topics; how the daemons end was seen before."""
+        """Kill all daemons and remove the topics; orderly shutdown was checked before."""
         for daemon in list(self.paused):
             self.resume(daemon)
         if hasattr(self, "sender"):
