@@ -146,13 +146,13 @@ def test_the_sample_configuration_is_right_but_for_its_secret(installation):
     assert done.returncode == 0, done.stderr
 
 
-def test_quickstart_shows_what_became_of_each_delivery():
+def test_quickstart_shows_the_result_of_each_delivery():
     done = subprocess.run([ROOT / "quickstart"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=QUICKSTART_SECONDS)
     assert done.returncode == 0, done.stdout
-    table = done.stdout.partition("What happened to each\n")[2]
-    for became in ("published in invoicing.invoice.accepted", "published in invoicing.invoice.rejected",
+    table = done.stdout.partition("\nResults\n")[2]
+    for result in ("published in invoicing.invoice.accepted", "published in invoicing.invoice.rejected",
                    "published in invoicing.invoice.duplicate", "published in invoicing.reporting_batch",
                    "refused: INVALID_SIGNATURE", "refused: STALE_TIMESTAMP", "dropped, a repeat",
                    "quarantined: unknown-kind", "quarantined: conflicting-body"):
-        assert became in table, done.stdout
+        assert result in table, done.stdout

@@ -181,7 +181,7 @@ class Checker:
             if header(headers, name) != value:
                 return f"{name} is {header(headers, name)} instead of {value}"
         if message.topic() != f"{self.kafka.prefix}.{texts.event_topic(kind)}":
-            return f"it has type {kind}"
+            return f"wrong topic for {kind}"
         return None if message.key() == kind.encode() else f"its key is {message.key()}"
 
     # Comparing
