@@ -25,10 +25,11 @@ struct fire_plan {
         const char *kinds[FIRE_KINDS_MAX];     /* sent in turn */
         size_t n_kinds;                        /* at least 1 */
         uint64_t count;
-        uint64_t rate;        /* deliveries per second; 0: send as soon as a connection is free */
+        /* deliveries per second; 0: send as soon as a connection is free */
+        uint64_t rate;
         uint64_t connections; /* maximum number of requests under way */
-        uint64_t
-            repeat_percent; /* share of the genuine deliveries that repeat the previous one, under its id */
+        /* share of the genuine deliveries that repeat the previous one, with its id */
+        uint64_t repeat_percent;
         uint64_t forged_percent; /* share of all deliveries */
 };
 
