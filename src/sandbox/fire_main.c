@@ -170,16 +170,14 @@ parse(int argc, char **argv, struct fire_arguments *args)
                    : misused("secret-file", "is required; see gatepost-sandbox fire --help");
 }
 
+/* Check the files, and make the keys. Returns 0, or an exit status after printing the reason. */
 static int
-run(struct fire_arguments *args)
+open_keys(struct fire_arguments *args, struct signature_key **key, struct signature_key **wrong_key)
 {
-        static const char other[] = "a secret that nobody agreed upon";
-        struct signature_key *key, *wrong_key;
-        struct fire_report report = {0};
+        static const char wrong_secret[] = "a secret that nobody agreed upon";
         struct error error;
         size_t len;
         char *secret = secrets_read_signing(args->secret_file, &len, &error);
-        int status = EX_OSERR;
 
         if (secret == NULL) {
                 fprintf(stderr, "gatepost-sandbox fire: %s\n", error.text);
@@ -190,12 +188,28 @@ run(struct fire_arguments *args)
                 secrets_free(secret, len);
                 return EX_NOINPUT;
         }
-        args->plan.key = key = signature_key_new(secret, len);
-        args->plan.wrong_key = wrong_key = signature_key_new(other, sizeof(other) - 1);
+        *key = signature_key_new(secret, len);
+        *wrong_key = signature_key_new(wrong_secret, sizeof(wrong_secret) - 1);
         secrets_free(secret, len);
-        if (key == NULL || wrong_key == NULL || fire_run(&args->plan, &report) != 0) {
+        if (*key != NULL && *wrong_key != NULL)
+                return 0;
+        fputs("gatepost-sandbox fire: out of memory\n", stderr);
+        return EX_OSERR;
+}
+
+static int
+run(struct fire_arguments *args)
+{
+        struct signature_key *key = NULL, *wrong_key = NULL;
+        struct fire_report report = {0};
+        int status = open_keys(args, &key, &wrong_key);
+
+        args->plan.key = key;
+        args->plan.wrong_key = wrong_key;
+        if (status == 0 && fire_run(&args->plan, &report) != 0) {
                 fputs("gatepost-sandbox fire: out of memory\n", stderr);
-        } else {
+                status = EX_OSERR;
+        } else if (status == 0) {
                 fire_report_print(&report, args->json);
                 status = fire_report_exit_status(&report);
         }

@@ -70,11 +70,36 @@ write_delivery(const struct webhook *webhook, const struct pending_delivery *pen
         (void)yajl_gen_map_close(json);
 }
 
+static void
+write_webhooks(yajl_gen json, const struct webhooks *webhooks)
+{
+        const struct webhook *webhook;
+
+        json_text(json, "subscriptions"); /* the file's name for webhooks */
+        (void)yajl_gen_array_open(json);
+        TAILQ_FOREACH(webhook, webhooks, entry)
+        {
+                if (!webhook->is_removed)
+                        write_webhook(json, webhook);
+        }
+        (void)yajl_gen_array_close(json);
+}
+
+static void
+write_invoices(yajl_gen json, const struct invoices *invoices)
+{
+        const struct invoice *invoice;
+
+        json_text(json, "invoices");
+        (void)yajl_gen_array_open(json);
+        TAILQ_FOREACH(invoice, &invoices->list, entry)
+        write_invoice(json, invoice);
+        (void)yajl_gen_array_close(json);
+}
+
 int
 state_save(const struct sandbox *sandbox, const char *path, struct error *error)
 {
-        const struct webhook *webhook;
-        const struct invoice *invoice;
         yajl_gen json = json_new(0);
         size_t len;
         char *text;
@@ -82,19 +107,8 @@ state_save(const struct sandbox *sandbox, const char *path, struct error *error)
 
         (void)yajl_gen_map_open(json);
         json_number(json, "version", 1);
-        json_text(json, "subscriptions");
-        (void)yajl_gen_array_open(json);
-        TAILQ_FOREACH(webhook, &sandbox->webhooks, entry)
-        {
-                if (!webhook->is_removed)
-                        write_webhook(json, webhook);
-        }
-        (void)yajl_gen_array_close(json);
-        json_text(json, "invoices");
-        (void)yajl_gen_array_open(json);
-        TAILQ_FOREACH(invoice, &sandbox->invoices.list, entry)
-        write_invoice(json, invoice);
-        (void)yajl_gen_array_close(json);
+        write_webhooks(json, &sandbox->webhooks);
+        write_invoices(json, &sandbox->invoices);
         json_text(json, "deliveries");
         (void)yajl_gen_array_open(json);
         delivery_scheduler_each(sandbox->scheduler, write_delivery, json);

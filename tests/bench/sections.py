@@ -11,7 +11,7 @@ from confluent_kafka.admin import NewTopic
 
 import installation
 import waiting
-from entrants import Entrants
+from candidates import Candidates
 from growth import Growth
 from measuring import LoadError, Samples, load
 from subjects import Bare, Gatepost, Relay, with_kinds
@@ -78,11 +78,11 @@ class Bench:
         self.arguments, self.build, self.directory, self.cluster = arguments, build, directory, cluster
         self.results = []
         self._n_installations = 0
-        self.entrants = Entrants(arguments, build, directory, self.topics)
+        self.candidates = Candidates(arguments, build, directory, self.topics)
 
     def measure(self, section):
-        if section in OF_GATEPOST_ALONE and not self.entrants.gatepost_passes:
-            print(f"\n{section}: gatepost failed: {self.entrants.failed['gatepost']}", flush=True)
+        if section in OF_GATEPOST_ALONE and not self.candidates.gatepost_passes:
+            print(f"\n{section}: gatepost failed: {self.candidates.failed['gatepost']}", flush=True)
             return
         getattr(self, section.replace("-", "_"))()
 
@@ -120,8 +120,8 @@ class Bench:
 
     def _receive(self, section, forge):
         points = [(connections, body) for body in self.arguments.bodies for connections in self.arguments.connections]
-        makers = self.entrants.receivers + ([] if forge else [self.entrants.appending])
-        figures = {point: Figures(self.entrants.failed) for point in points}
+        makers = self.candidates.receivers + ([] if forge else [self.candidates.appending])
+        figures = {point: Figures(self.candidates.failed) for point in points}
         for subject in self._rounds(makers):
             for connections, body in points:
                 each = figures[connections, body]
@@ -155,7 +155,7 @@ class Bench:
     def latency(self):
         """Latency at half of the rate that Gatepost reaches, of all subjects that reach it as well."""
         connections, body = self.arguments.connections[-1], self.arguments.bodies[0]
-        makers = self.entrants.genuine
+        makers = self.candidates.genuine
         rates = {}
         for make in makers:
             with self.topics() as place, make(place) as subject:
@@ -164,7 +164,7 @@ class Bench:
             print(f"\n{name} reaches {rate:.0f}/s")
         if "gatepost" not in rates:
             return
-        figures, rate = Figures(self.entrants.failed), rates["gatepost"] / 2
+        figures, rate = Figures(self.candidates.failed), rates["gatepost"] / 2
         makers = [make for make, name in zip(makers, rates) if rates[name] > 1.2 * rate]
         for subject in self._rounds(makers):
             run = load(self.build, subject, connections, body, self.arguments.seconds, rate=rate)

@@ -12,7 +12,7 @@ SPEAK_TLS = ["go-fasthttp", "go-nethttp"]
 SLOW_ALTERNATIVES = [("node", {}), ("python", {})]  # both to build and to run
 
 
-class Entrants:
+class Candidates:
     def __init__(self, arguments, build, directory, topics):
         """topics() returns a context with an installation that has its own topics."""
         self.arguments, self.build, self.directory, self.topics = arguments, build, directory, topics
