@@ -122,7 +122,7 @@ class CrashPoints(Nemesis):
     def _provoke(self, point, daemon):
         """Partitions are revoked only when another router joins."""
         if point == "on-revoked":
-            waiting.until(lambda: not daemon.is_running() or "partition given" in daemon.log, CRASH_SECONDS,
+            waiting.until(lambda: not daemon.is_running() or "partition assigned" in daemon.log, CRASH_SECONDS,
                           lambda: f"{daemon.name} to get partitions:\n{daemon.log}")
             newcomer = self.world.add_router()
             newcomer.start()
