@@ -7,23 +7,7 @@
 #include <sysexits.h>
 
 #include "base/suggest.h"
-#include "cli/audit.h"
-#include "cli/check.h"
-#include "cli/completion.h"
-#include "cli/quarantine_list.h"
-#include "cli/quarantine_release.h"
-#include "cli/quarantine_show.h"
-#include "cli/secret.h"
-#include "cli/send.h"
-#include "cli/show_config.h"
-#include "cli/sign.h"
-#include "cli/status.h"
-#include "cli/subscriptions.h"
-#include "cli/subscriptions_ensure.h"
-#include "cli/tail.h"
-#include "cli/topics_create.h"
-#include "cli/topics_list.h"
-#include "cli/verify.h"
+#include "cli/commands.h"
 
 static const struct command commands[] = {
     {"check", "[--online]", "says what is wrong with the configuration",

@@ -1,4 +1,4 @@
-#include "cli/secret.h"
+#include "cli/commands.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "cli/status.h"
+#include "cli/commands.h"
 
 #include <getopt.h>
 #include <poll.h>

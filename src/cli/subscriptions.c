@@ -1,4 +1,4 @@
-#include "cli/subscriptions.h"
+#include "cli/commands.h"
 
 #include <stdint.h>
 #include <stdio.h>

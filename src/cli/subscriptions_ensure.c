@@ -1,4 +1,4 @@
-#include "cli/subscriptions_ensure.h"
+#include "cli/commands.h"
 
 #include <stdint.h>
 #include <stdio.h>
