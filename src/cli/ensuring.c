@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/safe_text.h"
+#include "cli/api_client_refusal.h"
 #include "cli/kind_filter.h"
-#include "cli/service_refusal.h"
 #include "cli/subscription_calls.h"
 
 #define MAX_POSTS 4
@@ -122,7 +122,7 @@ find_right_after(struct ensuring *ensuring)
         int status;
 
         subscription_views_clear(&ensuring->after);
-        status = subscription_calls_list(ensuring->service, ensuring->command, &ensuring->after);
+        status = subscription_calls_list(ensuring->client, ensuring->command, &ensuring->after);
         for (size_t i = 0; i < ensuring->after.n && status == 0; i++) {
                 const struct subscription_view *view = &ensuring->after.items[i];
 
@@ -136,7 +136,7 @@ find_right_after(struct ensuring *ensuring)
 
 /* What the service said of a registering that succeeded; it may not show what it has registered. */
 static void
-note_posted(struct ensuring *ensuring, const struct service_answer *answer)
+note_posted(struct ensuring *ensuring, const struct api_client_answer *answer)
 {
         struct subscription_views views;
 
@@ -151,17 +151,17 @@ note_posted(struct ensuring *ensuring, const struct service_answer *answer)
 static int
 add_once(struct ensuring *ensuring, const char *payload, size_t len, size_t n_before)
 {
-        struct service_answer answer = {.n_calls = n_before};
+        struct api_client_answer answer = {.n_calls = n_before};
         int status = 0, has_succeeded;
 
-        service_call(ensuring->service, "POST", "/webhooks", payload, len, &answer);
-        has_succeeded = service_succeeded(&answer);
+        api_client_call(ensuring->client, "POST", "/webhooks", payload, len, &answer);
+        has_succeeded = api_client_succeeded(&answer);
         if (has_succeeded)
                 note_posted(ensuring, &answer);
-        else if (service_may_recover(&answer))
-                service_pause(answer.n_calls);
+        else if (api_client_may_recover(&answer))
+                api_client_pause(answer.n_calls);
         else
-                status = service_refusal(ensuring->command, &answer);
+                status = api_client_refusal(ensuring->command, &answer);
         if (status == 0)
                 status = find_right_after(ensuring);
         if (status == 0 && ensuring->right == NULL && has_succeeded) {
@@ -172,9 +172,9 @@ add_once(struct ensuring *ensuring, const char *payload, size_t len, size_t n_be
                     ensuring->command);
                 status = EX_DATAERR;
         } else if (status == 0 && ensuring->right == NULL) {
-                status = answer.n_calls < MAX_POSTS ? -1 : service_refusal(ensuring->command, &answer);
+                status = answer.n_calls < MAX_POSTS ? -1 : api_client_refusal(ensuring->command, &answer);
         }
-        service_answer_clear(&answer);
+        api_client_answer_clear(&answer);
         return status;
 }
 
@@ -339,7 +339,7 @@ remove_old(struct ensuring *ensuring)
 {
         for (; ensuring->n_removed < ensuring->n_old; ensuring->n_removed++) {
                 int was_there,
-                    status = subscription_calls_remove(ensuring->service, ensuring->command,
+                    status = subscription_calls_remove(ensuring->client, ensuring->command,
                                                        ensuring->old[ensuring->n_removed]->id, &was_there);
 
                 if (status != 0) {
@@ -355,7 +355,7 @@ remove_old(struct ensuring *ensuring)
 int
 ensuring_run(struct ensuring *ensuring, const char *payload, size_t len)
 {
-        int status = subscription_calls_list(ensuring->service, ensuring->command, &ensuring->before),
+        int status = subscription_calls_list(ensuring->client, ensuring->command, &ensuring->before),
             differs = 0;
 
         if (status != 0)

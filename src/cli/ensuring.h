@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
-#include "cli/service.h"
+#include "cli/api_client.h"
 #include "cli/subscription_args.h"
 #include "model/service_answer.h"
 
@@ -18,7 +18,7 @@
  * one stays, too, if it has events that were asked for and that the new one does not show: nothing else may deliver them.
  */
 struct ensuring {
-        struct service *service;
+        struct api_client *client;
         const char *command;
         const struct subscription_args *args;
         struct subscription_views before; /* what there was */

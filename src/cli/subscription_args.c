@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/suggest.h"
-#include "cli/service.h"
+#include "cli/api_client.h"
 #include "model/topic_table.h"
 
 #define MAX_TIMEOUT_MS UINT64_C(600000)
@@ -128,7 +128,7 @@ subscription_args_parse(const struct command_context *context, int argc, char **
                                                 {NULL, 0, NULL, 0}};
         int option;
 
-        *args = (struct subscription_args){.timeout_ms = SERVICE_TIMEOUT_MS};
+        *args = (struct subscription_args){.timeout_ms = API_CLIENT_TIMEOUT_MS};
         while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
                 int status;
 

@@ -11,19 +11,19 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/safe_text.h"
-#include "cli/service_refusal.h"
+#include "cli/api_client_refusal.h"
 
 int
-subscription_calls_list(struct service *service, const char *command, struct subscription_views *views)
+subscription_calls_list(struct api_client *client, const char *command, struct subscription_views *views)
 {
-        struct service_answer answer;
+        struct api_client_answer answer;
         struct error error;
         int status = 0;
 
         memset(views, 0, sizeof(*views));
-        service_call_again(service, "GET", "/webhooks", &answer);
-        if (!service_succeeded(&answer)) {
-                status = service_refusal(command, &answer);
+        api_client_call_again(client, "GET", "/webhooks", &answer);
+        if (!api_client_succeeded(&answer)) {
+                status = api_client_refusal(command, &answer);
         } else if (service_answer_list(answer.body, answer.len, views, &error) != 0) {
                 fprintf(stderr,
                         "gatepost %s: the service's answer to GET /webhooks (%ld) is not understood: ",
@@ -32,15 +32,15 @@ subscription_calls_list(struct service *service, const char *command, struct sub
                 fprintf(stderr, "; check base_url in [service]\n");
                 status = EX_DATAERR;
         }
-        service_answer_clear(&answer);
+        api_client_answer_clear(&answer);
         return status;
 }
 
 int
-subscription_calls_remove(struct service *service, const char *command, const char *id, int *was_there)
+subscription_calls_remove(struct api_client *client, const char *command, const char *id, int *was_there)
 {
-        char *escaped = service_escape(id), *path = mem_printf("/webhooks/%s", escaped);
-        struct service_answer answer = {0};
+        char *escaped = api_client_escape(id), *path = mem_printf("/webhooks/%s", escaped);
+        struct api_client_answer answer = {0};
         int status = 0;
 
         *was_there = 1;
@@ -51,14 +51,14 @@ subscription_calls_remove(struct service *service, const char *command, const ch
                 free(escaped);
                 return EX_DATAERR;
         }
-        service_call_again(service, "DELETE", path, &answer);
+        api_client_call_again(client, "DELETE", path, &answer);
         *was_there = answer.status != 404 && answer.status != 410;
         /* After a try whose answer was lost it may be gone for that. */
         if (!*was_there && answer.n_calls > 1)
                 *was_there = 1;
-        else if (*was_there && !service_succeeded(&answer))
-                status = service_refusal(command, &answer);
-        service_answer_clear(&answer);
+        else if (*was_there && !api_client_succeeded(&answer))
+                status = api_client_refusal(command, &answer);
+        api_client_answer_clear(&answer);
         free(path);
         free(escaped);
         return status;

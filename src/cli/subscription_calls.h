@@ -6,18 +6,18 @@
 #include <yajl/yajl_gen.h>
 
 #include "base/compiler.h"
-#include "cli/service.h"
+#include "cli/api_client.h"
 #include "cli/subscription_args.h"
 #include "model/service_answer.h"
 
 /* The calls of the service about subscriptions. command is the command's name, for messages. */
 
 /* Ask for all. Returns 0, or an exit status after saying why; subscription_views_clear() in either case. */
-int subscription_calls_list(struct service *service, const char *command,
+int subscription_calls_list(struct api_client *client, const char *command,
                             struct subscription_views *views) MUST_CHECK;
 
 /* Remove one. That it is gone already is told by *was_there, and is no failure. Returns 0, or an exit status after saying why. */
-int subscription_calls_remove(struct service *service, const char *command, const char *id,
+int subscription_calls_remove(struct api_client *client, const char *command, const char *id,
                               int *was_there) MUST_CHECK;
 
 /* Whether two URLs lead to the same place, and whether a subscription shows these events, in whatever order and however often. */

@@ -9,17 +9,17 @@ subscription_run(const struct command_context *context, int argc, char **argv, c
         struct subscription_args args;
         int status = subscription_args_parse(context, argc, argv, takes, &args);
         struct config *config = NULL;
-        struct service *service = NULL;
+        struct api_client *client = NULL;
 
         if (status < 0) {
                 config = config_load(context->file);
                 status = EX_CONFIG;
         }
         if (config != NULL)
-                service = service_open(config, args.timeout_ms, &status);
-        if (service != NULL)
-                status = act(service, config, context->command->name, &args);
-        service_close(service);
+                client = api_client_open(config, args.timeout_ms, &status);
+        if (client != NULL)
+                status = act(client, config, context->command->name, &args);
+        api_client_close(client);
         config_free(config);
         subscription_args_clear(&args);
         return status;

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/safe_text.h"
-#include "cli/service_refusal.h"
+#include "cli/api_client_refusal.h"
 #include "cli/subscription_calls.h"
 #include "cli/subscription_run.h"
 #include "cli/subscription_secret.h"
@@ -44,11 +44,11 @@ print_text(const struct subscription_views *views)
 }
 
 static int
-list(struct service *service, const struct config *config, const char *command,
+list(struct api_client *client, const struct config *config, const char *command,
      const struct subscription_args *args)
 {
         struct subscription_views views;
-        int status = subscription_calls_list(service, command, &views);
+        int status = subscription_calls_list(client, command, &views);
 
         (void)config;
         if (status == 0)
@@ -59,7 +59,7 @@ list(struct service *service, const struct config *config, const char *command,
 
 /* The service does not document how it answers, so what was registered may not be shown. */
 static void
-print_added(const struct service_answer *answer, const struct subscription_args *args)
+print_added(const struct api_client_answer *answer, const struct subscription_args *args)
 {
         struct subscription_views views;
         struct subscription_view view = {.url = (char *)(uintptr_t)args->url,
@@ -90,36 +90,36 @@ print_added(const struct service_answer *answer, const struct subscription_args 
 
 /* Registering is not repeated: a service that failed may have registered it all the same. */
 static int
-add(struct service *service, const struct config *config, const char *command,
+add(struct api_client *client, const struct config *config, const char *command,
     const struct subscription_args *args)
 {
-        struct service_answer answer = {0};
+        struct api_client_answer answer = {0};
         size_t len = 0;
         int status;
         char *payload = subscription_secret_payload(args, config, &len, &status);
 
         if (payload == NULL)
                 return status;
-        service_call(service, "POST", "/webhooks", payload, len, &answer);
+        api_client_call(client, "POST", "/webhooks", payload, len, &answer);
         secrets_free(payload, len);
-        if (service_succeeded(&answer)) {
+        if (api_client_succeeded(&answer)) {
                 print_added(&answer, args);
         } else {
-                status = service_refusal(command, &answer);
-                if (service_may_recover(&answer))
+                status = api_client_refusal(command, &answer);
+                if (api_client_may_recover(&answer))
                         fprintf(stderr,
                                 "    It may be registered all the same: see gatepost subscriptions list, or "
                                 "use ensure, which looks\n");
         }
-        service_answer_clear(&answer);
+        api_client_answer_clear(&answer);
         return status;
 }
 
 static int
-remove_one(struct service *service, const struct config *config, const char *command,
+remove_one(struct api_client *client, const struct config *config, const char *command,
            const struct subscription_args *args)
 {
-        int was_there, status = subscription_calls_remove(service, command, args->id, &was_there);
+        int was_there, status = subscription_calls_remove(client, command, args->id, &was_there);
 
         (void)config;
         if (status != 0)

@@ -58,10 +58,10 @@ print_json(const struct ensuring *ensuring)
 }
 
 static int
-ensure(struct service *service, const struct config *config, const char *command,
+ensure(struct api_client *client, const struct config *config, const char *command,
        const struct subscription_args *args)
 {
-        struct ensuring ensuring = {.service = service, .command = command, .args = args};
+        struct ensuring ensuring = {.client = client, .command = command, .args = args};
         size_t len = 0;
         int status;
         char *payload = subscription_secret_payload(args, config, &len, &status);

@@ -1,4 +1,4 @@
-#include "cli/service_refusal.h"
+#include "cli/api_client_refusal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -74,14 +74,14 @@ print_error(const struct service_error *error)
 }
 
 static void
-print_times(const struct service_answer *answer)
+print_times(const struct api_client_answer *answer)
 {
         if (answer->n_calls > 1)
                 fprintf(stderr, "    tried %zu times\n", answer->n_calls);
 }
 
 int
-service_refusal(const char *command, const struct service_answer *answer)
+api_client_refusal(const char *command, const struct api_client_answer *answer)
 {
         const struct meaning *meaning = meanings;
         struct service_error error;
@@ -106,7 +106,7 @@ service_refusal(const char *command, const struct service_answer *answer)
 }
 
 int
-service_succeeded(const struct service_answer *answer)
+api_client_succeeded(const struct api_client_answer *answer)
 {
         return answer->status >= 200 && answer->status <= 299;
 }
