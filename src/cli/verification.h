@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "cli/guess.h"
+#include "cli/diagnosis.h"
 #include "receiver/screen.h"
 
 enum verification_outcome {
@@ -14,33 +14,32 @@ enum verification_outcome {
 
 struct verification_check {
         enum verification_outcome outcome;
-        struct refusal refusal; /* what the receiver answers, when it failed */
+        struct refusal refusal; /* the receiver's, if it failed */
+        char *message;
 };
 
-/* What the receiver makes of a delivery. */
+/* What a receiver makes of a delivery. */
 struct verification {
         const struct config_source *source;
         struct verification_check checks[SCREEN_N_CHECKS];
-        int first_failed; /* the check that answers; SCREEN_N_CHECKS when all are ok */
-        int is_too_large; /* the body: that answers before them */
-        int status;       /* of the receiver's answer: 200 when it accepts the delivery */
-        const char *code; /* of its error; NULL: none */
-        int has_age;
-        int64_t age_ms;     /* of the signed timestamp, negative when it lies ahead */
-        struct guess guess; /* when the signature is not ok */
+        int status;       /* of the receiver's answer */
+        const char *code; /* of its error; NULL: it accepts the delivery */
+        int is_too_large; /* the body: the receiver answers that before it checks anything */
+        int64_t age_ms;   /* by the timestamp, if that is well formed */
+        struct diagnosis diagnosis;
 };
 
 /**
- * verification_make(source, subject, max_body, secrets, verification):
- * Make each of the receiver's checks, by the receiver's code, also after one has failed; where the signature does not match
- * or cannot be read, find out why. A max_body of 0 is not known. Clear it with verification_clear().
+ * verification_make(config, source, subject, max_body, verification):
+ * Make all of the receiver's checks, also after one has failed, and diagnose a signature that does not match. max_body is in
+ * bytes; 0: no limit. Release it with verification_clear().
  */
-void verification_make(const struct config_source *source, const struct screen_subject *subject,
-                       uint64_t max_body, const struct guess_secrets *secrets,
+void verification_make(const struct config *config, const struct config_source *source,
+                       const struct screen_subject *subject, uint64_t max_body,
                        struct verification *verification);
 void verification_clear(struct verification *verification);
 
-/* Write it to stdout: a line for each check, what the receiver answers, and what is probably wrong; or as JSON. */
+/* Write each check, the receiver's answer and the causes to stdout, as text or JSON. */
 void verification_print(const struct verification *verification);
 void verification_print_json(const struct verification *verification);
 

@@ -1,5 +1,3 @@
-#include "cli/commands.h"
-
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,15 +5,15 @@
 #include <sysexits.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "cli/body.h"
 #include "cli/capture.h"
+#include "cli/commands.h"
 #include "cli/since.h"
 #include "cli/source_choice.h"
 #include "cli/verification.h"
-#include "config/each_secret.h"
 
-/* What the arguments ask for. */
-struct wish {
+struct verify_arguments {
         struct source_choice choice;
         int64_t at_ms;
         int as_json;
@@ -23,115 +21,90 @@ struct wish {
         const char *body_file;
 };
 
-/* Secrets on their way from the files. */
-struct gathering {
-        struct guess_secrets *secrets;
-        const char *source;
-        void (*add)(struct guess_secrets *secrets, const char *secret, size_t len); /* NULL: other sources' */
-};
-
-static void
-on_secret(const char *source, const char *secret, size_t len, void *arg)
-{
-        const struct gathering *gathering = arg;
-        int is_own = strcmp(source, gathering->source) == 0;
-
-        if (gathering->add != NULL && is_own)
-                gathering->add(gathering->secrets, secret, len);
-        else if (gathering->add == NULL && !is_own)
-                guess_secrets_add_foreign(gathering->secrets, source, secret, len);
-}
-
-/* The secrets that may have been used, those of the source first. */
-static void
-gather_secrets(const struct command_context *context, const struct wish *wish, const char *source,
-               struct guess_secrets *secrets)
-{
-        struct gathering steps[] = {{secrets, source, guess_secrets_add},
-                                    {secrets, source, guess_secrets_add_variants},
-                                    {secrets, source, NULL}};
-
-        for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-                if (wish->choice.secret_file != NULL)
-                        each_secret_in(wish->choice.secret_file, source, on_secret, &steps[i]);
-                else
-                        each_secret(context->file, on_secret, &steps[i]);
-        }
-}
-
-/* The source by name, or the first that one of the headers belongs to, or the first. */
+/* Find the source by --source, else the first whose headers these are, else the first. */
 static const struct config_source *
-find_source(const struct command_context *context, const struct config *config, const struct wish *wish,
-            const struct capture *capture)
+find_source(const struct command_context *context, const struct config *config,
+            const struct verify_arguments *args, const struct capture *capture)
 {
         struct delivery_headers headers;
 
-        for (size_t i = 0; i < config->n_sources && wish->choice.name == NULL; i++) {
-                if (capture_count(capture, config->sources[i].header_prefix, &headers) > 0)
+        for (size_t i = 0; i < config->n_sources && args->choice.name == NULL; i++) {
+                if (capture_select(capture, config->sources[i].header_prefix, &headers) > 0)
                         return &config->sources[i];
         }
-        return source_choice_find(&wish->choice, config, context);
+        return source_choice_find(&args->choice, config, context);
+}
+
+/* Add a cause if the headers have another prefix than the source's. */
+static void
+diagnose_prefix(const struct capture *capture, const struct config_source *source,
+                struct diagnosis *diagnosis)
+{
+        char *prefix = capture_find_prefix(capture);
+
+        if (prefix != NULL)
+                diagnosis_add(
+                    diagnosis,
+                    mem_printf("the headers begin with %s, but header_prefix of the source %s is %s", prefix,
+                               source->name, source->header_prefix));
+        free(prefix);
 }
 
 static int
-judge(const struct command_context *context, const struct config *config, const struct wish *wish,
-      const struct capture *capture, const char *body, size_t len)
+verify(const struct command_context *context, const struct config *config,
+       const struct verify_arguments *args, const struct capture *capture, struct screen_subject *subject)
 {
-        const struct config_source *source = find_source(context, config, wish, capture);
-        struct screen_subject subject = {.now_ms = wish->at_ms, .body = body, .len = len};
-        struct guess_secrets secrets = {NULL, 0};
+        const struct config_source *source = find_source(context, config, args, capture);
         struct verification verification;
         size_t n_requests;
-        int is_ok;
 
         if (source == NULL)
                 return EX_USAGE;
-        n_requests = capture_count(capture, source->header_prefix, &subject.headers);
+        n_requests = capture_select(capture, source->header_prefix, &subject->headers);
         if (n_requests > 1)
                 fprintf(stderr,
-                        "gatepost verify: %s has %zu requests with such headers; this is about the first\n",
-                        wish->headers_file, n_requests);
-        gather_secrets(context, wish, source->name, &secrets);
-        verification_make(source, &subject, wish->choice.secret_file == NULL ? config->max_body : 0, &secrets,
+                        "gatepost verify: %s has %zu requests with such headers; verifying the first\n",
+                        args->headers_file, n_requests);
+        verification_make(config, source, subject, args->choice.secret_file == NULL ? config->max_body : 0,
                           &verification);
-        (wish->as_json ? verification_print_json : verification_print)(&verification);
-        is_ok = verification.code == NULL;
+        if (n_requests == 0)
+                diagnose_prefix(capture, source, &verification.diagnosis);
+        (args->as_json ? verification_print_json : verification_print)(&verification);
         verification_clear(&verification);
-        guess_secrets_clear(&secrets);
-        return is_ok ? 0 : EX_DATAERR;
+        return verification.code == NULL ? 0 : EX_DATAERR;
 }
 
-/* Read the two files, and judge. Returns an exit status. */
+/* Read the two files and verify the delivery. Returns an exit status. */
 static int
-verify(const struct command_context *context, const struct config *config, const struct wish *wish)
+run(const struct command_context *context, const struct config *config, const struct verify_arguments *args)
 {
+        struct screen_subject subject = {.now_ms = args->at_ms};
         struct capture capture = {NULL, 0};
-        size_t text_len, len;
         struct error error;
-        char *text = body_read_capture(wish->headers_file, &text_len, &error), *body = NULL;
-        int status = EX_NOINPUT;
+        size_t headers_len;
+        char *headers = body_read_capture(args->headers_file, &headers_len, &error);
+        char *body = headers == NULL ? NULL : body_read(args->body_file, &subject.len, &error);
+        int status;
 
-        if (text != NULL)
-                body = body_read(wish->body_file, &len, &error);
-        if (body != NULL && capture_parse(text, text_len, &capture, &error) != 0) {
-                (void)error_prefix(&error, "%s", wish->headers_file);
-                status = EX_DATAERR;
-        } else if (body != NULL) {
-                status = -1;
-        }
-        if (status < 0)
-                status = judge(context, config, wish, &capture, body, len);
-        else
+        if (body == NULL) {
+                status = EX_NOINPUT;
                 fprintf(stderr, "gatepost verify: %s\n", error.text);
+        } else if (capture_parse(headers, headers_len, &capture, &error) != 0) {
+                status = EX_DATAERR;
+                fprintf(stderr, "gatepost verify: %s: %s\n", args->headers_file, error.text);
+        } else {
+                subject.body = body;
+                status = verify(context, config, args, &capture, &subject);
+        }
         capture_clear(&capture);
-        free(text);
+        free(headers);
         free(body);
         return status;
 }
 
-/* Read the arguments. Returns -1 to go on, or an exit status. */
+/* Returns -1, or an exit status if there is nothing left to do. */
 static int
-parse(const struct command_context *context, int argc, char **argv, struct wish *wish)
+parse(const struct command_context *context, int argc, char **argv, struct verify_arguments *args)
 {
         static const struct option options[] = {{"source", required_argument, NULL, 's'},
                                                 {"secret-file", required_argument, NULL, 'f'},
@@ -148,38 +121,38 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                         return command_help(context);
                 if (option == '?')
                         return command_misused(context, "wrong option");
-                if (option == 'a' && since_parse(optarg, &wish->at_ms, &error) != 0)
+                if (option == 'a' && since_parse(optarg, &args->at_ms, &error) != 0)
                         return command_misused(context, "--at: %s", error.text);
-                wish->as_json |= option == 'j';
+                args->as_json |= option == 'j';
                 if (option == 's')
-                        wish->choice.name = optarg;
+                        args->choice.name = optarg;
                 if (option == 'f')
-                        wish->choice.secret_file = optarg;
+                        args->choice.secret_file = optarg;
                 if (option == 'p')
-                        wish->choice.header_prefix = optarg;
+                        args->choice.header_prefix = optarg;
         }
         if (argc - optind != 2)
                 return command_misused(context, "needs a file with the headers, and one with the body");
-        wish->headers_file = argv[optind];
-        wish->body_file = argv[optind + 1];
-        if (strcmp(wish->headers_file, "-") == 0 && strcmp(wish->body_file, "-") == 0)
+        args->headers_file = argv[optind];
+        args->body_file = argv[optind + 1];
+        if (strcmp(args->headers_file, "-") == 0 && strcmp(args->body_file, "-") == 0)
                 return command_misused(context, "headers and body cannot both come from standard input");
-        return source_choice_check(&wish->choice, context);
+        return source_choice_check(&args->choice, context);
 }
 
 int
 verify_run(const struct command_context *context, int argc, char **argv)
 {
-        struct wish wish = {.at_ms = clock_now_ms()};
-        int status = parse(context, argc, argv, &wish);
+        struct verify_arguments args = {.at_ms = clock_now_ms()};
+        int status = parse(context, argc, argv, &args);
         struct config *config;
 
         if (status >= 0)
                 return status;
-        config = source_choice_load(&wish.choice, context, &status);
+        config = source_choice_load(&args.choice, context, &status);
         if (config == NULL)
                 return status;
-        status = verify(context, config, &wish);
+        status = run(context, config, &args);
         config_free(config);
         return status;
 }
