@@ -8,15 +8,18 @@
 #include <unistd.h>
 
 #include <curl/curl.h>
-#include <openssl/crypto.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/safe_text.h"
+#include "cli/http_client.h"
 #include "config/secrets.h"
+#include "model/service_answer.h"
 
-#define CONNECT_TIMEOUT_MS 10000L
 #define MAX_CALLS 4
 #define FIRST_PAUSE_MS 500
+#define MAX_TEXT 500 /* bytes of what the service says that are shown, each time */
+#define MAX_VIOLATIONS 50
 
 struct api_client {
         char *base_url; /* without a slash at its end */
@@ -107,134 +110,58 @@ api_client_answer_clear(struct api_client_answer *answer)
         memset(answer, 0, sizeof(*answer));
 }
 
-static size_t
-on_data(char *data, size_t size, size_t n, void *arg)
-{
-        struct api_client_answer *answer = arg;
-        size_t len = size * n;
-
-        if (len > API_CLIENT_ANSWER_MAX - answer->len)
-                return 0; /* libcurl gives up */
-        answer->body = mem_resize(answer->body, answer->len + len + 1, 1);
-        memcpy(answer->body + answer->len, data, len);
-        answer->len += len;
-        answer->body[answer->len] = '\0';
-        return len;
-}
-
-/* The header lines of a call. The key's is wiped when they are released. */
-static struct curl_slist *
-make_lines(const struct api_client *client, int has_body)
-{
-        char *line = mem_printf("x-api-key: %s", client->key);
-        struct curl_slist *lines = curl_slist_append(NULL, line);
-
-        secrets_free(line, strlen(line));
-        lines = curl_slist_append(lines, "Accept: application/json");
-        lines = curl_slist_append(lines, "Expect:");
-        return has_body ? curl_slist_append(lines, "Content-Type: application/json") : lines;
-}
-
-static void
-free_lines(struct curl_slist *lines)
-{
-        for (struct curl_slist *each = lines; each != NULL; each = each->next)
-                OPENSSL_cleanse(each->data, strlen(each->data));
-        curl_slist_free_all(lines);
-}
-
-static void
-set_options(CURL *curl, const struct api_client *client)
-{
-        int is_plain = strncmp(client->base_url, "http:", 5) == 0;
-
-        (void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, is_plain ? "http" : "https");
-        (void)curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-        (void)curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
-        (void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L);
-        (void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L);
-        (void)curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-        if (client->ca_file != NULL) {
-                (void)curl_easy_setopt(curl, CURLOPT_CAINFO, client->ca_file);
-                (void)curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
-        }
-        if (is_plain) /* a proxy would see the key; through one, HTTPS is a tunnel */
-                (void)curl_easy_setopt(curl, CURLOPT_PROXY, "");
-        (void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
-                               client->timeout_ms < CONNECT_TIMEOUT_MS ? client->timeout_ms
-                                                                       : CONNECT_TIMEOUT_MS);
-        (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, client->timeout_ms);
-        (void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-        (void)curl_easy_setopt(curl, CURLOPT_USERAGENT, "gatepost/" PACKAGE_VERSION);
-}
-
-/* Whether trying again is of no use. */
-static int
-is_hopeless(CURLcode code)
-{
-        switch (code) {
-        case CURLE_PEER_FAILED_VERIFICATION:
-        case CURLE_SSL_CACERT_BADFILE:
-        case CURLE_SSL_ISSUER_ERROR:
-        case CURLE_URL_MALFORMAT:
-        case CURLE_UNSUPPORTED_PROTOCOL:
-        case CURLE_WRITE_ERROR:
-        case CURLE_OUT_OF_MEMORY:
-                return 1;
-        default:
-                return 0;
-        }
-}
-
+/* Explain why there is no answer. The caller frees it. */
 static char *
-explain(const struct api_client *client, CURLcode code, const char *reason)
+explain(const struct api_client *client, enum http_client_failure failure, const char *reason)
 {
-        const char *text = reason[0] != '\0' ? reason : curl_easy_strerror(code);
-
-        if (code == CURLE_WRITE_ERROR)
-                return mem_printf("the answer is longer than %d bytes", API_CLIENT_ANSWER_MAX);
-        if (code == CURLE_PEER_FAILED_VERIFICATION)
+        if (failure == HTTP_CLIENT_UNTRUSTED)
                 return mem_printf(
-                    "%s; the API key was not sent. Where the service's certificate is signed by an "
-                    "authority of your own, name that in ca_file in [service]",
-                    text);
-        if (code == CURLE_OPERATION_TIMEDOUT)
+                    "%s; the API key was not sent. If your own authority signs the service's certificate, "
+                    "set ca_file in [service]",
+                    reason);
+        if (failure == HTTP_CLIENT_TIMED_OUT)
                 return mem_printf("no answer within %ld ms", client->timeout_ms);
-        return mem_strdup(text);
+        return mem_strdup(reason);
 }
 
 void
 api_client_call(struct api_client *client, const char *method, const char *path, const char *body, size_t len,
                 struct api_client_answer *answer)
 {
-        CURL *curl = curl_easy_init();
-        struct curl_slist *lines = make_lines(client, body != NULL);
-        char *url = mem_printf("%s%s", client->base_url, path), reason[CURL_ERROR_SIZE] = "";
-        CURLcode code = CURLE_OUT_OF_MEMORY;
+        char *url = mem_printf("%s%s", client->base_url, path),
+             *key = mem_printf("x-api-key: %s", client->key);
+        const char *const headers[] = {key, "Accept: application/json",
+                                       "User-Agent: gatepost/" PACKAGE_VERSION};
+        const struct http_client_request request = {
+            .method = method,
+            .url = url,
+            .ca_file = client->ca_file,
+            .uses_proxy =
+                strncmp(url, "http:", 5) != 0, /* a tunnel, which hides the key; for HTTP it would not */
+            .headers = headers,
+            .n_headers = ARRAY_LEN(headers),
+            .body = body,
+            .len = len,
+            .timeout_ms = client->timeout_ms,
+            .max_answer = API_CLIENT_ANSWER_MAX,
+        };
+        struct http_client_answer received;
+        struct error error;
 
-        *answer = (struct api_client_answer){.body = mem_strdup(""), .n_calls = answer->n_calls + 1};
-        if (curl != NULL) {
-                set_options(curl, client);
-                (void)curl_easy_setopt(curl, CURLOPT_URL, url);
-                (void)curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
-                (void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, lines);
-                (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
-                (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
-                (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
-                if (body != NULL) {
-                        (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
-                        (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
-                }
-                code = curl_easy_perform(curl);
-                (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->status);
+        *answer = (struct api_client_answer){.n_calls = answer->n_calls + 1};
+        if (http_client_call(&request, &received, &error) != 0) {
+                answer->failure = explain(client, received.failure, error.text);
+                answer->is_hopeless =
+                    received.failure == HTTP_CLIENT_UNTRUSTED || received.failure == HTTP_CLIENT_HOPELESS;
+        } else if (received.is_cut) {
+                answer->failure = mem_printf("the answer is longer than %d bytes", API_CLIENT_ANSWER_MAX);
+                answer->is_hopeless = 1;
+        } else {
+                answer->status = received.status;
         }
-        if (code != CURLE_OK) {
-                answer->status = 0;
-                answer->failure = explain(client, code, reason);
-                answer->is_hopeless = is_hopeless(code);
-        }
-        curl_easy_cleanup(curl);
-        free_lines(lines);
+        answer->body = received.body;
+        answer->len = received.len;
+        secrets_free(key, strlen(key));
         free(url);
 }
 
@@ -275,4 +202,105 @@ api_client_escape(const char *text)
 
         curl_free(escaped);
         return copy;
+}
+
+/* What the statuses mean, as the service documents them, and what to do about it. */
+static const struct meaning {
+        long first, last;
+        int status;
+        const char *means;
+        const char *remedy; /* NULL: what the service says is enough */
+} meanings[] = {
+    {300, 399, EX_CONFIG, "answers with a redirect, which is not followed", "check base_url in [service]"},
+    {400, 400, EX_DATAERR, "finds mistakes in the request", NULL},
+    {401, 401, EX_NOPERM, "does not know the API key", "check api_key_file in [service]"},
+    {403, 403, EX_NOPERM, "does not let this API key do that",
+     "a read-only key cannot change webhooks, and a key for one entity cannot touch another's: use one that "
+     "may"},
+    {404, 404, EX_CONFIG, "has no such place", "check base_url in [service]: it ends with the version, /v1"},
+    {409, 409, EX_DATAERR, "says that this conflicts with what is there",
+     "see what is there: gatepost subscriptions list"},
+    {422, 422, EX_DATAERR, "refuses it by a rule of the country or product", NULL},
+    {429, 429, EX_TEMPFAIL, "has had too many requests", "try again later"},
+    {400, 499, EX_DATAERR, "refuses the request", NULL},
+    {500, 599, EX_TEMPFAIL, "has failed",
+     "try again later; if it stays so, tell its support the request's id"},
+    {0, 999, EX_DATAERR, "gives an answer that means nothing here", "check base_url in [service]"},
+};
+
+static void
+print_text(const char *text)
+{
+        size_t len = strlen(text);
+
+        safe_text_print(stderr, text, len < MAX_TEXT ? len : MAX_TEXT);
+}
+
+static void
+print_error(const struct service_error *error)
+{
+        if (error->code != NULL || error->message != NULL) {
+                fprintf(stderr, "    ");
+                if (error->code != NULL)
+                        print_text(error->code);
+                if (error->message != NULL) {
+                        fprintf(stderr, "%s", error->code == NULL ? "" : ": ");
+                        print_text(error->message);
+                }
+                fputc('\n', stderr);
+        }
+        for (size_t i = 0; i < error->n_violations && i < MAX_VIOLATIONS; i++) {
+                const struct service_violation *violation = &error->violations[i];
+
+                fprintf(stderr, "    ");
+                print_text(violation->field == NULL ? "(no field)" : violation->field);
+                fprintf(stderr, ": ");
+                print_text(violation->message == NULL ? "(no message)" : violation->message);
+                fputc('\n', stderr);
+        }
+        if (error->n_violations > MAX_VIOLATIONS)
+                fprintf(stderr, "    and %zu more\n", error->n_violations - MAX_VIOLATIONS);
+        if (error->request_id != NULL) {
+                fprintf(stderr, "    request id: ");
+                print_text(error->request_id);
+                fputc('\n', stderr);
+        }
+}
+
+static void
+print_times(const struct api_client_answer *answer)
+{
+        if (answer->n_calls > 1)
+                fprintf(stderr, "    tried %zu times\n", answer->n_calls);
+}
+
+int
+api_client_report(const char *command, const struct api_client_answer *answer)
+{
+        const struct meaning *meaning = meanings;
+        struct service_error error;
+
+        if (answer->status == 0) {
+                fprintf(stderr, "gatepost %s: no usable answer from the service: ", command);
+                safe_text_print(stderr, answer->failure,
+                                strlen(answer->failure)); /* it may quote a certificate */
+                fputc('\n', stderr);
+                print_times(answer);
+                return EX_UNAVAILABLE;
+        }
+        while (answer->status < meaning->first || answer->status > meaning->last)
+                meaning++;
+        fprintf(stderr, "gatepost %s: the service %s (%ld)%s%s\n", command, meaning->means, answer->status,
+                meaning->remedy == NULL ? "" : "; ", meaning->remedy == NULL ? "" : meaning->remedy);
+        service_error_read(answer->body, answer->len, &error);
+        print_error(&error);
+        service_error_clear(&error);
+        print_times(answer);
+        return meaning->status;
+}
+
+int
+api_client_succeeded(const struct api_client_answer *answer)
+{
+        return answer->status >= 200 && answer->status <= 299;
 }

@@ -54,4 +54,14 @@ void api_client_answer_clear(struct api_client_answer *answer);
 /* Part of a path, percent-encoded; the caller frees it. */
 char *api_client_escape(const char *text);
 
+/**
+ * api_client_report(command, answer):
+ * Say on stderr what an answer that is no success means: what the service says of it, each violation with its field, the
+ * request's id, and the remedy. command is the command's name. Returns the exit status for it.
+ */
+int api_client_report(const char *command, const struct api_client_answer *answer);
+
+/* Whether an answer is a success: any 2xx, since the service does not document which. */
+int api_client_succeeded(const struct api_client_answer *answer);
+
 #endif

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/safe_text.h"
-#include "cli/api_client_refusal.h"
+#include "cli/api_client.h"
 #include "cli/kind_filter.h"
 #include "cli/subscription_calls.h"
 
@@ -161,7 +161,7 @@ add_once(struct ensuring *ensuring, const char *payload, size_t len, size_t n_be
         else if (api_client_may_recover(&answer))
                 api_client_pause(answer.n_calls);
         else
-                status = api_client_refusal(ensuring->command, &answer);
+                status = api_client_report(ensuring->command, &answer);
         if (status == 0)
                 status = find_right_after(ensuring);
         if (status == 0 && ensuring->right == NULL && has_succeeded) {
@@ -172,7 +172,7 @@ add_once(struct ensuring *ensuring, const char *payload, size_t len, size_t n_be
                     ensuring->command);
                 status = EX_DATAERR;
         } else if (status == 0 && ensuring->right == NULL) {
-                status = answer.n_calls < MAX_POSTS ? -1 : api_client_refusal(ensuring->command, &answer);
+                status = answer.n_calls < MAX_POSTS ? -1 : api_client_report(ensuring->command, &answer);
         }
         api_client_answer_clear(&answer);
         return status;

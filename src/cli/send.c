@@ -12,11 +12,14 @@
 #include "base/number.h"
 #include "base/safe_text.h"
 #include "cli/body.h"
+#include "cli/http_client.h"
 #include "cli/own_url.h"
-#include "cli/post.h"
 #include "cli/signing.h"
 #include "config/config.h"
 #include "model/sample.h"
+
+#define ANSWER_MAX 65536
+#define TIMEOUT_MS 30000
 
 /* What the arguments ask for. */
 struct wish {
@@ -121,6 +124,41 @@ status_for(int http_status)
         return http_status >= 400 && http_status < 500 ? EX_DATAERR : EX_TEMPFAIL;
 }
 
+/* Post the delivery and print the answer. Returns an exit status. */
+static int
+post(const struct mission *mission, const char *const headers[DELIVERY_N_HEADERS])
+{
+        const struct http_client_request request = {
+            .method = "POST",
+            .url = mission->to.url,
+            .socket_path = mission->to.socket_path,
+            .ca_file = mission->to.ca_file,
+            .allows_any_name = mission->to.ca_file != NULL,
+            .headers = headers,
+            .n_headers = DELIVERY_N_HEADERS,
+            .body = mission->signing.body,
+            .len = mission->signing.len,
+            .timeout_ms = TIMEOUT_MS,
+            .max_answer = ANSWER_MAX,
+        };
+        struct http_client_answer answer;
+        struct error error;
+
+        if (http_client_call(&request, &answer, &error) != 0) {
+                fputs("gatepost send: ", stderr);
+                safe_text_print(stderr, request.url, strlen(request.url));
+                fputs(": ", stderr);
+                safe_text_print(stderr, error.text, strlen(error.text)); /* it may quote a certificate */
+                fputc('\n', stderr);
+                return EX_TEMPFAIL;
+        }
+        printf("%d ", answer.status);
+        safe_text_print(stdout, answer.body, strlen(answer.body));
+        putchar('\n');
+        free(answer.body);
+        return status_for(answer.status);
+}
+
 /* Sign and post once. Returns an exit status. */
 static int
 send_once(const struct mission *mission, const struct wish *wish)
@@ -128,7 +166,6 @@ send_once(const struct mission *mission, const struct wish *wish)
         const struct signing *signing = &mission->signing;
         char *headers[DELIVERY_N_HEADERS];
         struct signing_values values;
-        struct transfer_answer answer;
         struct error error;
         int status;
 
@@ -139,19 +176,7 @@ send_once(const struct mission *mission, const struct wish *wish)
         for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
                 headers[h] = mem_printf("%s-%s: %s", signing->source->header_prefix,
                                         delivery_header_suffix((enum delivery_header)h), values.values[h]);
-        if (post_send(&mission->to, (const char *const *)headers, DELIVERY_N_HEADERS, signing->body,
-                      signing->len, &answer, &error) != 0) {
-                fprintf(stderr, "gatepost send: ");
-                safe_text_print(stderr, error.text, strlen(error.text)); /* it may quote a certificate */
-                fputc('\n', stderr);
-                status = EX_TEMPFAIL;
-        } else {
-                printf("%d ", answer.status);
-                safe_text_print(stdout, answer.body, strlen(answer.body));
-                putchar('\n');
-                free(answer.body);
-                status = status_for(answer.status);
-        }
+        status = post(mission, (const char *const *)headers);
         for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
                 free(headers[h]);
         signing_clear_values(&values);

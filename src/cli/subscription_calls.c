@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/safe_text.h"
-#include "cli/api_client_refusal.h"
+#include "cli/api_client.h"
 
 int
 subscription_calls_list(struct api_client *client, const char *command, struct subscription_views *views)
@@ -23,7 +23,7 @@ subscription_calls_list(struct api_client *client, const char *command, struct s
         memset(views, 0, sizeof(*views));
         api_client_call_again(client, "GET", "/webhooks", &answer);
         if (!api_client_succeeded(&answer)) {
-                status = api_client_refusal(command, &answer);
+                status = api_client_report(command, &answer);
         } else if (service_answer_list(answer.body, answer.len, views, &error) != 0) {
                 fprintf(stderr,
                         "gatepost %s: the service's answer to GET /webhooks (%ld) is not understood: ",
@@ -57,7 +57,7 @@ subscription_calls_remove(struct api_client *client, const char *command, const 
         if (!*was_there && answer.n_calls > 1)
                 *was_there = 1;
         else if (*was_there && !api_client_succeeded(&answer))
-                status = api_client_refusal(command, &answer);
+                status = api_client_report(command, &answer);
         api_client_answer_clear(&answer);
         free(path);
         free(escaped);

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/safe_text.h"
-#include "cli/api_client_refusal.h"
+#include "cli/api_client.h"
 #include "cli/subscription_calls.h"
 #include "cli/subscription_run.h"
 #include "cli/subscription_secret.h"
@@ -105,7 +105,7 @@ add(struct api_client *client, const struct config *config, const char *command,
         if (api_client_succeeded(&answer)) {
                 print_added(&answer, args);
         } else {
-                status = api_client_refusal(command, &answer);
+                status = api_client_report(command, &answer);
                 if (api_client_may_recover(&answer))
                         fprintf(stderr,
                                 "    It may be registered all the same: see gatepost subscriptions list, or "
