@@ -14,7 +14,7 @@
 #include "cli/body.h"
 #include "cli/http_client.h"
 #include "cli/own_url.h"
-#include "cli/signing.h"
+#include "cli/sign.h"
 #include "config/config.h"
 #include "model/sample.h"
 
@@ -36,7 +36,7 @@ struct wish {
 
 /* What is sent, and where to. */
 struct mission {
-        struct signing signing;
+        struct sign_input signing;
         struct own_url to;
 };
 
@@ -73,7 +73,7 @@ choose_url(const struct config *config, const struct wish *wish, struct mission 
 static int
 prepare(const struct config *config, const struct wish *wish, struct mission *mission)
 {
-        struct signing *signing = &mission->signing;
+        struct sign_input *signing = &mission->signing;
         struct error error;
 
         signing->source = wish->source == NULL
@@ -85,7 +85,7 @@ prepare(const struct config *config, const struct wish *wish, struct mission *mi
         }
         if (choose_url(config, wish, mission) != 0)
                 return EX_USAGE;
-        signing_choose_ids(signing, wish->delivery_id, wish->webhook_id);
+        sign_choose_ids(signing, wish->delivery_id, wish->webhook_id);
         if (wish->kind != NULL) {
                 signing->body = sample_body(wish->kind);
                 signing->len = strlen(signing->body);
@@ -99,7 +99,7 @@ prepare(const struct config *config, const struct wish *wish, struct mission *mi
 
 /* Sign by the source's first secret, or by another one. */
 static int
-sign(const struct signing *signing, const struct wish *wish, struct signing_values *values,
+sign(const struct sign_input *signing, const struct wish *wish, struct sign_values *values,
      struct error *error)
 {
         int64_t timestamp = (clock_now_ms() - (int64_t)wish->age_ms) / 1000;
@@ -107,10 +107,10 @@ sign(const struct signing *signing, const struct wish *wish, struct signing_valu
         int result;
 
         if (!wish->forge)
-                return signing_sign(signing, signing->source->keys[0], timestamp, values, error);
+                return sign_delivery(signing, signing->source->keys[0], timestamp, values, error);
         wrong = signature_key_new("not the secret that was agreed", 30);
         result = wrong == NULL ? error_set(error, "out of memory")
-                               : signing_sign(signing, wrong, timestamp, values, error);
+                               : sign_delivery(signing, wrong, timestamp, values, error);
         signature_key_free(wrong);
         return result;
 }
@@ -163,9 +163,9 @@ post(const struct mission *mission, const char *const headers[DELIVERY_N_HEADERS
 static int
 send_once(const struct mission *mission, const struct wish *wish)
 {
-        const struct signing *signing = &mission->signing;
+        const struct sign_input *signing = &mission->signing;
         char *headers[DELIVERY_N_HEADERS];
-        struct signing_values values;
+        struct sign_values values;
         struct error error;
         int status;
 
@@ -179,7 +179,7 @@ send_once(const struct mission *mission, const struct wish *wish)
         status = post(mission, (const char *const *)headers);
         for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
                 free(headers[h]);
-        signing_clear_values(&values);
+        sign_clear_values(&values);
         return status;
 }
 

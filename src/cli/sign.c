@@ -1,15 +1,57 @@
-#include "cli/commands.h"
+#include "cli/sign.h"
 
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/number.h"
+#include "base/uuid.h"
 #include "cli/body.h"
-#include "cli/signing.h"
+#include "cli/commands.h"
 #include "cli/source_choice.h"
+
+void
+sign_choose_ids(struct sign_input *signing, const char *delivery_id, const char *webhook_id)
+{
+        const struct config_source *source = signing->source;
+        char id[UUID_SIZE];
+
+        if (webhook_id == NULL && source->n_webhook_ids > 0)
+                webhook_id = source->webhook_ids[0];
+        (void)snprintf(signing->delivery_id, SIGN_ID_SIZE, "%s",
+                       delivery_id != NULL ? delivery_id : uuid_make(id));
+        (void)snprintf(signing->webhook_id, SIGN_ID_SIZE, "%s",
+                       webhook_id != NULL ? webhook_id : uuid_make(id));
+}
+
+int
+sign_delivery(const struct sign_input *signing, const struct signature_key *key, int64_t timestamp,
+              struct sign_values *values, struct error *error)
+{
+        char when[24], text[SIGNATURE_HEADER_LEN + 1];
+        uint8_t signature[SIGNATURE_SIZE];
+
+        (void)snprintf(when, sizeof(when), "%010" PRId64, timestamp);
+        if (signature_compute(key, when, signing->body, signing->len, signature) != 0)
+                return error_set(error, "the signature could not be computed: out of memory");
+        signature_format(signature, text);
+        values->values[DELIVERY_SIGNATURE] = mem_strdup(text);
+        values->values[DELIVERY_TIMESTAMP] = mem_strdup(when);
+        values->values[DELIVERY_WEBHOOK_ID] = mem_strdup(signing->webhook_id);
+        values->values[DELIVERY_ID] = mem_strdup(signing->delivery_id);
+        return 0;
+}
+
+void
+sign_clear_values(struct sign_values *values)
+{
+        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
+                free(values->values[h]);
+}
 
 /* What the arguments ask for. */
 struct wish {
@@ -23,7 +65,7 @@ struct wish {
 /* Print the four lines, if a receiver would take them for well formed. Returns an exit status. */
 static int
 print_headers(const struct command_context *context, const struct config_source *source,
-              const struct signing_values *values)
+              const struct sign_values *values)
 {
         struct delivery_headers headers = {0};
         const char *faults[DELIVERY_N_HEADERS];
@@ -50,9 +92,9 @@ print_headers(const struct command_context *context, const struct config_source 
 static int
 sign(const struct command_context *context, const struct config *config, const struct wish *wish)
 {
-        struct signing signing = {.source = source_choice_find(&wish->choice, config, context)};
+        struct sign_input signing = {.source = source_choice_find(&wish->choice, config, context)};
         uint64_t timestamp = (uint64_t)clock_now_ms() / 1000;
-        struct signing_values values;
+        struct sign_values values;
         struct error error;
         int status;
 
@@ -65,10 +107,10 @@ sign(const struct command_context *context, const struct config *config, const s
                 fprintf(stderr, "gatepost sign: %s\n", error.text);
                 return EX_NOINPUT;
         }
-        signing_choose_ids(&signing, wish->delivery_id, wish->webhook_id);
-        if (signing_sign(&signing, signing.source->keys[0], (int64_t)timestamp, &values, &error) == 0) {
+        sign_choose_ids(&signing, wish->delivery_id, wish->webhook_id);
+        if (sign_delivery(&signing, signing.source->keys[0], (int64_t)timestamp, &values, &error) == 0) {
                 status = print_headers(context, signing.source, &values);
-                signing_clear_values(&values);
+                sign_clear_values(&values);
         } else {
                 fprintf(stderr, "gatepost sign: %s\n", error.text);
                 status = EX_SOFTWARE;

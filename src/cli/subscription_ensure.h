@@ -1,12 +1,10 @@
-#ifndef CLI_ENSURING_H
-#define CLI_ENSURING_H
+#ifndef CLI_SUBSCRIPTION_ENSURE_H
+#define CLI_SUBSCRIPTION_ENSURE_H
 
 #include <stddef.h>
 
 #include "base/compiler.h"
-#include "cli/api_client.h"
-#include "cli/subscription_args.h"
-#include "model/service_answer.h"
+#include "cli/subscription.h"
 
 /*
  * The new subscription is registered before the old ones are removed, so that no event is missed between; and only once the
@@ -17,30 +15,30 @@
  * it shows others than were registered, and shows an old one just so, the old one stays: to replace it changes nothing. An old
  * one stays, too, if it has events that were asked for and that the new one does not show: nothing else may deliver them.
  */
-struct ensuring {
+struct subscription_ensure {
         struct api_client *client;
         const char *command;
         const struct subscription_args *args;
         struct subscription_views before; /* what there was */
         struct subscription_views after;  /* what there is, the last time that it was asked for */
         char *posted_id;                  /* what the service said that it has registered; NULL: nothing */
-        const struct subscription_view *right; /* what is to stay, in before or after; NULL: not yet there */
+        const struct subscription_view *kept; /* what is to stay, in before or after; NULL: not yet there */
         int was_added;
         int was_updated; /* by registering, which left it its ID: the service keeps one for a URL */
         int was_posted;  /* the service said that it has registered it */
         const struct subscription_view
-            *vain; /* what was registered, and is no better than an old one; NULL: nothing */
+            *useless; /* what was registered, and is no better than an old one; NULL: nothing */
         const struct subscription_view **old; /* what is to go, in before or after */
         size_t n_old;
         size_t n_removed;
 };
 
 /**
- * ensuring_run(ensuring, payload, len):
+ * subscription_ensure(state, payload, len):
  * Do what there is to do, or for a dry run find out. service, command and args must be set, all else zero; payload is the JSON
- * that registers the subscription. Returns 0, or an exit status after saying why it ended early; ensuring_clear() in either case.
+ * that registers the subscription. Returns 0, or an exit status after saying why it ended early; subscription_ensure_clear() in either case.
  */
-int ensuring_run(struct ensuring *ensuring, const char *payload, size_t len) MUST_CHECK;
-void ensuring_clear(struct ensuring *ensuring);
+int subscription_ensure(struct subscription_ensure *state, const char *payload, size_t len) MUST_CHECK;
+void subscription_ensure_clear(struct subscription_ensure *state);
 
 #endif

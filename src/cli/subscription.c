@@ -1,5 +1,6 @@
-#include "cli/subscription_calls.h"
+#include "cli/subscription.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,14 +8,17 @@
 #include <sysexits.h>
 
 #include <curl/curl.h>
+#include <openssl/crypto.h>
 
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/safe_text.h"
-#include "cli/api_client.h"
+#include "base/utf8.h"
+#include "cli/source_choice.h"
+#include "config/secrets.h"
 
 int
-subscription_calls_list(struct api_client *client, const char *command, struct subscription_views *views)
+subscription_list(struct api_client *client, const char *command, struct subscription_views *views)
 {
         struct api_client_answer answer;
         struct error error;
@@ -37,7 +41,7 @@ subscription_calls_list(struct api_client *client, const char *command, struct s
 }
 
 int
-subscription_calls_remove(struct api_client *client, const char *command, const char *id, int *was_there)
+subscription_remove(struct api_client *client, const char *command, const char *id, int *was_there)
 {
         char *escaped = api_client_escape(id), *path = mem_printf("/webhooks/%s", escaped);
         struct api_client_answer answer = {0};
@@ -80,7 +84,7 @@ same_part(CURLU *a, CURLU *b, CURLUPart part, int (*compare)(const char *one, co
 }
 
 int
-subscription_calls_same_url(const char *a, const char *b)
+subscription_same_url(const char *a, const char *b)
 {
         CURLU *one = curl_url(), *other = curl_url();
         int same = strcmp(a, b) == 0;
@@ -110,7 +114,7 @@ contains(char *const *events, size_t n, const char *event)
 }
 
 int
-subscription_calls_same_events(const struct subscription_view *view, char *const *events, size_t n)
+subscription_same_events(const struct subscription_view *view, char *const *events, size_t n)
 {
         for (size_t i = 0; i < view->n_events; i++) {
                 if (!contains(events, n, view->events[i]))
@@ -124,7 +128,7 @@ subscription_calls_same_events(const struct subscription_view *view, char *const
 }
 
 void
-subscription_calls_print_events(const struct subscription_view *view)
+subscription_print_events(const struct subscription_view *view)
 {
         for (size_t i = 0; i < view->n_events; i++) {
                 if (i > 0)
@@ -134,19 +138,19 @@ subscription_calls_print_events(const struct subscription_view *view)
 }
 
 void
-subscription_calls_print(const struct subscription_view *view)
+subscription_print(const struct subscription_view *view)
 {
         safe_text_print(stdout, view->id, strlen(view->id));
         putchar(' ');
         if (view->url != NULL)
                 safe_text_print(stdout, view->url, strlen(view->url));
         putchar(' ');
-        subscription_calls_print_events(view);
+        subscription_print_events(view);
         putchar('\n');
 }
 
 void
-subscription_calls_members(yajl_gen json, const struct subscription_view *view)
+subscription_put_members(yajl_gen json, const struct subscription_view *view)
 {
         json_member(json, "id", view->id);
         json_member(json, "url", view->url);
@@ -156,4 +160,82 @@ subscription_calls_members(yajl_gen json, const struct subscription_view *view)
                 json_text(json, view->events[i]);
         (void)yajl_gen_array_close(json);
         json_member(json, "createdAt", view->created);
+}
+
+/* Whether some source would take what is signed with the secret. Also when that cannot be found out. */
+static int
+is_configured(const struct config *config, const char *secret, size_t len)
+{
+        struct signature_key *key = signature_key_new(secret, len);
+        uint8_t signature[SIGNATURE_SIZE];
+        int found = 0;
+
+        if (key == NULL || signature_compute(key, "0", "", 0, signature) != 0)
+                found = 1;
+        for (size_t i = 0; i < config->n_sources && !found; i++)
+                found = signature_verify(config->sources[i].keys, config->sources[i].n_keys, "0", "", 0,
+                                         signature) != 0;
+        signature_key_free(key);
+        return found;
+}
+
+static char *
+write_payload(const struct subscription_args *args, const char *secret, size_t secret_len, size_t *len)
+{
+        yajl_gen json = json_new(0);
+        const unsigned char *text = NULL;
+        char *payload;
+
+        (void)yajl_gen_map_open(json);
+        json_member(json, "url", args->url);
+        json_text(json, "events");
+        (void)yajl_gen_array_open(json);
+        for (size_t i = 0; i < args->n_events; i++)
+                json_text(json, args->events[i]);
+        (void)yajl_gen_array_close(json);
+        json_text(json, "secret");
+        (void)yajl_gen_string(json, (const unsigned char *)secret, secret_len);
+        (void)yajl_gen_map_close(json);
+        (void)yajl_gen_get_buf(json, &text, len);
+        payload = mem_alloc(*len + 1);
+        memcpy(payload, text, *len);
+        OPENSSL_cleanse((void *)(uintptr_t)text, *len);
+        yajl_gen_free(json);
+        return payload;
+}
+
+char *
+subscription_payload(const struct subscription_args *args, const struct config *config, size_t *len,
+                     int *status)
+{
+        struct error error;
+        size_t secret_len;
+        char *secret = secrets_read_signing(args->secret_file, &secret_len, &error), *payload = NULL;
+
+        *status = 0;
+        if (secret == NULL) {
+                fprintf(stderr, "gatepost: %s\n", error.text);
+                *status = source_choice_secret_status(args->secret_file);
+                return NULL;
+        }
+        if (!utf8_is_valid(args->url, strlen(args->url))) {
+                fprintf(stderr, "gatepost: --url is not UTF-8\n");
+                *status = EX_USAGE;
+        } else if (!utf8_is_valid(secret, secret_len)) {
+                fprintf(stderr,
+                        "gatepost: the secret in %s is not UTF-8, so JSON cannot carry it; make one: "
+                        "gatepost secret new FILE\n",
+                        args->secret_file);
+                *status = EX_DATAERR;
+        } else {
+                if (!is_configured(config, secret, secret_len))
+                        fprintf(stderr,
+                                "gatepost: no [source] of %s has the secret in %s: gatepostd would refuse "
+                                "what is "
+                                "signed with it, until it has\n",
+                                config->file, args->secret_file);
+                payload = write_payload(args, secret, secret_len, len);
+        }
+        secrets_free(secret, secret_len);
+        return payload;
 }
