@@ -18,7 +18,7 @@
 
 #define MAX_CALLS 4
 #define FIRST_PAUSE_MS 500
-#define MAX_TEXT 500 /* bytes of what the service says that are shown, each time */
+#define MAX_TEXT 500 /* bytes of a text from the service that are printed */
 #define MAX_VIOLATIONS 50
 
 struct api_client {
@@ -38,7 +38,7 @@ refuse(struct api_client *client, int *status, int reason, const char *text)
         return NULL;
 }
 
-/* Returns 0, or -1 with the reason and an exit status. */
+/* Read the API key. Returns 0, or -1 with the reason and an exit status. */
 static int
 read_key(struct api_client *client, const struct config *config, int *status, struct error *error)
 {
@@ -47,7 +47,7 @@ read_key(struct api_client *client, const struct config *config, int *status, st
                 client->key = mem_strdup(config->service_api_key);
                 client->key_len = strlen(client->key);
         } else if (config->service_api_key_file == NULL) {
-                return error_set(error, "which API key? Give api_key_file in [service] of %s", config->file);
+                return error_set(error, "no API key; set api_key_file in [service] of %s", config->file);
         } else {
                 if (access(config->service_api_key_file, R_OK) != 0 && errno == EACCES)
                         *status = EX_NOPERM;
@@ -57,8 +57,8 @@ read_key(struct api_client *client, const struct config *config, int *status, st
         }
         for (size_t i = 0; i < client->key_len; i++) {
                 if (client->key[i] <= 0x20 || client->key[i] >= 0x7f)
-                        return error_set(error, "the API key has a character that no header can carry: is it "
-                                                "the key alone, in one line?");
+                        return error_set(error, "the API key has a character that is not allowed in a "
+                                                "header; the key must be alone in its file, on one line");
         }
         return 0;
 }
@@ -71,9 +71,9 @@ api_client_open(const struct config *config, uint64_t timeout_ms, int *status)
         size_t len;
 
         if (config->service_base_url == NULL) {
-                (void)error_set(
-                    &error, "which service? Give base_url in [service] of %s, such as https://api.example/v1",
-                    config->file);
+                (void)error_set(&error,
+                                "no service; set base_url in [service] of %s, such as https://api.example/v1",
+                                config->file);
                 return refuse(client, status, EX_CONFIG, error.text);
         }
         client->base_url = mem_strdup(config->service_base_url);
@@ -136,8 +136,7 @@ api_client_call(struct api_client *client, const char *method, const char *path,
             .method = method,
             .url = url,
             .ca_file = client->ca_file,
-            .uses_proxy =
-                strncmp(url, "http:", 5) != 0, /* a tunnel, which hides the key; for HTTP it would not */
+            .uses_proxy = strncmp(url, "http:", 5) != 0, /* a tunnel; for HTTP the proxy would see the key */
             .headers = headers,
             .n_headers = ARRAY_LEN(headers),
             .body = body,
@@ -178,8 +177,8 @@ api_client_pause(size_t n_calls)
 }
 
 void
-api_client_call_again(struct api_client *client, const char *method, const char *path,
-                      struct api_client_answer *answer)
+api_client_call_repeatedly(struct api_client *client, const char *method, const char *path,
+                           struct api_client_answer *answer)
 {
         memset(answer, 0, sizeof(*answer));
         for (;;) {
@@ -204,28 +203,28 @@ api_client_escape(const char *text)
         return copy;
 }
 
-/* What the statuses mean, as the service documents them, and what to do about it. */
+/* Meaning and remedy of each status, as the service documents them; the first row that fits counts. */
 static const struct meaning {
         long first, last;
         int status;
         const char *means;
-        const char *remedy; /* NULL: what the service says is enough */
+        const char *remedy; /* NULL: the service's message says it */
 } meanings[] = {
     {300, 399, EX_CONFIG, "answers with a redirect, which is not followed", "check base_url in [service]"},
-    {400, 400, EX_DATAERR, "finds mistakes in the request", NULL},
-    {401, 401, EX_NOPERM, "does not know the API key", "check api_key_file in [service]"},
-    {403, 403, EX_NOPERM, "does not let this API key do that",
-     "a read-only key cannot change webhooks, and a key for one entity cannot touch another's: use one that "
-     "may"},
-    {404, 404, EX_CONFIG, "has no such place", "check base_url in [service]: it ends with the version, /v1"},
-    {409, 409, EX_DATAERR, "says that this conflicts with what is there",
-     "see what is there: gatepost subscriptions list"},
-    {422, 422, EX_DATAERR, "refuses it by a rule of the country or product", NULL},
-    {429, 429, EX_TEMPFAIL, "has had too many requests", "try again later"},
+    {400, 400, EX_DATAERR, "rejects the request as invalid", NULL},
+    {401, 401, EX_NOPERM, "rejects the API key", "check api_key_file in [service]"},
+    {403, 403, EX_NOPERM, "does not allow this API key to do that",
+     "use another key: a read-only key cannot change webhooks, and a key for one entity cannot access "
+     "another's"},
+    {404, 404, EX_CONFIG, "does not have this path",
+     "check base_url in [service]; it ends with the version, /v1"},
+    {409, 409, EX_DATAERR, "reports a conflict with an existing webhook", "see gatepost subscriptions list"},
+    {422, 422, EX_DATAERR, "refuses the request by a rule of the country or product", NULL},
+    {429, 429, EX_TEMPFAIL, "has received too many requests", "try again later"},
     {400, 499, EX_DATAERR, "refuses the request", NULL},
     {500, 599, EX_TEMPFAIL, "has failed",
-     "try again later; if it stays so, tell its support the request's id"},
-    {0, 999, EX_DATAERR, "gives an answer that means nothing here", "check base_url in [service]"},
+     "try again later; if it keeps failing, report the request id to its support"},
+    {0, 999, EX_DATAERR, "sends an unexpected status", "check base_url in [service]"},
 };
 
 static void

@@ -12,56 +12,57 @@
 #define API_CLIENT_TIMEOUT_MS UINT64_C(30000)
 
 /*
- * The invoicing service's own interface, called with the API key: over HTTPS with the certificate and the host name checked,
- * or over HTTP to this machine. Redirects are not followed, the answer is bounded, the key is in no message.
+ * A client of the invoicing service's API: over HTTPS with certificate and host name verified, or over HTTP to this machine.
+ * Redirects are not followed, answers are bounded, and the API key is never printed.
  */
 struct api_client;
 
 /**
  * api_client_open(config, timeout_ms, status):
- * Read the key and get ready. timeout_ms is for each call. Returns NULL after saying why, with the exit status for it.
+ * Make a client with the API key of the configuration; each call may take timeout_ms. Returns NULL, with the exit status,
+ * after printing why.
  */
 struct api_client *api_client_open(const struct config *config, uint64_t timeout_ms, int *status) MUST_CHECK;
 void api_client_close(struct api_client *client);
 
 struct api_client_answer {
-        long status; /* of HTTP; 0: there was no answer */
-        char *body;  /* the caller frees it; a string */
+        long status; /* of HTTP; 0: no answer */
+        char *body;  /* a string */
         size_t len;
-        char *failure;   /* why there was none; the caller frees it */
-        int is_hopeless; /* and will be none if it is tried again: a certificate that is wrong, say */
-        size_t n_calls;  /* how often it was tried */
+        char *failure;   /* why there is no answer */
+        int is_hopeless; /* a repetition would fail, too, as with a wrong certificate */
+        size_t n_calls;  /* so far */
 };
 
 /**
- * api_client_call(client, method, path, body, len, answer), api_client_call_again(client, method, path, answer):
- * Call {base_url}path; path is escaped already. The second is for GET and DELETE: it tries again, with growing pauses, three times
- * at most, when there is no answer or a 5xx. answer has what came last; release it with api_client_answer_clear().
+ * api_client_call(client, method, path, body, len, answer), api_client_call_repeatedly(client, method, path, answer):
+ * Call {base_url}path, with the path percent-encoded. The second is for GET and DELETE: without an answer or after a 5xx, it
+ * repeats the call up to three times, with growing pauses. Release the last answer with api_client_answer_clear().
  */
 void api_client_call(struct api_client *client, const char *method, const char *path, const char *body,
                      size_t len, struct api_client_answer *answer);
-void api_client_call_again(struct api_client *client, const char *method, const char *path,
-                           struct api_client_answer *answer);
+void api_client_call_repeatedly(struct api_client *client, const char *method, const char *path,
+                                struct api_client_answer *answer);
 
-/* Wait before a call is tried again, the longer the oftener it was: half a second, one, two, and so on. */
+/* Wait before the next call: half a second after the first, then one, two, and so on. */
 void api_client_pause(size_t n_calls);
 
-/* Whether an answer, or that there is none, may be another one if it is tried again. */
+/* Return whether a repetition may succeed. */
 int api_client_may_recover(const struct api_client_answer *answer);
 
 void api_client_answer_clear(struct api_client_answer *answer);
 
-/* Part of a path, percent-encoded; the caller frees it. */
+/* Percent-encode a part of a path. The caller frees it. */
 char *api_client_escape(const char *text);
 
 /**
  * api_client_report(command, answer):
- * Say on stderr what an answer that is no success means: what the service says of it, each violation with its field, the
- * request's id, and the remedy. command is the command's name. Returns the exit status for it.
+ * Print a failure to stderr: its meaning and remedy, the service's message and violations, and the request id. command is the
+ * command's name. Returns the exit status.
  */
 int api_client_report(const char *command, const struct api_client_answer *answer);
 
-/* Whether an answer is a success: any 2xx, since the service does not document which. */
+/* Return whether the call succeeded: any 2xx, since the service does not document which. */
 int api_client_succeeded(const struct api_client_answer *answer);
 
 #endif

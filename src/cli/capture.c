@@ -134,7 +134,7 @@ add_pair(struct capture *capture, const struct json_value *object, unsigned requ
         return 1;
 }
 
-/* Add the headers in an object or array, all of one request, and those in the containers within it. */
+/* Add the headers in an object or array, as one request, and in its containers, as others. */
 static void
 add_json(struct capture *capture, const struct json_value *container, unsigned *n_requests)
 {

@@ -104,7 +104,7 @@ try_source(struct search *search, const struct candidate *candidate, const struc
         return 0;
 }
 
-/* Try all configured secrets, those of the source first. */
+/* Try all configured secrets, the source's first. */
 static int
 try_secrets(struct search *search, const struct candidate *candidate)
 {

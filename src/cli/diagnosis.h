@@ -18,7 +18,7 @@ struct diagnosis_subject {
 };
 
 struct diagnosis {
-        char *causes[DIAGNOSIS_MAX_CAUSES]; /* clauses; all of them together explain the signature */
+        char *causes[DIAGNOSIS_MAX_CAUSES]; /* clauses, which together explain the signature */
         size_t n_causes;
         int is_found;
         size_t n_tried;

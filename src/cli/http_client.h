@@ -11,9 +11,9 @@ struct http_client_request {
         const char *method;
         const char *url;
         const char *socket_path;    /* connect to this Unix-domain socket; NULL: to the URL's host */
-        const char *ca_file;        /* trust only the certificates in it; NULL: those of the system */
+        const char *ca_file;        /* trust only its certificates; NULL: the system's */
         int allows_any_name;        /* of the certificate */
-        int uses_proxy;             /* the one that the environment names */
+        int uses_proxy;             /* of the environment */
         const char *const *headers; /* whole lines */
         size_t n_headers;
         const void *body; /* JSON; NULL: none */

@@ -9,10 +9,10 @@
 #include "config/config.h"
 #include "model/delivery.h"
 
-/* Longer than an id may be, so that one that is refused can be sent, too. */
+/* Larger than DELIVERY_ID_MAX, so that invalid ids can be sent, too. */
 #define SIGN_ID_SIZE 128
 
-/* A delivery that the command line makes, and signs as the service would. */
+/* A delivery to sign as the service would. */
 struct sign_input {
         const struct config_source *source;
         char delivery_id[SIGN_ID_SIZE];
@@ -21,10 +21,10 @@ struct sign_input {
         size_t len;
 };
 
-/* Take the ids as given; where NULL, a new delivery-id, and the source's first webhook-id or a new one. */
+/* Set the ids. For NULL, choose a random delivery-id; the source's first webhook-id or a random one. */
 void sign_choose_ids(struct sign_input *signing, const char *delivery_id, const char *webhook_id);
 
-/* The values of the four headers, as a request's. The strings are the caller's, for sign_clear_values(). */
+/* Values of the four headers; release them with sign_clear_values(). */
 struct sign_values {
         char *values[DELIVERY_N_HEADERS];
 };

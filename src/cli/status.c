@@ -40,7 +40,7 @@ get(const struct own_url *endpoint, const char *path, struct http_client_answer 
         return result;
 }
 
-/* Who listens there need not be gatepostd: what is printed must not play tricks on a terminal. */
+/* Replace control characters, since the server may be something else than gatepostd. */
 static void
 make_printable(char *text)
 {
@@ -91,14 +91,14 @@ read_status(const struct own_url *endpoint, struct status *status, struct error 
                 result = error_prefix(error, "%s/metrics", endpoint->url);
         else if ((ready.status != 200 && ready.status != 503) || metrics.status != 200 ||
                  prometheus_next(&status->page, "gatepost_start_time_seconds", NULL) == NULL)
-                result = error_set(error, "%s: what answers there is not gatepostd", endpoint->url);
+                result = error_set(error, "%s: the server is not gatepostd", endpoint->url);
         free(metrics.body);
         if (result != 0)
                 clear_status(status);
         return result;
 }
 
-/* The requests that were accepted, or the others. */
+/* Return the number of accepted requests, or of all others. */
 static double
 count_requests(const struct status *status, int accepted)
 {
@@ -154,30 +154,30 @@ status_tame(double value)
         return value >= -MAX_COUNT && value <= MAX_COUNT ? value : 0;
 }
 
-/* What the arguments ask for. */
-struct wish {
+struct status_arguments {
         int as_json;
         uint64_t watch_ms; /* 0: once */
 };
 
 static void
-show(const struct status *status, const struct status *earlier, const struct wish *wish)
+show(const struct status *status, const struct status *earlier, const struct status_arguments *args)
 {
         struct status_rates rates;
 
         compute_rates(status, earlier, &rates);
-        if (wish->as_json) {
-                status_print_json(status, &rates, wish->watch_ms > 0);
+        if (args->as_json) {
+                status_print_json(status, &rates, args->watch_ms > 0);
         } else {
-                if (wish->watch_ms > 0)
+                if (args->watch_ms > 0)
                         fputs(isatty(STDOUT_FILENO) ? CLEAR_SCREEN : earlier != NULL ? "\n" : "", stdout);
                 status_print(status, &rates);
         }
 }
 
-/* Ask once. Returns an exit status, and the status in place of the earlier one. */
+/* Read and print the status, which replaces the earlier one. Returns an exit status. */
 static int
-ask(const struct own_url *endpoint, const struct wish *wish, struct status *earlier, int *has_earlier)
+ask(const struct own_url *endpoint, const struct status_arguments *args, struct status *earlier,
+    int *has_earlier)
 {
         struct status status;
         struct error error;
@@ -187,7 +187,7 @@ ask(const struct own_url *endpoint, const struct wish *wish, struct status *earl
                 fprintf(stderr, "gatepost status: %s\n", error.text);
                 return EX_UNAVAILABLE;
         }
-        show(&status, *has_earlier ? earlier : NULL, wish);
+        show(&status, *has_earlier ? earlier : NULL, args);
         exit_status = status.is_ready ? 0 : EX_TEMPFAIL;
         if (*has_earlier)
                 clear_status(earlier);
@@ -197,7 +197,7 @@ ask(const struct own_url *endpoint, const struct wish *wish, struct status *earl
 }
 
 static int
-run(const struct config *config, const struct wish *wish)
+run(const struct config *config, const struct status_arguments *args)
 {
         struct status earlier;
         struct own_url endpoint;
@@ -210,11 +210,11 @@ run(const struct config *config, const struct wish *wish)
                     config->admin == NULL ? "off" : "at a port that only gatepostd knows");
                 return EX_CONFIG;
         }
-        exit_status = ask(&endpoint, wish, &earlier, &has_earlier);
-        while (wish->watch_ms > 0 && has_earlier && !interrupt_came() && fflush(stdout) == 0) {
-                (void)poll(NULL, 0, (int)wish->watch_ms);
+        exit_status = ask(&endpoint, args, &earlier, &has_earlier);
+        while (args->watch_ms > 0 && has_earlier && !interrupt_came() && fflush(stdout) == 0) {
+                (void)poll(NULL, 0, (int)args->watch_ms);
                 if (!interrupt_came())
-                        exit_status = ask(&endpoint, wish, &earlier, &has_earlier);
+                        exit_status = ask(&endpoint, args, &earlier, &has_earlier);
         }
         if (has_earlier)
                 clear_status(&earlier);
@@ -222,9 +222,9 @@ run(const struct config *config, const struct wish *wish)
         return exit_status;
 }
 
-/* Read the arguments. Returns -1 to go on, or an exit status. */
+/* Returns -1, or an exit status if there is nothing left to do. */
 static int
-parse(const struct command_context *context, int argc, char **argv, struct wish *wish)
+parse(const struct command_context *context, int argc, char **argv, struct status_arguments *args)
 {
         static const struct option options[] = {{"json", no_argument, NULL, 'j'},
                                                 {"watch", optional_argument, NULL, 'w'},
@@ -239,17 +239,17 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                         return command_help(context);
                 if (option == '?')
                         return command_misused(context, "wrong option");
-                wish->as_json |= option == 'j';
+                args->as_json |= option == 'j';
                 if (option == 'w') {
-                        wish->watch_ms = WATCH_MS;
+                        args->watch_ms = WATCH_MS;
                         time = optarg;
                 }
         }
-        if (time == NULL && wish->watch_ms > 0 && optind < argc) /* --watch 5s, as well as --watch=5s */
+        if (time == NULL && args->watch_ms > 0 && optind < argc) /* --watch 5s, as well as --watch=5s */
                 time = argv[optind++];
         if (optind != argc)
                 return command_misused(context, "takes no arguments");
-        if (time != NULL && number_parse_duration(time, 100, 86400000, &wish->watch_ms, &error) != 0)
+        if (time != NULL && number_parse_duration(time, 100, 86400000, &args->watch_ms, &error) != 0)
                 return command_misused(context, "--watch: %s", error.text);
         return -1;
 }
@@ -257,8 +257,8 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
 int
 status_run(const struct command_context *context, int argc, char **argv)
 {
-        struct wish wish = {0};
-        int status = parse(context, argc, argv, &wish);
+        struct status_arguments args = {0};
+        int status = parse(context, argc, argv, &args);
         struct config *config;
 
         if (status >= 0)
@@ -267,7 +267,7 @@ status_run(const struct command_context *context, int argc, char **argv)
         if (config == NULL)
                 return EX_CONFIG;
         interrupt_watch();
-        status = run(config, &wish);
+        status = run(config, &args);
         config_free(config);
         return status;
 }

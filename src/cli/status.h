@@ -5,7 +5,7 @@
 
 #include "base/prometheus.h"
 
-/* What a daemon's admin endpoint reports at one moment. */
+/* A report of the admin endpoint. */
 struct status {
         int is_ready;
         char *readiness; /* a line for each role, `router: ready` or why not */
@@ -13,7 +13,7 @@ struct status {
         int64_t read_ms; /* monotonic */
 };
 
-/* What happened over a time. */
+/* Rates over a time. */
 struct status_rates {
         double seconds;
         int since_start; /* of the daemon, because there is no earlier status to compare with */

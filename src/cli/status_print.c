@@ -10,7 +10,7 @@
 #include "base/prometheus_buckets.h"
 #include "ops/page_write.h"
 
-/* The outcomes of a source's requests; those that never came to pass are left out. */
+/* Print the outcomes of a source's requests that have a count. */
 static void
 print_outcomes(const struct status *status, const char *source)
 {
@@ -26,7 +26,7 @@ print_outcomes(const struct status *status, const char *source)
         printf("%s\n", n > 0 ? "" : " none");
 }
 
-/* The samples of a source stand together. */
+/* Print the outcomes of each source; its samples are adjacent. */
 static void
 print_requests(const struct status *status)
 {
@@ -43,7 +43,7 @@ print_requests(const struct status *status)
         }
 }
 
-/* A line for each value of the label that has a count, below the title. */
+/* Print a title and a line for each value of the label that has a count. */
 static void
 print_counts(const struct status *status, const char *title, const char *name, const char *label)
 {
@@ -58,7 +58,7 @@ print_counts(const struct status *status, const char *title, const char *name, c
         }
 }
 
-/* The partitions that are not routed. */
+/* Print the partitions that are not routed. */
 static void
 print_partitions(const struct status *status)
 {
@@ -108,7 +108,7 @@ print_router(const struct status *status)
         printf("remembered ids: %.0f\n", prometheus_sum(&status->page, "gatepost_remembered_ids"));
 }
 
-/* Below what half and 99 % of a histogram's values have been since the start. Nothing where there are none. */
+/* Print the median and 99th percentile of a histogram since the start, if it has values. */
 static void
 print_times(const struct status *status, const char *title, const char *name)
 {
@@ -153,7 +153,7 @@ print_certificate(const struct status *status)
         putchar('\n');
 }
 
-/* How many there are, and those that are down. */
+/* Print the number of brokers and which are down. */
 static void
 print_brokers(const struct status *status)
 {
@@ -207,7 +207,7 @@ put_float(yajl_gen json, const char *name, double value)
         (void)yajl_gen_number(json, text, (size_t)snprintf(text, sizeof(text), "%.3f", status_tame(value)));
 }
 
-/* A number that is a whole one, or null for a metric that is not there. */
+/* Write a whole number, or null for a missing metric. */
 static void
 put_sum(yajl_gen json, const struct status *status, const char *name, const char *metric)
 {
@@ -217,7 +217,7 @@ put_sum(yajl_gen json, const struct status *status, const char *name, const char
                 json_number(json, name, (int64_t)status_tame(prometheus_sum(&status->page, metric)));
 }
 
-/* An object with a member for each value of a label, of the samples whose other label has that value, if there is one. */
+/* Write an object with a member for each value of a label; only of samples whose label `other` has other_value, unless it is NULL. */
 static void
 put_counts(yajl_gen json, const struct status *status, const char *metric, const char *label,
            const char *other, const char *other_value)
@@ -285,7 +285,7 @@ put_rates(yajl_gen json, const struct status_rates *rates)
         (void)yajl_gen_map_close(json);
 }
 
-/* Below what half and 99 % of a histogram's values have been since the start; null where there are none. */
+/* Write the median and 99th percentile of a histogram since the start; null if it has no values. */
 static void
 put_times(yajl_gen json, const struct status *status, const char *name, const char *metric)
 {

@@ -25,7 +25,7 @@ subscription_list(struct api_client *client, const char *command, struct subscri
         int status = 0;
 
         memset(views, 0, sizeof(*views));
-        api_client_call_again(client, "GET", "/webhooks", &answer);
+        api_client_call_repeatedly(client, "GET", "/webhooks", &answer);
         if (!api_client_succeeded(&answer)) {
                 status = api_client_report(command, &answer);
         } else if (service_answer_list(answer.body, answer.len, views, &error) != 0) {
@@ -49,15 +49,15 @@ subscription_remove(struct api_client *client, const char *command, const char *
 
         *was_there = 1;
         if (strcmp(id, ".") == 0 || strcmp(id, "..") == 0) {
-                /* Nothing escapes dots: a proxy or the service would take it for the path above. */
-                fprintf(stderr, "gatepost %s: %s is no ID of a subscription\n", command, id);
+                /* Dots cannot be escaped: a proxy or the service would resolve them as path segments. */
+                fprintf(stderr, "gatepost %s: %s is not an ID\n", command, id);
                 free(path);
                 free(escaped);
                 return EX_DATAERR;
         }
-        api_client_call_again(client, "DELETE", path, &answer);
+        api_client_call_repeatedly(client, "DELETE", path, &answer);
         *was_there = answer.status != 404 && answer.status != 410;
-        /* After a try whose answer was lost it may be gone for that. */
+        /* It may have been removed by an earlier call whose answer was lost. */
         if (!*was_there && answer.n_calls > 1)
                 *was_there = 1;
         else if (*was_there && !api_client_succeeded(&answer))
@@ -68,7 +68,7 @@ subscription_remove(struct api_client *client, const char *command, const char *
         return status;
 }
 
-/* Whether a part of two URLs is the same, or missing in both. */
+/* Return whether a part of two URLs is the same, or missing in both. */
 static int
 same_part(CURLU *a, CURLU *b, CURLUPart part, int (*compare)(const char *one, const char *other))
 {
@@ -162,7 +162,7 @@ subscription_put_members(yajl_gen json, const struct subscription_view *view)
         json_member(json, "createdAt", view->created);
 }
 
-/* Whether some source would take what is signed with the secret. Also when that cannot be found out. */
+/* Return whether a source has the secret, or it cannot be found out. */
 static int
 is_configured(const struct config *config, const char *secret, size_t len)
 {
@@ -223,16 +223,15 @@ subscription_payload(const struct subscription_args *args, const struct config *
                 *status = EX_USAGE;
         } else if (!utf8_is_valid(secret, secret_len)) {
                 fprintf(stderr,
-                        "gatepost: the secret in %s is not UTF-8, so JSON cannot carry it; make one: "
-                        "gatepost secret new FILE\n",
+                        "gatepost: the secret in %s is not UTF-8, as JSON requires; create one with gatepost "
+                        "secret new FILE\n",
                         args->secret_file);
                 *status = EX_DATAERR;
         } else {
                 if (!is_configured(config, secret, secret_len))
                         fprintf(stderr,
-                                "gatepost: no [source] of %s has the secret in %s: gatepostd would refuse "
-                                "what is "
-                                "signed with it, until it has\n",
+                                "gatepost: no [source] of %s has the secret in %s; until one has, gatepostd "
+                                "refuses its deliveries\n",
                                 config->file, args->secret_file);
                 payload = write_payload(args, secret, secret_len, len);
         }

@@ -18,7 +18,7 @@ is_at_url(const struct subscription_ensure *state, const struct subscription_vie
         return subscription_same_url(view->url, state->args->url);
 }
 
-/* Whether it is as it was asked for, as far as the service shows it. */
+/* Return whether a webhook equals the requested one, as far as the service shows it. */
 static int
 is_wanted(const struct subscription_ensure *state, const struct subscription_view *view)
 {
@@ -38,8 +38,8 @@ was_before(const struct subscription_ensure *state, const struct subscription_vi
 }
 
 /*
- * Returns below 0, 0 or above 0 when a is older than b, neither can be told, or newer. Services write times with and without
- * fractions, of any number of digits, and with the offset of their place, so that they do not sort as text.
+ * Return less than 0 if a is older than b, more than 0 if it is newer, 0 if unknown. Times cannot be compared as text, because
+ * services write them with or without fractions and with any offset.
  */
 static int
 compare_ages(const struct subscription_view *a, const struct subscription_view *b)
@@ -52,13 +52,13 @@ compare_ages(const struct subscription_view *a, const struct subscription_view *
         a_fails = clock_parse_zoned_ms(a->created, strlen(a->created), &a_ms);
         b_fails = clock_parse_zoned_ms(b->created, strlen(b->created), &b_ms);
         if (a_fails && b_fails)
-                return strcmp(a->created, b->created); /* the best that can be done */
+                return strcmp(a->created, b->created);
         return a_fails || b_fails || a_ms == b_ms ? 0 : a_ms < b_ms ? -1 : 1;
 }
 
 /*
- * Of several that are right the newest stays, for the others may have a secret that was replaced; of those that are as old, or
- * whose age the service does not show, the one with the least ID. Whoever looks at the same time chooses the same.
+ * Keep this webhook instead if it is newer, since older ones may have an old secret. If the ages are equal or unknown, the
+ * smaller ID wins, so that everybody who runs this at the same time chooses the same one.
  */
 static void
 prefer(struct subscription_ensure *state, const struct subscription_view *view)
@@ -69,7 +69,7 @@ prefer(struct subscription_ensure *state, const struct subscription_view *view)
                 state->kept = view;
 }
 
-/* Find what was there before and is right. */
+/* Find an existing webhook that is right. */
 static void
 find_right_before(struct subscription_ensure *state)
 {
@@ -81,7 +81,7 @@ find_right_before(struct subscription_ensure *state)
         }
 }
 
-/* What the service may show in another way than it was registered: by its ID, or as the only one that is new at the URL. */
+/* Find the new webhook, however the service shows it: by its ID, or as the only new one at the URL. */
 static const struct subscription_view *
 find_posted(const struct subscription_ensure *state)
 {
@@ -102,7 +102,7 @@ find_posted(const struct subscription_ensure *state)
 }
 
 static void
-tell_unknown(const struct subscription_ensure *state)
+warn_unchecked(const struct subscription_ensure *state)
 {
         const struct subscription_view *view = state->kept;
 
@@ -110,10 +110,10 @@ tell_unknown(const struct subscription_ensure *state)
                 return;
         fprintf(stderr, "gatepost %s: the service does not show the events of ", state->command);
         safe_text_print(stderr, view->id, strlen(view->id));
-        fprintf(stderr, ", so whether they are right is not known; --rotate replaces it\n");
+        fprintf(stderr, ", so they were not checked; use --rotate to replace it\n");
 }
 
-/* Look whether it has been registered. Returns 0, or an exit status after saying why. */
+/* List again, to find the new webhook. Returns 0, or an exit status after printing why. */
 static int
 find_right_after(struct subscription_ensure *state)
 {
@@ -132,7 +132,7 @@ find_right_after(struct subscription_ensure *state)
         return status;
 }
 
-/* What the service said of a registering that succeeded; it may not show what it has registered. */
+/* Note the ID of the new webhook, if the answer has it. */
 static void
 note_posted(struct subscription_ensure *state, const struct api_client_answer *answer)
 {
@@ -145,7 +145,7 @@ note_posted(struct subscription_ensure *state, const struct api_client_answer *a
         subscription_views_clear(&views);
 }
 
-/* Register once, and look what came of it. Returns 0, -1 when it may be tried again, or an exit status after saying why not. */
+/* Register once and check the list. Returns 0, -1 to try again, or an exit status after printing why. */
 static int
 add_once(struct subscription_ensure *state, const char *payload, size_t len, size_t n_before)
 {
@@ -163,11 +163,10 @@ add_once(struct subscription_ensure *state, const char *payload, size_t len, siz
         if (status == 0)
                 status = find_right_after(state);
         if (status == 0 && state->kept == NULL && has_succeeded) {
-                fprintf(
-                    stderr,
-                    "gatepost %s: the service says that it has registered the webhook, but does not list it; "
-                    "nothing was removed\n",
-                    state->command);
+                fprintf(stderr,
+                        "gatepost %s: the service has registered the webhook, but does not list it; "
+                        "nothing was removed\n",
+                        state->command);
                 status = EX_DATAERR;
         } else if (status == 0 && state->kept == NULL) {
                 status = answer.n_calls < MAX_POSTS ? -1 : api_client_report(state->command, &answer);
@@ -176,7 +175,7 @@ add_once(struct subscription_ensure *state, const char *payload, size_t len, siz
         return status;
 }
 
-/* Register it, and see that it is there. Returns 0, or an exit status after saying why. */
+/* Register until the list shows it. Returns 0, or an exit status after printing why. */
 static int
 add(struct subscription_ensure *state, const char *payload, size_t len)
 {
@@ -191,7 +190,7 @@ add(struct subscription_ensure *state, const char *payload, size_t len)
         return status;
 }
 
-/* Add a subscription to those to remove, unless it is the one to keep: a service may list an ID twice, or register by URL. */
+/* Mark a webhook for removal, once, unless it is kept. A service may list an ID twice, or reuse one for the same URL. */
 static void
 add_old(struct subscription_ensure *state, const struct subscription_view *view)
 {
@@ -204,7 +203,7 @@ add_old(struct subscription_ensure *state, const struct subscription_view *view)
         state->old[state->n_old++] = view;
 }
 
-/* Whether events that are shown include all that one event means, which may be a pattern. */
+/* Return whether the events shown cover an event, which may be a pattern. */
 static int
 shows(const struct subscription_view *view, const char *event)
 {
@@ -215,7 +214,7 @@ shows(const struct subscription_view *view, const char *event)
         return 0;
 }
 
-/* The narrower of two events, each of which may be a pattern, where it is within the other; else NULL: nothing is in both. */
+/* Return the narrower of two events, which may be patterns, if one covers the other, else NULL. */
 static const char *
 find_common(const char *one, const char *other)
 {
@@ -224,7 +223,7 @@ find_common(const char *one, const char *other)
         return kind_filter_matches(other, one, strlen(one)) ? one : NULL;
 }
 
-/* Events that were asked for and that an old one has, but that the new one does not show; NULL when there are none. */
+/* Return a requested event that an old webhook has and the new one does not show, or NULL. */
 static const char *
 find_lacking(const struct subscription_ensure *state, const struct subscription_view *old)
 {
@@ -239,7 +238,7 @@ find_lacking(const struct subscription_ensure *state, const struct subscription_
         return NULL;
 }
 
-/* Whether to remove an old one would lose events that were asked for; says so. */
+/* Return whether removing an old webhook would lose requested events, after printing which. */
 static int
 is_needed(const struct subscription_ensure *state, const struct subscription_view *old)
 {
@@ -261,7 +260,7 @@ is_needed(const struct subscription_ensure *state, const struct subscription_vie
         return 1;
 }
 
-/* What is to go: what there was at the URL, and what came of registering that was done twice. */
+/* Find the webhooks to remove: the old ones at the URL, and duplicates from repeated registering. */
 static void
 find_old(struct subscription_ensure *state)
 {
@@ -269,7 +268,7 @@ find_old(struct subscription_ensure *state)
         for (size_t i = 0; i < state->before.n; i++) {
                 const struct subscription_view *view = &state->before.items[i];
 
-                /* Where registering was in vain, nobody can tell which old one has the newest secret. */
+                /* If the new one is useless, it is unknown which old one has the newest secret. */
                 if (is_at_url(state, view) && !is_needed(state, view) && state->useless == NULL)
                         add_old(state, view);
         }
@@ -281,7 +280,7 @@ find_old(struct subscription_ensure *state)
         }
 }
 
-/* An old one that the service shows just as it shows what was registered, or NULL. */
+/* Return an old webhook that the service shows exactly like the new one, or NULL. */
 static const struct subscription_view *
 find_twin(const struct subscription_ensure *state)
 {
@@ -298,23 +297,24 @@ find_twin(const struct subscription_ensure *state)
 }
 
 static void
-tell_difference(const struct subscription_ensure *state)
+warn_different(const struct subscription_ensure *state)
 {
         const struct subscription_view *view = state->kept;
 
-        fprintf(stderr, "gatepost %s: the service shows the webhook otherwise than it was asked for: ",
-                state->command);
+        fprintf(stderr,
+                "gatepost %s: the service shows the webhook differently than requested: ", state->command);
         safe_text_print(stderr, view->url, strlen(view->url));
         for (size_t i = 0; i < view->n_events; i++) {
                 fputc(i == 0 ? ' ' : ',', stderr);
                 safe_text_print(stderr, view->events[i], strlen(view->events[i]));
         }
-        fprintf(stderr,
-                "%s\n    If that is what you want, give it as --url and --events; else ask the service why\n",
-                view->n_events == 0 ? " without events" : "");
+        fprintf(
+            stderr,
+            "%s\n    If this is right, pass it as --url and --events; if not, ask the service's support\n",
+            view->n_events == 0 ? " without events" : "");
 }
 
-/* What was registered is shown; as it was asked for? Returns 0, or an exit status after saying that it is not. */
+/* Check that the service shows the new webhook as requested. Returns 0, or an exit status after printing the difference. */
 static int
 check_added(struct subscription_ensure *state)
 {
@@ -322,7 +322,7 @@ check_added(struct subscription_ensure *state)
 
         if (is_wanted(state, state->kept))
                 return 0;
-        tell_difference(state);
+        warn_different(state);
         twin = state->args->rotate ? NULL : find_twin(state);
         if (twin != NULL) {
                 state->useless = state->kept;
@@ -341,7 +341,7 @@ remove_old(struct subscription_ensure *state)
 
                 if (status != 0) {
                         fprintf(stderr,
-                                "    What was wanted is registered; ensure again%s to remove what is not\n",
+                                "    The webhook is registered; run ensure again%s to remove the old ones\n",
                                 state->args->rotate ? ", with --rotate," : "");
                         return status;
                 }
@@ -357,7 +357,7 @@ subscription_ensure(struct subscription_ensure *state, const char *payload, size
         if (status != 0)
                 return status;
         find_right_before(state);
-        tell_unknown(state);
+        warn_unchecked(state);
         if (state->kept == NULL && !state->args->dry_run) {
                 status = add(state, payload, len);
                 if (status != 0)

@@ -16,7 +16,7 @@
 
 #define MAX_TIMEOUT_MS UINT64_C(600000)
 
-/* An unknown kind is told, and left to the service: it may know more than it documents. */
+/* Warn about a kind that the service does not document; it may accept it nevertheless. */
 static void
 check_kind(const struct topic_table *documented, const char *kind)
 {
@@ -61,7 +61,7 @@ parse_events(const char *text, struct subscription_args *args, struct error *err
                 kind += strspn(kind, " ");
                 len = strcspn(kind, " ");
                 if (len == 0 || kind[len + strspn(kind + len, " ")] != '\0') {
-                        result = error_set(error, "takes kinds with commas between them, or '*' for all");
+                        result = error_set(error, "takes kinds, separated by commas, or '*' for all");
                         continue;
                 }
                 kind[len] = '\0';
@@ -73,7 +73,7 @@ parse_events(const char *text, struct subscription_args *args, struct error *err
                 args->events[args->n_events++] = mem_strdup(kind);
         }
         if (result == 0 && args->n_events > 1 && has_event(args, "*"))
-                result = error_set(error, "'*' means every event, and stands alone");
+                result = error_set(error, "'*' means every event and cannot be combined");
         free(list);
         topic_table_free(documented);
         return result;
@@ -89,7 +89,7 @@ take_option(const struct command_context *context, int option, struct subscripti
         if (option == 's')
                 args->secret_file = optarg;
         if (option == 'e' && args->events != NULL)
-                return command_misused(context, "--events is there twice; give one list");
+                return command_misused(context, "--events is repeated; give one list");
         if (option == 'e' && parse_events(optarg, args, &error) != 0)
                 return command_misused(context, "--events: %s", error.text);
         if (option == 't' && number_parse_duration(optarg, 1, MAX_TIMEOUT_MS, &args->timeout_ms, &error) != 0)
@@ -226,7 +226,7 @@ list(struct api_client *client, const struct config *config, const char *command
         return status;
 }
 
-/* The service does not document how it answers, so what was registered may not be shown. */
+/* Print the new webhook; its ID only if the answer has it, which the service does not document. */
 static void
 print_added(const struct api_client_answer *answer, const struct subscription_args *args)
 {
@@ -251,13 +251,12 @@ print_added(const struct api_client_answer *answer, const struct subscription_ar
                 subscription_print(&view);
         }
         if (view.id == NULL)
-                fprintf(stderr,
-                        "gatepost subscriptions add: it is registered, but the service does not say under "
-                        "which ID; see gatepost subscriptions list\n");
+                fprintf(stderr, "gatepost subscriptions add: registered, but the service does not say under "
+                                "which ID; see gatepost subscriptions list\n");
         subscription_views_clear(&views);
 }
 
-/* Registering is not repeated: a service that failed may have registered it all the same. */
+/* Register a webhook, without repetition: a service that failed may have registered it. */
 static int
 add(struct api_client *client, const struct config *config, const char *command,
     const struct subscription_args *args)
@@ -276,9 +275,8 @@ add(struct api_client *client, const struct config *config, const char *command,
         } else {
                 status = api_client_report(command, &answer);
                 if (api_client_may_recover(&answer))
-                        fprintf(stderr,
-                                "    It may be registered all the same: see gatepost subscriptions list, or "
-                                "use ensure, which looks\n");
+                        fprintf(stderr, "    It may have been registered: see gatepost subscriptions list, "
+                                        "or use ensure, which checks\n");
         }
         api_client_answer_clear(&answer);
         return status;

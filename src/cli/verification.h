@@ -18,7 +18,7 @@ struct verification_check {
         char *message;
 };
 
-/* What a receiver makes of a delivery. */
+/* A receiver's verdict on a delivery. */
 struct verification {
         const struct config_source *source;
         struct verification_check checks[SCREEN_N_CHECKS];
