@@ -12,15 +12,15 @@
 #define API_CLIENT_TIMEOUT_MS UINT64_C(30000)
 
 /*
- * A client of the invoicing service's API: over HTTPS with certificate and host name verified, or over HTTP to this machine.
- * Redirects are not followed, answers are bounded, and the API key is never printed.
+ * A client of the invoicing service's API: over HTTPS with certificate and host name verified, or over HTTP
+ * to this machine. Redirects are not followed, answers are bounded, and the API key is never printed.
  */
 struct api_client;
 
 /**
  * api_client_open(config, timeout_ms, status):
- * Make a client with the API key of the configuration; each call may take timeout_ms. Returns NULL, with the exit status,
- * after printing why.
+ * Make a client with the API key of the configuration; each call may take timeout_ms. Returns NULL, with
+ * the exit status, after printing why.
  */
 struct api_client *api_client_open(const struct config *config, uint64_t timeout_ms, int *status) MUST_CHECK;
 void api_client_close(struct api_client *client);
@@ -35,12 +35,14 @@ struct api_client_answer {
 };
 
 /**
- * api_client_call(client, method, path, body, len, answer), api_client_call_repeatedly(client, method, path, answer):
- * Call {base_url}path, with the path percent-encoded. The second is for GET and DELETE: without an answer or after a 5xx, it
- * repeats the call up to three times, with growing pauses. Release the last answer with api_client_answer_clear().
+ * api_client_call(client, method, path, body, len, answer):
+ * Call {base_url}path, with the path percent-encoded. answer->n_calls counts the calls; set it to 0 before the
+ * first. Release the answer with api_client_answer_clear().
  */
 void api_client_call(struct api_client *client, const char *method, const char *path, const char *body,
                      size_t len, struct api_client_answer *answer);
+
+/* Likewise, for GET and DELETE: without an answer or after a 5xx, repeat up to three times, with growing pauses. */
 void api_client_call_repeatedly(struct api_client *client, const char *method, const char *path,
                                 struct api_client_answer *answer);
 
@@ -57,8 +59,8 @@ char *api_client_escape(const char *text);
 
 /**
  * api_client_report(command, answer):
- * Print a failure to stderr: its meaning and remedy, the service's message and violations, and the request id. command is the
- * command's name. Returns the exit status.
+ * Print a failure to stderr: its meaning and remedy, the service's message and violations, and the request
+ * id. command is the command's name. Returns the exit status.
  */
 int api_client_report(const char *command, const struct api_client_answer *answer);
 

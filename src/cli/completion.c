@@ -96,7 +96,10 @@ static const char end[] =
     "}\n"
     "complete -F _gatepost gatepost\n";
 
-/* Print the options of help lines such as `  -n, --name ARGUMENT  purpose`; an argument in brackets is optional. */
+/*
+ * Print the options of help lines such as `  -n, --name ARGUMENT  purpose`; an argument in brackets is
+ * optional.
+ */
 static void
 print_options(const char *lines)
 {

@@ -240,7 +240,10 @@ try_styles(struct search *search)
         return is_hit;
 }
 
-/* Read the 64 hexadecimal digits, of either case, at the end of a signature. Returns 0, or -1 when they are not there. */
+/*
+ * Read the 64 hexadecimal digits, of either case, at the end of a signature. Returns 0, or -1 when they are
+ * not there.
+ */
 static int
 read_digits(const char *text, uint8_t signature[SIGNATURE_SIZE])
 {

@@ -27,8 +27,9 @@ struct diagnosis {
 
 /**
  * diagnosis_find(subject, diagnosis):
- * Find out why a signature does not match: sign what senders and proxies commonly make of a delivery, until a signature equals
- * it, so that the causes are certain. Takes a few seconds at most. Release the diagnosis with diagnosis_clear().
+ * Find out why a signature does not match: sign what senders and proxies commonly make of a delivery, until
+ * a signature equals it, so that the causes are certain. Takes a few seconds at most. Release the diagnosis
+ * with diagnosis_clear().
  */
 void diagnosis_find(const struct diagnosis_subject *subject, struct diagnosis *diagnosis);
 void diagnosis_clear(struct diagnosis *diagnosis);

@@ -39,7 +39,8 @@ struct http_client_answer {
 
 /**
  * http_client_call(request, answer, error):
- * Send a request and read the answer. Redirects are not followed. Returns 0, or -1 with the reason when there is no answer.
+ * Send a request and read the answer. Redirects are not followed. Returns 0, or -1 with the reason when
+ * there is no answer.
  */
 int http_client_call(const struct http_client_request *request, struct http_client_answer *answer,
                      struct error *error) MUST_CHECK;

@@ -17,7 +17,8 @@ int source_choice_check(const struct source_choice *choice, const struct command
 
 /**
  * source_choice_load(choice, context, status):
- * Load the configuration, or make one of the given secret and prefix. Returns NULL, with *status, after printing why.
+ * Load the configuration, or make one of the given secret and prefix. Returns NULL, with *status, after
+ * printing why.
  */
 struct config *source_choice_load(const struct source_choice *choice, const struct command_context *context,
                                   int *status) MUST_CHECK;

@@ -27,7 +27,10 @@ struct status_rates {
 /* Return the daemon's uptime in seconds, by this machine's clock. */
 double status_uptime(const struct status *status);
 
-/* Return a metric's value, or 0 if it cannot be a count or a time: what answers may be something else than gatepostd. */
+/*
+ * Return a metric's value, or 0 if it cannot be a count or a time: what answers may be something else than
+ * gatepostd.
+ */
 double status_tame(double value);
 
 /* Write a status to stdout: as text; or as JSON, indented or on one line. */

@@ -217,7 +217,10 @@ put_sum(yajl_gen json, const struct status *status, const char *name, const char
                 json_number(json, name, (int64_t)status_tame(prometheus_sum(&status->page, metric)));
 }
 
-/* Write an object with a member for each value of a label; only of samples whose label `other` has other_value, unless it is NULL. */
+/*
+ * Write an object with a member for each value of a label; only of samples whose label `other` has
+ * other_value, unless it is NULL.
+ */
 static void
 put_counts(yajl_gen json, const struct status *status, const char *metric, const char *label,
            const char *other, const char *other_value)

@@ -26,18 +26,25 @@ struct subscription_args {
 
 /* Webhook subscriptions with the service. command is the command's name, for messages. */
 
-/* List all. Returns 0, or an exit status after printing why; call subscription_views_clear() in either case. */
+/*
+ * List all. Returns 0, or an exit status after printing why; call subscription_views_clear() in either
+ * case.
+ */
 int subscription_list(struct api_client *client, const char *command,
                       struct subscription_views *views) MUST_CHECK;
 
-/* Remove one. *was_there is 0 if it did not exist, which is no failure. Returns 0, or an exit status after printing why. */
+/*
+ * Remove one. *was_there is 0 if it did not exist, which is no failure. Returns 0, or an exit status after
+ * printing why.
+ */
 int subscription_remove(struct api_client *client, const char *command, const char *id,
                         int *was_there) MUST_CHECK;
 
 /**
  * subscription_payload(args, config, len, status):
- * Make the JSON that registers a subscription, with the secret from its file. Warns if no source has that secret. Returns *len
- * bytes, to be released with secrets_free(); NULL, with the exit status, after printing why.
+ * Make the JSON that registers a subscription, with the secret from its file. Warns if no source has that
+ * secret. Returns *len bytes, to be released with secrets_free(); NULL, with the exit status, after
+ * printing why.
  */
 char *subscription_payload(const struct subscription_args *args, const struct config *config, size_t *len,
                            int *status) MUST_CHECK;

@@ -38,8 +38,8 @@ was_before(const struct subscription_ensure *state, const struct subscription_vi
 }
 
 /*
- * Return less than 0 if a is older than b, more than 0 if it is newer, 0 if unknown. Times cannot be compared as text, because
- * services write them with or without fractions and with any offset.
+ * Return less than 0 if a is older than b, more than 0 if it is newer, 0 if unknown. Times cannot be
+ * compared as text, because services write them with or without fractions and with any offset.
  */
 static int
 compare_ages(const struct subscription_view *a, const struct subscription_view *b)
@@ -57,8 +57,8 @@ compare_ages(const struct subscription_view *a, const struct subscription_view *
 }
 
 /*
- * Keep this webhook instead if it is newer, since older ones may have an old secret. If the ages are equal or unknown, the
- * smaller ID wins, so that everybody who runs this at the same time chooses the same one.
+ * Keep this webhook instead if it is newer, since older ones may have an old secret. If the ages are equal
+ * or unknown, the smaller ID wins, so that everybody who runs this at the same time chooses the same one.
  */
 static void
 prefer(struct subscription_ensure *state, const struct subscription_view *view)
@@ -190,7 +190,10 @@ add(struct subscription_ensure *state, const char *payload, size_t len)
         return status;
 }
 
-/* Mark a webhook for removal, once, unless it is kept. A service may list an ID twice, or reuse one for the same URL. */
+/*
+ * Mark a webhook for removal, once, unless it is kept. A service may list an ID twice, or reuse one for the
+ * same URL.
+ */
 static void
 add_old(struct subscription_ensure *state, const struct subscription_view *view)
 {
@@ -314,7 +317,10 @@ warn_different(const struct subscription_ensure *state)
             view->n_events == 0 ? " without events" : "");
 }
 
-/* Check that the service shows the new webhook as requested. Returns 0, or an exit status after printing the difference. */
+/*
+ * Check that the service shows the new webhook as requested. Returns 0, or an exit status after printing
+ * the difference.
+ */
 static int
 check_added(struct subscription_ensure *state)
 {

@@ -7,13 +7,15 @@
 #include "cli/subscription.h"
 
 /*
- * Reconciliation of the webhooks at a URL with the one that was requested. The new webhook is registered before the old ones are
- * removed, so that no event is missed; they are removed only when the list shows the new one. Before registering is repeated,
- * the list is read to see whether it succeeded. Webhooks that others register meanwhile, with other events, are left alone.
+ * Make the requested webhook the only one at its URL. The new webhook is registered before the old ones are
+ * removed, so that no event is missed; they are removed only when the list shows the new one. Before
+ * registering is repeated, the list is read to see whether it succeeded. Webhooks that others register
+ * meanwhile, with other events, are left alone.
  *
- * The service does not document how it shows webhooks. If it shows no events, a webhook at the URL is considered right. If it
- * shows the new webhook differently than requested, but equal to an old one, the old one is kept, since replacing it would change
- * nothing. An old one is also kept if it has requested events that the new one does not show, since nothing else may deliver them.
+ * The service does not document how it shows webhooks. If it shows no events, a webhook at the URL is
+ * considered right. If it shows the new webhook differently than requested, but equal to an old one, the
+ * old one is kept, since replacing it would change nothing. An old one is also kept if it has requested
+ * events that the new one does not show, since nothing else may deliver them.
  */
 struct subscription_ensure {
         struct api_client *client;
@@ -36,8 +38,9 @@ struct subscription_ensure {
 
 /**
  * subscription_ensure(state, payload, len):
- * Reconcile, or for a dry run only find out how. Set client, command and args, all else to zero; payload is the JSON that
- * registers the webhook. Returns 0, or an exit status after printing why; call subscription_ensure_clear() in either case.
+ * Reconcile, or for a dry run only find out how. Set client, command and args, all else to zero; payload is
+ * the JSON that registers the webhook. Returns 0, or an exit status after printing why; call
+ * subscription_ensure_clear() in either case.
  */
 int subscription_ensure(struct subscription_ensure *state, const char *payload, size_t len) MUST_CHECK;
 void subscription_ensure_clear(struct subscription_ensure *state);

@@ -116,8 +116,9 @@ check_complete(const struct command_context *context, int argc, char **argv, con
 }
 
 /*
- * Read the arguments. takes has the initials of the command's options: url, events, secret-file, dry-run, rotate, json, timeout;
- * and `i` for an ID. Returns -1, or an exit status if there is nothing left to do; call clear_args() in either case.
+ * Read the arguments. takes has the initials of the command's options: url, events, secret-file, dry-run,
+ * rotate, json, timeout; and `i` for an ID. Returns -1, or an exit status if there is nothing left to do;
+ * call clear_args() in either case.
  */
 static int
 parse(const struct command_context *context, int argc, char **argv, const char *takes,

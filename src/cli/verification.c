@@ -74,7 +74,10 @@ diagnose(const struct config *config, const struct screen_subject *subject, stru
                 diagnosis_find(&failed, &verification->diagnosis);
 }
 
-/* Return why the timestamp is stale; NULL if it is not, or nothing proves that it is the sender's. The caller frees it. */
+/*
+ * Return why the timestamp is stale; NULL if it is not, or nothing proves that it is the sender's. The
+ * caller frees it.
+ */
 static char *
 describe_clock(const struct verification *verification)
 {

@@ -31,8 +31,8 @@ struct verification {
 
 /**
  * verification_make(config, source, subject, max_body, verification):
- * Make all of the receiver's checks, also after one has failed, and diagnose a signature that does not match. max_body is in
- * bytes; 0: no limit. Release it with verification_clear().
+ * Make all of the receiver's checks, also after one has failed, and diagnose a signature that does not
+ * match. max_body is in bytes; 0: no limit. Release it with verification_clear().
  */
 void verification_make(const struct config *config, const struct config_source *source,
                        const struct screen_subject *subject, uint64_t max_body,
