@@ -499,7 +499,7 @@ def test_service_that_shows_something_else_is_told_once_and_nothing_piles_up(fak
     rewriting(service, shows)
     done = fake.ensure(events="*", expect=EX_DATAERR)
     (shown,) = service.webhooks
-    assert done.stdout.startswith("added w1 ") and done.stderr.count("differently than it was asked for") == 1
+    assert done.stdout.startswith("added w1 ") and done.stderr.count("differently than requested") == 1
     assert ("without events" if not shown["events"] else ",".join(shown["events"])) in done.stderr
     assert shown["url"] in done.stderr
     # Again and again: the same one stays.
