@@ -226,7 +226,8 @@ capture_find_prefix(const struct capture *capture)
                 const char *name = capture->items[i].name;
                 size_t len = strlen(name);
 
-                if (len >= sizeof(suffix) && strcasecmp(name + len - strlen(suffix), suffix) == 0)
+                if (len >= sizeof(suffix) && strspn(name, TOKEN_CHARS) == len &&
+                    strcasecmp(name + len - strlen(suffix), suffix) == 0)
                         return mem_strndup(name, len - strlen(suffix));
         }
         return NULL;

@@ -248,6 +248,11 @@ def test_cause_is_another_header_prefix(verdict):
     assert result["causes"] == ["the headers begin with X-Acme, but header_prefix of the source invoicing is x-invoicing"]
 
 
+def test_header_name_that_controls_a_terminal_is_not_printed(verify):
+    done = verify(json.dumps({"\x1b[31m-signature": "sha256="}), BODY)
+    assert done.returncode == EX_DATAERR and "\x1b" not in done.stdout and "header_prefix" not in done.stdout
+
+
 def test_cause_is_the_secret_of_another_source(verdict):
     assert verdict(signed_as(BODY, secret=OTHER_SECRET), BODY)["causes"] == [
         "it was signed with the secret of the source other"]
