@@ -16,7 +16,7 @@ help(void)
         command_list();
 }
 
-/* What was printed must have been written: a full disk or a closed pipe is a failure. */
+/* Fail if the output was not written, because the disk is full or the pipe closed. */
 static int
 finish(int status)
 {
@@ -38,7 +38,7 @@ main(int argc, char **argv)
         int option;
 
         standard_files_hold();
-        (void)signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is an error like others */
+        (void)signal(SIGXFSZ, SIG_IGN); /* a write beyond the size limit fails instead */
         while ((option = getopt_long(argc, argv, "+c:hV", options, NULL)) != -1) {
                 switch (option) {
                 case 'c':
@@ -56,7 +56,7 @@ main(int argc, char **argv)
                 }
         }
         if (optind == argc) {
-                fprintf(stderr, "gatepost: which command? See gatepost --help\n");
+                fprintf(stderr, "gatepost: missing command; see gatepost --help\n");
                 return EX_USAGE;
         }
         return finish(command_run(file, argc - optind, argv + optind));

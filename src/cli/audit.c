@@ -1,4 +1,4 @@
-#include "cli/audit.h"
+#include "cli/commands.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -4,30 +4,34 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/json_tree.h"
 #include "base/mem.h"
 
-static const char token_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                  "!#$%&'*+-.^_`|~"; /* RFC 9110 section 5.6.2 */
+/* RFC 9110 section 5.6.2 */
+#define TOKEN_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~"
 
-/* A line, without what ends it and what indents it. */
-struct line {
-        const char *text;
-        size_t len;
-};
-
-void
-capture_add(struct capture *capture, const char *name, size_t name_len, const char *value, size_t value_len,
-            unsigned request)
+/* Cut the white space at both ends. Return the first character left. */
+static char *
+trim(char *text)
 {
-        while (value_len > 0 && strchr(" \t", value[0]) != NULL) {
-                value++;
-                value_len--;
-        }
-        while (value_len > 0 && strchr(" \t\r", value[value_len - 1]) != NULL)
-                value_len--;
+        size_t len;
+
+        text += strspn(text, " \t");
+        len = strlen(text);
+        while (len > 0 && strchr(" \t\r", text[len - 1]) != NULL)
+                text[--len] = '\0';
+        return text;
+}
+
+static void
+add(struct capture *capture, const char *name, const char *value, unsigned request)
+{
+        char *copy = mem_strdup(value);
+        const struct captured_header header = {mem_strdup(name), mem_strdup(trim(copy)), request};
+
+        free(copy);
         capture->items = mem_resize(capture->items, capture->n + 1, sizeof(*capture->items));
-        capture->items[capture->n++] =
-            (struct captured_header){mem_strndup(name, name_len), mem_strndup(value, value_len), request};
+        capture->items[capture->n++] = header;
 }
 
 void
@@ -41,162 +45,190 @@ capture_clear(struct capture *capture)
         *capture = (struct capture){NULL, 0};
 }
 
-/* The next line at *rest. Returns 0 at the end. */
-static int
-next_line(const char **rest, const char *end, struct line *line)
-{
-        const char *newline;
-
-        if (*rest >= end)
-                return 0;
-        newline = memchr(*rest, '\n', (size_t)(end - *rest));
-        line->text = *rest;
-        line->len = (size_t)((newline == NULL ? end : newline) - *rest);
-        *rest = newline == NULL ? end : newline + 1;
-        if (line->len > 0 && line->text[line->len - 1] == '\r')
-                line->len--;
-        return 1;
-}
-
-static void
-trim(struct line *line)
-{
-        while (line->len > 0 && (*line->text == ' ' || *line->text == '\t')) {
-                line->text++;
-                line->len--;
-        }
-}
-
 /* METHOD TARGET HTTP/VERSION */
 static int
-is_request_line(const struct line *line)
+is_request_line(const char *line)
 {
-        const char *version = memmem(line->text, line->len, " HTTP/", 6);
-        const char *space = memchr(line->text, ' ', line->len);
+        size_t method = strcspn(line, " :");
 
-        return version != NULL && space != NULL && space < version &&
-               memchr(line->text, ':', (size_t)(space - line->text)) == NULL;
+        return line[method] == ' ' && strstr(line + method + 1, " HTTP/") != NULL;
 }
 
-/* Add the header in a line. Returns -1 when there is none in it. */
+/* Add the header of a line. Returns -1 when the line is not a header. */
 static int
-add_line(struct capture *capture, const struct line *line, unsigned request)
+add_line(struct capture *capture, char *line, unsigned request)
 {
-        const char *colon = memchr(line->text, ':', line->len);
-        size_t name_len = colon == NULL ? 0 : (size_t)(colon - line->text);
+        size_t name_len = strspn(line, TOKEN_CHARS);
 
-        if (name_len == 0 || strspn(line->text, token_chars) != name_len)
+        if (name_len == 0 || line[name_len] != ':')
                 return -1;
-        capture_add(capture, line->text, name_len, colon + 1, line->len - name_len - 1, request);
+        line[name_len] = '\0';
+        add(capture, line, line + name_len + 1, request);
         return 0;
 }
 
-/* Of what curl -v has written, the lines that it sent. */
 static int
-parse_curl(const char *text, const char *end, struct capture *capture)
+parse_curl(char *text, struct capture *capture)
 {
-        struct line line;
         unsigned request = 0;
+        char *line;
 
-        while (next_line(&text, end, &line)) {
-                if (line.len < 2 || memcmp(line.text, "> ", 2) != 0)
+        while ((line = strsep(&text, "\n")) != NULL) {
+                if (strncmp(line, "> ", 2) != 0)
                         continue;
-                line.text += 2;
-                line.len -= 2;
-                if (is_request_line(&line))
+                if (is_request_line(line + 2))
                         request++;
                 else
-                        (void)add_line(capture, &line, request);
+                        (void)add_line(capture, line + 2, request);
         }
         return 0;
 }
 
 static int
-parse_lines(const char *text, const char *end, struct capture *capture, struct error *error)
+parse_lines(char *text, struct capture *capture, struct error *error)
 {
-        struct line line;
-        size_t number = 0;
-        int is_indented;
+        char *line;
 
-        while (next_line(&text, end, &line)) {
-                number++;
-                is_indented = line.len > 0 && strchr(" \t", *line.text) != NULL;
-                trim(&line);
-                if (line.len == 0 && capture->n > 0)
+        for (size_t number = 1; (line = strsep(&text, "\n")) != NULL; number++) {
+                int is_indented = *line == ' ' || *line == '\t';
+
+                line = trim(line);
+                if (*line == '\0' && capture->n > 0)
                         return 0;
-                if (line.len == 0 || (capture->n == 0 && is_request_line(&line)))
+                if (*line == '\0' || (capture->n == 0 && is_request_line(line)))
                         continue;
-                if (add_line(capture, &line, 1) == 0)
+                if (add_line(capture, line, 1) == 0)
                         continue;
                 if (is_indented && capture->n > 0)
                         return error_set(
-                            error,
-                            "line %zu goes on with the header before it; so it must not be sent, "
-                            "and a receiver answers 400 BAD_REQUEST",
+                            error, "line %zu continues a header; a receiver answers 400 BAD_REQUEST to that",
                             number);
                 return error_set(error,
-                                 "line %zu is no header, `Name: value`; nor is this the output of curl -v, "
-                                 "or JSON",
+                                 "line %zu is not a header (`Name: value`), and the file is neither JSON nor "
+                                 "output of curl -v",
                                  number);
         }
         return 0;
 }
 
-static int
-is_curl(const char *text, const char *end)
+/* The text of a string, or of a number, since a timestamp may be one; else NULL. */
+static const char *
+text_of(const struct json_value *value)
 {
-        struct line line;
+        return value != NULL && (value->type == JSON_STRING || value->type == JSON_NUMBER) ? value->text
+                                                                                           : NULL;
+}
 
-        while (next_line(&text, end, &line)) {
-                if (line.len >= 2 && memcmp(line.text, "> ", 2) == 0)
-                        return 1;
+/* Add the header of an object with name (or key) and value. Returns whether it is one. */
+static int
+add_pair(struct capture *capture, const struct json_value *object, unsigned request)
+{
+        const char *name = text_of(json_tree_get(object, "name")),
+                   *value = text_of(json_tree_get(object, "value"));
+
+        if (name == NULL)
+                name = text_of(json_tree_get(object, "key"));
+        if (name == NULL || value == NULL)
+                return 0;
+        add(capture, name, value, request);
+        return 1;
+}
+
+/* Add the headers in an object or array, as one request, and in its containers, as others. */
+static void
+add_json(struct capture *capture, const struct json_value *container, unsigned *n_requests)
+{
+        unsigned request = ++*n_requests;
+
+        for (const struct json_value *value = container->first; value != NULL; value = value->next) {
+                const struct json_value *each = value->type == JSON_ARRAY ? value->first : NULL;
+
+                if (value->name != NULL && text_of(value) != NULL)
+                        add(capture, value->name, text_of(value), request);
+                for (; value->name != NULL && each != NULL; each = each->next) {
+                        if (text_of(each) != NULL)
+                                add(capture, value->name, text_of(each), request);
+                }
+                if ((value->type == JSON_OBJECT && !add_pair(capture, value, request)) ||
+                    value->type == JSON_ARRAY)
+                        add_json(capture, value, n_requests);
         }
+}
+
+static int
+parse_json(const char *text, struct capture *capture, struct error *error)
+{
+        struct json_value *root = json_tree_parse(text, strlen(text), error);
+        unsigned n_requests = 0;
+
+        if (root == NULL)
+                return -1;
+        add_json(capture, root, &n_requests);
+        json_tree_free(root);
         return 0;
 }
 
 int
 capture_parse(const char *text, size_t len, struct capture *capture, struct error *error)
 {
-        const char *end = text + len;
+        char *copy, *start;
+        int result;
 
         *capture = (struct capture){NULL, 0};
         if (memchr(text, '\0', len) != NULL)
-                return error_set(error, "there is a NUL byte in it");
-        if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-                text += 3;
-        while (text < end && strchr(" \t\r\n", *text) != NULL)
-                text++;
-        if (text < end && (*text == '{' || *text == '['))
-                return capture_parse_json(text, (size_t)(end - text), capture, error);
-        if (is_curl(text, end))
-                return parse_curl(text, end, capture);
-        return parse_lines(text, end, capture, error);
+                return error_set(error, "contains a NUL byte");
+        copy = mem_strndup(text, len);
+        start = copy + (strncmp(copy, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+        start += strspn(start, " \t\r\n");
+        if (*start == '{' || *start == '[')
+                result = parse_json(start, capture, error);
+        else if (strncmp(start, "> ", 2) == 0 || strstr(start, "\n> ") != NULL)
+                result = parse_curl(start, capture);
+        else
+                result = parse_lines(start, capture, error);
+        free(copy);
+        return result;
 }
 
 size_t
-capture_count(const struct capture *capture, const char *prefix, struct delivery_headers *headers)
+capture_select(const struct capture *capture, const char *prefix, struct delivery_headers *headers)
 {
         unsigned first = 0, last = 0;
         size_t n = 0;
 
-        memset(headers, 0, sizeof(*headers));
+        *headers = (struct delivery_headers){0};
         for (size_t i = 0; i < capture->n; i++) {
                 const struct captured_header *header = &capture->items[i];
                 struct delivery_headers alone = {0};
-                int is_one = 0;
+                unsigned count = 0;
 
                 delivery_headers_add(&alone, prefix, header->name, header->value);
                 for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
-                        is_one |= alone.counts[h] > 0;
-                if (!is_one)
+                        count += alone.counts[h];
+                if (count == 0)
                         continue;
                 if (n == 0)
                         first = header->request;
-                if (n == 0 || (header->request != last && header->request != first))
-                        n++;
+                n += n == 0 || (header->request != last && header->request != first);
                 last = header->request;
                 if (header->request == first)
                         delivery_headers_add(headers, prefix, header->name, header->value);
         }
         return n;
+}
+
+char *
+capture_find_prefix(const struct capture *capture)
+{
+        static const char suffix[] = "-signature";
+
+        for (size_t i = 0; i < capture->n; i++) {
+                const char *name = capture->items[i].name;
+                size_t len = strlen(name);
+
+                if (len >= sizeof(suffix) && strspn(name, TOKEN_CHARS) == len &&
+                    strcasecmp(name + len - strlen(suffix), suffix) == 0)
+                        return mem_strndup(name, len - strlen(suffix));
+        }
+        return NULL;
 }

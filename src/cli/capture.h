@@ -7,14 +7,13 @@
 #include "base/error.h"
 #include "model/delivery.h"
 
-/* A header of one of the requests that were saved, which are counted from 1. */
 struct captured_header {
         char *name;
         char *value;
-        unsigned request;
+        unsigned request; /* counted from 1 */
 };
 
-/* The headers of requests, as someone has saved them. */
+/* The headers of saved requests. */
 struct capture {
         struct captured_header *items;
         size_t n;
@@ -22,24 +21,22 @@ struct capture {
 
 /**
  * capture_parse(text, len, capture, error):
- * Read headers in the form that the text has: lines `Name: value`, after a request line or not, up to an empty line; the
- * output of `curl -v`, of which the lines that begin with `> ` count; or JSON, as HAR or otherwise, where headers are
- * objects with name and value or members of an object. Returns 0, or -1 with the reason; either way the capture is to be
- * cleared.
+ * Read headers from lines `Name: value` up to an empty line, after a request line or not; from the lines of
+ * `curl -v` that begin with `> `; or from JSON, such as HAR, where a header is a member of an object, or an
+ * object with name (or key) and value. Returns 0, or -1 with the reason; call capture_clear() in either
+ * case.
  */
 int capture_parse(const char *text, size_t len, struct capture *capture, struct error *error) MUST_CHECK;
 void capture_clear(struct capture *capture);
 
 /**
- * capture_count(capture, prefix, headers):
- * Count the four headers under a prefix, in the first request that has one of them; the texts are the capture's. Returns
- * how many requests have some.
+ * capture_select(capture, prefix, headers):
+ * Find the delivery headers with a prefix in the first request that has any; the values stay the capture's.
+ * Returns the number of requests that have any.
  */
-size_t capture_count(const struct capture *capture, const char *prefix, struct delivery_headers *headers);
+size_t capture_select(const struct capture *capture, const char *prefix, struct delivery_headers *headers);
 
-/* For the readers of the forms: add a header, without the white space around its value. */
-void capture_add(struct capture *capture, const char *name, size_t name_len, const char *value,
-                 size_t value_len, unsigned request);
-int capture_parse_json(const char *text, size_t len, struct capture *capture, struct error *error) MUST_CHECK;
+/* Return the prefix of the first header `<prefix>-signature`, which the caller frees; NULL without one. */
+char *capture_find_prefix(const struct capture *capture);
 
 #endif

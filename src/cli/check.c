@@ -1,4 +1,4 @@
-#include "cli/check.h"
+#include "cli/commands.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ on_finding(const struct topic_finding *finding, void *arg)
         struct findings *findings = arg;
 
         if (!findings->routes && (finding->routing_only || !finding->fatal))
-                return; /* the affair of those who route, whose account can see more */
+                return; /* for routers, whose account can see more */
         fprintf(stderr, "%s: topic %s: %s\n", finding->fatal ? "error" : "warning", finding->topic,
                 finding->text);
         findings->n_fatal += finding->fatal;
@@ -42,7 +42,7 @@ check_online(const struct config *config)
         int status = EX_CONFIG;
 
         if (!findings.routes)
-                n = 1; /* a receiver knows `deliveries` only, the first of them */
+                n = 1; /* a receiver uses `deliveries` only, the first one */
         if (client != NULL &&
             topics_describe(client, needs, n, states, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0) {
                 fprintf(stderr, "gatepost: %s\n", error.text);
@@ -97,8 +97,8 @@ check_run(const struct command_context *context, int argc, char **argv)
         if (tls_check_strength(config) != 0 || clients_check(config) != 0 || tls_check_dates(config) != 0)
                 status = EX_CONFIG;
         if (online && config->embedded) {
-                fprintf(stderr, "gatepost check: the broker is embedded in gatepostd, which makes its topics "
-                                "itself; there is nothing to ask online\n");
+                fprintf(stderr, "gatepost check: --online has no effect: gatepostd creates the topics of its "
+                                "embedded broker itself\n");
                 online = 0;
         } else if (online && status == 0)
                 status = check_online(config);

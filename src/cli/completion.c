@@ -1,4 +1,4 @@
-#include "cli/completion.h"
+#include "cli/commands.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -10,23 +10,22 @@
 static const char begin[] = "# bash completion for gatepost(1), as `gatepost completion bash` prints it\n"
                             "\n"
                             "# The options and arguments of a command, an option that takes one with "
-                            "=ARGUMENT. Fails for what is no command.\n"
+                            "=ARGUMENT. Fails if it is not a command.\n"
                             "_gatepost_words() {\n"
                             "        case $1 in\n";
 
-static const char middle[] =
-    "        *) return 1 ;;\n"
-    "        esac\n"
-    "}\n"
-    "\n"
-    "# The commands: each one's first word, or the second of those that begin with $1.\n"
-    "_gatepost_commands() {\n"
-    "        case $1 in\n";
+static const char middle[] = "        *) return 1 ;;\n"
+                             "        esac\n"
+                             "}\n"
+                             "\n"
+                             "# The first words of the commands, or the second words after $1.\n"
+                             "_gatepost_commands() {\n"
+                             "        case $1 in\n";
 
 static const char values_begin[] = "        esac\n"
                                    "}\n"
                                    "\n"
-                                   "# What an argument may be, where that is known.\n"
+                                   "# The values of an argument, if they are known.\n"
                                    "_gatepost_values() {\n"
                                    "        case $1 in\n"
                                    "        WHERE) echo 'beginning end' ;;\n";
@@ -51,7 +50,7 @@ static const char end[] =
     "        local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
     "        local command='' first='' options='' arguments='' word i IFS=$' \\t\\n'\n"
     "        COMPREPLY=()\n"
-    "        # --option=VALUE comes in three words\n"
+    "        # bash splits --option=VALUE into three words\n"
     "        if [[ $cur == = ]]; then\n"
     "                cur=''\n"
     "        elif [[ $prev == = ]]; then\n"
@@ -97,7 +96,10 @@ static const char end[] =
     "}\n"
     "complete -F _gatepost gatepost\n";
 
-/* The options in the lines of help: `  --name ARGUMENT  what for`, or `  -n, --name`; an argument in brackets may be left out. */
+/*
+ * Print the options of help lines such as `  -n, --name ARGUMENT  purpose`; an argument in brackets is
+ * optional.
+ */
 static void
 print_options(const char *lines)
 {
@@ -117,7 +119,7 @@ print_options(const char *lines)
         }
 }
 
-/* The arguments in a usage that are no option's: words in capitals that follow none. */
+/* Print the arguments of a usage: words in capitals, except after an option. */
 static void
 print_arguments(const char *usage)
 {

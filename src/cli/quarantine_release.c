@@ -1,4 +1,4 @@
-#include "cli/quarantine_release.h"
+#include "cli/commands.h"
 
 #include <getopt.h>
 #include <stdarg.h>

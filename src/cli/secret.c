@@ -1,4 +1,4 @@
-#include "cli/secret.h"
+#include "cli/commands.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define RANDOM_BYTES 32
 
-/* A directory with the set-group-id bit gives the file to its own group, which is meant to read it. */
+/* Let the file's group read it if the directory's set-group-id bit has set the group. */
 static int
 let_group_read(int fd)
 {
@@ -35,7 +35,7 @@ write_secret(const char *file)
         int fd, result = 0;
 
         if (RAND_bytes(random, sizeof(random)) != 1) {
-                fprintf(stderr, "gatepost secret new: no random bytes to be had\n");
+                fprintf(stderr, "gatepost secret new: no random bytes available\n");
                 return EX_OSERR;
         }
         hex_encode(random, sizeof(random), text);
@@ -44,7 +44,7 @@ write_secret(const char *file)
         if (fd < 0) {
                 result = errno == EEXIST ? EX_CANTCREAT : errno == EACCES ? EX_NOPERM : EX_CANTCREAT;
                 fprintf(stderr, "gatepost secret new: %s: %s\n", file,
-                        errno == EEXIST ? "is there already, and is not overwritten" : strerror(errno));
+                        errno == EEXIST ? "exists, not overwritten" : strerror(errno));
         } else if (write(fd, text, 2 * RANDOM_BYTES + 1) != 2 * RANDOM_BYTES + 1 || let_group_read(fd) != 0 ||
                    fsync(fd) != 0 || close(fd) != 0) {
                 fprintf(stderr, "gatepost secret new: %s: %s\n", file, strerror(errno));
@@ -68,6 +68,6 @@ secret_run(const struct command_context *context, int argc, char **argv)
                 return command_misused(context, "wrong option");
         }
         if (argc - optind != 1)
-                return command_misused(context, "needs the file to make");
+                return command_misused(context, "needs the file to create");
         return write_secret(argv[optind]);
 }

@@ -1,4 +1,4 @@
-#include "cli/send.h"
+#include "cli/commands.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -12,14 +12,16 @@
 #include "base/number.h"
 #include "base/safe_text.h"
 #include "cli/arguments.h"
+#include "cli/http_client.h"
 #include "cli/own_url.h"
-#include "cli/post.h"
-#include "cli/signing.h"
+#include "cli/sign.h"
 #include "config/config.h"
 #include "model/sample.h"
 
-/* What the arguments ask for. */
-struct wish {
+#define ANSWER_MAX 65536
+#define TIMEOUT_MS 30000
+
+struct send_arguments {
         const char *to;
         const char *source;
         const char *kind;
@@ -31,88 +33,87 @@ struct wish {
         int forge;
 };
 
-/* What is sent, and where to. */
-struct mission {
-        struct signing signing;
+struct send_job {
+        struct sign_input signing;
         struct own_url to;
 };
 
-/* --to may leave out the path: then it is the source's. */
+/* Choose the URL: --to, by default with the source's path, or the first listener. */
 static int
-choose_url(const struct config *config, const struct wish *wish, struct mission *mission)
+choose_url(const struct config *config, const struct send_arguments *args, struct send_job *job)
 {
-        const char *path = mission->signing.source->path, *host;
+        const char *path = job->signing.source->path, *host;
 
-        if (wish->to != NULL) {
-                host = strstr(wish->to, "://");
-                if (host != NULL && strncasecmp(wish->to, "http://", 7) != 0 &&
-                    strncasecmp(wish->to, "https://", 8) != 0) {
-                        fprintf(stderr, "gatepost send: --to: '%s' is no URL with http:// or https://\n",
-                                wish->to);
+        if (args->to != NULL) {
+                host = strstr(args->to, "://");
+                if (host != NULL && strncasecmp(args->to, "http://", 7) != 0 &&
+                    strncasecmp(args->to, "https://", 8) != 0) {
+                        fprintf(stderr, "gatepost send: --to: '%s' is not a URL with http:// or https://\n",
+                                args->to);
                         return -1;
                 }
                 if (host == NULL)
-                        mission->to.url =
-                            mem_printf("http://%s%s", wish->to, strchr(wish->to, '/') == NULL ? path : "");
+                        job->to.url =
+                            mem_printf("http://%s%s", args->to, strchr(args->to, '/') == NULL ? path : "");
                 else
-                        mission->to.url =
-                            mem_printf("%s%s", wish->to, strchr(host + 3, '/') == NULL ? path : "");
+                        job->to.url = mem_printf("%s%s", args->to, strchr(host + 3, '/') == NULL ? path : "");
                 return 0;
         }
         if (config->n_listen == 0 ||
-            own_url_make(&config->listen[0], config->tls_certificate_file, path, &mission->to) != 0) {
-                fprintf(stderr, "gatepost send: the configuration does not say where to: give --to URL\n");
+            own_url_make(&config->listen[0], config->tls_certificate_file, path, &job->to) != 0) {
+                fprintf(stderr,
+                        "gatepost send: the configuration has no receiver to send to; give --to URL\n");
                 return -1;
         }
         return 0;
 }
 
 static int
-prepare(const struct config *config, const struct wish *wish, struct mission *mission)
+prepare(const struct config *config, const struct send_arguments *args, struct send_job *job)
 {
-        struct signing *signing = &mission->signing;
+        struct sign_input *signing = &job->signing;
         struct error error;
 
-        signing->source = wish->source == NULL
+        signing->source = args->source == NULL
                               ? &config->sources[0]
-                              : config_find_source(config, wish->source, strlen(wish->source));
+                              : config_find_source(config, args->source, strlen(args->source));
         if (signing->source == NULL) {
-                fprintf(stderr, "gatepost send: no source %s is configured\n", wish->source);
+                fprintf(stderr, "gatepost send: no source %s is configured\n", args->source);
                 return EX_USAGE;
         }
-        if (choose_url(config, wish, mission) != 0)
+        if (choose_url(config, args, job) != 0)
                 return EX_USAGE;
-        signing_choose_ids(signing, wish->delivery_id, wish->webhook_id);
-        if (wish->kind != NULL) {
-                signing->body = sample_body(wish->kind);
+        sign_choose_ids(signing, args->delivery_id, args->webhook_id);
+        if (args->kind != NULL) {
+                signing->body = sample_body(args->kind);
                 signing->len = strlen(signing->body);
         } else {
-                signing->body = arguments_body(wish->body_file, &signing->len, &error);
+                signing->body = arguments_body(args->body_file, &signing->len, &error);
         }
         if (signing->body == NULL)
                 fprintf(stderr, "gatepost send: %s\n", error.text);
         return signing->body == NULL ? EX_NOINPUT : 0;
 }
 
-/* Sign by the source's first secret, or by another one. */
+/* Sign with the source's first secret, or for --forge with a wrong one. */
 static int
-sign(const struct signing *signing, const struct wish *wish, struct signing_values *values,
+sign(const struct sign_input *signing, const struct send_arguments *args, struct sign_values *values,
      struct error *error)
 {
-        int64_t timestamp = (clock_now_ms() - (int64_t)wish->age_ms) / 1000;
+        int64_t timestamp = (clock_now_ms() - (int64_t)args->age_ms) / 1000;
         struct signature_key *wrong;
         int result;
 
-        if (!wish->forge)
-                return signing_sign(signing, signing->source->keys[0], timestamp, values, error);
+        if (!args->forge)
+                return sign_delivery(signing, signing->source->keys[0], timestamp, values, error);
         wrong = signature_key_new("not the secret that was agreed", 30);
         result = wrong == NULL ? error_set(error, "out of memory")
-                               : signing_sign(signing, wrong, timestamp, values, error);
+                               : sign_delivery(signing, wrong, timestamp, values, error);
         signature_key_free(wrong);
         return result;
 }
 
-/* What an answer means for the exit status: the worst of several counts. */
+/* Return the exit status for an answer; the highest of several counts. */
 static int
 status_for(int http_status)
 {
@@ -121,62 +122,84 @@ status_for(int http_status)
         return http_status >= 400 && http_status < 500 ? EX_DATAERR : EX_TEMPFAIL;
 }
 
+/* Post the delivery and print the answer. Returns an exit status. */
+static int
+post(const struct send_job *job, const char *const headers[DELIVERY_N_HEADERS])
+{
+        const struct http_client_request request = {
+            .method = "POST",
+            .url = job->to.url,
+            .socket_path = job->to.socket_path,
+            .ca_file = job->to.ca_file,
+            .allows_any_name = job->to.ca_file != NULL,
+            .headers = headers,
+            .n_headers = DELIVERY_N_HEADERS,
+            .body = job->signing.body,
+            .len = job->signing.len,
+            .timeout_ms = TIMEOUT_MS,
+            .max_answer = ANSWER_MAX,
+        };
+        struct http_client_answer answer;
+        struct error error;
+
+        if (http_client_call(&request, &answer, &error) != 0) {
+                fputs("gatepost send: ", stderr);
+                safe_text_print(stderr, request.url, strlen(request.url));
+                fputs(": ", stderr);
+                safe_text_print(stderr, error.text, strlen(error.text)); /* it may quote a certificate */
+                fputc('\n', stderr);
+                return EX_TEMPFAIL;
+        }
+        printf("%d ", answer.status);
+        safe_text_print(stdout, answer.body, strlen(answer.body));
+        putchar('\n');
+        free(answer.body);
+        return status_for(answer.status);
+}
+
 /* Sign and post once. Returns an exit status. */
 static int
-send_once(const struct mission *mission, const struct wish *wish)
+send_once(const struct send_job *job, const struct send_arguments *args)
 {
-        const struct signing *signing = &mission->signing;
+        const struct sign_input *signing = &job->signing;
         char *headers[DELIVERY_N_HEADERS];
-        struct signing_values values;
-        struct transfer_answer answer;
+        struct sign_values values;
         struct error error;
         int status;
 
-        if (sign(signing, wish, &values, &error) != 0) {
+        if (sign(signing, args, &values, &error) != 0) {
                 fprintf(stderr, "gatepost send: %s\n", error.text);
                 return EX_SOFTWARE;
         }
         for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
                 headers[h] = mem_printf("%s-%s: %s", signing->source->header_prefix,
                                         delivery_header_suffix((enum delivery_header)h), values.values[h]);
-        if (post_send(&mission->to, (const char *const *)headers, DELIVERY_N_HEADERS, signing->body,
-                      signing->len, &answer, &error) != 0) {
-                fprintf(stderr, "gatepost send: ");
-                safe_text_print(stderr, error.text, strlen(error.text)); /* it may quote a certificate */
-                fputc('\n', stderr);
-                status = EX_TEMPFAIL;
-        } else {
-                printf("%d ", answer.status);
-                safe_text_print(stdout, answer.body, strlen(answer.body));
-                putchar('\n');
-                free(answer.body);
-                status = status_for(answer.status);
-        }
+        status = post(job, (const char *const *)headers);
         for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
                 free(headers[h]);
-        signing_clear_values(&values);
+        sign_clear_values(&values);
         return status;
 }
 
 static int
-send_all(const struct config *config, const struct wish *wish)
+send_all(const struct config *config, const struct send_arguments *args)
 {
-        struct mission mission = {0};
-        int status = prepare(config, wish, &mission);
+        struct send_job job = {0};
+        int status = prepare(config, args, &job);
 
-        for (uint64_t i = 0; i < wish->repeat && (status == 0 || i > 0); i++) {
-                int once = send_once(&mission, wish);
+        for (uint64_t i = 0; i < args->repeat && (status == 0 || i > 0); i++) {
+                int once = send_once(&job, args);
 
                 status = once > status ? once : status;
         }
-        free(mission.to.url);
-        free(mission.signing.body);
+        free(job.to.url);
+        free(job.signing.body);
         return status;
 }
 
-/* Read the arguments. Returns -1 to go on, or an exit status. */
+/* Returns -1, or an exit status if there is nothing left to do. */
 static int
-parse(const struct command_context *context, int argc, char **argv, struct wish *wish)
+parse(const struct command_context *context, int argc, char **argv, struct send_arguments *args)
 {
         static const struct option options[] = {{"to", required_argument, NULL, 't'},
                                                 {"source", required_argument, NULL, 's'},
@@ -188,11 +211,11 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                                                 {"repeat", required_argument, NULL, 'r'},
                                                 {"help", no_argument, NULL, 'h'},
                                                 {NULL, 0, NULL, 0}};
-        const char **texts[] = {['t'] = &wish->to,
-                                ['s'] = &wish->source,
-                                ['k'] = &wish->kind,
-                                ['d'] = &wish->delivery_id,
-                                ['w'] = &wish->webhook_id};
+        const char **texts[] = {['t'] = &args->to,
+                                ['s'] = &args->source,
+                                ['k'] = &args->kind,
+                                ['d'] = &args->delivery_id,
+                                ['w'] = &args->webhook_id};
         struct error error;
         int option;
 
@@ -202,26 +225,26 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                 if (option == '?')
                         return command_misused(context, "wrong option");
                 if (option == 'a' &&
-                    number_parse_duration(optarg, 0, UINT64_C(31536000000), &wish->age_ms, &error) != 0)
+                    number_parse_duration(optarg, 0, UINT64_C(31536000000), &args->age_ms, &error) != 0)
                         return command_misused(context, "--age: %s", error.text);
-                if (option == 'r' && number_parse(optarg, 1, 1000000, &wish->repeat, &error) != 0)
+                if (option == 'r' && number_parse(optarg, 1, 1000000, &args->repeat, &error) != 0)
                         return command_misused(context, "--repeat: %s", error.text);
                 if (option == 'f')
-                        wish->forge = 1;
+                        args->forge = 1;
                 if ((size_t)option < ARRAY_LEN(texts) && texts[option] != NULL)
                         *texts[option] = optarg;
         }
-        if (argc - optind > 1 || (argc - optind == 1) == (wish->kind != NULL))
+        if (argc - optind > 1 || (argc - optind == 1) == (args->kind != NULL))
                 return command_misused(context, "needs either --kind KIND or a file with the body");
-        wish->body_file = wish->kind == NULL ? argv[optind] : NULL;
+        args->body_file = args->kind == NULL ? argv[optind] : NULL;
         return -1;
 }
 
 int
 send_run(const struct command_context *context, int argc, char **argv)
 {
-        struct wish wish = {.repeat = 1};
-        int status = parse(context, argc, argv, &wish);
+        struct send_arguments args = {.repeat = 1};
+        int status = parse(context, argc, argv, &args);
         struct config *config;
 
         if (status >= 0)
@@ -229,7 +252,7 @@ send_run(const struct command_context *context, int argc, char **argv)
         config = config_load(context->file);
         if (config == NULL)
                 return EX_CONFIG;
-        status = send_all(config, &wish);
+        status = send_all(config, &args);
         config_free(config);
         return status;
 }

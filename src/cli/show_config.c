@@ -1,4 +1,4 @@
-#include "cli/show_config.h"
+#include "cli/commands.h"
 
 #include <getopt.h>
 #include <stdio.h>

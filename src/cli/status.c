@@ -4,60 +4,200 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/mem.h"
 #include "base/number.h"
-#include "cli/status_print.h"
+#include "cli/commands.h"
+#include "cli/http_client.h"
+#include "cli/own_url.h"
 #include "cli/terminal.h"
 
 #define WATCH_MS 5000
 #define CLEAR_SCREEN "\033[H\033[J"
+#define TIMEOUT_MS 5000
+#define PAGE_MAX (16u << 20)
+#define LINES_MAX 20000 /* each source and each partition is searched among all lines */
+#define MAX_COUNT 1e15  /* larger numbers are not counts */
 
-/* What the arguments ask for. */
-struct wish {
+static int
+get(const struct own_url *endpoint, const char *path, struct http_client_answer *answer, struct error *error)
+{
+        char *url = mem_printf("%s%s", endpoint->url, path);
+        const struct http_client_request request = {.method = "GET",
+                                                    .url = url,
+                                                    .socket_path = endpoint->socket_path,
+                                                    .timeout_ms = TIMEOUT_MS,
+                                                    .max_answer = PAGE_MAX};
+        int result = http_client_call(&request, answer, error);
+
+        if (result != 0)
+                (void)error_prefix(error, "%s", url);
+        free(url);
+        return result;
+}
+
+/* Replace control characters, since the server may be something else than gatepostd. */
+static void
+make_printable(char *text)
+{
+        for (char *c = text; *c != '\0'; c++) {
+                if (((unsigned char)*c < 0x20 && *c != '\n') || (unsigned char)*c >= 0x7f)
+                        *c = '?';
+        }
+}
+
+static size_t
+count_lines(const char *text)
+{
+        size_t n = 0;
+
+        for (; *text != '\0'; text++)
+                n += *text == '\n';
+        return n;
+}
+
+static void
+clear_status(struct status *status)
+{
+        free(status->readiness);
+        prometheus_clear(&status->page);
+        memset(status, 0, sizeof(*status));
+}
+
+static int
+read_status(const struct own_url *endpoint, struct status *status, struct error *error)
+{
+        struct http_client_answer ready, metrics;
+        int result = 0;
+
+        memset(status, 0, sizeof(*status));
+        if (get(endpoint, "/readyz", &ready, error) != 0)
+                return -1;
+        if (get(endpoint, "/metrics", &metrics, error) != 0) {
+                free(ready.body);
+                return -1;
+        }
+        status->is_ready = ready.status == 200;
+        status->readiness = ready.body;
+        status->read_ms = clock_monotonic_ms();
+        make_printable(status->readiness);
+        if (count_lines(metrics.body) > LINES_MAX)
+                result = error_set(error, "%s/metrics: has more than %d lines", endpoint->url, LINES_MAX);
+        else if (prometheus_parse(metrics.body, &status->page, error) != 0)
+                result = error_prefix(error, "%s/metrics", endpoint->url);
+        else if ((ready.status != 200 && ready.status != 503) || metrics.status != 200 ||
+                 prometheus_next(&status->page, "gatepost_start_time_seconds", NULL) == NULL)
+                result = error_set(error, "%s: the server is not gatepostd", endpoint->url);
+        free(metrics.body);
+        if (result != 0)
+                clear_status(status);
+        return result;
+}
+
+/* Return the number of accepted requests, or of all others. */
+static double
+count_requests(const struct status *status, int accepted)
+{
+        const struct prometheus_sample *sample = NULL;
+        double sum = 0;
+
+        while ((sample = prometheus_next(&status->page, "gatepost_requests_total", sample)) != NULL) {
+                if ((strcmp(prometheus_label(sample, "outcome"), "accepted") == 0) == accepted)
+                        sum += sample->value;
+        }
+        return sum;
+}
+
+static double
+difference(const struct status *status, const struct status *earlier, const char *name)
+{
+        return prometheus_sum(&status->page, name) - prometheus_sum(&earlier->page, name);
+}
+
+double
+status_uptime(const struct status *status)
+{
+        double uptime =
+            (double)clock_now_ms() / 1000 - prometheus_sum(&status->page, "gatepost_start_time_seconds");
+
+        return uptime > 0 ? uptime : 0;
+}
+
+static void
+compute_rates(const struct status *status, const struct status *earlier, struct status_rates *rates)
+{
+        static const struct status nothing;
+        double seconds;
+
+        rates->since_start =
+            earlier == NULL || prometheus_sum(&earlier->page, "gatepost_start_time_seconds") !=
+                                   prometheus_sum(&status->page, "gatepost_start_time_seconds");
+        if (rates->since_start)
+                earlier = &nothing;
+        rates->seconds =
+            rates->since_start ? status_uptime(status) : (double)(status->read_ms - earlier->read_ms) / 1000;
+        seconds = rates->seconds < 0.001 ? 0.001 : rates->seconds;
+        rates->accepted = (count_requests(status, 1) - count_requests(earlier, 1)) / seconds;
+        rates->refused = (count_requests(status, 0) - count_requests(earlier, 0)) / seconds;
+        rates->events = difference(status, earlier, "gatepost_events_total") / seconds;
+        rates->duplicates = difference(status, earlier, "gatepost_duplicates_total") / seconds;
+        rates->quarantined = difference(status, earlier, "gatepost_quarantined_total") / seconds;
+}
+
+double
+status_tame(double value)
+{
+        return value >= -MAX_COUNT && value <= MAX_COUNT ? value : 0;
+}
+
+struct status_arguments {
         int as_json;
         uint64_t watch_ms; /* 0: once */
 };
 
 static void
-show(const struct status *status, const struct status *earlier, const struct wish *wish)
+show(const struct status *status, const struct status *earlier, const struct status_arguments *args)
 {
         struct status_rates rates;
 
-        status_rates(status, earlier, &rates);
-        if (wish->as_json) {
-                status_print_json(status, &rates, wish->watch_ms > 0);
+        compute_rates(status, earlier, &rates);
+        if (args->as_json) {
+                status_print_json(status, &rates, args->watch_ms > 0);
         } else {
-                if (wish->watch_ms > 0)
+                if (args->watch_ms > 0)
                         fputs(isatty(STDOUT_FILENO) ? CLEAR_SCREEN : earlier != NULL ? "\n" : "", stdout);
                 status_print(status, &rates);
         }
 }
 
-/* Ask once. Returns an exit status, and the status in place of the earlier one. */
+/* Read and print the status, which replaces the earlier one. Returns an exit status. */
 static int
-ask(const struct own_url *endpoint, const struct wish *wish, struct status *earlier, int *has_earlier)
+ask(const struct own_url *endpoint, const struct status_arguments *args, struct status *earlier,
+    int *has_earlier)
 {
         struct status status;
         struct error error;
         int exit_status;
 
-        if (status_read(endpoint, &status, &error) != 0) {
+        if (read_status(endpoint, &status, &error) != 0) {
                 fprintf(stderr, "gatepost status: %s\n", error.text);
                 return EX_UNAVAILABLE;
         }
-        show(&status, *has_earlier ? earlier : NULL, wish);
+        show(&status, *has_earlier ? earlier : NULL, args);
         exit_status = status.is_ready ? 0 : EX_TEMPFAIL;
         if (*has_earlier)
-                status_clear(earlier);
+                clear_status(earlier);
         *earlier = status;
         *has_earlier = 1;
         return exit_status;
 }
 
 static int
-run(const struct config *config, const struct wish *wish)
+run(const struct config *config, const struct status_arguments *args)
 {
         struct status earlier;
         struct own_url endpoint;
@@ -70,21 +210,21 @@ run(const struct config *config, const struct wish *wish)
                     config->admin == NULL ? "off" : "at a port that only gatepostd knows");
                 return EX_CONFIG;
         }
-        exit_status = ask(&endpoint, wish, &earlier, &has_earlier);
-        while (wish->watch_ms > 0 && has_earlier && !terminal_is_interrupted() && fflush(stdout) == 0) {
-                (void)poll(NULL, 0, (int)wish->watch_ms);
+        exit_status = ask(&endpoint, args, &earlier, &has_earlier);
+        while (args->watch_ms > 0 && has_earlier && !terminal_is_interrupted() && fflush(stdout) == 0) {
+                (void)poll(NULL, 0, (int)args->watch_ms);
                 if (!terminal_is_interrupted())
-                        exit_status = ask(&endpoint, wish, &earlier, &has_earlier);
+                        exit_status = ask(&endpoint, args, &earlier, &has_earlier);
         }
         if (has_earlier)
-                status_clear(&earlier);
+                clear_status(&earlier);
         free(endpoint.url);
         return exit_status;
 }
 
-/* Read the arguments. Returns -1 to go on, or an exit status. */
+/* Returns -1, or an exit status if there is nothing left to do. */
 static int
-parse(const struct command_context *context, int argc, char **argv, struct wish *wish)
+parse(const struct command_context *context, int argc, char **argv, struct status_arguments *args)
 {
         static const struct option options[] = {{"json", no_argument, NULL, 'j'},
                                                 {"watch", optional_argument, NULL, 'w'},
@@ -99,17 +239,17 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                         return command_help(context);
                 if (option == '?')
                         return command_misused(context, "wrong option");
-                wish->as_json |= option == 'j';
+                args->as_json |= option == 'j';
                 if (option == 'w') {
-                        wish->watch_ms = WATCH_MS;
+                        args->watch_ms = WATCH_MS;
                         time = optarg;
                 }
         }
-        if (time == NULL && wish->watch_ms > 0 && optind < argc) /* --watch 5s, as well as --watch=5s */
+        if (time == NULL && args->watch_ms > 0 && optind < argc) /* --watch 5s, as well as --watch=5s */
                 time = argv[optind++];
         if (optind != argc)
                 return command_misused(context, "takes no arguments");
-        if (time != NULL && number_parse_duration(time, 100, 86400000, &wish->watch_ms, &error) != 0)
+        if (time != NULL && number_parse_duration(time, 100, 86400000, &args->watch_ms, &error) != 0)
                 return command_misused(context, "--watch: %s", error.text);
         return -1;
 }
@@ -117,8 +257,8 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
 int
 status_run(const struct command_context *context, int argc, char **argv)
 {
-        struct wish wish = {0};
-        int status = parse(context, argc, argv, &wish);
+        struct status_arguments args = {0};
+        int status = parse(context, argc, argv, &args);
         struct config *config;
 
         if (status >= 0)
@@ -127,7 +267,7 @@ status_run(const struct command_context *context, int argc, char **argv)
         if (config == NULL)
                 return EX_CONFIG;
         terminal_catch_interrupts();
-        status = run(config, &wish);
+        status = run(config, &args);
         config_free(config);
         return status;
 }

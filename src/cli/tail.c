@@ -1,4 +1,4 @@
-#include "cli/tail.h"
+#include "cli/commands.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "cli/topics_list.h"
+#include "cli/commands.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -1,20 +1,254 @@
-#include "cli/verify.h"
-
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/number.h"
 #include "cli/arguments.h"
 #include "cli/capture.h"
+#include "cli/commands.h"
+#include "cli/diagnosis.h"
 #include "cli/source_choice.h"
-#include "cli/verification.h"
-#include "config/each_secret.h"
+#include "receiver/screen.h"
 
-/* What the arguments ask for. */
-struct wish {
+#define BIT(header) (1u << (header))
+
+enum verification_outcome {
+        VERIFICATION_OK,
+        VERIFICATION_FAILED,
+        VERIFICATION_UNKNOWN /* a header that the check needs is missing or malformed */
+};
+
+struct verification_check {
+        enum verification_outcome outcome;
+        struct refusal refusal; /* the receiver's, if it failed */
+        char *message;
+};
+
+/* A receiver's verdict on a delivery. */
+struct verification {
+        const struct config_source *source;
+        struct verification_check checks[SCREEN_N_CHECKS];
+        int status;       /* of the receiver's answer */
+        const char *code; /* of its error; NULL: it accepts the delivery */
+        int is_too_large; /* the body: the receiver answers that before it checks anything */
+        int64_t age_ms;   /* by the timestamp, if that is well formed */
+        struct diagnosis diagnosis;
+};
+
+static const struct {
+        const char *name;
+        unsigned needs; /* bits of the headers without which it cannot be made */
+        const char *success;
+} checks[SCREEN_N_CHECKS] = {
+    [SCREEN_HEADERS] = {"headers", 0, "all four are there, once and well formed"},
+    [SCREEN_WEBHOOK_ID] = {"webhook-id", BIT(DELIVERY_WEBHOOK_ID), "accepted by the source"},
+    [SCREEN_TIMESTAMP] = {"timestamp", BIT(DELIVERY_TIMESTAMP), NULL},
+    [SCREEN_SIGNATURE] = {"signature", BIT(DELIVERY_TIMESTAMP) | BIT(DELIVERY_SIGNATURE), "matches the body"},
+};
+
+static const char *const outcomes[] = {
+    [VERIFICATION_OK] = "ok", [VERIFICATION_FAILED] = "failed", [VERIFICATION_UNKNOWN] = "unknown"};
+
+/* Return bits of the headers that are missing or malformed. */
+static unsigned
+find_faulty(const struct screen_subject *subject)
+{
+        const char *faults[DELIVERY_N_HEADERS];
+        struct delivery delivery;
+        unsigned faulty = 0;
+
+        if (delivery_parse(&subject->headers, &delivery, faults) == 0)
+                return 0;
+        for (unsigned h = 0; h < DELIVERY_N_HEADERS; h++)
+                faulty |= (unsigned)(faults[h] != NULL) << h;
+        return faulty;
+}
+
+/* Return what a check found, as a clause; the caller frees it. */
+static char *
+describe(const struct verification *verification, enum screen_check c)
+{
+        const struct verification_check *check = &verification->checks[c];
+        int64_t s = verification->age_ms / 1000;
+        char tolerance[NUMBER_TEXT_SIZE];
+
+        if (check->outcome == VERIFICATION_UNKNOWN)
+                return mem_strdup("not checked: a header is missing or malformed");
+        if (c == SCREEN_TIMESTAMP)
+                return mem_printf("%" PRId64 " s %s; the tolerance is %s", s < 0 ? -s : s,
+                                  s < 0 ? "in the future" : "ago",
+                                  number_format_duration(verification->source->tolerance_ms, tolerance));
+        return mem_strdup(check->outcome == VERIFICATION_OK ? checks[c].success
+                                                            : check->refusal.error.message);
+}
+
+static void
+diagnose(const struct config *config, const struct screen_subject *subject, struct verification *verification)
+{
+        const struct diagnosis_subject failed = {
+            .config = config,
+            .source = verification->source,
+            .signature = subject->headers.values[DELIVERY_SIGNATURE],
+            .timestamp = subject->headers.values[DELIVERY_TIMESTAMP],
+            .body = subject->body,
+            .len = subject->len,
+        };
+
+        if (failed.signature != NULL && failed.timestamp != NULL)
+                diagnosis_find(&failed, &verification->diagnosis);
+}
+
+/*
+ * Return why the timestamp is stale; NULL if it is not, or nothing proves that it is the sender's. The
+ * caller frees it.
+ */
+static char *
+describe_clock(const struct verification *verification)
+{
+        int64_t s = verification->age_ms / 1000;
+
+        if (verification->checks[SCREEN_TIMESTAMP].outcome != VERIFICATION_FAILED)
+                return NULL;
+        if (verification->checks[SCREEN_SIGNATURE].outcome != VERIFICATION_OK &&
+            !verification->diagnosis.is_found)
+                return NULL;
+        if (s < 0)
+                return mem_printf("the sender's clock or this one is off by %" PRId64 " s", -s);
+        return mem_printf("the delivery is %" PRId64
+                          " s old, or a clock is off; --at verifies it as of another time",
+                          s);
+}
+
+/* Answer as the receiver does, by the first check that fails. */
+static void
+find_answer(struct verification *verification)
+{
+        verification->status = 200;
+        if (verification->is_too_large) {
+                verification->status = 413;
+                verification->code = "PAYLOAD_TOO_LARGE";
+                return;
+        }
+        for (int c = 0; c < SCREEN_N_CHECKS; c++) {
+                if (verification->checks[c].outcome == VERIFICATION_FAILED) {
+                        verification->status = verification->checks[c].refusal.error.status;
+                        verification->code = verification->checks[c].refusal.error.code;
+                        return;
+                }
+        }
+}
+
+/* Make all of the receiver's checks, also after one has failed; diagnose a wrong signature. max_body 0: no limit. */
+static void
+make_verification(const struct config *config, const struct config_source *source,
+                  const struct screen_subject *subject, uint64_t max_body, struct verification *verification)
+{
+        struct screened screened = {.source = source};
+        unsigned faulty = find_faulty(subject);
+
+        *verification = (struct verification){.source = source};
+        for (int c = 0; c < SCREEN_N_CHECKS; c++) {
+                struct verification_check *check = &verification->checks[c];
+
+                if (checks[c].needs & faulty)
+                        check->outcome = VERIFICATION_UNKNOWN;
+                else if (screen_check((enum screen_check)c, subject, &screened, &check->refusal) != 0)
+                        check->outcome = VERIFICATION_FAILED;
+        }
+        verification->age_ms = subject->now_ms - screened.delivery.timestamp * 1000;
+        for (int c = 0; c < SCREEN_N_CHECKS; c++)
+                verification->checks[c].message = describe(verification, (enum screen_check)c);
+        if (verification->checks[SCREEN_SIGNATURE].outcome != VERIFICATION_OK)
+                diagnose(config, subject, verification);
+        diagnosis_add(&verification->diagnosis, describe_clock(verification));
+        verification->is_too_large = max_body != 0 && subject->len > max_body;
+        find_answer(verification);
+}
+
+static void
+clear_verification(struct verification *verification)
+{
+        for (int c = 0; c < SCREEN_N_CHECKS; c++)
+                free(verification->checks[c].message);
+        diagnosis_clear(&verification->diagnosis);
+}
+
+static void
+print_text(const struct verification *verification)
+{
+        const struct diagnosis *diagnosis = &verification->diagnosis;
+
+        for (int c = 0; c < SCREEN_N_CHECKS; c++) {
+                const struct verification_check *check = &verification->checks[c];
+
+                printf("%-10s  %-7s  %s\n", checks[c].name, outcomes[check->outcome], check->message);
+                for (size_t v = 0; v < check->refusal.error.n_violations; v++)
+                        printf("%-10s  %-7s  %s %s\n", "", "", check->refusal.violations[v].field,
+                               check->refusal.violations[v].message);
+        }
+        if (verification->is_too_large)
+                printf("%-10s  %-7s  larger than max_body\n", "body", "failed");
+        if (verification->code != NULL)
+                printf("answer: %d %s\n", verification->status, verification->code);
+        else
+                printf("answer: 200, unless it cannot be stored\n");
+        for (size_t i = 0; i < diagnosis->n_causes; i++)
+                printf("cause: %s\n", diagnosis->causes[i]);
+        if (diagnosis->n_tried > 0 && !diagnosis->is_found)
+                printf("cause: unknown; tried %zu combinations of body, timestamp and secret%s\n",
+                       diagnosis->n_tried, diagnosis->gave_up ? ", not all, because the body is large" : "");
+}
+
+static void
+put_check(yajl_gen json, const struct verification_check *check, const char *name)
+{
+        (void)yajl_gen_map_open(json);
+        json_member(json, "check", name);
+        json_member(json, "outcome", outcomes[check->outcome]);
+        json_member(json, "message", check->message);
+        json_text(json, "violations");
+        (void)yajl_gen_array_open(json);
+        for (size_t v = 0; v < check->refusal.error.n_violations; v++) {
+                (void)yajl_gen_map_open(json);
+                json_member(json, "field", check->refusal.violations[v].field);
+                json_member(json, "message", check->refusal.violations[v].message);
+                (void)yajl_gen_map_close(json);
+        }
+        (void)yajl_gen_array_close(json);
+        (void)yajl_gen_map_close(json);
+}
+
+static void
+print_json(const struct verification *verification)
+{
+        yajl_gen json = json_new(1);
+
+        (void)yajl_gen_map_open(json);
+        json_flag(json, "ok", verification->code == NULL);
+        json_member(json, "source", verification->source->name);
+        json_number(json, "status", verification->status);
+        json_member(json, "code", verification->code);
+        json_text(json, "checks");
+        (void)yajl_gen_array_open(json);
+        for (int c = 0; c < SCREEN_N_CHECKS; c++)
+                put_check(json, &verification->checks[c], checks[c].name);
+        (void)yajl_gen_array_close(json);
+        json_text(json, "causes");
+        (void)yajl_gen_array_open(json);
+        for (size_t i = 0; i < verification->diagnosis.n_causes; i++)
+                json_text(json, verification->diagnosis.causes[i]);
+        (void)yajl_gen_array_close(json);
+        (void)yajl_gen_map_close(json);
+        json_print(json);
+}
+
+struct verify_arguments {
         struct source_choice choice;
         int64_t at_ms;
         int as_json;
@@ -22,115 +256,90 @@ struct wish {
         const char *body_file;
 };
 
-/* Secrets on their way from the files. */
-struct gathering {
-        struct guess_secrets *secrets;
-        const char *source;
-        void (*add)(struct guess_secrets *secrets, const char *secret, size_t len); /* NULL: other sources' */
-};
-
-static void
-on_secret(const char *source, const char *secret, size_t len, void *arg)
-{
-        const struct gathering *gathering = arg;
-        int is_own = strcmp(source, gathering->source) == 0;
-
-        if (gathering->add != NULL && is_own)
-                gathering->add(gathering->secrets, secret, len);
-        else if (gathering->add == NULL && !is_own)
-                guess_secrets_add_foreign(gathering->secrets, source, secret, len);
-}
-
-/* The secrets that may have been used, those of the source first. */
-static void
-gather_secrets(const struct command_context *context, const struct wish *wish, const char *source,
-               struct guess_secrets *secrets)
-{
-        struct gathering steps[] = {{secrets, source, guess_secrets_add},
-                                    {secrets, source, guess_secrets_add_variants},
-                                    {secrets, source, NULL}};
-
-        for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-                if (wish->choice.secret_file != NULL)
-                        each_secret_in(wish->choice.secret_file, source, on_secret, &steps[i]);
-                else
-                        each_secret(context->file, on_secret, &steps[i]);
-        }
-}
-
-/* The source by name, or the first that one of the headers belongs to, or the first. */
+/* Find the source by --source, else the first whose headers these are, else the first. */
 static const struct config_source *
-find_source(const struct command_context *context, const struct config *config, const struct wish *wish,
-            const struct capture *capture)
+find_source(const struct command_context *context, const struct config *config,
+            const struct verify_arguments *args, const struct capture *capture)
 {
         struct delivery_headers headers;
 
-        for (size_t i = 0; i < config->n_sources && wish->choice.name == NULL; i++) {
-                if (capture_count(capture, config->sources[i].header_prefix, &headers) > 0)
+        for (size_t i = 0; i < config->n_sources && args->choice.name == NULL; i++) {
+                if (capture_select(capture, config->sources[i].header_prefix, &headers) > 0)
                         return &config->sources[i];
         }
-        return source_choice_find(&wish->choice, config, context);
+        return source_choice_find(&args->choice, config, context);
+}
+
+/* Add a cause if the headers have another prefix than the source's. */
+static void
+diagnose_prefix(const struct capture *capture, const struct config_source *source,
+                struct diagnosis *diagnosis)
+{
+        char *prefix = capture_find_prefix(capture);
+
+        if (prefix != NULL)
+                diagnosis_add(
+                    diagnosis,
+                    mem_printf("the headers begin with %s, but header_prefix of the source %s is %s", prefix,
+                               source->name, source->header_prefix));
+        free(prefix);
 }
 
 static int
-judge(const struct command_context *context, const struct config *config, const struct wish *wish,
-      const struct capture *capture, const char *body, size_t len)
+verify(const struct command_context *context, const struct config *config,
+       const struct verify_arguments *args, const struct capture *capture, struct screen_subject *subject)
 {
-        const struct config_source *source = find_source(context, config, wish, capture);
-        struct screen_subject subject = {.now_ms = wish->at_ms, .body = body, .len = len};
-        struct guess_secrets secrets = {NULL, 0};
+        const struct config_source *source = find_source(context, config, args, capture);
         struct verification verification;
         size_t n_requests;
-        int is_ok;
 
         if (source == NULL)
                 return EX_USAGE;
-        n_requests = capture_count(capture, source->header_prefix, &subject.headers);
+        n_requests = capture_select(capture, source->header_prefix, &subject->headers);
         if (n_requests > 1)
                 fprintf(stderr,
-                        "gatepost verify: %s has %zu requests with such headers; this is about the first\n",
-                        wish->headers_file, n_requests);
-        gather_secrets(context, wish, source->name, &secrets);
-        verification_make(source, &subject, wish->choice.secret_file == NULL ? config->max_body : 0, &secrets,
+                        "gatepost verify: %s has %zu requests with such headers; verifying the first\n",
+                        args->headers_file, n_requests);
+        make_verification(config, source, subject, args->choice.secret_file == NULL ? config->max_body : 0,
                           &verification);
-        (wish->as_json ? verification_print_json : verification_print)(&verification);
-        is_ok = verification.code == NULL;
-        verification_clear(&verification);
-        guess_secrets_clear(&secrets);
-        return is_ok ? 0 : EX_DATAERR;
+        if (n_requests == 0)
+                diagnose_prefix(capture, source, &verification.diagnosis);
+        (args->as_json ? print_json : print_text)(&verification);
+        clear_verification(&verification);
+        return verification.code == NULL ? 0 : EX_DATAERR;
 }
 
-/* Read the two files, and judge. Returns an exit status. */
+/* Read the two files and verify the delivery. Returns an exit status. */
 static int
-verify(const struct command_context *context, const struct config *config, const struct wish *wish)
+run(const struct command_context *context, const struct config *config, const struct verify_arguments *args)
 {
+        struct screen_subject subject = {.now_ms = args->at_ms};
         struct capture capture = {NULL, 0};
-        size_t text_len, len;
         struct error error;
-        char *text = arguments_headers(wish->headers_file, &text_len, &error), *body = NULL;
-        int status = EX_NOINPUT;
+        size_t headers_len;
+        char *headers = arguments_headers(args->headers_file, &headers_len, &error);
+        char *body = headers == NULL ? NULL : arguments_body(args->body_file, &subject.len, &error);
+        int status;
 
-        if (text != NULL)
-                body = arguments_body(wish->body_file, &len, &error);
-        if (body != NULL && capture_parse(text, text_len, &capture, &error) != 0) {
-                (void)error_prefix(&error, "%s", wish->headers_file);
-                status = EX_DATAERR;
-        } else if (body != NULL) {
-                status = -1;
-        }
-        if (status < 0)
-                status = judge(context, config, wish, &capture, body, len);
-        else
+        if (body == NULL) {
+                status = EX_NOINPUT;
                 fprintf(stderr, "gatepost verify: %s\n", error.text);
+        } else if (capture_parse(headers, headers_len, &capture, &error) != 0) {
+                status = EX_DATAERR;
+                fprintf(stderr, "gatepost verify: %s: %s\n", args->headers_file, error.text);
+        } else {
+                subject.body = body;
+                status = verify(context, config, args, &capture, &subject);
+        }
         capture_clear(&capture);
-        free(text);
+        free(headers);
         free(body);
         return status;
 }
 
-/* Read the arguments. Returns -1 to go on, or an exit status. */
+/* Returns -1, or an exit status if there is nothing left to do. */
 static int
-parse(const struct command_context *context, int argc, char **argv, struct wish *wish)
+parse(const struct command_context *context, int argc, char **argv, struct verify_arguments *args)
 {
         static const struct option options[] = {{"source", required_argument, NULL, 's'},
                                                 {"secret-file", required_argument, NULL, 'f'},
@@ -147,38 +356,38 @@ parse(const struct command_context *context, int argc, char **argv, struct wish 
                         return command_help(context);
                 if (option == '?')
                         return command_misused(context, "wrong option");
-                if (option == 'a' && arguments_time(optarg, &wish->at_ms, &error) != 0)
+                if (option == 'a' && arguments_time(optarg, &args->at_ms, &error) != 0)
                         return command_misused(context, "--at: %s", error.text);
-                wish->as_json |= option == 'j';
+                args->as_json |= option == 'j';
                 if (option == 's')
-                        wish->choice.name = optarg;
+                        args->choice.name = optarg;
                 if (option == 'f')
-                        wish->choice.secret_file = optarg;
+                        args->choice.secret_file = optarg;
                 if (option == 'p')
-                        wish->choice.header_prefix = optarg;
+                        args->choice.header_prefix = optarg;
         }
         if (argc - optind != 2)
                 return command_misused(context, "needs a file with the headers, and one with the body");
-        wish->headers_file = argv[optind];
-        wish->body_file = argv[optind + 1];
-        if (strcmp(wish->headers_file, "-") == 0 && strcmp(wish->body_file, "-") == 0)
+        args->headers_file = argv[optind];
+        args->body_file = argv[optind + 1];
+        if (strcmp(args->headers_file, "-") == 0 && strcmp(args->body_file, "-") == 0)
                 return command_misused(context, "headers and body cannot both come from standard input");
-        return source_choice_check(&wish->choice, context);
+        return source_choice_check(&args->choice, context);
 }
 
 int
 verify_run(const struct command_context *context, int argc, char **argv)
 {
-        struct wish wish = {.at_ms = clock_now_ms()};
-        int status = parse(context, argc, argv, &wish);
+        struct verify_arguments args = {.at_ms = clock_now_ms()};
+        int status = parse(context, argc, argv, &args);
         struct config *config;
 
         if (status >= 0)
                 return status;
-        config = source_choice_load(&wish.choice, context, &status);
+        config = source_choice_load(&args.choice, context, &status);
         if (config == NULL)
                 return status;
-        status = verify(context, config, &wish);
+        status = run(context, config, &args);
         config_free(config);
         return status;
 }

@@ -116,7 +116,7 @@ struct config {
         int admin_allows_remote;     /* else only this machine can connect to it */
 
         char *service_base_url;     /* NULL: not configured */
-        char *service_api_key_file; /* likewise; not looked into yet: cli/service_key.h */
+        char *service_api_key_file; /* likewise; cli/api_client.c reads it */
         char *service_api_key;      /* likewise */
         char *service_ca_file;      /* NULL: the system's */
 };

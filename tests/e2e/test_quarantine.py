@@ -471,7 +471,7 @@ def test_no_such_record_exits_66_and_says_why(quarantine):
     (["list", "--since", "yesterday"], "--since"), (["list", "1-2"], "show takes an ID"),
     (["release"], "needs either"), (["release", "1-2", "--reason", "unknown-kind"], "needs either"),
     (["release", "1-2", "x"], "is not an ID"), (["release", "1-2", "--since", "1h"], "--since goes with --reason"),
-    (["release", "--reason", "conflictingbody"], "did you mean conflicting-body?"), (["burn"], "which one"), ([], "which one")])
+    (["release", "--reason", "conflictingbody"], "did you mean conflicting-body?"), (["burn"], "incomplete command"), ([], "incomplete command")])
 def test_wrong_usage_exits_64_and_says_how(shared, arguments, text):
     done = shared.gatepost("quarantine", *arguments, config=False)
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and text in done.stderr

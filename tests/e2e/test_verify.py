@@ -1,6 +1,5 @@
 """gatepost verify: how a receiver answers a saved delivery, off line, and what is wrong with it."""
 
-import base64
 import hashlib
 import hmac
 import json
@@ -180,7 +179,7 @@ def test_clock_that_is_ahead_is_told_by_how_much(verdict):
     assert len(causes) == 1 and any(f"off by {seconds} s" in causes[0] for seconds in range(985, 1001))
 
 
-# What is wrong with a signature
+# Why a signature does not match
 
 def signed_as(body, **changes):
     """The headers of a delivery that was signed with this body."""
@@ -204,31 +203,23 @@ def dumped(**style):
 
 BODIES = {  # signed body, received body, cause
     "newline-added": (BODY, BODY + b"\n", "a newline was added"),
-    "newline-lost": (BODY + b"\n", BODY, "newline at the body's end was lost"),
-    "crlf-lost": (BODY + b"\r\n", BODY, "CR LF, was lost"),
-    "spaces-added": (BODY, b"  " + BODY + b"\n\n\t", "white space was added around"),
-    "to-crlf": (b'{"event":\n"a"\n,"b":1}', b'{"event":\r\n"a"\r\n,"b":1}', "from LF to CR LF"),
-    "to-lf": (b'{"event":\r\n"a"\r\n,"b":1}', b'{"event":\n"a"\n,"b":1}', "from CR LF to LF"),
-    "bom-added": (BODY, b"\xef\xbb\xbf" + BODY, "byte order mark was put"),
-    "bom-lost": (b"\xef\xbb\xbf" + BODY, BODY, "byte order mark before the body was lost"),
-    "to-latin-1": (BODY, BODY.decode().encode("latin-1"), "from UTF-8 to Latin-1"),
-    "to-utf-8": (BODY.decode().encode("latin-1"), BODY, "as if it were Latin-1, to UTF-8"),
-    "twice-utf-8": (BODY, BODY.decode("latin-1").encode(), "as if it were Latin-1, to UTF-8"),
-    "pretty": (dumped(separators=(",", ":")), dumped(indent=2), "it was compact"),
-    "compacted": (dumped(indent=2), dumped(separators=(",", ":")), "indented by 2 spaces"),
-    "indented-4": (dumped(indent=4), dumped(), "indented by 4 spaces"),
-    "indented-tab": (dumped(indent="\t"), dumped(), "indented by tabs"),
-    "spaced": (dumped(), dumped(separators=(",", ":")), "a space after each colon and comma"),
-    "slashes": (BODY.replace(b"/", b"\\/"), BODY, "each / was \\/"),
-    "no-slashes": (BODY, BODY.replace(b"/", b"\\/"), "each \\/ was /"),
-    "escapes": (dumped(ensure_ascii=True), BODY, "were \\u escapes"),
-    "letters": (BODY, dumped(ensure_ascii=True), "escapes were letters"),
-    "two": (dumped(indent=2) + b"\n", dumped(separators=(",", ":")), "newline at the body's end was lost"),
+    "newline-removed": (BODY + b"\n", BODY, "a newline at the end of the body was removed"),
+    "crlf-removed": (BODY + b"\r\n", BODY, "a CR LF at the end of the body was removed"),
+    "pretty": (dumped(separators=(",", ":")), dumped(indent=2), "signed without white space"),
+    "compacted": (dumped(indent=2), dumped(separators=(",", ":")), "signed indented by 2 spaces"),
+    "indented-4": (dumped(indent=4), dumped(), "signed indented by 4 spaces"),
+    "indented-tab": (dumped(indent="\t"), dumped(), "signed indented by tabs"),
+    "spaced": (dumped(), dumped(separators=(",", ":")), "signed with a space after each colon and comma"),
+    "slashes": (BODY.replace(b"/", b"\\/"), BODY, "with / as \\/"),
+    "no-slashes": (BODY, BODY.replace(b"/", b"\\/"), "with neither / nor non-ASCII letters escaped"),
+    "escapes": (dumped(ensure_ascii=True), BODY, "with \\u escapes for non-ASCII letters"),
+    "letters": (BODY, dumped(ensure_ascii=True), "with neither / nor non-ASCII letters escaped"),
+    "two": (dumped(indent=2) + b"\n", dumped(separators=(",", ":")), "a newline at the end of the body was removed"),
 }
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_body_that_was_changed_is_told(verdict, name):
+def test_cause_is_a_changed_body(verdict, name):
     signed, came, cause = BODIES[name]
     result = verdict(signed_as(signed), came)
     assert (result["code"], len(result["causes"])) == ("INVALID_SIGNATURE", 2 if name == "two" else 1)
@@ -236,67 +227,60 @@ def test_body_that_was_changed_is_told(verdict, name):
 
 
 FORMS_OF_SIGNATURE = {
-    "upper": (lambda digits: "sha256=" + digits.upper(), ["upper case"]),
-    "bare": (lambda digits: digits, ["prefix sha256= is missing"]),
-    "bare-upper": (lambda digits: digits.upper(), ["prefix sha256= is missing", "upper case"]),
-    "other-prefix": (lambda digits: "v1=" + digits, ["another than sha256="]),
-    "upper-prefix": (lambda digits: "SHA256=" + digits, ["not in lower case"]),
-    "base64": (lambda digits: "sha256=" + base64.b64encode(bytes.fromhex(digits)).decode(), ["in base64"]),
-    "bare-base64": (lambda digits: base64.urlsafe_b64encode(bytes.fromhex(digits)).decode().rstrip("="),
-                    ["prefix sha256= is missing", "in base64"]),
+    "upper": lambda digits: "sha256=" + digits.upper(),
+    "bare": lambda digits: digits,
+    "bare-upper": lambda digits: digits.upper(),
+    "other-prefix": lambda digits: "v1=" + digits,
+    "upper-prefix": lambda digits: "SHA256=" + digits,
 }
 
 
 @pytest.mark.parametrize("name", FORMS_OF_SIGNATURE)
-def test_signature_in_another_form_is_told(verdict, name):
-    change, causes = FORMS_OF_SIGNATURE[name]
-    result = verdict(with_signature(change), BODY)
+def test_cause_is_the_form_of_the_signature(verdict, name):
+    result = verdict(with_signature(FORMS_OF_SIGNATURE[name]), BODY)
     assert outcomes(result) == ["failed", "ok", "ok", "unknown"]
-    assert len(result["causes"]) == len(causes)
-    assert all(cause in each for cause, each in zip(causes, result["causes"])), result["causes"]
+    assert result["causes"] == ["the signature header is not sha256= and 64 lower-case hexadecimal digits"]
 
 
-@pytest.mark.parametrize("secret, used, cause", [
-    (SECRET, SECRET + b"\n", "newline at its end"), (SECRET, SECRET + b"\r\n", "CR LF, at its end"),
-    (SECRET + b" \t", SECRET, "white space or quotes around it"), (b'"' + SECRET + b'"', SECRET, "quotes around it"),
-    (b"0123456789abcdeF" * 4, bytes.fromhex("0123456789abcdef" * 4), "decodes the secret from hexadecimal"),
-    (base64.b64encode(b"\xff" * 24 + b"more"), b"\xff" * 24 + b"more", "decodes the secret from base64"),
-    (SECRET, SECRET.hex().encode(), "takes the secret's hexadecimal text"),
-    (SECRET, base64.b64encode(SECRET), "takes the secret's base64 text"),
-    (SECRET, OTHER_SECRET, "the secret of the source other"),
-])
-def test_secret_that_differs_is_told(config, verdict, secret, used, cause):
-    config["source invoicing"]["secret_file"] = config.secret_file("own", secret)
-    result = verdict(signed_as(BODY, secret=used), BODY)
-    assert len(result["causes"]) == 1 and cause in result["causes"][0], result["causes"]
-    assert secret.decode() not in json.dumps(result)
+def test_cause_is_another_header_prefix(verdict):
+    result = verdict(Delivery(BODY).headers("X-Acme"), BODY)
+    assert outcomes(result) == ["failed", "unknown", "unknown", "unknown"]
+    assert result["causes"] == ["the headers begin with X-Acme, but header_prefix of the source invoicing is x-invoicing"]
+
+
+def test_header_name_that_controls_a_terminal_is_not_printed(verify):
+    done = verify(json.dumps({"\x1b[31m-signature": "sha256="}), BODY)
+    assert done.returncode == EX_DATAERR and "\x1b" not in done.stdout and "header_prefix" not in done.stdout
+
+
+def test_cause_is_the_secret_of_another_source(verdict):
+    assert verdict(signed_as(BODY, secret=OTHER_SECRET), BODY)["causes"] == [
+        "it was signed with the secret of the source other"]
 
 
 @pytest.mark.parametrize("text, cause", [
-    (BODY, "timestamp was left out"), (b"1763694245" + BODY, "full stop between timestamp and body"),
-    (b"1763694245678." + BODY, "in milliseconds, 1763694245678"),
-    (b"1763694240." + BODY, "another timestamp was signed, 1763694240, 5 s earlier"),
-    (b"1763694545." + BODY, "another timestamp was signed, 1763694545, 300 s later"),
+    (BODY, "the timestamp was not signed"), (b"1763694245" + BODY, "the full stop between timestamp and body was not signed"),
+    (b"1763694245678." + BODY, "the timestamp was signed in milliseconds"),
 ])
-def test_timestamp_that_differs_is_told(verdict, text, cause):
-    result = verdict(over(text), BODY, "--at", "2025-11-21T03:04:05Z")
-    assert len(result["causes"]) == 1 and cause in result["causes"][0], result["causes"]
+def test_cause_is_what_was_signed_of_the_timestamp(verdict, text, cause):
+    assert verdict(over(text), BODY, "--at", "2025-11-21T03:04:05Z")["causes"] == [cause]
 
 
-def test_header_in_milliseconds_is_told(verdict):
-    headers = over(b"1763694245." + BODY) | {"x-invoicing-timestamp": "1763694245678"}
+@pytest.mark.parametrize("signed", [b"1763694245", b"1763694245678"])
+def test_cause_is_a_header_in_milliseconds(verdict, signed):
+    headers = over(signed + b"." + BODY) | {"x-invoicing-timestamp": "1763694245678"}
     result = verdict(headers, BODY)
     assert outcomes(result) == ["failed", "ok", "unknown", "unknown"]
-    assert "header's timestamp is in milliseconds" in result["causes"][0]
+    assert result["causes"][-1] == "the timestamp header is in milliseconds instead of seconds"
 
 
-def test_two_things_that_are_wrong_are_told_together(verdict):
-    headers = over(b"1763694240." + BODY, SECRET + b"\n")
-    causes = verdict(headers, BODY, "--at", "2025-11-21T03:04:05Z")["causes"]
-    assert len(causes) == 2 and "5 s earlier" in causes[0] and "newline" in causes[1]
+def test_several_causes_are_found_together(verdict):
+    causes = verdict(over(BODY, OTHER_SECRET), BODY, "--at", "2025-11-21T03:04:05Z")["causes"]
+    assert len(causes) == 2 and "not signed" in causes[0] and "source other" in causes[1]
     digits = hmac_sha256(SECRET, 1763694245, BODY + b"\n").upper()
-    causes = verdict(headers | {"x-invoicing-signature": digits}, BODY, "--at", "2025-11-21T03:04:05Z")["causes"]
-    assert len(causes) == 3 and "lost" in causes[0] and "missing" in causes[1] and "upper" in causes[2]
+    headers = over(BODY) | {"x-invoicing-signature": digits}
+    causes = verdict(headers, BODY, "--at", "2025-11-21T03:04:05Z")["causes"]
+    assert len(causes) == 2 and "removed" in causes[0] and "signature header" in causes[1]
 
 
 def test_forgery_has_no_cause_and_learns_nothing(verify, verdict):
@@ -304,14 +288,14 @@ def test_forgery_has_no_cause_and_learns_nothing(verify, verdict):
     headers = delivery.headers() | {"x-invoicing-signature": "sha256=" + "0" * 64}
     assert verdict(headers, BODY)["causes"] == []
     done = verify(headers, BODY)
-    assert done.returncode == EX_DATAERR and "cause: not found; none of " in done.stdout
+    assert done.returncode == EX_DATAERR and "cause: unknown; tried " in done.stdout
     assert delivery.signature.removeprefix("sha256=") not in done.stdout.lower()
 
 
 def test_large_body_takes_no_longer_than_its_share(verify):
     body = b'{"event":"invoice.accepted","text":"' + b"x" * (5 << 20) + b'"}'
     done = verify(signed_as(BODY), body)
-    assert done.returncode == EX_DATAERR and "no more were tried" in done.stdout
+    assert done.returncode == EX_DATAERR and "because the body is large" in done.stdout
 
 
 # Whose delivery it is
@@ -320,7 +304,7 @@ def test_largest_body_does_not_hold_up_for_minutes(verify):
     """The harness waits for a minute. Each change of such a body takes longer than its signature."""
     body = b'{"a":"' + b"/\xc3\xa9" * (20 << 20) + b'"}'
     done = verify(Delivery(body, secret=b"not the secret of the tests").headers(), body)
-    assert done.returncode == EX_DATAERR and "of so large a body no more were tried" in done.stdout
+    assert done.returncode == EX_DATAERR and "because the body is large" in done.stdout
 
 
 def test_saved_headers_are_bounded_and_the_remedy_is_told(verify):
@@ -328,11 +312,11 @@ def test_saved_headers_are_bounded_and_the_remedy_is_told(verify):
     assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and "save only the request" in done.stderr
 
 
-def test_header_that_goes_on_over_a_line_is_told(verify):
+def test_header_continued_on_the_next_line_is_refused(verify):
     headers = as_lines(Delivery(BODY).headers()).replace("sha256=", "sha256=\n ")
     done = verify(headers, BODY)
     assert (done.returncode, done.stdout) == (EX_DATAERR, "")
-    assert "goes on with the header before it" in done.stderr and "400 BAD_REQUEST" in done.stderr
+    assert "continues a header" in done.stderr and "400 BAD_REQUEST" in done.stderr
 
 
 def test_source_is_found_by_its_headers_or_named(verdict):
@@ -346,14 +330,14 @@ def test_secret_file_needs_no_configuration(config, verdict):
     secret = config.secret_file("own", SECRET)
     options = ["--secret-file", secret, "--header-prefix", "x-own"]
     assert verdict(Delivery(BODY).headers("x-own"), BODY, *options, config="/nonexistent")["ok"]
-    causes = verdict(Delivery(BODY, secret=SECRET + b"\n").headers("x-own"), BODY, *options, config="/nonexistent")["causes"]
-    assert "newline at its end" in causes[0]
+    causes = verdict(Delivery(BODY + b"\n").headers("x-own"), BODY, *options, config="/nonexistent")["causes"]
+    assert len(causes) == 1 and "newline at the end" in causes[0]
 
 
 def test_secret_within_the_configuration_is_tried_too(config, verdict):
-    del config["source invoicing"]["secret_file"]
-    config["source invoicing"]["secret"] = SECRET.decode()
-    assert "newline at its end" in verdict(signed_as(BODY, secret=SECRET + b"\n"), BODY)["causes"][0]
+    del config["source other"]["secret_file"]
+    config["source other"]["secret"] = OTHER_SECRET.decode()
+    assert "the source other" in verdict(signed_as(BODY, secret=OTHER_SECRET), BODY)["causes"][0]
 
 
 @pytest.mark.parametrize("arguments, told", [

@@ -3,70 +3,75 @@
 
 #include <check.h>
 
-/* One suite a subject; main.c runs them all. */
-Suite *suite_activation(void);
-Suite *suite_address(void);
-Suite *suite_answer(void);
-Suite *suite_arguments(void);
-Suite *suite_base(void);
-Suite *suite_statistics(void);
-Suite *suite_client(void);
-Suite *suite_clients(void);
-Suite *suite_certificate(void);
-Suite *suite_cloudevents(void);
-Suite *suite_config(void);
-Suite *suite_config_errors(void);
-Suite *suite_config_good(void);
-Suite *suite_config_kafka(void);
-Suite *suite_config_print(void);
-Suite *suite_config_sample(void);
-Suite *suite_config_secrets(void);
-Suite *suite_consumer(void);
-Suite *suite_decode(void);
-Suite *suite_decode_fields(void);
-Suite *suite_decode_json(void);
-Suite *suite_dedup(void);
-Suite *suite_dedup_log(void);
-Suite *suite_delivery(void);
-Suite *suite_digest(void);
-Suite *suite_fields(void);
-Suite *suite_forwarded(void);
-Suite *suite_framing(void);
-Suite *suite_guess(void);
-Suite *suite_histogram(void);
-Suite *suite_ini(void);
-Suite *suite_json(void);
-Suite *suite_json_memory(void);
-Suite *suite_json_tree(void);
-Suite *suite_judge(void);
-Suite *suite_judge_repeats(void);
-Suite *suite_judge_verify(void);
-Suite *suite_notify(void);
-Suite *suite_log(void);
-Suite *suite_markers(void);
-Suite *suite_memory_budget(void);
-Suite *suite_number(void);
-Suite *suite_options(void);
-Suite *suite_page(void);
-Suite *suite_partition(void);
-Suite *suite_pointer(void);
-Suite *suite_pool(void);
-Suite *suite_prometheus(void);
-Suite *suite_published(void);
-Suite *suite_record(void);
-Suite *suite_release(void);
-Suite *suite_replay(void);
-Suite *suite_restart(void);
-Suite *suite_sandbox_rules(void);
-Suite *suite_service_answer(void);
-Suite *suite_service_url(void);
-Suite *suite_signature(void);
-Suite *suite_slice(void);
-Suite *suite_tally(void);
-Suite *suite_target(void);
-Suite *suite_topic_table(void);
-Suite *suite_trace(void);
-Suite *suite_transaction(void);
-Suite *suite_walk(void);
+/* All suites: X(name) for suite_name(), which is in test_name.c or in the file of its subject. */
+#define SUITES(X) \
+        X(activation) \
+        X(address) \
+        X(answer) \
+        X(arguments) \
+        X(base) \
+        X(certificate) \
+        X(client) \
+        X(clients) \
+        X(cloudevents) \
+        X(config) \
+        X(config_errors) \
+        X(config_good) \
+        X(config_kafka) \
+        X(config_print) \
+        X(config_sample) \
+        X(config_secrets) \
+        X(consumer) \
+        X(decode) \
+        X(decode_fields) \
+        X(decode_json) \
+        X(dedup) \
+        X(dedup_log) \
+        X(delivery) \
+        X(digest) \
+        X(fields) \
+        X(forwarded) \
+        X(framing) \
+        X(histogram) \
+        X(ini) \
+        X(json) \
+        X(json_memory) \
+        X(json_style) \
+        X(json_tree) \
+        X(judge) \
+        X(judge_repeats) \
+        X(judge_verify) \
+        X(log) \
+        X(markers) \
+        X(memory_budget) \
+        X(notify) \
+        X(number) \
+        X(options) \
+        X(page) \
+        X(partition) \
+        X(pointer) \
+        X(pool) \
+        X(prometheus) \
+        X(published) \
+        X(record) \
+        X(release) \
+        X(replay) \
+        X(restart) \
+        X(sandbox_rules) \
+        X(service_answer) \
+        X(service_url) \
+        X(signature) \
+        X(slice) \
+        X(statistics) \
+        X(tally) \
+        X(target) \
+        X(topic_table) \
+        X(trace) \
+        X(transaction) \
+        X(walk)
+
+#define DECLARE_SUITE(name) Suite *suite_##name(void);
+SUITES(DECLARE_SUITE)
+#undef DECLARE_SUITE
 
 #endif

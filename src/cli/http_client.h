@@ -1,0 +1,48 @@
+#ifndef CLI_HTTP_CLIENT_H
+#define CLI_HTTP_CLIENT_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+/* A request, over HTTP or HTTPS. */
+struct http_client_request {
+        const char *method;
+        const char *url;
+        const char *socket_path;    /* connect to this Unix-domain socket; NULL: to the URL's host */
+        const char *ca_file;        /* trust only its certificates; NULL: the system's */
+        int allows_any_name;        /* of the certificate */
+        int uses_proxy;             /* of the environment */
+        const char *const *headers; /* whole lines */
+        size_t n_headers;
+        const void *body; /* JSON; NULL: none */
+        size_t len;
+        long timeout_ms;   /* of the whole call */
+        size_t max_answer; /* bytes of the answer's body */
+};
+
+enum http_client_failure {
+        HTTP_CLIENT_FAILED,    /* may succeed when it is repeated */
+        HTTP_CLIENT_TIMED_OUT, /* likewise */
+        HTTP_CLIENT_UNTRUSTED, /* the server's certificate; nothing was sent */
+        HTTP_CLIENT_HOPELESS   /* fails when it is repeated, too */
+};
+
+struct http_client_answer {
+        int status;
+        char *body; /* a string; the caller frees it */
+        size_t len;
+        int is_cut;                       /* the body was longer than max_answer */
+        enum http_client_failure failure; /* if there is no answer */
+};
+
+/**
+ * http_client_call(request, answer, error):
+ * Send a request and read the answer. Redirects are not followed. Returns 0, or -1 with the reason when
+ * there is no answer.
+ */
+int http_client_call(const struct http_client_request *request, struct http_client_answer *answer,
+                     struct error *error) MUST_CHECK;
+
+#endif
