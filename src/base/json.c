@@ -6,7 +6,7 @@
 
 #include "base/base64.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 static void *
 allocate(void *arg, size_t size)
@@ -149,7 +149,7 @@ put_name(yajl_gen json, const char *name)
 {
         char *text = NULL;
         size_t len;
-        FILE *out = utf8_is_valid(name, strlen(name)) ? NULL : open_memstream(&text, &len);
+        FILE *out = text_is_utf8(name, strlen(name)) ? NULL : open_memstream(&text, &len);
 
         for (; out != NULL && *name != '\0'; name++) {
                 if ((unsigned char)*name < 0x80)
@@ -177,7 +177,7 @@ put_base64(yajl_gen json, const char *name, const void *bytes, size_t len)
 void
 json_bytes(yajl_gen json, const char *name, const void *bytes, size_t len)
 {
-        if (len > 0 && !utf8_is_valid(bytes, len)) {
+        if (len > 0 && !text_is_utf8(bytes, len)) {
                 put_base64(json, name, bytes, len);
                 return;
         }

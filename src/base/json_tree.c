@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 struct builder {
         struct json_value *root;
@@ -175,7 +175,7 @@ json_tree_parse(const char *text, size_t len, struct error *error)
         yajl_status status;
         size_t consumed;
 
-        if (!utf8_is_valid(text, len)) {
+        if (!text_is_utf8(text, len)) {
                 (void)error_set(error, "not UTF-8");
                 return NULL;
         }

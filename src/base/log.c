@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 
 #define LINE_SIZE 2048
 
@@ -191,7 +191,7 @@ log_quote_bytes(const char *bytes, size_t len, char quoted[LOG_QUOTED_SIZE])
 
         quoted[n++] = '"';
         for (size_t i = 0, char_len; i < len && n < LOG_QUOTED_SIZE - 6; i += char_len) {
-                char_len = safe_text_char(bytes + i, len - i);
+                char_len = text_printable(bytes + i, len - i);
                 if (char_len == 0) {
                         n += (size_t)snprintf(quoted + n, 5, "\\x%02x", (unsigned char)bytes[i]);
                         char_len = 1;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/safe_text.h"
+#include "base/text.h"
 
 static const char name_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:";
 
@@ -18,7 +18,7 @@ static int
 is_printable(const char *text)
 {
         for (size_t i = 0, len = strlen(text), n; i < len; i += n) {
-                n = safe_text_char(text + i, len - i);
+                n = text_printable(text + i, len - i);
                 if (n == 0)
                         return 0;
         }

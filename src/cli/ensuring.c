@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "cli/kind_filter.h"
 #include "cli/service_refusal.h"
 #include "cli/subscription_calls.h"
@@ -111,7 +111,7 @@ tell_unknown(const struct ensuring *ensuring)
         if (view == NULL || view->shows_events)
                 return;
         fprintf(stderr, "gatepost %s: the service does not show the events of ", ensuring->command);
-        safe_text_print(stderr, view->id, strlen(view->id));
+        text_print(stderr, view->id, strlen(view->id));
         fprintf(stderr, ", so whether they are right is not known; --rotate replaces it\n");
 }
 
@@ -254,11 +254,11 @@ is_needed(const struct ensuring *ensuring, const struct subscription_view *old)
         if (lacking == NULL)
                 return 0;
         fprintf(stderr, "gatepost %s: ", ensuring->command);
-        safe_text_print(stderr, old->id, strlen(old->id));
+        text_print(stderr, old->id, strlen(old->id));
         fputs(" stays: it has ", stderr);
-        safe_text_print(stderr, lacking, strlen(lacking));
+        text_print(stderr, lacking, strlen(lacking));
         fputs(", which ", stderr);
-        safe_text_print(stderr, right->id, strlen(right->id));
+        text_print(stderr, right->id, strlen(right->id));
         fputs(" lacks\n", stderr);
         return 1;
 }
@@ -306,10 +306,10 @@ tell_difference(const struct ensuring *ensuring)
 
         fprintf(stderr, "gatepost %s: the service shows the webhook otherwise than it was asked for: ",
                 ensuring->command);
-        safe_text_print(stderr, view->url, strlen(view->url));
+        text_print(stderr, view->url, strlen(view->url));
         for (size_t i = 0; i < view->n_events; i++) {
                 fputc(i == 0 ? ' ' : ',', stderr);
-                safe_text_print(stderr, view->events[i], strlen(view->events[i]));
+                text_print(stderr, view->events[i], strlen(view->events[i]));
         }
         fprintf(stderr,
                 "%s\n    If that is what you want, give it as --url and --events; else ask the service why\n",

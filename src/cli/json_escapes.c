@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 char *
 json_escapes_add_slashes(const char *text, size_t len, size_t *changed_len)
@@ -77,7 +77,7 @@ json_escapes_add_unicode(const char *text, size_t len, size_t *changed_len)
         size_t n = 0;
         uint32_t code;
 
-        if (!utf8_is_valid(text, len))
+        if (!text_is_utf8(text, len))
                 return NULL;
         changed = mem_alloc(6 * len + 1);
         for (size_t i = 0; i < len;) {

@@ -7,7 +7,7 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
-#include "base/suggest.h"
+#include "base/text.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine_look.h"
 #include "cli/quarantine_print.h"
@@ -29,7 +29,7 @@ quarantine_parse_reason(const char *text, struct quarantine_wish *wish, struct e
                 }
                 len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", r == 0 ? "" : ", ", names[r]);
         }
-        closest = suggest_closest(text, names, QUARANTINE_N_REASONS);
+        closest = text_closest(text, names, QUARANTINE_N_REASONS);
         if (closest != NULL)
                 return error_set(error, "there is no reason '%.64s'; did you mean %s?", text, closest);
         return error_set(error, "there is no reason '%.64s'; there are %s", text, list);

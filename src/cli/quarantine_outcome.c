@@ -5,7 +5,7 @@
 #include <sysexits.h>
 
 #include "base/json.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "cli/quarantine_print.h"
 
 static const char *const names[OUTCOME_N] = {
@@ -22,7 +22,7 @@ print_outlook(const struct releasing *releasing)
                 printf(", to be published in %s", releasing->topic);
         } else if (releasing->quarantine_reason != NULL) {
                 printf(", but by this configuration it comes back: %s, ", releasing->quarantine_reason);
-                safe_text_print(stdout, releasing->quarantine_detail, strlen(releasing->quarantine_detail));
+                text_print(stdout, releasing->quarantine_detail, strlen(releasing->quarantine_detail));
         }
 }
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "cli/body.h"
 #include "cli/own_url.h"
 #include "cli/post.h"
@@ -142,12 +142,12 @@ send_once(const struct mission *mission, const struct wish *wish)
         if (post_send(&mission->to, (const char *const *)headers, DELIVERY_N_HEADERS, signing->body,
                       signing->len, &answer, &error) != 0) {
                 fprintf(stderr, "gatepost send: ");
-                safe_text_print(stderr, error.text, strlen(error.text)); /* it may quote a certificate */
+                text_print(stderr, error.text, strlen(error.text)); /* it may quote a certificate */
                 fputc('\n', stderr);
                 status = EX_TEMPFAIL;
         } else {
                 printf("%d ", answer.status);
-                safe_text_print(stdout, answer.body, strlen(answer.body));
+                text_print(stdout, answer.body, strlen(answer.body));
                 putchar('\n');
                 free(answer.body);
                 status = status_for(answer.status);

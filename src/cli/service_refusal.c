@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "model/service_answer.h"
 
 #define MAX_TEXT 500 /* bytes of what the service says that are shown, each time */
@@ -39,7 +39,7 @@ print_text(const char *text)
 {
         size_t len = strlen(text);
 
-        safe_text_print(stderr, text, len < MAX_TEXT ? len : MAX_TEXT);
+        text_print(stderr, text, len < MAX_TEXT ? len : MAX_TEXT);
 }
 
 static void
@@ -88,7 +88,7 @@ service_refusal(const char *command, const struct service_answer *answer)
 
         if (answer->status == 0) {
                 fprintf(stderr, "gatepost %s: no usable answer from the service: ", command);
-                safe_text_print(stderr, answer->failure,
+                text_print(stderr, answer->failure,
                                 strlen(answer->failure)); /* it may quote a certificate */
                 fputc('\n', stderr);
                 print_times(answer);

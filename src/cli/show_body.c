@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/safe_text.h"
+#include "base/text.h"
 
 #define BYTES_A_LINE 16
 
@@ -12,7 +12,7 @@ is_text(const char *body, size_t len)
 {
         for (size_t i = 0, n; i < len; i += n) {
                 n = strchr("\t\n\r", body[i]) != NULL && body[i] != '\0' ? 1
-                                                                         : safe_text_char(body + i, len - i);
+                                                                         : text_printable(body + i, len - i);
                 if (n == 0)
                         return 0;
         }

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "cli/colour.h"
 #include "kafka/message.h"
 
@@ -30,9 +30,9 @@ show_record_headers(const rd_kafka_message_t *message)
                 return;
         for (size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value, &len) == 0; i++) {
                 printf("    ");
-                safe_text_print(stdout, name, strlen(name));
+                text_print(stdout, name, strlen(name));
                 printf(": ");
-                safe_text_print(stdout, value, len);
+                text_print(stdout, value, len);
                 putchar('\n');
         }
 }
@@ -47,7 +47,7 @@ show_record_text(const rd_kafka_message_t *message, int with_headers)
                colour_code(message_header(message, RECORD_REASON).data == NULL ? COLOUR_BOLD : COLOUR_RED),
                rd_kafka_topic_name(message->rkt), colour_code(COLOUR_NONE), message->partition,
                message->offset, colour_code(COLOUR_BLUE));
-        safe_text_print(stdout, message->key, message->key_len);
+        text_print(stdout, message->key, message->key_len);
         fputs(colour_code(COLOUR_NONE), stdout);
         if (with_headers) {
                 putchar('\n');
@@ -56,7 +56,7 @@ show_record_text(const rd_kafka_message_t *message, int with_headers)
         } else {
                 putchar(' ');
         }
-        safe_text_print(stdout, message->payload, message->len);
+        text_print(stdout, message->payload, message->len);
         putchar('\n');
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/suggest.h"
+#include "base/text.h"
 #include "cli/service.h"
 #include "model/topic_table.h"
 
@@ -28,7 +28,7 @@ check_kind(const struct topic_table *documented, const char *kind)
         }
         if (topic_table_find(documented, kind, strlen(kind)) != NULL)
                 return;
-        closest = suggest_closest(kind, names, n < ARRAY_LEN(names) ? n : ARRAY_LEN(names));
+        closest = text_closest(kind, names, n < ARRAY_LEN(names) ? n : ARRAY_LEN(names));
         fprintf(stderr, "gatepost: the service documents no events '%s'%s%s%s\n", kind,
                 closest == NULL ? "" : "; did you mean ", closest == NULL ? "" : closest,
                 closest == NULL ? "" : "?");

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "cli/service_refusal.h"
 
 int
@@ -28,7 +28,7 @@ subscription_calls_list(struct service *service, const char *command, struct sub
                 fprintf(stderr,
                         "gatepost %s: the service's answer to GET /webhooks (%ld) is not understood: ",
                         command, answer.status);
-                safe_text_print(stderr, error.text, strlen(error.text));
+                text_print(stderr, error.text, strlen(error.text));
                 fprintf(stderr, "; check base_url in [service]\n");
                 status = EX_DATAERR;
         }
@@ -129,17 +129,17 @@ subscription_calls_print_events(const struct subscription_view *view)
         for (size_t i = 0; i < view->n_events; i++) {
                 if (i > 0)
                         putchar(',');
-                safe_text_print(stdout, view->events[i], strlen(view->events[i]));
+                text_print(stdout, view->events[i], strlen(view->events[i]));
         }
 }
 
 void
 subscription_calls_print(const struct subscription_view *view)
 {
-        safe_text_print(stdout, view->id, strlen(view->id));
+        text_print(stdout, view->id, strlen(view->id));
         putchar(' ');
         if (view->url != NULL)
-                safe_text_print(stdout, view->url, strlen(view->url));
+                text_print(stdout, view->url, strlen(view->url));
         putchar(' ');
         subscription_calls_print_events(view);
         putchar('\n');

@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cli/source_choice.h"
 #include "config/secrets.h"
 
@@ -69,10 +69,10 @@ subscription_secret_payload(const struct subscription_args *args, const struct c
                 *status = source_choice_secret_status(args->secret_file);
                 return NULL;
         }
-        if (!utf8_is_valid(args->url, strlen(args->url))) {
+        if (!text_is_utf8(args->url, strlen(args->url))) {
                 fprintf(stderr, "gatepost: --url is not UTF-8\n");
                 *status = EX_USAGE;
-        } else if (!utf8_is_valid(secret, secret_len)) {
+        } else if (!text_is_utf8(secret, secret_len)) {
                 fprintf(stderr,
                         "gatepost: the secret in %s is not UTF-8, so JSON cannot carry it; make one: "
                         "gatepost secret new FILE\n",

@@ -6,7 +6,7 @@
 #include <sysexits.h>
 
 #include "base/json.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "cli/service_refusal.h"
 #include "cli/subscription_calls.h"
 #include "cli/subscription_run.h"
@@ -36,8 +36,8 @@ print_text(const struct subscription_views *views)
         for (size_t i = 0; i < views->n; i++) {
                 const struct subscription_view *view = &views->items[i];
 
-                safe_text_column(view->id, strlen(view->id), 36);
-                safe_text_column(view->url, strlen(view->url), 50);
+                text_print_column(view->id, strlen(view->id), 36);
+                text_print_column(view->url, strlen(view->url), 50);
                 subscription_calls_print_events(view);
                 putchar('\n');
         }

@@ -6,7 +6,7 @@
 #include <openssl/crypto.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 /* The state of reading: where one is, and in which section. */
 struct reader {
@@ -146,7 +146,7 @@ line_fault(const char *text, size_t len)
                 if (((unsigned char)text[i] < 0x20 && text[i] != '\t') || text[i] == 0x7f)
                         return "a control character in the line";
         }
-        return utf8_is_valid(text, len) ? NULL : "the line is not UTF-8; save the file as UTF-8";
+        return text_is_utf8(text, len) ? NULL : "the line is not UTF-8; save the file as UTF-8";
 }
 
 static void

@@ -7,7 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "base/suggest.h"
+#include "base/text.h"
 
 #define ACKS "a delivery is answered 200 when all in-sync replicas have it"
 #define AFTER_ACK "a delivery is answered when its report comes"
@@ -169,7 +169,7 @@ kafka_properties_suggest(const struct kafka_properties *properties, const char *
 
         for (size_t i = 0; i < properties->n; i++)
                 names[i] = properties->names[i].name;
-        closest = suggest_closest(name, names, properties->n);
+        closest = text_closest(name, names, properties->n);
         free(names);
         return closest;
 }

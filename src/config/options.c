@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/suggest.h"
+#include "base/text.h"
 #include "config/config.h"
 
 #define AT(field) offsetof(struct config, field)
@@ -146,13 +146,13 @@ options_suggest(const char *section, const char *name)
                 if (strcmp(options[i].section, section) == 0)
                         names[n++] = options[i].name;
         }
-        return suggest_closest(name, names, n);
+        return text_closest(name, names, n);
 }
 
 const char *
 options_suggest_section(const char *section)
 {
-        return suggest_closest(section, sections, ARRAY_LEN(sections));
+        return text_closest(section, sections, ARRAY_LEN(sections));
 }
 
 const char *

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/suggest.h"
+#include "base/text.h"
 #include "config/listen.h"
 #include "config/secrets.h"
 #include "config/service_url.h"
@@ -110,7 +110,7 @@ set_roles(struct setting *s)
 
                 name += strspn(name, " \t");
                 name[strcspn(name, " \t")] = '\0';
-                closest = suggest_closest(name, names, ARRAY_LEN(names));
+                closest = text_closest(name, names, ARRAY_LEN(names));
                 if (strcmp(name, names[0]) == 0)
                         roles |= CONFIG_RECEIVER;
                 else if (strcmp(name, names[1]) == 0)

@@ -9,7 +9,7 @@
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/json_memory.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "model/fields.h"
 #include "model/walk.h"
 
@@ -358,7 +358,7 @@ decoder_run(struct decoder *decoder, const struct event_rules *rules, struct spa
         *result = DECODE_MALFORMED_JSON;
         if (body.len == 0)
                 return give_up(decoder, "the body is empty");
-        if (!utf8_is_valid(body.data, body.len))
+        if (!text_is_utf8(body.data, body.len))
                 return give_up(decoder, "the body is not valid UTF-8");
         if (memchr(body.data, '\v', body.len) != NULL || memchr(body.data, '\f', body.len) != NULL)
                 return give_up(decoder, "a control character that JSON has no place for"); /* yajl has */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "model/digest.h"
 #include "model/release.h"
 #include "model/reverification.h"
@@ -181,7 +181,7 @@ quarantine(struct verdict *verdict, enum quarantine_reason reason, const char *f
         va_end(args);
         /* What was cut off may have been cut within a character. */
         len = strlen(verdict->detail);
-        while (len > 0 && !utf8_is_valid(verdict->detail, len))
+        while (len > 0 && !text_is_utf8(verdict->detail, len))
                 verdict->detail[--len] = '\0';
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/suggest.h"
+#include "base/text.h"
 
 #define KIND_MAX 128
 
@@ -52,7 +52,7 @@ event_filter_is_known(const char *text)
 const char *
 event_filter_suggest(const char *text)
 {
-        return suggest_closest(text, known, ARRAY_LEN(known));
+        return text_closest(text, known, ARRAY_LEN(known));
 }
 
 int

@@ -4,8 +4,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/hex.h"
-#include "base/suggest.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "suites.h"
 
 START_TEST(test_hex_comes_back_as_it_was)
@@ -147,7 +146,7 @@ static const struct {
 
 START_TEST(test_utf8_is_judged_by_rfc_3629)
 {
-        ck_assert_int_eq(utf8_is_valid(texts[_i].bytes, texts[_i].len), texts[_i].valid);
+        ck_assert_int_eq(text_is_utf8(texts[_i].bytes, texts[_i].len), texts[_i].valid);
 }
 END_TEST
 
@@ -155,11 +154,11 @@ START_TEST(test_misspelt_names_find_the_one_that_was_meant)
 {
         static const char *const names[] = {"tolerance", "secret_file", "path", "key", "kind"};
 
-        ck_assert_str_eq(suggest_closest("tolerence", names, 5), "tolerance");
-        ck_assert_str_eq(suggest_closest("secretfile", names, 5), "secret_file");
-        ck_assert_str_eq(suggest_closest("paht", names, 5), "path");
-        ck_assert_ptr_null(suggest_closest("listen", names, 5));
-        ck_assert_ptr_null(suggest_closest("ab", names, 5));
+        ck_assert_str_eq(text_closest("tolerence", names, 5), "tolerance");
+        ck_assert_str_eq(text_closest("secretfile", names, 5), "secret_file");
+        ck_assert_str_eq(text_closest("paht", names, 5), "path");
+        ck_assert_ptr_null(text_closest("listen", names, 5));
+        ck_assert_ptr_null(text_closest("ab", names, 5));
 }
 END_TEST
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/log_flood.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "logged.h"
 #include "suites.h"
 
@@ -144,7 +144,7 @@ START_TEST(test_quoted_values_are_utf_8)
                         memcpy(longer + i, "\xf0\x9f\x98\x80", 5);
                 (void)log_quote(longer, quoted);
                 ck_assert_uint_gt(strlen(quoted), 500);
-                ck_assert(utf8_is_valid(quoted, strlen(quoted)));
+                ck_assert(text_is_utf8(quoted, strlen(quoted)));
         }
 }
 END_TEST
