@@ -6,10 +6,10 @@
 
 #include <curl/curl.h>
 
+#include "base/bytes.h"
 #include "base/log_flood.h"
 #include "base/number.h"
 #include "base/standard_files.h"
-#include "base/uuid.h"
 #include "config/listen.h"
 #include "sandbox/load.h"
 #include "sandbox/sandbox.h"
@@ -138,11 +138,11 @@ parse(int argc, char **argv, struct sandbox_options *options)
 
 /* What no argument said. */
 static int
-complete(struct sandbox_options *options, char made_up[UUID_SIZE], struct error *error)
+complete(struct sandbox_options *options, char made_up[BYTES_UUID_SIZE], struct error *error)
 {
         if (options->listen.text == NULL && listen_parse(DEFAULT_LISTEN, &options->listen, error) != 0)
                 return -1;
-        return options->keys.n > 0 ? 0 : add_key(options, uuid_make(made_up), error);
+        return options->keys.n > 0 ? 0 : add_key(options, bytes_random_uuid(made_up), error);
 }
 
 static int
@@ -159,7 +159,7 @@ int
 main(int argc, char **argv)
 {
         struct sandbox_options options = {.service = "invoicing", .retry_base_ms = 5000, .delay_ms = 200};
-        char made_up[UUID_SIZE];
+        char made_up[BYTES_UUID_SIZE];
         struct error error;
         int status;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -166,7 +166,7 @@ put_name(yajl_gen json, const char *name)
 static void
 put_base64(yajl_gen json, const char *name, const void *bytes, size_t len)
 {
-        char *base64 = base64_encode(bytes, len), *other = mem_printf("%sBase64", name);
+        char *base64 = bytes_to_base64(bytes, len), *other = mem_printf("%sBase64", name);
 
         put_name(json, other);
         json_text(json, base64);

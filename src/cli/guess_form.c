@@ -5,8 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/base64.h"
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/mem.h"
 
 #define DIGITS ((size_t)2 * SIGNATURE_SIZE)
@@ -21,7 +20,7 @@ read_hex(const char *text, uint8_t signature[SIGNATURE_SIZE], const char **what)
         for (size_t i = 0; i < DIGITS; i++)
                 lower[i] = (char)tolower((unsigned char)text[i]);
         *what = memcmp(lower, text, DIGITS) == 0 ? NULL : "the signature's digits are in upper case";
-        return hex_decode(lower, signature, SIGNATURE_SIZE);
+        return bytes_from_hex(lower, signature, SIGNATURE_SIZE);
 }
 
 static int
@@ -33,8 +32,8 @@ read_base64(const char *text, uint8_t signature[SIGNATURE_SIZE], const char **wh
 
         if (len > DIGITS)
                 return -1;
-        bytes = mem_alloc(BASE64_ROOM(len));
-        is_one = base64_decode(text, len, bytes) == SIGNATURE_SIZE;
+        bytes = mem_alloc(BYTES_BASE64_ROOM(len));
+        is_one = bytes_from_base64(text, len, bytes) == SIGNATURE_SIZE;
         if (is_one)
                 memcpy(signature, bytes, SIGNATURE_SIZE);
         free(bytes);

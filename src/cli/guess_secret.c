@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "config/secrets.h"
 
@@ -67,21 +66,21 @@ add_bare(struct guess_secrets *secrets, const char *secret, size_t len)
 static void
 add_decoded(struct guess_secrets *secrets, const char *secret, size_t len)
 {
-        uint8_t *bytes = mem_alloc(BASE64_ROOM(len));
+        uint8_t *bytes = mem_alloc(BYTES_BASE64_ROOM(len));
         char *lower = mem_strndup(secret, len);
         size_t n;
 
         for (size_t i = 0; i < len; i++)
                 lower[i] = (char)tolower((unsigned char)lower[i]);
-        if (len % 2 == 0 && hex_decode(lower, bytes, len / 2) == 0)
+        if (len % 2 == 0 && bytes_from_hex(lower, bytes, len / 2) == 0)
                 add(secrets, bytes, len / 2,
                     mem_strdup("the sender decodes the secret from hexadecimal text, and here it is taken as "
                                "it is"));
-        n = base64_decode(secret, len, bytes);
+        n = bytes_from_base64(secret, len, bytes);
         add(secrets, bytes, n,
             mem_strdup("the sender decodes the secret from base64, and here it is taken as it is"));
         secrets_free(lower, len);
-        secrets_free((char *)bytes, BASE64_ROOM(len));
+        secrets_free((char *)bytes, BYTES_BASE64_ROOM(len));
 }
 
 static void
@@ -89,11 +88,11 @@ add_encoded(struct guess_secrets *secrets, const char *secret, size_t len)
 {
         char *text = mem_alloc(2 * len + 1);
 
-        hex_encode((const uint8_t *)secret, len, text);
+        bytes_to_hex((const uint8_t *)secret, len, text);
         add(secrets, text, 2 * len,
             mem_strdup("the sender takes the secret's hexadecimal text for the secret"));
         secrets_free(text, 2 * len);
-        text = base64_encode(secret, len);
+        text = bytes_to_base64(secret, len);
         add(secrets, text, strlen(text),
             mem_strdup("the sender takes the secret's base64 text for the secret"));
         secrets_free(text, strlen(text));

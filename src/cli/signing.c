@@ -4,21 +4,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
-#include "base/uuid.h"
 
 void
 signing_choose_ids(struct signing *signing, const char *delivery_id, const char *webhook_id)
 {
         const struct config_source *source = signing->source;
-        char id[UUID_SIZE];
+        char id[BYTES_UUID_SIZE];
 
         if (webhook_id == NULL && source->n_webhook_ids > 0)
                 webhook_id = source->webhook_ids[0];
         (void)snprintf(signing->delivery_id, SIGNING_ID_SIZE, "%s",
-                       delivery_id != NULL ? delivery_id : uuid_make(id));
+                       delivery_id != NULL ? delivery_id : bytes_random_uuid(id));
         (void)snprintf(signing->webhook_id, SIGNING_ID_SIZE, "%s",
-                       webhook_id != NULL ? webhook_id : uuid_make(id));
+                       webhook_id != NULL ? webhook_id : bytes_random_uuid(id));
 }
 
 int

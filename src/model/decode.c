@@ -6,7 +6,7 @@
 
 #include <yajl/yajl_parse.h>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/json.h"
 #include "base/json_memory.h"
 #include "base/text.h"
@@ -240,7 +240,7 @@ escaped_unit(struct span body, size_t at)
         if (at > body.len || body.len - at < 6 || memcmp(body.data + at, "\\u", 2) != 0)
                 return -1;
         for (size_t i = at + 2; i < at + 6; i++) {
-                digit = hex_digit(body.data[i]);
+                digit = bytes_hex_digit(body.data[i]);
                 if (digit < 0)
                         return -1;
                 unit = unit << 4 | digit;

@@ -9,7 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/params.h>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 
 static const char prefix[] = "sha256=";
 #define PREFIX_LEN (sizeof(prefix) - 1)
@@ -170,12 +170,12 @@ signature_parse(const char *text, size_t len, uint8_t signature[SIGNATURE_SIZE])
 {
         if (len != SIGNATURE_HEADER_LEN || memcmp(text, prefix, PREFIX_LEN) != 0)
                 return -1;
-        return hex_decode(text + PREFIX_LEN, signature, SIGNATURE_SIZE);
+        return bytes_from_hex(text + PREFIX_LEN, signature, SIGNATURE_SIZE);
 }
 
 void
 signature_format(const uint8_t signature[SIGNATURE_SIZE], char text[SIGNATURE_HEADER_LEN + 1])
 {
         memcpy(text, prefix, PREFIX_LEN);
-        hex_encode(signature, SIGNATURE_SIZE, text + PREFIX_LEN);
+        bytes_to_hex(signature, SIGNATURE_SIZE, text + PREFIX_LEN);
 }

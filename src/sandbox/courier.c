@@ -25,7 +25,7 @@ struct delivery_job {
         struct subscription *subscription;
         struct event *timer;       /* until the next attempt */
         struct transfer *transfer; /* an attempt that is under way, or NULL */
-        char id[UUID_SIZE];
+        char id[BYTES_UUID_SIZE];
         char *entity;
         char *kind;
         char *body;
@@ -241,7 +241,7 @@ courier_send(struct courier *courier, struct subscription *subscription, const s
 
         if (job == NULL)
                 return NULL;
-        (void)uuid_make(job->id);
+        (void)bytes_random_uuid(job->id);
         job->due_ms = clock_now_ms();
         note_change(courier);
         event_active(job->timer, EV_TIMEOUT, 0); /* not from here: the caller still wants its id */

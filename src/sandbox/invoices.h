@@ -8,9 +8,9 @@
 #include <event2/event.h>
 #include <yajl/yajl_gen.h>
 
+#include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/json_tree.h"
-#include "base/uuid.h"
 #include "sandbox/outcome.h"
 
 #define INVOICES_MAX 10000
@@ -21,7 +21,7 @@
 struct invoice {
         TAILQ_ENTRY(invoice) entry;
         struct sandbox *sandbox;
-        char id[UUID_SIZE];
+        char id[BYTES_UUID_SIZE];
         char *entity;
         char *idempotency_key; /* NULL: none */
         char *payload;

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/uuid.h"
 #include "model/sample.h"
 #include "sandbox/signed_post.h"
 
@@ -19,7 +19,7 @@ struct load {
         struct event *tick; /* until the next one is due, or at once */
         struct event *signals[2];
         char *last_body; /* of the genuine delivery before, for a repeat */
-        char last_id[UUID_SIZE];
+        char last_id[BYTES_UUID_SIZE];
         LIST_HEAD(shots, shot) shots; /* under way */
         uint64_t n_under_way;
         int64_t started_us;
@@ -76,7 +76,7 @@ on_done(const struct transport_result *result, void *arg)
 
 /* What the nth delivery is: forged, or the genuine one before once more, or a new one. */
 static void
-choose(struct load *load, uint64_t n, struct shot *shot, char id[UUID_SIZE])
+choose(struct load *load, uint64_t n, struct shot *shot, char id[BYTES_UUID_SIZE])
 {
         const struct load_plan *plan = load->plan;
 
@@ -86,15 +86,15 @@ choose(struct load *load, uint64_t n, struct shot *shot, char id[UUID_SIZE])
         } else if (is_among(n - load->report->n_forged, plan->repeat_percent) && load->last_body != NULL) {
                 load->report->n_repeated++;
                 shot->body = mem_strdup(load->last_body);
-                memcpy(id, load->last_id, UUID_SIZE);
+                memcpy(id, load->last_id, BYTES_UUID_SIZE);
                 return;
         }
         shot->body = sample_body(plan->kinds[n % plan->n_kinds]);
-        (void)uuid_make(id);
+        (void)bytes_random_uuid(id);
         if (!shot->forged) {
                 free(load->last_body);
                 load->last_body = mem_strdup(shot->body);
-                memcpy(load->last_id, id, UUID_SIZE);
+                memcpy(load->last_id, id, BYTES_UUID_SIZE);
         }
 }
 
@@ -104,7 +104,7 @@ fire(struct load *load, uint64_t n)
         const struct load_plan *plan = load->plan;
         const struct transport_result failed = {0, "out of memory"};
         struct shot *shot = mem_alloc(sizeof(*shot));
-        char id[UUID_SIZE];
+        char id[BYTES_UUID_SIZE];
         struct signed_post post = {.service = plan->service,
                                    .url = plan->url,
                                    .webhook_id = plan->webhook_id,

@@ -7,9 +7,9 @@
 
 #include <curl/curl.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/uuid.h"
 #include "config/secrets.h"
 #include "sandbox/event_filter.h"
 #include "sandbox/load.h"
@@ -20,7 +20,7 @@
 /* The arguments, as far as the plan does not hold them. */
 struct wish {
         struct load_plan plan;
-        char webhook_id[UUID_SIZE];
+        char webhook_id[BYTES_UUID_SIZE];
         const char *secret_file;
         char *kinds; /* a list with commas, cut into the plan's */
         int json;
@@ -211,7 +211,7 @@ load_main(int argc, char **argv)
                                      .connections = 16}};
         int status;
 
-        wish.plan.webhook_id = uuid_make(wish.webhook_id);
+        wish.plan.webhook_id = bytes_random_uuid(wish.webhook_id);
         status = parse(argc, argv, &wish);
         if (status < 0)
                 status = run(&wish);

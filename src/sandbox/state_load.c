@@ -71,7 +71,7 @@ has_id(const struct json_value *object)
 {
         const char *id = json_tree_text(object, "id");
 
-        return id != NULL && strlen(id) == UUID_SIZE - 1 && signed_post_is_id(id);
+        return id != NULL && strlen(id) == BYTES_UUID_SIZE - 1 && signed_post_is_id(id);
 }
 
 static int
@@ -90,7 +90,7 @@ load_subscription(struct sandbox *sandbox, const struct json_value *saved, struc
                 violations_clear(&violations);
                 return -1;
         }
-        memcpy(subscription->id, json_tree_text(saved, "id"), UUID_SIZE);
+        memcpy(subscription->id, json_tree_text(saved, "id"), BYTES_UUID_SIZE);
         TAILQ_INSERT_TAIL(&sandbox->subscriptions, subscription, entry);
         return read_ms(saved, "createdMs", &subscription->created_ms) == 0
                    ? 0

@@ -90,7 +90,7 @@ subscription_new(const struct json_value *payload, const char *owner, struct vio
         if (violations->n > 0)
                 return NULL;
         new = mem_alloc(sizeof(*new));
-        (void)uuid_make(new->id);
+        (void)bytes_random_uuid(new->id);
         new->url = mem_strdup(json_tree_text(payload, "url"));
         new->secret = mem_strdup(json_tree_text(payload, "secret"));
         new->owner = owner == NULL ? NULL : mem_strdup(owner);

@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/json_tree.h"
-#include "base/uuid.h"
 #include "model/signature.h"
 #include "sandbox/violations.h"
 
@@ -19,7 +19,7 @@ TAILQ_HEAD(delivery_jobs, delivery_job);
 /* Where events go to, and which. */
 struct subscription {
         TAILQ_ENTRY(subscription) entry;
-        char id[UUID_SIZE];
+        char id[BYTES_UUID_SIZE];
         char *url;
         char **events; /* kinds, or "*" alone */
         size_t n_events;

@@ -1,9 +1,9 @@
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/hex.h"
 #include "base/text.h"
 #include "suites.h"
 
@@ -14,9 +14,9 @@ START_TEST(test_hex_comes_back_as_it_was)
 
         for (int i = 0; i < 256; i++)
                 bytes[i] = (uint8_t)i;
-        hex_encode(bytes, sizeof(bytes), text);
+        bytes_to_hex(bytes, sizeof(bytes), text);
         ck_assert_int_eq((int)strlen(text), 512);
-        ck_assert_int_eq(hex_decode(text, back, sizeof(back)), 0);
+        ck_assert_int_eq(bytes_from_hex(text, back, sizeof(back)), 0);
         ck_assert_mem_eq(bytes, back, sizeof(bytes));
 }
 END_TEST
@@ -25,10 +25,10 @@ START_TEST(test_upper_case_hex_is_refused)
 {
         uint8_t byte;
 
-        ck_assert_int_eq(hex_decode("ab", &byte, 1), 0);
-        ck_assert_int_eq(hex_decode("aB", &byte, 1), -1);
-        ck_assert_int_eq(hex_decode("Ab", &byte, 1), -1);
-        ck_assert_int_eq(hex_decode("g0", &byte, 1), -1);
+        ck_assert_int_eq(bytes_from_hex("ab", &byte, 1), 0);
+        ck_assert_int_eq(bytes_from_hex("aB", &byte, 1), -1);
+        ck_assert_int_eq(bytes_from_hex("Ab", &byte, 1), -1);
+        ck_assert_int_eq(bytes_from_hex("g0", &byte, 1), -1);
 }
 END_TEST
 
