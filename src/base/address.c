@@ -3,11 +3,12 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/number.h"
 
-#define IPV4_OFFSET 12 /* of its bytes in a mapped address */
-#define IPV4_BITS 96   /* before them */
+#define IPV4_OFFSET 12 /* bytes before the IPv4 address in a mapped one */
+#define IPV4_BITS 96   /* the same in bits */
 
 static const uint8_t mapped[IPV4_OFFSET] = {[10] = 0xff, [11] = 0xff};
 
@@ -43,6 +44,15 @@ address_parse(const char *text, size_t len, struct address *address)
         else if (inet_pton(AF_INET6, copy, address->bytes) != 1)
                 return -1;
         return 0;
+}
+
+int
+address_is_loopback_host(const char *host)
+{
+        struct in_addr address;
+
+        return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
+               (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
 }
 
 int

@@ -44,4 +44,29 @@ const struct prometheus_sample *prometheus_next(const struct prometheus *page, c
 /* The sum of all samples of that name; 0 when there is none. */
 double prometheus_sum(const struct prometheus *page, const char *name);
 
+#define PROMETHEUS_MAX_BUCKETS 64
+
+/* The buckets of a histogram in their order. The bounds belong to the page. */
+struct prometheus_buckets {
+        struct {
+                const char *bound; /* as written: 0.005, +Inf */
+                double count;      /* of all values up to it */
+        } items[PROMETHEUS_MAX_BUCKETS];
+        size_t n; /* 0: the page has no such histogram */
+};
+
+/* Read the histogram of that name; several series of it are added up. */
+void prometheus_buckets_read(struct prometheus_buckets *buckets, const struct prometheus *page,
+                             const char *name);
+
+/* How many values there are. */
+double prometheus_buckets_count(const struct prometheus_buckets *buckets);
+
+/**
+ * prometheus_buckets_quantile(buckets, q):
+ * Below how much the fraction q of the values is, as Prometheus does it: linear within a bucket; beyond the last bound, that
+ * bound. Only where there are values.
+ */
+double prometheus_buckets_quantile(const struct prometheus_buckets *buckets, double q);
+
 #endif

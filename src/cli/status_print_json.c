@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/prometheus_buckets.h"
+#include "base/prometheus.h"
 #include "cli/status_print.h"
 
 static void

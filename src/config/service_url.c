@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/loopback.h"
+#include "base/address.h"
 #include "base/number.h"
 
 #define HOST_MAX 253 /* RFC 1035, section 2.3.4 */
@@ -75,7 +75,7 @@ service_url_check(const char *text, struct error *error)
                                  text);
         memcpy(host, at, len);
         host[len] = '\0';
-        if (is_http && !loopback_is_host(host))
+        if (is_http && !address_is_loopback_host(host))
                 return error_set(
                     error,
                     "'%.100s' would show the API key to the network: give an https address; http "

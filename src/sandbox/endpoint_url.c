@@ -4,7 +4,7 @@
 
 #include <curl/curl.h>
 
-#include "base/loopback.h"
+#include "base/address.h"
 
 static int
 has_part(CURLU *url, CURLUPart part)
@@ -27,7 +27,7 @@ check_parts(CURLU *url, struct error *error)
                 result = error_set(error, "must be an absolute URL, such as https://gateway.example/hooks");
         else if (strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0)
                 result = error_set(error, "must be an https URL");
-        else if (strcmp(scheme, "http") == 0 && !loopback_is_host(host))
+        else if (strcmp(scheme, "http") == 0 && !address_is_loopback_host(host))
                 result =
                     error_set(error, "must be an https URL; http is for 127.0.0.1, [::1] and localhost only");
         else if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD))
