@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/log_flood.h"
 #include "base/number.h"
-#include "base/standard_files.h"
+#include "base/process.h"
 #include "config/listen.h"
 #include "sandbox/load.h"
 #include "sandbox/sandbox.h"
@@ -163,7 +163,7 @@ main(int argc, char **argv)
         struct error error;
         int status;
 
-        standard_files_hold();
+        process_open_standard_files();
         log_init();
         (void)curl_global_init(CURL_GLOBAL_DEFAULT);
         if (argc > 1 && strcmp(argv[1], "fire") == 0) {

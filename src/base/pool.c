@@ -122,9 +122,3 @@ pool_clear(void)
         }
         own.bytes = 0;
 }
-
-size_t
-pool_kept(void)
-{
-        return own.bytes;
-}

@@ -29,7 +29,4 @@ void pool_free(void *block);
 /* Release what this thread keeps, before it ends. */
 void pool_clear(void);
 
-/* Bytes that this thread keeps. */
-size_t pool_kept(void);
-
 #endif

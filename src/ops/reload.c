@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/thread.h"
+#include "base/process.h"
 #include "config/restart.h"
 
 static void
@@ -171,7 +171,7 @@ reload_end(struct reload *reload)
         if (reload_state(reload) == RELOAD_NONE)
                 return NULL;
         if (!pthread_equal(reload->thread, pthread_self()))
-                thread_join(reload->thread, "reload");
+                process_join(reload->thread, "reload");
         next = reload->next;
         reload->next = NULL;
         atomic_store(&reload->state, RELOAD_NONE);

@@ -10,11 +10,11 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/heartbeat.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/pool.h"
-#include "base/heartbeat.h"
-#include "base/thread.h"
+#include "base/process.h"
 #include "http/server.h"
 #include "ops/activation.h"
 #include "receiver/intake.h"
@@ -398,6 +398,6 @@ lane_free(struct lane *lane)
 {
         if (lane == NULL)
                 return;
-        thread_join(lane->thread, "receiver");
+        process_join(lane->thread, "receiver");
         close_lane(lane);
 }

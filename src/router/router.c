@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/thread.h"
+#include "base/process.h"
 #include "router/worker.h"
 
 /* A step takes a tenth of a second; a commit that takes this long is stuck. */
@@ -154,6 +154,6 @@ router_free(struct router *router)
         if (router == NULL)
                 return;
         router_stop(router);
-        thread_join(router->thread, "router");
+        process_join(router->thread, "router");
         free(router);
 }
