@@ -10,7 +10,7 @@
 #include "base/log_flood.h"
 #include "base/number.h"
 #include "base/process.h"
-#include "config/listen.h"
+#include "config/endpoint.h"
 #include "sandbox/load.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/signed_post.h"
@@ -69,7 +69,7 @@ set_option(struct sandbox_options *options, int option, char *value, struct erro
         case 'l':
                 free(options->listen.text);
                 options->listen.text = NULL;
-                if (listen_parse(value, &options->listen, error) != 0)
+                if (endpoint_parse(value, &options->listen, error) != 0)
                         return -1;
                 return options->listen.address.ss_family != AF_UNIX
                            ? 0
@@ -140,7 +140,7 @@ parse(int argc, char **argv, struct sandbox_options *options)
 static int
 complete(struct sandbox_options *options, char made_up[BYTES_UUID_SIZE], struct error *error)
 {
-        if (options->listen.text == NULL && listen_parse(DEFAULT_LISTEN, &options->listen, error) != 0)
+        if (options->listen.text == NULL && endpoint_parse(DEFAULT_LISTEN, &options->listen, error) != 0)
                 return -1;
         return options->keys.n > 0 ? 0 : add_key(options, bytes_random_uuid(made_up), error);
 }

@@ -12,7 +12,7 @@
 #include "cli/since.h"
 #include "cli/source_choice.h"
 #include "cli/verification.h"
-#include "config/each_secret.h"
+#include "config/config.h"
 
 /* What the arguments ask for. */
 struct wish {
@@ -53,9 +53,9 @@ gather_secrets(const struct command_context *context, const struct wish *wish, c
 
         for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
                 if (wish->choice.secret_file != NULL)
-                        each_secret_in(wish->choice.secret_file, source, on_secret, &steps[i]);
+                        config_read_secret(wish->choice.secret_file, source, on_secret, &steps[i]);
                 else
-                        each_secret(context->file, on_secret, &steps[i]);
+                        config_read_secrets(context->file, on_secret, &steps[i]);
         }
 }
 

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "config/ini.h"
 #include "config/load.h"
+#include "config/options.h"
 #include "config/secrets.h"
 
 #define HEADERS_BYTES 65536
@@ -15,14 +18,14 @@
 struct config *
 config_load(const char *file)
 {
-        return config_load_telling(file, NULL);
+        return config_load_reporting(file, NULL);
 }
 
 struct config *
-config_load_telling(const char *file, problems_teller *tell)
+config_load_reporting(const char *file, problems_reporter *report)
 {
         struct ini ini;
-        struct config *config = load_file(file, &ini, tell);
+        struct config *config = load_file(file, &ini, report);
 
         ini_clear(&ini);
         return config;
@@ -162,4 +165,75 @@ config_find_source(const struct config *config, const char *name, size_t len)
                         return &config->sources[i];
         }
         return NULL;
+}
+
+static int
+set_in_source(struct config *config, const char *name, const char *value, struct error *error)
+{
+        return values_set(options_find("source", name), value, config, &config->sources[0], error);
+}
+
+static int
+take_defaults(struct config *config, struct error *error)
+{
+        for (size_t i = 0; i < options_count(); i++) {
+                const struct option_row *option = options_at(i);
+
+                if (strcmp(option->section, "source") == 0 && option->fallback != NULL &&
+                    set_in_source(config, option->name, option->fallback, error) != 0)
+                        return -1;
+        }
+        return 0;
+}
+
+struct config *
+config_for_secret(const char *secret_file, const char *header_prefix, struct error *error)
+{
+        struct config *config = mem_alloc(sizeof(*config));
+
+        config->sources = mem_alloc(sizeof(*config->sources));
+        config->n_sources = 1;
+        config->sources[0].name = mem_strdup(header_prefix);
+        config->sources[0].rules.source = config->sources[0].name;
+        if (take_defaults(config, error) == 0 &&
+            set_in_source(config, "header_prefix", header_prefix, error) == 0 &&
+            set_in_source(config, "secret_file", secret_file, error) == 0)
+                return config;
+        config_free(config);
+        return NULL;
+}
+
+void
+config_read_secret(const char *secret_file, const char *source, config_secret_visit *visit, void *arg)
+{
+        struct error error;
+        size_t len;
+        char *secret = secrets_read_signing(secret_file, &len, &error);
+
+        if (secret == NULL)
+                return;
+        visit(source, secret, len, arg);
+        secrets_free(secret, len);
+}
+
+void
+config_read_secrets(const char *file, config_secret_visit *visit, void *arg)
+{
+        struct problems problems = {.file = file};
+        struct ini ini = {0};
+
+        if (ini_read_file(file, &ini, &problems) == 0) {
+                for (size_t i = 0; i < ini.n; i++) {
+                        const struct ini_entry *entry = &ini.entries[i];
+
+                        if (entry->name == NULL || strcmp(entry->section, "source") != 0)
+                                continue;
+                        if (strcmp(entry->name, "secret") == 0)
+                                visit(entry->argument, entry->value, strlen(entry->value), arg);
+                        else if (strcmp(entry->name, "secret_file") == 0)
+                                config_read_secret(entry->value, entry->argument, visit, arg);
+                }
+        }
+        ini_clear(&ini);
+        problems_clear(&problems);
 }

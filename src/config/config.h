@@ -129,7 +129,7 @@ struct config {
 struct config *config_load(const char *file) MUST_CHECK;
 
 /* The same, but each error is told to somebody. */
-struct config *config_load_telling(const char *file, problems_teller *tell) MUST_CHECK;
+struct config *config_load_reporting(const char *file, problems_reporter *report) MUST_CHECK;
 
 /* One more may use the configuration, until it calls config_free(). Any thread may hold and free. Returns config. */
 const struct config *config_hold(const struct config *config);
@@ -161,7 +161,27 @@ const char *config_property(const struct config *config, const char *name);
 int64_t config_receive_limit(const struct config *config);
 int64_t config_receive_needed(const struct config *config, int64_t max_record);
 
-/* The source with the name of len bytes, or NULL. */
+/**
+ * config_for_secret(secret_file, header_prefix, error):
+ * Make a configuration without a file: one source with this secret and header prefix, which is also its name, and defaults. Release
+ * it with config_free(). Return NULL with the reason if the secret cannot be read.
+ */
+struct config *config_for_secret(const char *secret_file, const char *header_prefix,
+                                 struct error *error) MUST_CHECK;
+
+/* Called with a signing secret of a source, of len bytes, which is wiped when this returns. */
+typedef void config_secret_visit(const char *source, const char *secret, size_t len, void *arg);
+
+/**
+ * config_read_secrets(file, visit, arg), config_read_secret(secret_file, source, visit, arg):
+ * Read the signing secrets of a configuration file, or of one secret file, for callers that need the secrets themselves; a loaded
+ * configuration only has the keys made from them. Call visit for each, in the order of the file. Unreadable ones are left out, since
+ * config_load() reports them.
+ */
+void config_read_secrets(const char *file, config_secret_visit *visit, void *arg);
+void config_read_secret(const char *secret_file, const char *source, config_secret_visit *visit, void *arg);
+
+/* Return the source with the name of len bytes, or NULL. */
 const struct config_source *config_find_source(const struct config *config, const char *name, size_t len);
 
 #endif

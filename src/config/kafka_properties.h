@@ -5,11 +5,23 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
+
 /*
  * The properties of librdkafka: which there are, by which names, and which of them Gatepost refuses. The names come from
  * librdkafka itself, so that those of a newer one are known too.
  */
 struct kafka_properties;
+
+/**
+ * kafka_properties_set(config, name, value, error):
+ * Set a property of [kafka]. It must be one that librdkafka has, with a value that librdkafka accepts, and must not break a guarantee.
+ * NAME_file reads a password from a file. Return 0, or -1 with the reason, which never quotes a password.
+ */
+int kafka_properties_set(struct config *config, const char *name, const char *value,
+                         struct error *error) MUST_CHECK;
 
 struct kafka_properties *kafka_properties_new(void);
 void kafka_properties_free(struct kafka_properties *properties);

@@ -5,12 +5,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "config/finish.h"
-#include "config/kafka.h"
+#include "config/ini.h"
+#include "config/kafka_properties.h"
 #include "config/options.h"
 #include "config/problems.h"
-#include "config/read.h"
-#include "config/values.h"
 #include "model/signature.h"
 
 /* A load under way. */
@@ -188,7 +186,7 @@ set_free_form(struct load *load, const struct ini_entry *entry)
                 return;
         }
         if (is_kafka)
-                result = kafka_set(load->config, entry->name, entry->value, &error);
+                result = kafka_properties_set(load->config, entry->name, entry->value, &error);
         else
                 result = topic_table_add(load->config->topics, entry->name, entry->value, &error);
         if (result != 0 && !may_be_shown(entry->name))
@@ -255,22 +253,22 @@ take_defaults(struct load *load)
 }
 
 struct config *
-load_file(const char *file, struct ini *ini, problems_teller *tell)
+load_file(const char *file, struct ini *ini, problems_reporter *report)
 {
         struct config *config = mem_alloc(sizeof(*config));
-        struct problems problems = {.file = file, .tell = tell};
+        struct problems problems = {.file = file, .report = report};
         struct load load = {config, ini, &problems};
 
         memset(ini, 0, sizeof(*ini));
         config->file = mem_strdup(file);
         config->topics = topic_table_new();
-        if (read_file(file, ini, &problems) == 0) {
+        if (ini_read_file(file, ini, &problems) == 0) {
                 config->file_mode = ini->mode;
                 take_entries(&load);
                 take_defaults(&load);
-                finish_config(config, ini, &problems);
+                check_config(config, ini, &problems);
         }
-        if (problems_tell(&problems) > 0) {
+        if (problems_report_all(&problems) > 0) {
                 config_free(config);
                 config = NULL;
         }

@@ -11,12 +11,12 @@ struct problem {
 };
 
 /* Somebody who is told a problem; line is 0 for the file as a whole. */
-typedef void problems_teller(const char *file, size_t line, const char *text);
+typedef void problems_reporter(const char *file, size_t line, const char *text);
 
 /* What is wrong with a file, collected so that all of it is told at once. */
 struct problems {
         const char *file;
-        problems_teller *tell; /* NULL: written to stderr, `file:line: text` */
+        problems_reporter *report; /* NULL: written to stderr, `file:line: text` */
         struct problem *items;
         size_t n;
 };
@@ -25,7 +25,7 @@ struct problems {
 void problems_add(struct problems *problems, size_t line, const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* Tell them in the order of their lines. Returns how many there are. */
-size_t problems_tell(struct problems *problems);
+size_t problems_report_all(struct problems *problems);
 
 void problems_clear(struct problems *problems);
 

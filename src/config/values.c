@@ -1,4 +1,4 @@
-#include "config/values.h"
+#include "config/load.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,9 +6,8 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "config/listen.h"
+#include "config/endpoint.h"
 #include "config/secrets.h"
-#include "config/service_url.h"
 
 /* A value on its way into its field. */
 struct setting {
@@ -146,10 +145,10 @@ set_listen(struct setting *s)
         if (config->n_listen == CONFIG_LISTEN_MAX)
                 return error_set(s->error, "there are %d addresses already, and can be no more",
                                  CONFIG_LISTEN_MAX);
-        if (listen_parse(s->value, &listen, s->error) != 0)
+        if (endpoint_parse(s->value, &listen, s->error) != 0)
                 return -1;
         for (size_t i = 0; i < config->n_listen; i++) {
-                if (listen_is_same(&config->listen[i], &listen)) {
+                if (endpoint_is_same(&config->listen[i], &listen)) {
                         free(listen.text);
                         return error_set(s->error, "%.100s is there twice", s->value);
                 }
@@ -184,7 +183,7 @@ set_admin(struct setting *s)
 
         if (strcmp(s->value, "off") == 0)
                 return 0;
-        if (listen_parse(s->value, &listen, s->error) != 0)
+        if (endpoint_parse(s->value, &listen, s->error) != 0)
                 return -1;
         s->config->admin = mem_alloc(sizeof(listen));
         *s->config->admin = listen;
@@ -323,7 +322,7 @@ set_key(struct setting *s)
 static int
 set_url(struct setting *s)
 {
-        return service_url_check(s->value, s->error) != 0 ? -1 : set_text(s);
+        return endpoint_check_url(s->value, s->error) != 0 ? -1 : set_text(s);
 }
 
 static int

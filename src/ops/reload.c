@@ -111,7 +111,7 @@ static const struct config *
 read_again(const struct reload *reload)
 {
         const struct config *first = current_first(reload->current);
-        struct config *next = config_load_telling(first->file, log_problem);
+        struct config *next = config_load_reporting(first->file, log_problem);
         struct error error;
 
         if (next == NULL) {

@@ -17,7 +17,7 @@ static Suite *(*const suites[])(void) = {
     suite_number,        suite_options,        suite_page,           suite_partition,
     suite_pointer,       suite_pool,           suite_prometheus,     suite_published,
     suite_record,        suite_release,        suite_replay,         suite_restart,
-    suite_sandbox_rules, suite_service_answer, suite_service_url,    suite_signature,
+    suite_sandbox_rules, suite_service_answer, suite_endpoint,    suite_signature,
     suite_slice,         suite_statistics,     suite_tally,          suite_target,
     suite_topic_table,   suite_trace,          suite_transaction,    suite_walk,
 };

@@ -59,7 +59,7 @@ Suite *suite_replay(void);
 Suite *suite_restart(void);
 Suite *suite_sandbox_rules(void);
 Suite *suite_service_answer(void);
-Suite *suite_service_url(void);
+Suite *suite_endpoint(void);
 Suite *suite_signature(void);
 Suite *suite_slice(void);
 Suite *suite_tally(void);

@@ -1,4 +1,4 @@
-#include "config/finish.h"
+#include "config/load.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "config/listen.h"
+#include "config/endpoint.h"
 
 /* The line of a section's header, or of an option in it; 0 when it is not there. */
 static size_t
@@ -173,7 +173,7 @@ check_receiver(const struct config *config, const struct ini *ini, struct proble
                     problems, line_of(ini, "receiver", "", "proxy_protocol"),
                     "proxy_protocol = required needs a trusted_proxy: from others, connections are closed");
         for (size_t i = 0; config->admin != NULL && i < config->n_listen; i++) {
-                if (listen_is_same(config->admin, &config->listen[i]))
+                if (endpoint_is_same(config->admin, &config->listen[i]))
                         problems_add(
                             problems, line_of(ini, "admin", "", "listen"),
                             "%s is where [receiver] listens; the admin endpoint needs an address of its own",
@@ -266,7 +266,7 @@ check_service(const struct config *config, const struct ini *ini, struct problem
 static void
 check_admin(const struct config *config, const struct ini *ini, struct problems *problems)
 {
-        if (config->admin != NULL && !config->admin_allows_remote && !listen_is_private(config->admin))
+        if (config->admin != NULL && !config->admin_allows_remote && !endpoint_is_private(config->admin))
                 problems_add(
                     problems, line_of(ini, "admin", "", "listen"),
                     "listen: %.100s can be reached by others, and the admin endpoint asks nobody who "
@@ -291,7 +291,7 @@ check_receive_limit(struct config *config, const struct ini *ini, struct problem
 }
 
 void
-finish_config(struct config *config, const struct ini *ini, struct problems *problems)
+check_config(struct config *config, const struct ini *ini, struct problems *problems)
 {
         finish_instance(config, problems);
         if (config->n_sources == 0 && !has_section(ini, "source"))
