@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "kafka/message.h"
 #include "model/judge.h"
-#include "model/published.h"
+#include "model/output.h"
 
 const char *
 audit_exception_name(enum audit_exception_reason reason)
@@ -102,7 +102,7 @@ check_content(const struct audit *audit, const struct record *record, const stru
 
         if (exception->reason == AUDIT_UNPUBLISHABLE) {
                 value = none;
-                key = key.len > PUBLISHED_STUB_TEXT_MAX ? none : key;
+                key = key.len > OUTPUT_STUB_TEXT_MAX ? none : key;
         }
         if (digest_content(audit->digest, key, value, content) != 0)
                 return -1;

@@ -9,7 +9,7 @@
 #include "kafka/message.h"
 #include "model/dedup.h"
 #include "model/judge.h"
-#include "model/published.h"
+#include "model/output.h"
 
 /* What deciding needs, as the router has it. */
 struct decider {
@@ -22,7 +22,7 @@ struct decider {
 
 /* The fingerprint of the record that must come of a delivery. */
 static int
-fingerprint(struct digest *digest, const struct published *published, const rd_kafka_message_t *message,
+fingerprint(struct digest *digest, const struct output *published, const rd_kafka_message_t *message,
             uint8_t bytes[DIGEST_FINGERPRINT_SIZE])
 {
         if (digest_begin(digest, published->topic, published->key, published->value) != 0)
@@ -73,10 +73,10 @@ add(struct audit *audit, const struct record *record, const struct verdict *verd
         uint8_t bytes[DIGEST_FINGERPRINT_SIZE];
         struct tally_place place = {.partition = record->partition, .offset = record->offset};
         const struct audit_exception *exception;
-        struct published published;
+        struct output published;
         int is_demanded, is_first = audit->n_passes == 0;
 
-        if (!published_describe(record, verdict, plan->config->quarantine_topic, &published)) {
+        if (!output_describe(record, verdict, plan->config->quarantine_topic, &published)) {
                 if (is_first)
                         count(audit, record, audit_plan_judges(plan, record)); /* that nothing comes of it */
                 return 0;

@@ -10,8 +10,8 @@
 #include "base/json.h"
 #include "base/json_memory.h"
 #include "base/text.h"
-#include "model/fields.h"
-#include "model/walk.h"
+#include "model/documented_field.h"
+#include "model/pointer.h"
 
 /* The watches: the three places of the source's rules, then the documented fields. */
 enum { WATCH_KIND, WATCH_KEY, WATCH_SUBJECT, WATCH_FIELDS };
@@ -25,10 +25,10 @@ struct kept {
 };
 
 struct decoder {
-        struct watch watches[WALK_MAX_WATCHES];
+        struct pointer_watch watches[POINTER_MAX_WATCHES];
         size_t n_watches;
-        struct walk walk;
-        struct walk_level levels[DECODE_MAX_DEPTH];
+        struct pointer_walk walk;
+        struct pointer_level levels[DECODE_MAX_DEPTH];
         struct kept kept[WATCH_FIELDS];
         enum json_type kind_type;
         struct decoded *decoded;
@@ -43,10 +43,11 @@ decoder_new(void)
 
         if (decoder == NULL)
                 return NULL;
-        decoder->n_watches = WATCH_FIELDS + field_count();
-        for (size_t i = 0; i < field_count(); i++)
+        decoder->n_watches = WATCH_FIELDS + documented_field_count();
+        for (size_t i = 0; i < documented_field_count(); i++)
                 decoder->watches[WATCH_FIELDS + i] =
-                    (struct watch){field_at(i)->segments, field_at(i)->n_segments};
+                    (struct pointer_watch){documented_field_at(i)->segments,
+                                           documented_field_at(i)->n_segments};
         return decoder;
 }
 
@@ -93,12 +94,12 @@ check_fields(struct decoder *decoder, uint32_t met, enum json_type type, struct 
 {
         char *fault = decoder->decoded->field_fault;
 
-        for (size_t i = 0; i < field_count(); i++) {
-                if (!(met & UINT32_C(1) << (WATCH_FIELDS + i)) || field_accepts(i, type, text) ||
+        for (size_t i = 0; i < documented_field_count(); i++) {
+                if (!(met & UINT32_C(1) << (WATCH_FIELDS + i)) || documented_field_accepts(i, type, text) ||
                     fault[0] != '\0')
                         continue;
-                (void)snprintf(fault, DECODE_DETAIL_SIZE, "%s must be %s", field_at(i)->name,
-                               field_at(i)->must_be);
+                (void)snprintf(fault, DECODE_DETAIL_SIZE, "%s must be %s", documented_field_at(i)->name,
+                               documented_field_at(i)->must_be);
         }
 }
 
@@ -110,7 +111,7 @@ on_value(struct decoder *decoder, enum json_type type, struct span text)
 
         if (decoder->walk.depth == 0 && type != JSON_OBJECT)
                 return give_up(decoder, "the body is not a JSON object");
-        met = walk_value(&decoder->walk);
+        met = pointer_walk_value(&decoder->walk);
         if (met == 0)
                 return 1;
         check_fields(decoder, met, type, text);
@@ -159,7 +160,7 @@ static int
 on_name(void *arg, const unsigned char *name, size_t len)
 {
         struct decoder *decoder = arg;
-        uint32_t again = walk_name(&decoder->walk, (struct span){(const char *)name, len});
+        uint32_t again = pointer_walk_name(&decoder->walk, (struct span){(const char *)name, len});
 
         if (again & 1u << WATCH_KIND)
                 return give_up(decoder, "the member that names the kind is there twice");
@@ -177,7 +178,7 @@ open_level(struct decoder *decoder, enum json_type type)
                 return 0;
         if (decoder->walk.depth == DECODE_MAX_DEPTH)
                 return give_up(decoder, "the body is nested more than 64 levels deep");
-        walk_enter(&decoder->walk, type == JSON_ARRAY);
+        pointer_walk_enter(&decoder->walk, type == JSON_ARRAY);
         return 1;
 }
 
@@ -198,7 +199,7 @@ on_end(void *arg)
 {
         struct decoder *decoder = arg;
 
-        walk_leave(&decoder->walk);
+        pointer_walk_leave(&decoder->walk);
         return 1;
 }
 
@@ -220,11 +221,11 @@ start(struct decoder *decoder, const struct event_rules *rules, struct decoded *
         const struct pointer *pointers[WATCH_FIELDS] = {&rules->kind, &rules->key, &rules->subject};
 
         for (size_t i = 0; i < WATCH_FIELDS; i++) {
-                decoder->watches[i] =
-                    (struct watch){(const char *const *)pointers[i]->segments, pointers[i]->n_segments};
+                decoder->watches[i] = (struct pointer_watch){(const char *const *)pointers[i]->segments,
+                                                             pointers[i]->n_segments};
                 decoder->kept[i].present = 0;
         }
-        decoder->walk = (struct walk){decoder->watches, decoder->n_watches, 0, decoder->levels};
+        decoder->walk = (struct pointer_walk){decoder->watches, decoder->n_watches, 0, decoder->levels};
         decoder->kind_type = JSON_NULL;
         decoder->decoded = decoded;
         decoder->out_of_memory = 0;

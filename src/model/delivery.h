@@ -55,4 +55,12 @@ size_t delivery_parse(const struct delivery_headers *headers, struct delivery *d
 /* Whether the signed timestamp is within the tolerance of now, both ways, bounds included. */
 int delivery_is_fresh(const struct delivery *delivery, int64_t now_ms, uint64_t tolerance_ms);
 
+/**
+ * delivery_traceparent_is_valid(value), delivery_tracestate_is_valid(value):
+ * Return whether a header of W3C Trace Context may be passed on. A traceparent of a later version than 00 may if its first four fields
+ * are well formed (section 3.2.4). A tracestate must be 1 to 512 bytes of printable ASCII; its list members are not checked.
+ */
+int delivery_traceparent_is_valid(const char *value);
+int delivery_tracestate_is_valid(const char *value);
+
 #endif

@@ -28,7 +28,7 @@ Suite *suite_dedup(void);
 Suite *suite_dedup_log(void);
 Suite *suite_delivery(void);
 Suite *suite_digest(void);
-Suite *suite_fields(void);
+Suite *suite_documented_field(void);
 Suite *suite_forwarded(void);
 Suite *suite_framing(void);
 Suite *suite_guess(void);
@@ -52,7 +52,7 @@ Suite *suite_partition(void);
 Suite *suite_pointer(void);
 Suite *suite_pool(void);
 Suite *suite_prometheus(void);
-Suite *suite_published(void);
+Suite *suite_output(void);
 Suite *suite_record(void);
 Suite *suite_release(void);
 Suite *suite_replay(void);
@@ -67,6 +67,6 @@ Suite *suite_target(void);
 Suite *suite_topic_table(void);
 Suite *suite_trace(void);
 Suite *suite_transaction(void);
-Suite *suite_walk(void);
+Suite *suite_pointer_walk(void);
 
 #endif

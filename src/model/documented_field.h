@@ -1,5 +1,5 @@
-#ifndef MODEL_FIELDS_H
-#define MODEL_FIELDS_H
+#ifndef MODEL_DOCUMENTED_FIELD_H
+#define MODEL_DOCUMENTED_FIELD_H
 
 #include <stddef.h>
 
@@ -10,17 +10,17 @@
  * The fields that the service documents, at the top of a body or under `data`: the clearance rejection record of its
  * status poll. They are checked when present; null counts as absent.
  */
-struct field {
+struct documented_field {
         const char *name; /* for messages: data.error.code */
         const char *const segments[4];
         size_t n_segments;
         const char *must_be;
 };
 
-size_t field_count(void);
-const struct field *field_at(size_t index);
+size_t documented_field_count(void);
+const struct documented_field *documented_field_at(size_t index);
 
 /* Whether the field may have this value; text is a string's. */
-int field_accepts(size_t index, enum json_type type, struct span text);
+int documented_field_accepts(size_t index, enum json_type type, struct span text);
 
 #endif
