@@ -100,18 +100,18 @@ network_parse(const char *text, struct network *network, struct error *error)
         if (address_parse(text, len, &network->address) != 0)
                 return error_set(
                     error,
-                    "'%.60s' is no address; write 192.0.2.1, 192.0.2.0/24, 2001:db8::1 or 2001:db8::/32",
+                    "'%.60s' is not an address; write 192.0.2.1, 192.0.2.0/24, 2001:db8::1 or 2001:db8::/32",
                     text);
         before = address_is_ipv4(&network->address) ? IPV4_BITS : 0;
         bits = 128 - before;
         if (text[len] == '/' && number_parse(text + len + 1, 0, 128 - before, &bits, error) != 0)
-                return error_prefix(error, "the length of the prefix in '%.60s'", text);
+                return error_prefix(error, "prefix length in '%.60s'", text);
         network->prefix_len = before + (unsigned)bits;
         first = address_truncated(&network->address, network->prefix_len);
         if (memcmp(&first, &network->address, sizeof(first)) != 0) {
                 char name[ADDRESS_TEXT_SIZE];
 
-                return error_set(error, "'%.60s' has bits behind its prefix; write %s/%u", text,
+                return error_set(error, "'%.60s' has bits set after its prefix; write %s/%u", text,
                                  address_format(&first, name), (unsigned)bits);
         }
         return 0;

@@ -8,7 +8,9 @@
 #include "base/compiler.h"
 #include "base/error.h"
 
-/* An IP address without a port. IPv4 addresses are mapped to IPv6 (RFC 4291 section 2.5.5.2). All zero: none. */
+/*
+ * An IP address without a port. IPv4 addresses are mapped to IPv6 (RFC 4291 section 2.5.5.2). All zero: none.
+ */
 struct address {
         uint8_t bytes[16];
 };
@@ -33,8 +35,8 @@ const char *address_format(const struct address *address, char text[ADDRESS_TEXT
 
 /**
  * address_is_loopback_host(host):
- * Return whether the host of a URL is certainly this machine, so that plain http to it is safe: localhost (RFC 6761 section 6.3),
- * 127.0.0.0/8 in dotted form, or [::1]. Case does not matter.
+ * Return whether the host of a URL is certainly this machine, so that plain http to it is safe: localhost
+ * (RFC 6761 section 6.3), 127.0.0.0/8 in dotted form, or [::1]. Case does not matter.
  */
 int address_is_loopback_host(const char *host);
 
@@ -46,7 +48,8 @@ struct address address_truncated(const struct address *address, unsigned prefix_
 
 /**
  * network_parse(text, network, error):
- * Read 192.0.2.0/24, 2001:db8::/32 or a single address. Bits after the prefix must be 0. Return 0, or -1 with the reason.
+ * Read 192.0.2.0/24, 2001:db8::/32 or a single address. Bits after the prefix must be 0. Return 0, or -1 with
+ * the reason.
  */
 int network_parse(const char *text, struct network *network, struct error *error) MUST_CHECK;
 int network_contains(const struct network *network, const struct address *address);

@@ -16,8 +16,8 @@ int bytes_hex_digit(char c);
 
 /**
  * bytes_from_hex(text, bytes, len):
- * Read 2 * len lowercase hexadecimal digits from text, which need not be NUL-terminated. Return 0, or -1 at any other character,
- * upper case included.
+ * Read 2 * len lowercase hexadecimal digits from text, which need not be NUL-terminated. Return 0, or -1 at
+ * any other character, upper case included.
  */
 int bytes_from_hex(const char *text, uint8_t *bytes, size_t len) MUST_CHECK;
 
@@ -26,8 +26,8 @@ int bytes_from_hex(const char *text, uint8_t *bytes, size_t len) MUST_CHECK;
 
 /**
  * bytes_from_base64(text, len, bytes):
- * Read base64 in either alphabet of RFC 4648, padded or not, without white space. Return the number of bytes written, or 0 if the
- * text is empty or is not base64.
+ * Read base64 in either alphabet of RFC 4648, padded or not, without white space. Return the number of bytes
+ * written, or 0 if the text is empty or is not base64.
  */
 size_t bytes_from_base64(const char *text, size_t len, uint8_t *bytes);
 

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * A thread's sign of life. The thread beats on each turn of its loop; other threads check when it last did. A thread that
- * declares a wait counts as alive however long the wait takes. Zero-initialise it: before the first beat a thread counts as
- * alive.
+ * A thread's sign of life. The thread beats on each turn of its loop; other threads check when it last did. A
+ * thread that declares a wait counts as alive however long the wait takes. Zero-initialise it: before the
+ * first beat a thread counts as alive.
  */
 struct heartbeat {
         atomic_int_fast64_t beat_ms; /* monotonic; 0: none yet */

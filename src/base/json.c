@@ -60,8 +60,8 @@ json_take(yajl_gen json, size_t *len)
 }
 
 /*
- * Control characters that JSON permits as they are, U+007F to U+009F, could play tricks on a terminal: they are written as
- * escapes. Beyond ASCII there is nothing but strings.
+ * JSON permits the control characters U+007F to U+009F unescaped, but a terminal may act on them, so write
+ * them as escapes. They only occur in strings.
  */
 static void
 write_safely(const unsigned char *text, size_t len, FILE *out)
@@ -143,7 +143,10 @@ json_null(yajl_gen json, const char *name)
         (void)yajl_gen_null(json);
 }
 
-/* The name of a member, which may be anything: what is not UTF-8 as U+FFFD. */
+/*
+ * Write the name of a member from untrusted bytes. If it is not UTF-8, write U+FFFD for every byte beyond
+ * ASCII.
+ */
 static void
 put_name(yajl_gen json, const char *name)
 {

@@ -71,11 +71,12 @@ parse_units(const char *text, const struct unit *units, uint64_t range[2], uint6
                 return error_set(error, "'%.64s' is not a number with a unit, such as 30%s", text,
                                  units[1].name);
         if (*end == '\0')
-                return error_set(error, "%.32s needs a unit: %.32s%s?", text, text, units[1].name);
+                return error_set(error, "%.32s needs a unit; did you mean %.32s%s?", text, text,
+                                 units[1].name);
         while (unit->name != NULL && strcmp(unit->name, end) != 0)
                 unit++;
         if (unit->name == NULL)
-                return error_set(error, "'%.32s' is not a unit; known are %s", end,
+                return error_set(error, "'%.32s' is not a unit; the units are %s", end,
                                  units == size_units ? "B, KiB, MiB, GiB" : "ms, s, min, h, d");
         if (__builtin_mul_overflow(*value, unit->factor, value) || *value < range[0] || *value > range[1])
                 return error_set(error, "%.64s is not between %s and %s", text,

@@ -12,7 +12,10 @@
 void
 process_open_standard_files(void)
 {
-        /* Opened for the wrong direction, so that using them fails; an error on standard error cannot be reported anyway. */
+        /*
+         * Opened for the wrong direction, so that using them fails; an error on standard error cannot be
+         * reported anyway.
+         */
         static const int modes[] = {
             [STDIN_FILENO] = O_WRONLY, [STDOUT_FILENO] = O_RDONLY, [STDERR_FILENO] = O_WRONLY};
 

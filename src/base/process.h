@@ -7,9 +7,9 @@
 
 /**
  * process_open_standard_files():
- * Make sure that descriptors 0, 1 and 2 are open; call it before anything else is opened. Otherwise, in a program started with one
- * of them closed, the first file or connection would get its number, and output would be written there. Reading a closed standard
- * input and writing a closed standard output still fail.
+ * Make sure that descriptors 0, 1 and 2 are open; call it before anything else is opened. Otherwise, if a
+ * program is started with one closed, the first file or connection would get its number, and output would be
+ * written there. Reading a closed standard input and writing a closed standard output still fail.
  */
 void process_open_standard_files(void);
 
@@ -18,7 +18,8 @@ void process_join(pthread_t thread, const char *what);
 
 /**
  * process_join_within(thread, seconds):
- * Wait at most this long for a thread to end. Return 0, or -1 when it has not ended; the caller then still has to join or detach it.
+ * Wait at most this long for a thread to end. Return 0, or -1 when it has not ended; the caller then still
+ * has to join or detach it.
  */
 int process_join_within(pthread_t thread, int seconds) MUST_CHECK;
 

@@ -29,7 +29,7 @@ is_printable(const char *text)
         return 1;
 }
 
-/* The string whose quote has been passed. Returns what follows it, or NULL. */
+/* Read a string from after its opening quote. Return the position after it, or NULL. */
 static const char *
 parse_value(const char *p, char **value)
 {
@@ -50,7 +50,7 @@ parse_value(const char *p, char **value)
         return NULL;
 }
 
-/* The labels whose brace has been passed. Returns what follows them, or NULL. */
+/* Read the labels from after their opening brace. Return the position after them, or NULL. */
 static const char *
 parse_labels(const char *p, struct prometheus_sample *sample)
 {
@@ -79,7 +79,7 @@ parse_labels(const char *p, struct prometheus_sample *sample)
         return p + 1;
 }
 
-/* A line that is a sample. Returns 0, or -1; then errno is ENOMEM when memory failed. */
+/* Read a line that is a sample. Return 0, or -1; errno is ENOMEM if memory failed. */
 static int
 parse_sample(const char *p, struct prometheus_sample *sample)
 {
@@ -93,7 +93,7 @@ parse_sample(const char *p, struct prometheus_sample *sample)
         if (len == 0 || sample->name == NULL || p == NULL)
                 return -1;
         p = skip_blanks(p);
-        if (*p == '\n') /* strtod() would go on to the next line */
+        if (*p == '\n') /* strtod() would read the next line */
                 return -1;
         sample->value = strtod(p, &end);
         if (end == p)
@@ -105,7 +105,7 @@ parse_sample(const char *p, struct prometheus_sample *sample)
         return *p == '\n' || *p == '\0' ? 0 : -1;
 }
 
-/* Room for one more sample, empty. Returns it, or NULL. */
+/* Append an empty sample. Return it, or NULL. */
 static struct prometheus_sample *
 add_sample(struct prometheus *page)
 {

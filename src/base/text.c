@@ -8,8 +8,9 @@
 #define CLOSEST_MAX_LEN 63
 
 /*
- * What may follow the first byte of a multi-byte character (RFC 3629 section 4): the number of bytes, and the range of the next
- * byte, which excludes overlong forms, surrogates and code points that are too large. n_following is 0 if the byte cannot be first.
+ * What may follow the first byte of a multi-byte character (RFC 3629 section 4): the number of bytes, and the
+ * range of the next byte, which excludes overlong forms, surrogates and code points that are too large.
+ * n_following is 0 if the byte cannot be first.
  */
 struct lead {
         size_t n_following;
@@ -74,8 +75,8 @@ text_is_utf8(const char *text, size_t len)
 }
 
 /*
- * Unicode characters that are invisible or change how others are displayed: soft hyphen, zero-width characters and joiners,
- * direction marks and overrides, line separators, annotations and tags.
+ * Unicode characters that are invisible or change how others are displayed: soft hyphen, zero-width
+ * characters and joiners, direction marks and overrides, line separators, annotations and tags.
  */
 static const struct {
         uint32_t first, last;
@@ -139,7 +140,9 @@ min_of(size_t a, size_t b)
         return a < b ? a : b;
 }
 
-/* Return the optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours. */
+/*
+ * Return the optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours.
+ */
 static size_t
 distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {

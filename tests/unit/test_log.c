@@ -173,7 +173,7 @@ START_TEST(test_lines_that_a_full_pipe_does_not_take_are_counted)
         n = count_lines(logged_read());
         ck_assert_uint_gt(n, 100);
         ck_assert_uint_lt(n, 5000);
-        log_tell_lost();
+        log_report_lost();
         expect(logged_read(), TIME "warning log lines were lost: they could not be written n=[0-9]+\n$");
         log_info("the next");
         expect(logged_read(), TIME "info the next\n$");
@@ -228,14 +228,14 @@ START_TEST(test_what_a_flood_held_back_at_its_end_is_told)
                 log_flood(&flood, LOG_LEVEL_INFO, "event i=%d", i);
         log_flood(&calm, LOG_LEVEL_INFO, "alone");
         (void)logged_read();
-        log_flood_tell();
+        log_flood_report();
         ck_assert_str_eq(logged_read(), ""); /* the second is not over */
         flood.last_ms -= 1000;
         calm.last_ms -= 1000;
-        log_flood_tell();
+        log_flood_report();
         expect(logged_read(), TIME "info event i=99 n=99\n$");
         flood.last_ms -= 1000;
-        log_flood_tell();
+        log_flood_report();
         ck_assert_str_eq(logged_read(), "");
 }
 END_TEST

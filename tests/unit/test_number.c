@@ -34,7 +34,7 @@ START_TEST(test_what_is_no_duration_says_how_one_looks)
         static const struct {
                 const char *text;
                 const char *says;
-        } wrong[] = {{"300", "needs a unit"},   {"5m", "known are ms, s, min, h, d"},
+        } wrong[] = {{"300", "needs a unit"},   {"5m", "units are ms, s, min, h, d"},
                      {"", "such as 30s"},       {"-5s", "such as 30s"},
                      {"1.5s", "is not a unit"}, {"s", "such as 30s"},
                      {"99d", "is not between"}, {"99999999999999999999s", "such as 30s"}};
