@@ -13,10 +13,10 @@
 #include "model/documented_field.h"
 #include "model/pointer.h"
 
-/* The watches: the three places of the source's rules, then the documented fields. */
+/* The watches: the three pointers of the source's rules, then the documented fields. */
 enum { WATCH_KIND, WATCH_KEY, WATCH_SUBJECT, WATCH_FIELDS };
 
-/* A value kept from the body: yajl's own copy of a string is gone when its callback returns. */
+/* A copy of a value: yajl's copy is only valid during the callback. */
 struct kept {
         char *data;
         size_t len;
@@ -32,7 +32,7 @@ struct decoder {
         struct kept kept[WATCH_FIELDS];
         enum json_type kind_type;
         struct decoded *decoded;
-        struct kept mended; /* the body as yajl gets it, when that is not the body itself */
+        struct kept mended; /* the corrected body for yajl, if it differs */
         int out_of_memory;
 };
 
@@ -62,7 +62,7 @@ decoder_free(struct decoder *decoder)
         free(decoder);
 }
 
-/* The reason why parsing is given up; returns what makes yajl stop. */
+/* Set the reason why the body is refused. Return 0, which makes yajl stop. */
 static int
 give_up(struct decoder *decoder, const char *reason)
 {
@@ -103,7 +103,7 @@ check_fields(struct decoder *decoder, uint32_t met, enum json_type type, struct 
         }
 }
 
-/* A value came, a scalar or the beginning of an object or array. Returns 0 to stop. */
+/* Handle a value: a scalar, or the beginning of an object or array. Return 0 to stop. */
 static int
 on_value(struct decoder *decoder, enum json_type type, struct span text)
 {
@@ -163,10 +163,11 @@ on_name(void *arg, const unsigned char *name, size_t len)
         uint32_t again = pointer_walk_name(&decoder->walk, (struct span){(const char *)name, len});
 
         if (again & 1u << WATCH_KIND)
-                return give_up(decoder, "the member that names the kind is there twice");
+                return give_up(decoder, "the member that names the kind is duplicated");
         for (size_t i = 0; i < WATCH_FIELDS; i++) {
                 if (again & 1u << i)
-                        decoder->kept[i].present = 0; /* the last counts, even if it leads nowhere */
+                        decoder->kept[i].present =
+                            0; /* the last one counts, even if the pointer leads nowhere in it */
         }
         return 1;
 }
@@ -232,7 +233,7 @@ start(struct decoder *decoder, const struct event_rules *rules, struct decoded *
         memset(decoded, 0, sizeof(*decoded));
 }
 
-/* The UTF-16 code unit that the six bytes at an offset escape, \uXXXX, or -1 when that is not what is there. */
+/* Return the UTF-16 code unit of the escape \uXXXX at an offset, or -1 if there is none. */
 static int
 escaped_unit(struct span body, size_t at)
 {
@@ -249,7 +250,7 @@ escaped_unit(struct span body, size_t at)
         return unit;
 }
 
-/* Where the next backslash is, from an offset on; the body's length when there is none. */
+/* Return the offset of the next backslash, or the body's length. */
 static size_t
 next_backslash(struct span body, size_t from)
 {
@@ -259,8 +260,8 @@ next_backslash(struct span body, size_t from)
 }
 
 /*
- * An escaped surrogate without its other half is JSON (RFC 8259 section 8.2), but no character, and yajl makes invalid
- * UTF-8 of it. So it gets U+FFFD to read in such a place, which escaped is as long. Returns 0 when memory fails.
+ * Replace unpaired surrogates by U+FFFD, whose escape has the same length. They are valid JSON (RFC 8259
+ * section 8.2), but yajl turns them into invalid UTF-8. Return 0 when out of memory.
  */
 static int
 mend_surrogates(struct decoder *decoder, struct span *body)
@@ -287,7 +288,7 @@ mend_surrogates(struct decoder *decoder, struct span *body)
         return 1;
 }
 
-/* yajl's own words for an error, on one line. */
+/* Set the detail to yajl's message, on one line. */
 static void
 describe_error(yajl_handle yajl, size_t consumed, struct decoded *decoded)
 {
@@ -303,7 +304,7 @@ describe_error(yajl_handle yajl, size_t consumed, struct decoded *decoded)
         }
 }
 
-/* Returns whether the body is one JSON text that nothing stopped; else decoded->detail says why not. */
+/* Return whether the body is a single JSON text and nothing stopped the parser; else set decoded->detail. */
 static int
 parse_within(struct json_memory *memory, struct decoder *decoder, struct span body)
 {
@@ -311,8 +312,8 @@ parse_within(struct json_memory *memory, struct decoder *decoder, struct span bo
         yajl_status status;
         size_t consumed;
 
-        (void)yajl_config(yajl, yajl_dont_validate_strings, 1); /* done better, before */
-        /* Else it would let pass a string that begins after the object and never ends. */
+        (void)yajl_config(yajl, yajl_dont_validate_strings, 1); /* text_is_utf8() has done it, faster */
+        /* Otherwise yajl ignores an unterminated string after the object. */
         (void)yajl_config(yajl, yajl_allow_trailing_garbage, 1);
         status = yajl_parse(yajl, (const unsigned char *)body.data, body.len);
         consumed = yajl_get_bytes_consumed(yajl);
@@ -324,10 +325,10 @@ parse_within(struct json_memory *memory, struct decoder *decoder, struct span bo
         if (status != yajl_status_ok)
                 return 0;
         return json_is_space(body.data + consumed, body.len - consumed) ||
-               give_up(decoder, "something follows the JSON object");
+               give_up(decoder, "there is data after the JSON object");
 }
 
-/* Likewise; 0 also when memory fails. */
+/* Likewise; also return 0 when out of memory. */
 static int
 parse(struct decoder *decoder, struct span body)
 {
@@ -362,7 +363,7 @@ decoder_run(struct decoder *decoder, const struct event_rules *rules, struct spa
         if (!text_is_utf8(body.data, body.len))
                 return give_up(decoder, "the body is not valid UTF-8");
         if (memchr(body.data, '\v', body.len) != NULL || memchr(body.data, '\f', body.len) != NULL)
-                return give_up(decoder, "a control character that JSON has no place for"); /* yajl has */
+                return give_up(decoder, "a control character that JSON does not allow"); /* yajl does */
         if (!mend_surrogates(decoder, &body) || !parse(decoder, body))
                 return decoder->out_of_memory ? -1 : 0;
 

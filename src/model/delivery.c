@@ -36,7 +36,7 @@ delivery_headers_add(struct delivery_headers *headers, const char *prefix, const
         }
 }
 
-/* Characters of an id; the digits are 2. */
+/* Characters of an id: 1, or 2 for digits. */
 static const char id_chars[256] = {
     ['0' ... '9'] = 2,
     ['a' ... 'z'] = 1,
@@ -44,7 +44,7 @@ static const char id_chars[256] = {
     ['-'] = 1,
 };
 
-/* Number of characters at the beginning that are at least so much in id_chars. */
+/* Return the number of characters at the beginning whose value in id_chars is at least this. */
 static size_t
 span(const char *text, char least)
 {
@@ -69,7 +69,7 @@ is_timestamp(const char *text)
         return span(text, 2) == TIMESTAMP_DIGITS && text[TIMESTAMP_DIGITS] == '\0';
 }
 
-/* Read one header that is there once. Returns NULL or what is wrong with it. */
+/* Read a header. Return NULL or the error in it. */
 static const char *
 parse_header(enum delivery_header header, const char *value, struct delivery *delivery)
 {
@@ -119,13 +119,16 @@ delivery_is_fresh(const struct delivery *delivery, int64_t now_ms, uint64_t tole
         int64_t age_ms = now_ms - delivery->timestamp * 1000;
         uint64_t distance = age_ms < 0 ? (uint64_t)-age_ms : (uint64_t)age_ms;
 
-        /* The signed time is in whole seconds: up to 999 ms of the age are only its rounding. */
+        /* The signed time is in whole seconds, so up to 999 ms of the age are rounding. */
         return distance <= tolerance_ms + (age_ms > 0 ? 999 : 0);
 }
 
 static const char hex_digits[] = "0123456789abcdef";
 
-/* Return whether text begins with exactly n lowercase hexadecimal digits, and not only zeros unless that is allowed. */
+/*
+ * Return whether text begins with exactly n lowercase hexadecimal digits, and not only zeros unless that is
+ * allowed.
+ */
 static int
 has_hex(const char *text, size_t n, int may_be_zero)
 {

@@ -7,8 +7,8 @@
 #include "model/record.h"
 
 /*
- * The fields that the service documents, at the top of a body or under `data`: the clearance rejection record of its
- * status poll. They are checked when present; null counts as absent.
+ * The fields of a body that the service documents, at the top level or in `data`: the clearance rejection
+ * record of its status poll. They are checked if present; null counts as absent.
  */
 struct documented_field {
         const char *name; /* for messages: data.error.code */
@@ -20,7 +20,7 @@ struct documented_field {
 size_t documented_field_count(void);
 const struct documented_field *documented_field_at(size_t index);
 
-/* Whether the field may have this value; text is a string's. */
+/* Return whether the field may have a value of this type; text is the value of a string. */
 int documented_field_accepts(size_t index, enum json_type type, struct span text);
 
 #endif

@@ -20,7 +20,7 @@ text_span(const char *text)
         return (struct span){text, strlen(text)};
 }
 
-/* The signed timestamp as RFC 3339. Empty when a foreign record has something else there. */
+/* Write the signed timestamp as RFC 3339, or an empty text if a foreign record has none. */
 static void
 format_time(const struct record *record, char time[CLOCK_RFC3339_SIZE])
 {
@@ -76,7 +76,7 @@ add_text(struct output *output, const char *name, const char *text)
         add_header(output, name, (struct span){text, strlen(text)});
 }
 
-/* Keep a header of the delivery in its stub, if it has one. */
+/* Copy a header of the delivery to its stub, if it has it. */
 static void
 keep_header(struct output *output, const char *name, struct span value)
 {
@@ -98,7 +98,7 @@ describe_event(const struct record *record, const struct verdict *verdict, struc
         output->n_headers = output->event.n;
 }
 
-/* Replace the delivery by a stub of it. */
+/* Replace the delivery by its stub. */
 static void
 describe_stub(const struct record *record, struct output *output)
 {
@@ -117,7 +117,7 @@ describe_stub(const struct record *record, struct output *output)
         keep_header(output, RECORD_RELEASED, record->released);
 }
 
-/* The record as it was or its stub, and why it is there. */
+/* Describe a quarantined record: the unchanged delivery or its stub, with the reason. */
 static void
 describe_quarantined(const struct record *record, const struct verdict *verdict, const char *topic,
                      struct output *output)

@@ -24,9 +24,10 @@ struct output_event {
 
 /**
  * output_describe_event(record, verdict, event):
- * Fill in the headers of the event that a record becomes by a verdict of VERDICT_PUBLISH. The spans belong to the record, the verdict
- * and event. ce_id is the delivery-id; for a release it is `<delivery-id>.<gatepost-released>`, because a release is an event of its
- * own, and ce_source and ce_id together must be unique (CloudEvents 1.0.2, section 3.1.1).
+ * Fill in the headers of the event that a record becomes by a verdict of VERDICT_PUBLISH. The spans belong to
+ * the record, the verdict and event. ce_id is the delivery-id; for a release it is
+ * `<delivery-id>.<gatepost-released>`, because a release is an event of its own, and ce_source and ce_id
+ * together must be unique (CloudEvents 1.0.2, section 3.1.1).
  */
 void output_describe_event(const struct record *record, const struct verdict *verdict,
                            struct output_event *event);
@@ -36,12 +37,13 @@ void output_describe_event(const struct record *record, const struct verdict *ve
 #define OUTPUT_STUB_TEXT_MAX 1024
 
 /*
- * The record that the router writes for a delivery: an event, or the unchanged delivery with the reason for its quarantine. Its form is
- * defined here only, for the router, which writes it, and for the audit, which looks for it.
+ * The record that the router writes for a delivery: an event, or the unchanged delivery with the reason for
+ * its quarantine. Its form is defined here only, for the router, which writes it, and for the audit, which
+ * looks for it.
  *
- * QUARANTINE_UNPUBLISHABLE writes a stub instead of the delivery, which fits into any topic: the key if it has at most
- * OUTPUT_STUB_TEXT_MAX bytes, an empty value, and the headers known to struct record except those of the trace, each cut off at that
- * length. The body stays in `deliveries`.
+ * QUARANTINE_UNPUBLISHABLE writes a stub instead of the delivery, which fits into any topic: the key if it
+ * has at most OUTPUT_STUB_TEXT_MAX bytes, an empty value, and the headers known to struct record except those
+ * of the trace, each cut off at that length. The body stays in `deliveries`.
  */
 struct output {
         const char *topic;
@@ -60,8 +62,8 @@ struct output {
 
 /**
  * output_describe(record, verdict, quarantine_topic, output):
- * Fill in the record to write for a delivery. The spans belong to the record, the verdict and output itself, which must not be moved.
- * Return 1, or 0 if nothing is to be written, because the delivery is a duplicate.
+ * Fill in the record to write for a delivery. The spans belong to the record, the verdict and output itself,
+ * which must not be moved. Return 1, or 0 if nothing is to be written, because the delivery is a duplicate.
  */
 int output_describe(const struct record *record, const struct verdict *verdict, const char *quarantine_topic,
                     struct output *output);

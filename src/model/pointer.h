@@ -19,8 +19,8 @@ struct pointer {
 
 /**
  * pointer_parse(text, pointer, error):
- * Read a pointer such as /data/invoiceId. The empty pointer, which means the whole document, is refused: Gatepost looks for nothing
- * there. Return 0, or -1 with the reason; release with pointer_clear().
+ * Read a pointer such as /data/invoiceId. The empty pointer, which means the whole document, is refused:
+ * Gatepost looks for nothing there. Return 0, or -1 with the reason; release with pointer_clear().
  */
 int pointer_parse(const char *text, struct pointer *pointer, struct error *error) MUST_CHECK;
 void pointer_clear(struct pointer *pointer);
@@ -43,8 +43,8 @@ struct pointer_level {
 };
 
 /*
- * Matches a set of watches against a JSON text in one pass. The caller reports the events of its parser and keeps the depth within
- * the levels that it provides.
+ * Matches a set of watches against a JSON text in one pass. The caller reports the events of its parser and
+ * keeps the depth within the levels that it provides.
  */
 struct pointer_walk {
         const struct pointer_watch *watches;
