@@ -11,7 +11,9 @@
 
 #define HEADERS_BYTES 65536
 
-/* librdkafka's own receive.message.max.bytes, and what it adds to a fetch.max.bytes that is larger. */
+/*
+ * librdkafka's default of receive.message.max.bytes, and the margin that it adds to a larger fetch.max.bytes.
+ */
 #define RECEIVE_DEFAULT INT64_C(100000000)
 #define RECEIVE_MARGIN 512
 
@@ -68,7 +70,7 @@ free_lists(struct config *config)
         free(config->kafka);
 }
 
-/* All of it but the number of its holders is const after loading. */
+/* After loading, only the number of holders changes. */
 static struct config *
 writable(const struct config *config)
 {
@@ -128,7 +130,7 @@ config_property(const struct config *config, const char *name)
         return NULL;
 }
 
-/* 0 when it is not configured. */
+/* Return fetch.max.bytes, or 0 if it is not configured. */
 static int64_t
 fetch_bytes(const struct config *config)
 {
@@ -148,7 +150,7 @@ config_receive_limit(const struct config *config)
         return least > RECEIVE_DEFAULT ? least : RECEIVE_DEFAULT;
 }
 
-/* An answer has at least one record, and more up to fetch.max.bytes. */
+/* A response has at least one record, and more up to fetch.max.bytes. */
 int64_t
 config_receive_needed(const struct config *config, int64_t max_record)
 {
@@ -174,7 +176,7 @@ set_in_source(struct config *config, const char *name, const char *value, struct
 }
 
 static int
-take_defaults(struct config *config, struct error *error)
+set_source_defaults(struct config *config, struct error *error)
 {
         for (size_t i = 0; i < options_count(); i++) {
                 const struct option_row *option = options_at(i);
@@ -195,7 +197,7 @@ config_for_secret(const char *secret_file, const char *header_prefix, struct err
         config->n_sources = 1;
         config->sources[0].name = mem_strdup(header_prefix);
         config->sources[0].rules.source = config->sources[0].name;
-        if (take_defaults(config, error) == 0 &&
+        if (set_source_defaults(config, error) == 0 &&
             set_in_source(config, "header_prefix", header_prefix, error) == 0 &&
             set_in_source(config, "secret_file", secret_file, error) == 0)
                 return config;

@@ -66,19 +66,18 @@ endpoint_parse(const char *text, struct config_listen *listen, struct error *err
         if (strncmp(text, "unix:", 5) == 0) {
                 result = parse_unix(text + 5, listen, error);
         } else if (colon == NULL || number_parse(colon + 1, 0, 65535, &port, error) != 0) {
-                result =
-                    error_set(error, "'%.100s' has no port; write ADDRESS:PORT, [IPv6]:PORT or unix:PATH",
-                              text);
+                result = error_set(error,
+                                   "'%.100s' has no valid port; write ADDRESS:PORT, [IPv6]:PORT or unix:PATH",
+                                   text);
         } else {
                 host = mem_strndup(text, (size_t)(colon - text));
                 result = parse_address(host, (in_port_t)port, listen);
                 free(host);
                 if (result != 0)
-                        (void)error_set(
-                            error,
-                            "'%.100s' has no numeric address; write 127.0.0.1:8080, [::1]:8080, *:8080 or "
-                            "unix:PATH",
-                            text);
+                        (void)error_set(error,
+                                        "'%.100s' has no numeric address; write 127.0.0.1:8080, [::1]:8080, "
+                                        "*:8080 or unix:PATH",
+                                        text);
         }
         if (result == 0)
                 listen->text = mem_strdup(text);
@@ -111,7 +110,7 @@ endpoint_is_private(const struct config_listen *listen)
 
 static const char host_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
 
-/* The length of the host at text: a name, an IPv4 address, or an IPv6 address in brackets. 0: there is none. */
+/* Return the length of the host at text, a name, an IPv4 address, or an IPv6 address in brackets, or 0. */
 static size_t
 host_len(const char *text)
 {
@@ -129,7 +128,7 @@ host_len(const char *text)
         return inet_pton(AF_INET6, address, &parsed) == 1 ? len + 1 : 0;
 }
 
-/* What follows the host: a port, a path, both or neither. */
+/* Return whether the text after the host is valid: a port, a path, both or neither. */
 static int
 is_rest(const char *text)
 {
@@ -167,19 +166,17 @@ endpoint_check_url(const char *text, struct error *error)
         char host[HOST_MAX + 1];
 
         if (strpbrk(text, "@?") != NULL)
-                return error_set(error,
-                                 "the value is not an https address, such as https://api.example/v1, without "
-                                 "user, password and query; it is not shown because it may hold a secret");
+                return error_set(
+                    error, "not an https URL without user, password and query, such as "
+                           "https://api.example/v1; the value is not shown because it may contain a secret");
         if (len == 0 || len > HOST_MAX || !is_rest(at + len))
-                return error_set(error, "'%.100s' is not an https address, such as https://api.example/v1",
-                                 text);
+                return error_set(error, "'%.100s' is not an https URL, such as https://api.example/v1", text);
         memcpy(host, at, len);
         host[len] = '\0';
         if (is_http && !address_is_loopback_host(host))
-                return error_set(
-                    error,
-                    "'%.100s' would show the API key to the network: give an https address; http "
-                    "is for 127.0.0.1, [::1] and localhost only",
-                    text);
+                return error_set(error,
+                                 "'%.100s' would send the API key unencrypted; use https; http is allowed "
+                                 "for 127.0.0.1, [::1] and localhost only",
+                                 text);
         return 0;
 }

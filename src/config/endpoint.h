@@ -9,8 +9,8 @@
 
 /**
  * endpoint_parse(text, listen, error):
- * Read 127.0.0.1:8080, *:8080, [::1]:8080 or unix:/path. Host names are not supported. Return 0, or -1 with the reason. The caller
- * frees listen->text.
+ * Read 127.0.0.1:8080, *:8080, [::1]:8080 or unix:/path. Host names are not supported. Return 0, or -1 with
+ * the reason. The caller frees listen->text.
  */
 int endpoint_parse(const char *text, struct config_listen *listen, struct error *error) MUST_CHECK;
 
@@ -22,9 +22,9 @@ int endpoint_is_private(const struct config_listen *listen);
 
 /**
  * endpoint_check_url(text, error):
- * Check that the service may be called at this URL with the API key: https, or http to a loopback address or localhost; then a host
- * name or address, optionally a port and a path, and nothing else, so that no two parsers can see different hosts in it. Return 0,
- * or -1 with the reason.
+ * Check that the service may be called at this URL with the API key: https, or http to a loopback address or
+ * localhost; then a host name or address, optionally a port and a path, and nothing else, so that no two
+ * parsers can see different hosts in it. Return 0, or -1 with the reason.
  */
 int endpoint_check_url(const char *text, struct error *error) MUST_CHECK;
 

@@ -10,9 +10,9 @@
 #define INI_LINE_MAX 4096
 
 /*
- * The header of a section, which has no name here, or an option in it. A section may have an argument: `[source invoicing]`. A
- * comment is a line that begins with # or ;, or the rest of a line after white space and a semicolon. A value may be in double
- * quotes.
+ * The header of a section, which has no name here, or an option in it. A section may have an argument:
+ * `[source invoicing]`. A comment is a line that begins with # or ;, or the rest of a line after white space
+ * and a semicolon. A value may be in double quotes.
  */
 struct ini_entry {
         size_t line;
@@ -30,8 +30,8 @@ struct ini {
 
 /**
  * ini_read_file(file, ini, problems):
- * Read and parse a regular file of at most 1 MiB. Return 0, or -1 with one problem if it cannot be read, is no regular file, is too
- * large, or has no entry. Call ini_clear() in either case.
+ * Read and parse a regular file of at most 1 MiB. Return 0, or -1 with one problem if it cannot be read, is
+ * no regular file, is too large, or has no entry. Call ini_clear() in either case.
  */
 int ini_read_file(const char *file, struct ini *ini, struct problems *problems) MUST_CHECK;
 
