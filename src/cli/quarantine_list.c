@@ -32,8 +32,8 @@ print_text(const struct quarantined *record)
 
         printf("%-8s %s ", release_id_format(&record->id, id), clock_format_ms(record->timestamp_ms, when));
         text_print_column(reason, strlen(reason), 18);
-        text_print_column(record->key_len == 0 ? "-" : record->key, record->key_len == 0 ? 1 : record->key_len,
-                         36);
+        text_print_column(record->key_len == 0 ? "-" : record->key,
+                          record->key_len == 0 ? 1 : record->key_len, 36);
         printf("%-8s ", quarantine_print_state(record));
         if (record->came_back.partition >= 0)
                 printf("came back as %s; ", release_id_format(&record->came_back, id));

@@ -88,8 +88,7 @@ service_refusal(const char *command, const struct service_answer *answer)
 
         if (answer->status == 0) {
                 fprintf(stderr, "gatepost %s: no usable answer from the service: ", command);
-                text_print(stderr, answer->failure,
-                                strlen(answer->failure)); /* it may quote a certificate */
+                text_print(stderr, answer->failure, strlen(answer->failure)); /* it may quote a certificate */
                 fputc('\n', stderr);
                 print_times(answer);
                 return EX_UNAVAILABLE;

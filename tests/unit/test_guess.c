@@ -128,7 +128,8 @@ START_TEST(test_base64_is_read_in_both_alphabets)
 {
         uint8_t bytes[64];
 
-        ck_assert_uint_eq(bytes_from_base64(base64s[_i].text, strlen(base64s[_i].text), bytes), base64s[_i].n);
+        ck_assert_uint_eq(bytes_from_base64(base64s[_i].text, strlen(base64s[_i].text), bytes),
+                          base64s[_i].n);
         ck_assert_mem_eq(bytes, base64s[_i].bytes, base64s[_i].n);
 }
 END_TEST
