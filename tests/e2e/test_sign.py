@@ -89,7 +89,7 @@ def test_what_cannot_be_read_is_told(offline, config, tmp_path):
     loose = config.secret_file("loose", SECRET, 0o644)
     for arguments, told, status in ((["no-such-file"], "no-such-file: No such file", EX_NOINPUT),
                                     ([tmp_path], "Is a directory", EX_NOINPUT),
-                                    ([*own, "no-such-secret", "-"], "no-such-secret cannot be opened", EX_NOINPUT),
+                                    ([*own, "no-such-secret", "-"], "cannot open no-such-secret", EX_NOINPUT),
                                     ([*own, loose, "-"], "others can read it", EX_DATAERR)):
         done = offline.gatepost("sign", *map(str, arguments), config=config)
         assert (done.returncode, done.stdout) == (status, "") and told in done.stderr
