@@ -6,11 +6,11 @@
 
 #include <curl/curl.h>
 
+#include "base/bytes.h"
 #include "base/log_flood.h"
 #include "base/number.h"
-#include "base/standard_files.h"
-#include "base/uuid.h"
-#include "config/listen.h"
+#include "base/process.h"
+#include "config/endpoint.h"
 #include "sandbox/fire.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/transport.h"
@@ -69,7 +69,7 @@ set_option(struct sandbox_options *options, int option, char *value, struct erro
         case 'l':
                 free(options->listen.text);
                 options->listen.text = NULL;
-                if (listen_parse(value, &options->listen, error) != 0)
+                if (endpoint_parse(value, &options->listen, error) != 0)
                         return -1;
                 return options->listen.address.ss_family != AF_UNIX
                            ? 0
@@ -139,11 +139,11 @@ parse(int argc, char **argv, struct sandbox_options *options)
 
 /* Fill in the default address and key. */
 static int
-set_defaults(struct sandbox_options *options, char generated[UUID_SIZE], struct error *error)
+set_defaults(struct sandbox_options *options, char generated[BYTES_UUID_SIZE], struct error *error)
 {
-        if (options->listen.text == NULL && listen_parse(DEFAULT_LISTEN, &options->listen, error) != 0)
+        if (options->listen.text == NULL && endpoint_parse(DEFAULT_LISTEN, &options->listen, error) != 0)
                 return -1;
-        return options->keys.n > 0 ? 0 : add_key(options, uuid_make(generated), error);
+        return options->keys.n > 0 ? 0 : add_key(options, bytes_random_uuid(generated), error);
 }
 
 static int
@@ -160,11 +160,11 @@ int
 main(int argc, char **argv)
 {
         struct sandbox_options options = {.service = "invoicing", .retry_base_ms = 5000, .delay_ms = 200};
-        char generated[UUID_SIZE];
+        char generated[BYTES_UUID_SIZE];
         struct error error;
         int status;
 
-        standard_files_hold();
+        process_open_standard_files();
         log_init();
         (void)curl_global_init(CURL_GLOBAL_DEFAULT);
         if (argc > 1 && strcmp(argv[1], "fire") == 0) {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sysexits.h>
 
-#include "base/standard_files.h"
+#include "base/process.h"
 #include "cli/command.h"
 
 static void
@@ -37,7 +37,7 @@ main(int argc, char **argv)
         const char *file = COMMAND_DEFAULT_FILE;
         int option;
 
-        standard_files_hold();
+        process_open_standard_files();
         (void)signal(SIGXFSZ, SIG_IGN); /* a write beyond the size limit fails instead */
         while ((option = getopt_long(argc, argv, "+c:hV", options, NULL)) != -1) {
                 switch (option) {

@@ -3,7 +3,7 @@
 #include <sysexits.h>
 
 #include "base/log.h"
-#include "base/standard_files.h"
+#include "base/process.h"
 #include "config/config.h"
 #include "daemon/daemon.h"
 #include "kafka/clients_check.h"
@@ -39,7 +39,7 @@ main(int argc, char **argv)
         int option, only_check = 0, status = 0;
 
         daemon_hold_signals();
-        standard_files_hold();
+        process_open_standard_files();
         while ((option = getopt_long(argc, argv, "c:thV", options, NULL)) != -1) {
                 switch (option) {
                 case 'c':

@@ -3,11 +3,12 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/number.h"
 
-#define IPV4_OFFSET 12 /* of its bytes in a mapped address */
-#define IPV4_BITS 96   /* before them */
+#define IPV4_OFFSET 12 /* bytes before the IPv4 address in a mapped one */
+#define IPV4_BITS 96   /* the same in bits */
 
 static const uint8_t mapped[IPV4_OFFSET] = {[10] = 0xff, [11] = 0xff};
 
@@ -43,6 +44,15 @@ address_parse(const char *text, size_t len, struct address *address)
         else if (inet_pton(AF_INET6, copy, address->bytes) != 1)
                 return -1;
         return 0;
+}
+
+int
+address_is_loopback_host(const char *host)
+{
+        struct in_addr address;
+
+        return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
+               (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
 }
 
 int
@@ -90,18 +100,18 @@ network_parse(const char *text, struct network *network, struct error *error)
         if (address_parse(text, len, &network->address) != 0)
                 return error_set(
                     error,
-                    "'%.60s' is no address; write 192.0.2.1, 192.0.2.0/24, 2001:db8::1 or 2001:db8::/32",
+                    "'%.60s' is not an address; write 192.0.2.1, 192.0.2.0/24, 2001:db8::1 or 2001:db8::/32",
                     text);
         before = address_is_ipv4(&network->address) ? IPV4_BITS : 0;
         bits = 128 - before;
         if (text[len] == '/' && number_parse(text + len + 1, 0, 128 - before, &bits, error) != 0)
-                return error_prefix(error, "the length of the prefix in '%.60s'", text);
+                return error_prefix(error, "prefix length in '%.60s'", text);
         network->prefix_len = before + (unsigned)bits;
         first = address_truncated(&network->address, network->prefix_len);
         if (memcmp(&first, &network->address, sizeof(first)) != 0) {
                 char name[ADDRESS_TEXT_SIZE];
 
-                return error_set(error, "'%.60s' has bits behind its prefix; write %s/%u", text,
+                return error_set(error, "'%.60s' has bits set after its prefix; write %s/%u", text,
                                  address_format(&first, name), (unsigned)bits);
         }
         return 0;

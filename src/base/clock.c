@@ -70,7 +70,7 @@ clock_take_step(struct clock_watch *watch)
         return step_ms;
 }
 
-/* Write a number of n digits and what stands behind it. Returns where the text goes on. */
+/* Write a number with n digits, then a separator. Return the position after both. */
 static char *
 put_digits(char *text, int value, int n, char after)
 {
@@ -112,7 +112,7 @@ clock_format_ms(int64_t ms, char text[CLOCK_RFC3339_SIZE])
         return text;
 }
 
-/* Reads n digits at text, or returns -1. */
+/* Read n digits at text. Return their value, or -1. */
 static int
 digits(const char *text, int n)
 {

@@ -8,53 +8,56 @@
 
 #define CLOCK_RFC3339_SIZE 32
 
-/* Milliseconds since the epoch, UTC; steps when the clock is set. */
+/* Return the milliseconds since the epoch, UTC. Steps when the clock is set. */
 int64_t clock_now_ms(void);
 
-/* Milliseconds since an arbitrary point; never steps. For deadlines and intervals. */
+/* Return the milliseconds since an arbitrary point. Never steps; for deadlines and intervals. */
 int64_t clock_monotonic_ms(void);
 
 /*
- * The same, up to 10 ms behind, but read in a tenth of the time: for what happens to every request. Not to be mixed with
+ * The same, up to 10 ms behind, but ten times as fast, for use in every request. Do not mix it with
  * clock_monotonic_ms() in one interval.
  */
 int64_t clock_coarse_ms(void);
 
-/* The same in microseconds, and in nanoseconds. */
+/* Like clock_monotonic_ms(), in microseconds and nanoseconds. */
 int64_t clock_monotonic_us(void);
 int64_t clock_monotonic_ns(void);
 
-/* Block the calling thread so long, or until a signal is handled in it; 0 or less: not at all. */
+/* Block the calling thread for this long, or until it handles a signal. Return at once if ms is 0 or less. */
 void clock_sleep_ms(int64_t ms);
 
-/* What clock_take_step() compares with. Begin with zeros. */
+/* The state of clock_take_step(). Zero-initialise it. */
 struct clock_watch {
-        int64_t ahead_ms; /* of the clock that steps, before the one that does not */
+        int64_t ahead_ms; /* wall clock minus monotonic clock */
         int is_known;
 };
 
-/* By how many milliseconds the clock was set since the last call, negative: back. The first call gives 0. */
+/*
+ * Return by how many milliseconds the clock was set since the last call; negative if back. The first call
+ * returns 0.
+ */
 int64_t clock_take_step(struct clock_watch *watch);
 
 /**
  * clock_format_ms(ms, text), clock_format_s(s, text):
  * Write a time since the epoch as RFC 3339 in UTC, with and without milliseconds: 2026-11-21T03:04:05.678Z.
- * Years 0 to 9999; other times are held to that range. Returns text.
+ * Times outside the years 0 to 9999 become the nearest time inside. Return text.
  */
 char *clock_format_ms(int64_t ms, char text[CLOCK_RFC3339_SIZE]);
 char *clock_format_s(int64_t s, char text[CLOCK_RFC3339_SIZE]);
 
 /**
  * clock_is_utc_timestamp(text, len):
- * Whether the bytes are an RFC 3339 date-time in UTC: offset `Z` or `+00:00`, any fraction, real calendar day,
- * seconds to 60 (a leap second).
+ * Return whether the bytes are an RFC 3339 date-time in UTC: offset `Z` or `+00:00`, any fraction, an
+ * existing calendar day, up to 60 seconds (a leap second).
  */
 int clock_is_utc_timestamp(const char *text, size_t len);
 
-/* Read such a timestamp, to the millisecond (what is finer is cut off). Returns 0, or -1 when it is none. */
+/* Read such a timestamp, truncated to milliseconds. Return 0, or -1 if it is not one. */
 int clock_parse_ms(const char *text, size_t len, int64_t *ms) MUST_CHECK;
 
-/* Likewise for one with any offset from UTC: 2026-11-21T04:04:05+01:00. */
+/* Likewise with any offset from UTC: 2026-11-21T04:04:05+01:00. */
 int clock_parse_zoned_ms(const char *text, size_t len, int64_t *ms) MUST_CHECK;
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the variable names this point; then *after is how many passages it is to survive. */
+/* Return whether the variable names this point; then *after is the number of times to pass it alive. */
 static int
 is_chosen(const char *name, long *after)
 {
@@ -32,6 +32,6 @@ crash_point(const char *name)
 
 #else
 
-typedef int crash_is_not_compiled_in; /* ISO C wants a declaration */
+typedef int crash_is_not_compiled_in; /* ISO C requires a declaration */
 
 #endif

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/bytes.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 static void *
 allocate(void *arg, size_t size)
@@ -60,8 +60,8 @@ json_take(yajl_gen json, size_t *len)
 }
 
 /*
- * Control characters that JSON permits as they are, U+007F to U+009F, could play tricks on a terminal: they are written as
- * escapes. Beyond ASCII there is nothing but strings.
+ * JSON permits the control characters U+007F to U+009F unescaped, but a terminal may act on them, so write
+ * them as escapes. They only occur in strings.
  */
 static void
 write_safely(const unsigned char *text, size_t len, FILE *out)
@@ -143,13 +143,16 @@ json_null(yajl_gen json, const char *name)
         (void)yajl_gen_null(json);
 }
 
-/* The name of a member, which may be anything: what is not UTF-8 as U+FFFD. */
+/*
+ * Write the name of a member from untrusted bytes. If it is not UTF-8, write U+FFFD for every byte beyond
+ * ASCII.
+ */
 static void
 put_name(yajl_gen json, const char *name)
 {
         char *text = NULL;
         size_t len;
-        FILE *out = utf8_is_valid(name, strlen(name)) ? NULL : open_memstream(&text, &len);
+        FILE *out = text_is_utf8(name, strlen(name)) ? NULL : open_memstream(&text, &len);
 
         for (; out != NULL && *name != '\0'; name++) {
                 if ((unsigned char)*name < 0x80)
@@ -166,7 +169,7 @@ put_name(yajl_gen json, const char *name)
 static void
 put_base64(yajl_gen json, const char *name, const void *bytes, size_t len)
 {
-        char *base64 = base64_encode(bytes, len), *other = mem_printf("%sBase64", name);
+        char *base64 = bytes_to_base64(bytes, len), *other = mem_printf("%sBase64", name);
 
         put_name(json, other);
         json_text(json, base64);
@@ -177,7 +180,7 @@ put_base64(yajl_gen json, const char *name, const void *bytes, size_t len)
 void
 json_bytes(yajl_gen json, const char *name, const void *bytes, size_t len)
 {
-        if (len > 0 && !utf8_is_valid(bytes, len)) {
+        if (len > 0 && !text_is_utf8(bytes, len)) {
                 put_base64(json, name, bytes, len);
                 return;
         }

@@ -8,37 +8,45 @@
 #include <yajl/yajl_gen.h>
 
 /*
- * Writing JSON, and what reading it needs besides, for the command line and the sandbox. Memory that fails ends the process, as with mem_alloc(); the paths
- * that a delivery takes use json_memory.h. Texts must be UTF-8.
+ * Writing JSON, for everything but the path of a delivery: like mem_alloc(), running out of memory exits the
+ * process. Texts must be UTF-8. json_tree.h reads JSON.
  */
 
-/* A generator; json_take() releases it. beautify: over many lines, for people. */
+/*
+ * Return a generator, to be released by json_take(), json_write() or json_print(). beautify: indent, for
+ * people.
+ */
 yajl_gen json_new(int beautify);
 
-/* All of it as a string of *len bytes, which the caller frees. The generator is released. */
+/* Return the text, of *len bytes, which the caller frees. Release the generator. */
 char *json_take(yajl_gen json, size_t *len);
 
-/* Write all of it, or to stdout, with a newline at its end, and no character that controls a terminal. The generator is released. */
+/*
+ * Write the text to a file or stdout, followed by a newline, with control characters escaped. Release the
+ * generator.
+ */
 void json_write(yajl_gen json, FILE *out);
 void json_print(yajl_gen json);
 
-/* Whether nothing but white space, as JSON knows it (RFC 8259 section 2), stands there. */
+/* Return whether the text is nothing but JSON white space (RFC 8259 section 2). */
 int json_is_space(const char *text, size_t len);
 
-/* yajl's memory, from mem.h. */
+/* Return allocation functions for yajl that use mem.h. */
 yajl_alloc_funcs *json_allocation(void);
 
-/* A string, or the name of a member. */
+/* Write a string, or the name of a member. */
 void json_text(yajl_gen json, const char *text);
 
-/* Members of an object. A text that is NULL becomes null. */
+/* Write a member of an object. A NULL text becomes null. */
 void json_member(yajl_gen json, const char *name, const char *text);
 void json_number(yajl_gen json, const char *name, int64_t value);
 void json_flag(yajl_gen json, const char *name, int value);
 void json_null(yajl_gen json, const char *name);
 
-/* A member with bytes from anywhere: a string where they are UTF-8, else base64 as `<name>Base64`, so that nothing is lost. The
- * name may be anything, too; where it is no UTF-8 it has U+FFFD. */
+/*
+ * Write untrusted bytes as a member: a string if they are UTF-8, else base64 under the name `<name>Base64`,
+ * so that nothing is lost. In the name, too, bytes that are not UTF-8 become U+FFFD.
+ */
 void json_bytes(yajl_gen json, const char *name, const void *bytes, size_t len);
 
 #endif

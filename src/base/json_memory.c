@@ -7,7 +7,7 @@
 
 #include "base/pool.h"
 
-/* What yajl gets begins at data. */
+/* An allocation; yajl receives a pointer to data. */
 struct json_memory_block {
         LIST_ENTRY(json_memory_block) entry;
         alignas(max_align_t) char data[];
@@ -29,7 +29,7 @@ release(void *arg, void *data)
         pool_free(block_of(data));
 }
 
-/* The block out of the list, or none, changed to a size and put into the list. */
+/* Resize a block that is not in the list, or allocate one if block is NULL, and put it into the list. */
 static void *
 resize_block(struct json_memory *memory, struct json_memory_block *block, size_t size)
 {

@@ -7,12 +7,12 @@
 #include <yajl/yajl_common.h>
 
 /*
- * Memory for one yajl parser or generator. yajl uses what it allocates without a look; so where memory fails, control
- * leaves yajl for where its owner set `failed` by setjmp():
+ * Memory for one yajl parser or generator. yajl does not check its allocations. So if one fails, control
+ * returns by longjmp() to where the owner called setjmp():
  *
  *   json_memory_init(&memory);
  *   if (setjmp(memory.failed) == 0)
- *           ... yajl_alloc(callbacks, &memory.functions, arg) and all that yajl does ...
+ *           ... yajl_alloc(callbacks, &memory.functions, arg) and all other calls of yajl ...
  *   json_memory_clear(&memory);
  */
 struct json_memory {
@@ -23,7 +23,7 @@ struct json_memory {
 
 void json_memory_init(struct json_memory *memory);
 
-/* Release what yajl has not released itself. */
+/* Release all memory that yajl has not released. */
 void json_memory_clear(struct json_memory *memory);
 
 #endif

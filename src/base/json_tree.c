@@ -7,12 +7,12 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 struct builder {
         struct json_value *root;
-        struct json_value *open; /* the object or array that values go into */
-        char *name;              /* of the member that comes next */
+        struct json_value *open; /* the object or array being filled */
+        char *name;              /* of the next member */
         size_t depth;
         const char *fault;
 };
@@ -71,7 +71,7 @@ static int
 on_string(void *arg, const unsigned char *text, size_t len)
 {
         if (memchr(text, '\0', len) != NULL)
-                return give_up(arg, "a string has a NUL character in it");
+                return give_up(arg, "a string contains a NUL character");
         add(arg, JSON_STRING)->text = mem_strndup((const char *)text, len);
         return 1;
 }
@@ -82,7 +82,7 @@ on_name(void *arg, const unsigned char *text, size_t len)
         struct builder *builder = arg;
 
         if (memchr(text, '\0', len) != NULL)
-                return give_up(builder, "a name has a NUL character in it");
+                return give_up(builder, "a name contains a NUL character");
         builder->name = mem_strndup((const char *)text, len);
         return 1;
 }
@@ -139,7 +139,7 @@ on_object_end(void *arg)
         struct builder *builder = arg;
 
         if (has_name_twice(builder->open))
-                return give_up(builder, "a member is there twice");
+                return give_up(builder, "duplicate member");
         return leave(builder);
 }
 
@@ -175,17 +175,16 @@ json_tree_parse(const char *text, size_t len, struct error *error)
         yajl_status status;
         size_t consumed;
 
-        if (!utf8_is_valid(text, len)) {
+        if (!text_is_utf8(text, len)) {
                 (void)error_set(error, "not UTF-8");
                 return NULL;
         }
-        if (memchr(text, '\v', len) != NULL ||
-            memchr(text, '\f', len) != NULL) { /* yajl takes them for spaces */
-                (void)error_set(error, "a control character that JSON has no place for");
+        if (memchr(text, '\v', len) != NULL || memchr(text, '\f', len) != NULL) { /* white space to yajl */
+                (void)error_set(error, "a control character that JSON does not allow");
                 return NULL;
         }
         yajl = yajl_alloc(&callbacks, json_allocation(), &builder);
-        /* Else it would let pass a string that begins after the value and never ends. */
+        /* Otherwise yajl ignores an unterminated string after the value. */
         (void)yajl_config(yajl, yajl_allow_trailing_garbage, 1);
         status = yajl_parse(yajl, (const unsigned char *)text, len);
         consumed = yajl_get_bytes_consumed(yajl);
@@ -201,7 +200,7 @@ json_tree_parse(const char *text, size_t len, struct error *error)
         return NULL;
 }
 
-/* Without recursion: a leaf goes, then its sibling, then what held them. */
+/* Without recursion: free a leaf, then its siblings, then their parent. */
 void
 json_tree_free(struct json_value *root)
 {

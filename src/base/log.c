@@ -13,15 +13,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 
 #define LINE_SIZE 2048
 
 static int to_journal;
 static atomic_int threshold = LOG_LEVEL_INFO;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* over stderr, and what follows */
-static uint64_t n_lost; /* lines that could not be written, and are to be told */
-static int is_cut;      /* the last line ends in its midst */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards stderr and the two below */
+static uint64_t n_lost; /* lines that could not be written and are not reported yet */
+static int is_cut;      /* the last line was written in part */
 
 void
 log_init(void)
@@ -30,7 +30,7 @@ log_init(void)
         unsigned long long device, inode;
         struct stat st;
 
-        /* A log that nobody reads any more, or that must not grow any more, does not end the process. */
+        /* A log whose reader is gone, or that has reached its size limit, must not kill the process. */
         (void)signal(SIGPIPE, SIG_IGN);
         (void)signal(SIGXFSZ, SIG_IGN);
         to_journal = stream != NULL && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
@@ -75,8 +75,9 @@ log_parse_level(const char *name, enum log_level *level)
 }
 
 /*
- * Write, unless that would wait: a log that nobody reads must not hold up a delivery. One write at a time, so a pipe that
- * has room for a line keeps it until then. Returns 0, or -1 when not all of it was written.
+ * Write without blocking: a log that nobody reads must not delay a delivery. The mutex allows one write at a
+ * time, so a pipe that poll() found writable still is when write() is called. Return 0, or -1 if the text was
+ * not written completely.
  */
 static int
 put(const char *text, size_t len)
@@ -96,7 +97,7 @@ put(const char *text, size_t len)
         return -1;
 }
 
-/* What every line begins with. */
+/* Write the beginning of a line. Return its length. */
 static int
 write_prefix(enum log_level level, char *line)
 {
@@ -107,9 +108,9 @@ write_prefix(enum log_level level, char *line)
         return snprintf(line, LINE_SIZE, "%s %s ", clock_format_ms(clock_now_ms(), when), level_name(level));
 }
 
-/* Say how many lines were lost, if any were. Returns 0 when there is nothing more to say. */
+/* Write the number of lost lines, if there are any. Return 0, or -1 if it could not be written. */
 static int
-tell_lost(void)
+report_lost(void)
 {
         char line[LINE_SIZE];
         int len;
@@ -129,14 +130,14 @@ tell_lost(void)
 }
 
 void
-log_tell_lost(void)
+log_report_lost(void)
 {
         pthread_mutex_lock(&mutex);
-        (void)tell_lost();
+        (void)report_lost();
         pthread_mutex_unlock(&mutex);
 }
 
-/* A line is one line, whatever is in it. */
+/* Write a line. Replace control characters, so that it is a single line. */
 static void
 write_line(char *line, size_t prefix, int len)
 {
@@ -150,7 +151,7 @@ write_line(char *line, size_t prefix, int len)
         }
         line[n++] = '\n';
         pthread_mutex_lock(&mutex);
-        if (tell_lost() != 0 || put(line, n) != 0)
+        if (report_lost() != 0 || put(line, n) != 0)
                 n_lost++;
         pthread_mutex_unlock(&mutex);
 }
@@ -191,7 +192,7 @@ log_quote_bytes(const char *bytes, size_t len, char quoted[LOG_QUOTED_SIZE])
 
         quoted[n++] = '"';
         for (size_t i = 0, char_len; i < len && n < LOG_QUOTED_SIZE - 6; i += char_len) {
-                char_len = safe_text_char(bytes + i, len - i);
+                char_len = text_printable(bytes + i, len - i);
                 if (char_len == 0) {
                         n += (size_t)snprintf(quoted + n, 5, "\\x%02x", (unsigned char)bytes[i]);
                         char_len = 1;

@@ -10,9 +10,12 @@
 #define INTERVAL_MS 1000
 
 static LIST_HEAD(floods, log_flood) holding = LIST_HEAD_INITIALIZER(holding);
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* over all floods */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards all floods */
 
-/* Keep what an event says, in place of what the one before said. Without memory that stays. */
+/*
+ * Keep an event's text instead of that of the previous event. If text is NULL, because memory failed, keep
+ * the previous one.
+ */
 static void
 hold_back(struct log_flood *flood, enum log_level level, char *text)
 {
@@ -25,9 +28,9 @@ hold_back(struct log_flood *flood, enum log_level level, char *text)
         flood->level = level;
 }
 
-/* Nothing is held back any more. Returns how many events were. */
+/* Discard the events held back. Return their number. */
 static uint64_t
-let_go(struct log_flood *flood)
+release_held(struct log_flood *flood)
 {
         uint64_t n = flood->n_held_back;
 
@@ -39,7 +42,10 @@ let_go(struct log_flood *flood)
         return n;
 }
 
-/* Returns 1 when a line may be written now, for *n events; 0 when this one, whose text is taken over, is held back. */
+/*
+ * Return 1 if a line may be written now, for *n events. Else hold the event back, take ownership of text, and
+ * return 0.
+ */
 static int
 pass(struct log_flood *flood, enum log_level level, char *text, uint64_t *n)
 {
@@ -50,7 +56,7 @@ pass(struct log_flood *flood, enum log_level level, char *text, uint64_t *n)
         passes = flood->last_ms == 0 || now - flood->last_ms >= INTERVAL_MS;
         if (passes) {
                 flood->last_ms = now;
-                *n = let_go(flood) + 1;
+                *n = release_held(flood) + 1;
         } else {
                 hold_back(flood, level, text);
         }
@@ -78,18 +84,18 @@ log_flood(struct log_flood *flood, enum log_level level, const char *format, ...
         free(text);
 }
 
-/* With the mutex held. */
+/* Log the events held back. The caller holds the mutex. */
 static void
-tell(struct log_flood *flood)
+report_held(struct log_flood *flood)
 {
         if (flood->text != NULL)
                 log_line(flood->level, "%s n=%" PRIu64, flood->text, flood->n_held_back);
         flood->last_ms = clock_coarse_ms();
-        (void)let_go(flood);
+        (void)release_held(flood);
 }
 
 void
-log_flood_tell(void)
+log_flood_report(void)
 {
         int64_t now = clock_coarse_ms();
         struct log_flood *flood, *next;
@@ -98,7 +104,7 @@ log_flood_tell(void)
         for (flood = LIST_FIRST(&holding); flood != NULL; flood = next) {
                 next = LIST_NEXT(flood, entry);
                 if (now - flood->last_ms >= INTERVAL_MS)
-                        tell(flood);
+                        report_held(flood);
         }
         pthread_mutex_unlock(&mutex);
 }
@@ -108,7 +114,7 @@ log_flood_end(struct log_flood *flood)
 {
         pthread_mutex_lock(&mutex);
         if (flood->n_held_back > 0)
-                tell(flood);
+                report_held(flood);
         pthread_mutex_unlock(&mutex);
 }
 
@@ -119,6 +125,6 @@ log_flood_end_all(void)
 
         pthread_mutex_lock(&mutex);
         while ((flood = LIST_FIRST(&holding)) != NULL)
-                tell(flood);
+                report_held(flood);
         pthread_mutex_unlock(&mutex);
 }

@@ -8,28 +8,28 @@
 #include "base/log.h"
 
 /*
- * A damper for one kind of line that an outsider can cause at will: one line a second is written, and ends in ` n=` with the
- * number of events that it stands for. What was held back when a flood ends is told by log_flood_tell(), as the last of
- * them said it. Zero-initialise it; any thread may use it.
+ * A rate limit for one kind of line that an outsider can cause at will. At most one line a second is written;
+ * it ends in ` n=` and the number of events that it stands for. Events that are held back when a flood ends
+ * are logged by log_flood_report(), with the text of the last one. Zero-initialise it; any thread may use it.
  */
 struct log_flood {
-        LIST_ENTRY(log_flood) entry; /* in the list of those that hold something back */
+        LIST_ENTRY(log_flood) entry; /* in the list of floods that hold events back */
         int64_t last_ms;             /* monotonic time of the last line; 0: none */
         uint64_t n_held_back;
         enum log_level level;
         char *text; /* of the last event held back */
 };
 
-/* An event of this kind: write a line of it, or hold it back. */
+/* Log an event, or hold it back. */
 void log_flood(struct log_flood *flood, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* Tell what has been held back for a second. To be called every second or so. */
-void log_flood_tell(void);
+/* Log the events that have been held back for a second. Call this about every second. */
+void log_flood_report(void);
 
-/* The flood goes: tell what it holds back. */
+/* Log the events that the flood holds back. Call this before freeing it. */
 void log_flood_end(struct log_flood *flood);
 
-/* Tell what all floods hold back: the process ends. */
+/* Log the events that all floods hold back. Call this before the process ends. */
 void log_flood_end_all(void);
 
 #endif

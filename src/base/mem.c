@@ -13,7 +13,7 @@ checked(void *memory)
 {
         if (memory == NULL) {
                 fputs("out of memory\n", stderr);
-                _exit(EX_OSERR); /* what exit() runs would pull OpenSSL away under other threads */
+                _exit(EX_OSERR); /* exit() would run the cleanup of OpenSSL, which other threads still use */
         }
         return memory;
 }

@@ -2,21 +2,22 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
+
+#define SPAN_MAX_S 1e15
 
 struct unit {
         const char *name;
         uint64_t factor;
 };
 
-/* Smallest first; the sentinel ends the list. */
+/* Smallest first. */
 static const struct unit size_units[] = {
     {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {NULL, 0}};
 static const struct unit duration_units[] = {{"ms", 1},      {"s", 1000},     {"min", 60000},
                                              {"h", 3600000}, {"d", 86400000}, {NULL, 0}};
 
-/* Reads the digits at the start of text; *end is what follows them. */
+/* Read the digits at the start of text; *end is what follows them. */
 static int
 parse_digits(const char *text, uint64_t *value, const char **end)
 {
@@ -70,11 +71,12 @@ parse_units(const char *text, const struct unit *units, uint64_t range[2], uint6
                 return error_set(error, "'%.64s' is not a number with a unit, such as 30%s", text,
                                  units[1].name);
         if (*end == '\0')
-                return error_set(error, "%.32s needs a unit: %.32s%s?", text, text, units[1].name);
+                return error_set(error, "%.32s needs a unit; did you mean %.32s%s?", text, text,
+                                 units[1].name);
         while (unit->name != NULL && strcmp(unit->name, end) != 0)
                 unit++;
         if (unit->name == NULL)
-                return error_set(error, "'%.32s' is not a unit; known are %s", end,
+                return error_set(error, "'%.32s' is not a unit; the units are %s", end,
                                  units == size_units ? "B, KiB, MiB, GiB" : "ms, s, min, h, d");
         if (__builtin_mul_overflow(*value, unit->factor, value) || *value < range[0] || *value > range[1])
                 return error_set(error, "%.64s is not between %s and %s", text,
@@ -95,13 +97,22 @@ number_parse_duration(const char *text, uint64_t min, uint64_t max, uint64_t *ms
 }
 
 char *
-number_format_size(uint64_t bytes, char text[NUMBER_TEXT_SIZE])
-{
-        return format_units(bytes, size_units, text);
-}
-
-char *
 number_format_duration(uint64_t ms, char text[NUMBER_TEXT_SIZE])
 {
         return format_units(ms, duration_units, text);
+}
+
+void
+number_print_span(FILE *out, double seconds)
+{
+        unsigned long s = seconds > 0 && seconds < SPAN_MAX_S ? (unsigned long)seconds : 0;
+
+        if (s >= 2 * 86400)
+                fprintf(out, "%lu d %lu h", s / 86400, s % 86400 / 3600);
+        else if (s >= 3600)
+                fprintf(out, "%lu h %lu min", s / 3600, s % 3600 / 60);
+        else if (s >= 60)
+                fprintf(out, "%lu min %lu s", s / 60, s % 60);
+        else
+                fprintf(out, "%lu s", s);
 }

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -11,27 +12,34 @@
 
 /**
  * number_parse(text, min, max, value, error):
- * Read a whole decimal number in [min, max]: digits only, no sign, no space. Returns 0 or -1 with the reason.
+ * Read a whole decimal number in [min, max]: digits only, no sign, no space. Return 0, or -1 with the reason.
  */
 int number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *value,
                  struct error *error) MUST_CHECK;
 
 /**
  * number_parse_size(text, min, max, bytes, error):
- * Read a size with its unit, B, KiB, MiB or GiB: `1MiB`. min and max are in bytes.
+ * Read a size with a unit, B, KiB, MiB or GiB: `1MiB`. min and max are in bytes. Return 0, or -1 with the
+ * reason.
  */
 int number_parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *bytes,
                       struct error *error) MUST_CHECK;
 
 /**
  * number_parse_duration(text, min, max, ms, error):
- * Read a time with its unit, ms, s, min, h or d: `300s`. min and max are in milliseconds.
+ * Read a duration with a unit, ms, s, min, h or d: `300s`. min and max are in milliseconds. Return 0, or -1
+ * with the reason.
  */
 int number_parse_duration(const char *text, uint64_t min, uint64_t max, uint64_t *ms,
                           struct error *error) MUST_CHECK;
 
-/* Write a size or a duration with the largest unit that divides it. Return text. */
-char *number_format_size(uint64_t bytes, char text[NUMBER_TEXT_SIZE]);
+/* Write a duration with the largest unit that divides it. Return text. */
 char *number_format_duration(uint64_t ms, char text[NUMBER_TEXT_SIZE]);
+
+/*
+ * Print a time span for people: 3 d 4 h, 5 h 12 min, 47 s. Print 0 s if it is not a number, negative, or
+ * beyond 1e15 s.
+ */
+void number_print_span(FILE *out, double seconds);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes are multiples of 32 bytes up to 1 KiB, and then 2 and 4 KiB, which buffers of libevent have. */
+/* Sizes are multiples of 32 bytes up to 1 KiB, then 2 and 4 KiB, the sizes of buffers of libevent. */
 #define STEP ((size_t)32)
 #define N_STEPS 32
 #define N_SIZES (N_STEPS + 2)
@@ -24,7 +24,7 @@ size_of(size_t index)
         return index < N_STEPS ? (index + 1) * STEP : N_STEPS * STEP << (index - N_STEPS + 1);
 }
 
-/* The smallest of the sizes that has room; N_SIZES: none. */
+/* Return the index of the smallest size that is large enough, or N_SIZES. */
 static size_t
 index_for(size_t size)
 {
@@ -38,7 +38,9 @@ index_for(size_t size)
 }
 
 #ifndef __SANITIZE_ADDRESS__
-/* The largest of the sizes that a block has room for; N_SIZES: it is not to be kept. */
+/*
+ * Return the index of the largest size that fits into the block, or N_SIZES if the block is not to be kept.
+ */
 static size_t
 index_of(void *block)
 {
@@ -66,7 +68,7 @@ pool_alloc(size_t size)
         if (block == NULL)
                 return malloc(size_of(index));
         own.first[index] = block->next;
-        if (block->next != NULL) /* it is given out next, and may have left the processor's cache */
+        if (block->next != NULL) /* the next block to be reused; it may have left the CPU cache */
                 __builtin_prefetch(block->next, 1);
         own.bytes -= size_of(index);
         return block;
@@ -121,10 +123,4 @@ pool_clear(void)
                 }
         }
         own.bytes = 0;
-}
-
-size_t
-pool_kept(void)
-{
-        return own.bytes;
 }

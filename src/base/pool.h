@@ -6,30 +6,28 @@
 #include "base/compiler.h"
 
 /*
- * malloc() for what a request takes and gives back at once: a thread keeps what it released, by size, and gives it out again.
- * libevent takes some thirty blocks a request, more at a time than malloc's own cache of a thread holds (7 of a size).
+ * malloc() for short-lived blocks: each thread keeps the blocks that it releases, by size, and reuses them.
+ * libevent allocates some thirty blocks per request, more at a time than malloc's own per-thread cache holds
+ * (7 of a size).
  *
- * What is kept is bounded, POOL_KEPT_MAX bytes a thread. Blocks are malloc()'s own: they may be released by any thread, and
- * larger ones than the pool keeps go through it unchanged. With AddressSanitizer nothing is kept, so that it sees all.
+ * A thread keeps at most POOL_KEPT_MAX bytes. Blocks come from malloc(), so any thread may release them.
+ * Large blocks are not kept. With AddressSanitizer none are, so that it sees every use.
  */
 #define POOL_KEPT_MAX ((size_t)1 << 20)
 
-/* Memory of at least this size, not zeroed; NULL when it fails. */
+/* Return a block of at least this size, not zeroed, or NULL. */
 void *pool_alloc(size_t size) MUST_CHECK;
 
-/* Zeroed. */
+/* Likewise, zeroed. */
 void *pool_alloc_zeroed(size_t size) MUST_CHECK;
 
-/* As realloc(). */
+/* Like realloc(). */
 void *pool_resize(void *block, size_t size) MUST_CHECK;
 
-/* A block of one of these; NULL is harmless. */
+/* Release a block from the pool. NULL is harmless. */
 void pool_free(void *block);
 
-/* Release what this thread keeps, before it ends. */
+/* Free the blocks that this thread keeps. Call this before the thread ends. */
 void pool_clear(void);
-
-/* Bytes that this thread keeps. */
-size_t pool_kept(void);
 
 #endif

@@ -1,10 +1,14 @@
 #include "base/prometheus.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/safe_text.h"
+#include "base/text.h"
+
+#define SERIES_NAME_SIZE 128
 
 static const char name_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:";
 
@@ -18,14 +22,14 @@ static int
 is_printable(const char *text)
 {
         for (size_t i = 0, len = strlen(text), n; i < len; i += n) {
-                n = safe_text_char(text + i, len - i);
+                n = text_printable(text + i, len - i);
                 if (n == 0)
                         return 0;
         }
         return 1;
 }
 
-/* The string whose quote has been passed. Returns what follows it, or NULL. */
+/* Read a string from after its opening quote. Return the position after it, or NULL. */
 static const char *
 parse_value(const char *p, char **value)
 {
@@ -46,7 +50,7 @@ parse_value(const char *p, char **value)
         return NULL;
 }
 
-/* The labels whose brace has been passed. Returns what follows them, or NULL. */
+/* Read the labels from after their opening brace. Return the position after them, or NULL. */
 static const char *
 parse_labels(const char *p, struct prometheus_sample *sample)
 {
@@ -75,7 +79,7 @@ parse_labels(const char *p, struct prometheus_sample *sample)
         return p + 1;
 }
 
-/* A line that is a sample. Returns 0, or -1; then errno is ENOMEM when memory failed. */
+/* Read a line that is a sample. Return 0, or -1; errno is ENOMEM if memory failed. */
 static int
 parse_sample(const char *p, struct prometheus_sample *sample)
 {
@@ -89,7 +93,7 @@ parse_sample(const char *p, struct prometheus_sample *sample)
         if (len == 0 || sample->name == NULL || p == NULL)
                 return -1;
         p = skip_blanks(p);
-        if (*p == '\n') /* strtod() would go on to the next line */
+        if (*p == '\n') /* strtod() would read the next line */
                 return -1;
         sample->value = strtod(p, &end);
         if (end == p)
@@ -101,7 +105,7 @@ parse_sample(const char *p, struct prometheus_sample *sample)
         return *p == '\n' || *p == '\0' ? 0 : -1;
 }
 
-/* Room for one more sample, empty. Returns it, or NULL. */
+/* Append an empty sample. Return it, or NULL. */
 static struct prometheus_sample *
 add_sample(struct prometheus *page)
 {
@@ -183,4 +187,52 @@ prometheus_sum(const struct prometheus *page, const char *name)
              s = prometheus_next(page, name, s))
                 sum += s->value;
         return sum;
+}
+
+void
+prometheus_buckets_read(struct prometheus_buckets *buckets, const struct prometheus *page, const char *name)
+{
+        const struct prometheus_sample *sample = NULL;
+        char series[SERIES_NAME_SIZE];
+
+        buckets->n = 0;
+        (void)snprintf(series, sizeof(series), "%s_bucket", name);
+        while ((sample = prometheus_next(page, series, sample)) != NULL) {
+                const char *bound = prometheus_label(sample, "le");
+                size_t i = 0;
+
+                while (i < buckets->n && strcmp(buckets->items[i].bound, bound) != 0)
+                        i++;
+                if (i == PROMETHEUS_MAX_BUCKETS)
+                        continue;
+                if (i == buckets->n) {
+                        buckets->items[i].bound = bound;
+                        buckets->items[i].count = 0;
+                        buckets->n++;
+                }
+                buckets->items[i].count += sample->value;
+        }
+}
+
+double
+prometheus_buckets_count(const struct prometheus_buckets *buckets)
+{
+        return buckets->n == 0 ? 0 : buckets->items[buckets->n - 1].count;
+}
+
+double
+prometheus_buckets_quantile(const struct prometheus_buckets *buckets, double q)
+{
+        double wanted = q * prometheus_buckets_count(buckets), low = 0, below = 0;
+
+        for (size_t i = 0; i < buckets->n; i++) {
+                double bound = strtod(buckets->items[i].bound, NULL), count = buckets->items[i].count;
+
+                if (count >= wanted)
+                        return isfinite(bound) ? low + (bound - low) * (wanted - below) / (count - below)
+                                               : low;
+                low = bound;
+                below = count;
+        }
+        return low;
 }

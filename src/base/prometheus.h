@@ -20,7 +20,7 @@ struct prometheus_sample {
         double value;
 };
 
-/* What a page in the Prometheus text format says, in its order. */
+/* A page in the Prometheus text format, in its order. */
 struct prometheus {
         struct prometheus_sample *samples;
         size_t n;
@@ -28,20 +28,48 @@ struct prometheus {
 
 /**
  * prometheus_parse(text, page, error):
- * Read version 0.0.4 of the format; comments and timestamps are passed over. Returns 0, or -1 with the reason; either way
- * the page is to be cleared.
+ * Read version 0.0.4 of the format; skip comments and timestamps. Return 0, or -1 with the reason. Call
+ * prometheus_clear() in either case.
  */
 int prometheus_parse(const char *text, struct prometheus *page, struct error *error) MUST_CHECK;
 void prometheus_clear(struct prometheus *page);
 
-/* A label's value, or "" when it is not there, which means the same. */
+/* Return the value of a label, or "" if it is missing, which means the same. */
 const char *prometheus_label(const struct prometheus_sample *sample, const char *name);
 
-/* The first sample of that name, from one on: NULL for the first of all. Returns NULL when there is none. */
+/*
+ * Return the first sample of that name after a sample, or of all if after is NULL. Return NULL if no more
+ * follow.
+ */
 const struct prometheus_sample *prometheus_next(const struct prometheus *page, const char *name,
                                                 const struct prometheus_sample *after);
 
-/* The sum of all samples of that name; 0 when there is none. */
+/* Return the sum of all samples of that name; 0 without any. */
 double prometheus_sum(const struct prometheus *page, const char *name);
+
+#define PROMETHEUS_MAX_BUCKETS 64
+
+/* The buckets of a histogram, in order. The bounds belong to the page. */
+struct prometheus_buckets {
+        struct {
+                const char *bound; /* as written: 0.005, +Inf */
+                double count;      /* number of values up to the bound */
+        } items[PROMETHEUS_MAX_BUCKETS];
+        size_t n; /* 0: the page has no such histogram */
+};
+
+/* Read the histogram of that name. Add up its series if it has several. */
+void prometheus_buckets_read(struct prometheus_buckets *buckets, const struct prometheus *page,
+                             const char *name);
+
+/* Return the number of values. */
+double prometheus_buckets_count(const struct prometheus_buckets *buckets);
+
+/**
+ * prometheus_buckets_quantile(buckets, q):
+ * Return the q-quantile, computed as Prometheus does: linear within a bucket, and the last finite bound for
+ * values beyond it. The histogram must have values.
+ */
+double prometheus_buckets_quantile(const struct prometheus_buckets *buckets, double q);
 
 #endif

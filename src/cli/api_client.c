@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "cli/http_client.h"
 #include "config/secrets.h"
 #include "model/service_answer.h"
@@ -232,7 +232,7 @@ print_text(const char *text)
 {
         size_t len = strlen(text);
 
-        safe_text_print(stderr, text, len < MAX_TEXT ? len : MAX_TEXT);
+        text_print(stderr, text, len < MAX_TEXT ? len : MAX_TEXT);
 }
 
 static void
@@ -281,8 +281,7 @@ api_client_report(const char *command, const struct api_client_answer *answer)
 
         if (answer->status == 0) {
                 fprintf(stderr, "gatepost %s: no usable answer from the service: ", command);
-                safe_text_print(stderr, answer->failure,
-                                strlen(answer->failure)); /* it may quote a certificate */
+                text_print(stderr, answer->failure, strlen(answer->failure)); /* it may quote a certificate */
                 fputc('\n', stderr);
                 print_times(answer);
                 return EX_UNAVAILABLE;

@@ -10,7 +10,7 @@
 #include "kafka/message.h"
 #include "model/dedup.h"
 #include "model/judge.h"
-#include "model/published.h"
+#include "model/output.h"
 
 /*
  * What must have been published: deliveries are decided again by the router's code, from the log alone. The
@@ -124,7 +124,7 @@ check_content(const struct audit *audit, const struct record *record, const stru
 
         if (exception->reason == AUDIT_UNPUBLISHABLE) {
                 value = none;
-                key = key.len > PUBLISHED_STUB_TEXT_MAX ? none : key;
+                key = key.len > OUTPUT_STUB_TEXT_MAX ? none : key;
         }
         if (digest_content(audit->digest, key, value, content) != 0)
                 return -1;
@@ -163,7 +163,7 @@ find_exception(const struct audit *audit, const struct record *record,
 
 /* Compute the fingerprint of the record that a delivery must become. Returns 0 or -1. */
 static int
-fingerprint(struct digest *digest, const struct published *published, const rd_kafka_message_t *message,
+fingerprint(struct digest *digest, const struct output *published, const rd_kafka_message_t *message,
             uint8_t bytes[DIGEST_FINGERPRINT_SIZE])
 {
         if (digest_begin(digest, published->topic, published->key, published->value) != 0)
@@ -214,10 +214,10 @@ add(struct audit *audit, const struct record *record, const struct verdict *verd
         uint8_t bytes[DIGEST_FINGERPRINT_SIZE];
         struct tally_place place = {.partition = record->partition, .offset = record->offset};
         const struct audit_exception *exception;
-        struct published published;
+        struct output published;
         int is_required, is_first = audit->n_passes == 0;
 
-        if (!published_describe(record, verdict, plan->config->quarantine_topic, &published)) {
+        if (!output_describe(record, verdict, plan->config->quarantine_topic, &published)) {
                 if (is_first)
                         count(audit, record, audit_scope_judges(plan, record));
                 return 0;

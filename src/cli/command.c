@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "base/suggest.h"
+#include "base/text.h"
 #include "cli/commands.h"
 
 static const struct command commands[] = {
@@ -222,10 +222,10 @@ unknown(int argc, char **argv)
         if (is_group)
                 return EX_USAGE;
         (void)snprintf(given, sizeof(given), "%s", argv[0]);
-        closest = suggest_closest(given, names, ARRAY_LEN(names));
+        closest = text_closest(given, names, ARRAY_LEN(names));
         if (closest == NULL && argc > 1) {
                 (void)snprintf(given, sizeof(given), "%s %s", argv[0], argv[1]);
-                closest = suggest_closest(given, names, ARRAY_LEN(names));
+                closest = text_closest(given, names, ARRAY_LEN(names));
         }
         fprintf(stderr, "gatepost: unknown command '%s'%s%s%s; see gatepost --help\n", argv[0],
                 closest == NULL ? "" : "; did you mean ", closest == NULL ? "" : closest,

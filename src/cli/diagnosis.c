@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "cli/json_style.h"
 
@@ -250,7 +250,7 @@ read_digits(const char *text, uint8_t signature[SIGNATURE_SIZE])
         size_t len = strlen(text);
 
         for (size_t i = 0; i < SIGNATURE_DIGITS; i++) {
-                int digit = len < SIGNATURE_DIGITS ? -1 : hex_digit(text[len - SIGNATURE_DIGITS + i]);
+                int digit = len < SIGNATURE_DIGITS ? -1 : bytes_hex_digit(text[len - SIGNATURE_DIGITS + i]);
 
                 if (digit < 0)
                         return -1;

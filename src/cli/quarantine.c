@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/suggest.h"
+#include "base/text.h"
 #include "kafka/message.h"
 #include "model/judge.h"
 
@@ -29,7 +29,7 @@ quarantine_parse_reason(const char *text, struct quarantine_query *query, struct
                 }
                 len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", r == 0 ? "" : ", ", names[r]);
         }
-        closest = suggest_closest(text, names, QUARANTINE_N_REASONS);
+        closest = text_closest(text, names, QUARANTINE_N_REASONS);
         if (closest != NULL)
                 return error_set(error, "unknown reason '%.64s'; did you mean %s?", text, closest);
         return error_set(error, "unknown reason '%.64s'; the reasons are %s", text, list);

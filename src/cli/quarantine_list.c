@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine.h"
@@ -31,13 +31,13 @@ print_text(const struct quarantine_record *record)
         char id[RELEASE_ID_SIZE], when[CLOCK_RFC3339_SIZE];
 
         printf("%-8s %s ", release_id_format(&record->id, id), clock_format_ms(record->timestamp_ms, when));
-        safe_text_column(reason, strlen(reason), 18);
-        safe_text_column(record->key_len == 0 ? "-" : record->key, record->key_len == 0 ? 1 : record->key_len,
-                         36);
+        text_print_column(reason, strlen(reason), 18);
+        text_print_column(record->key_len == 0 ? "-" : record->key,
+                          record->key_len == 0 ? 1 : record->key_len, 36);
         printf("%-8s ", quarantine_state_name(record));
         if (record->returned_as.partition >= 0)
                 printf("came back as %s; ", release_id_format(&record->returned_as, id));
-        safe_text_print(stdout, detail, strlen(detail));
+        text_print(stdout, detail, strlen(detail));
         putchar('\n');
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine_append.h"
@@ -37,7 +37,7 @@ print_prediction(const struct quarantine_release *release)
                 printf(", to be published to %s", release->topic);
         } else if (release->quarantine_reason != NULL) {
                 printf(", but this configuration quarantines it again: %s, ", release->quarantine_reason);
-                safe_text_print(stdout, release->quarantine_detail, strlen(release->quarantine_detail));
+                text_print(stdout, release->quarantine_detail, strlen(release->quarantine_detail));
         }
 }
 

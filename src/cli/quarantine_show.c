@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine.h"
 #include "cli/show_record.h"
@@ -26,7 +26,7 @@ static void
 print_line(const char *name, const char *text)
 {
         printf("%-12s ", name);
-        safe_text_print(stdout, text == NULL ? "-" : text, text == NULL ? 1 : strlen(text));
+        text_print(stdout, text == NULL ? "-" : text, text == NULL ? 1 : strlen(text));
         putchar('\n');
 }
 
@@ -69,7 +69,7 @@ print_text(const struct show_view *view, const rd_kafka_message_t *message)
         print_line("reason", record->reason);
         print_line("detail", record->detail);
         printf("%-12s ", "delivery-id");
-        safe_text_print(stdout, record->key, record->key_len);
+        text_print(stdout, record->key, record->key_len);
         putchar('\n');
         print_place("delivery", &record->delivery, view->quarantine->config->deliveries_topic);
         print_release(view);

@@ -12,7 +12,7 @@
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 
 #define RANDOM_BYTES 32
 
@@ -38,7 +38,7 @@ write_secret(const char *file)
                 fprintf(stderr, "gatepost secret new: no random bytes available\n");
                 return EX_OSERR;
         }
-        hex_encode(random, sizeof(random), text);
+        bytes_to_hex(random, sizeof(random), text);
         text[2 * RANDOM_BYTES] = '\n';
         fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd < 0) {

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/http_client.h"
 #include "cli/own_url.h"
@@ -144,14 +144,14 @@ post(const struct send_job *job, const char *const headers[DELIVERY_N_HEADERS])
 
         if (http_client_call(&request, &answer, &error) != 0) {
                 fputs("gatepost send: ", stderr);
-                safe_text_print(stderr, request.url, strlen(request.url));
+                text_print(stderr, request.url, strlen(request.url));
                 fputs(": ", stderr);
-                safe_text_print(stderr, error.text, strlen(error.text)); /* it may quote a certificate */
+                text_print(stderr, error.text, strlen(error.text)); /* it may quote a certificate */
                 fputc('\n', stderr);
                 return EX_TEMPFAIL;
         }
         printf("%d ", answer.status);
-        safe_text_print(stdout, answer.body, strlen(answer.body));
+        text_print(stdout, answer.body, strlen(answer.body));
         putchar('\n');
         free(answer.body);
         return status_for(answer.status);

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "cli/terminal.h"
 #include "kafka/message.h"
 
@@ -33,9 +33,9 @@ show_record_headers(const rd_kafka_message_t *message)
                 return;
         for (size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value, &len) == 0; i++) {
                 printf("    ");
-                safe_text_print(stdout, name, strlen(name));
+                text_print(stdout, name, strlen(name));
                 printf(": ");
-                safe_text_print(stdout, value, len);
+                text_print(stdout, value, len);
                 putchar('\n');
         }
 }
@@ -51,7 +51,7 @@ show_record_text(const rd_kafka_message_t *message, int with_headers)
                                                                                    : TERMINAL_RED),
                rd_kafka_topic_name(message->rkt), terminal_colour(TERMINAL_DEFAULT), message->partition,
                message->offset, terminal_colour(TERMINAL_BLUE));
-        safe_text_print(stdout, message->key, message->key_len);
+        text_print(stdout, message->key, message->key_len);
         fputs(terminal_colour(TERMINAL_DEFAULT), stdout);
         if (with_headers) {
                 putchar('\n');
@@ -60,7 +60,7 @@ show_record_text(const rd_kafka_message_t *message, int with_headers)
         } else {
                 putchar(' ');
         }
-        safe_text_print(stdout, message->payload, message->len);
+        text_print(stdout, message->payload, message->len);
         putchar('\n');
 }
 
@@ -69,7 +69,7 @@ is_text(const char *body, size_t len)
 {
         for (size_t i = 0, n; i < len; i += n) {
                 n = strchr("\t\n\r", body[i]) != NULL && body[i] != '\0' ? 1
-                                                                         : safe_text_char(body + i, len - i);
+                                                                         : text_printable(body + i, len - i);
                 if (n == 0)
                         return 0;
         }

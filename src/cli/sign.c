@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/uuid.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/source_choice.h"
@@ -18,14 +18,14 @@ void
 sign_choose_ids(struct sign_input *signing, const char *delivery_id, const char *webhook_id)
 {
         const struct config_source *source = signing->source;
-        char id[UUID_SIZE];
+        char id[BYTES_UUID_SIZE];
 
         if (webhook_id == NULL && source->n_webhook_ids > 0)
                 webhook_id = source->webhook_ids[0];
         (void)snprintf(signing->delivery_id, SIGN_ID_SIZE, "%s",
-                       delivery_id != NULL ? delivery_id : uuid_make(id));
+                       delivery_id != NULL ? delivery_id : bytes_random_uuid(id));
         (void)snprintf(signing->webhook_id, SIGN_ID_SIZE, "%s",
-                       webhook_id != NULL ? webhook_id : uuid_make(id));
+                       webhook_id != NULL ? webhook_id : bytes_random_uuid(id));
 }
 
 int

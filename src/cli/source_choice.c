@@ -6,8 +6,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "config/secrets.h"
-#include "config/single.h"
 #include "model/signature.h"
 
 int
@@ -38,7 +38,7 @@ source_choice_load(const struct source_choice *choice, const struct command_cont
                 *status = source_choice_secret_status(choice->secret_file);
         } else {
                 *status = EX_USAGE;
-                config = single_new(choice->secret_file, choice->header_prefix, &error);
+                config = config_for_secret(choice->secret_file, choice->header_prefix, &error);
         }
         if (config == NULL)
                 fprintf(stderr, "gatepost %s: %s\n", context->command->name, error.text);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/json.h"
-#include "base/prometheus_buckets.h"
+#include "base/number.h"
+#include "base/prometheus.h"
 #include "ops/page_write.h"
 
 /* Print the outcomes of a source's requests that have a count. */
@@ -133,7 +133,7 @@ print_secrets(const struct status *status)
         while ((sample = prometheus_next(&status->page, "gatepost_secret_age_seconds", sample)) != NULL) {
                 printf("%s  %-24s ", n++ == 0 ? "secrets, by their age\n" : "",
                        prometheus_label(sample, "source"));
-                duration_print(stdout, sample->value);
+                number_print_span(stdout, sample->value);
                 printf("  %s\n", prometheus_label(sample, "file"));
         }
 }
@@ -149,7 +149,7 @@ print_certificate(const struct status *status)
                 return;
         printf("certificate: %s", left < 0 ? "expired" : "expires in ");
         if (left >= 0)
-                duration_print(stdout, left);
+                number_print_span(stdout, left);
         putchar('\n');
 }
 
@@ -176,7 +176,7 @@ void
 status_print(const struct status *status, const struct status_rates *rates)
 {
         printf("%s, up ", status->is_ready ? "ready" : "not ready");
-        duration_print(stdout, status_uptime(status));
+        number_print_span(stdout, status_uptime(status));
         putchar('\n');
         for (const char *line = status->readiness; *line != '\0';
              line += strcspn(line, "\n"), line += *line == '\n')
@@ -185,7 +185,7 @@ status_print(const struct status *status, const struct status_rates *rates)
                prometheus_sum(&status->page, "gatepost_kafka_reachable") > 0 ? "reachable" : "away");
         print_brokers(status);
         printf("a second, over ");
-        duration_print(stdout, rates->seconds);
+        number_print_span(stdout, rates->seconds);
         printf("%s: accepted %.1f, refused %.1f, events %.1f, duplicates %.1f, quarantined %.1f\n",
                rates->since_start ? " since the start" : "", rates->accepted, rates->refused, rates->events,
                rates->duplicates, rates->quarantined);

@@ -12,8 +12,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/safe_text.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cli/source_choice.h"
 #include "config/secrets.h"
 
@@ -32,7 +31,7 @@ subscription_list(struct api_client *client, const char *command, struct subscri
                 fprintf(stderr,
                         "gatepost %s: the service's answer to GET /webhooks (%ld) is not understood: ",
                         command, answer.status);
-                safe_text_print(stderr, error.text, strlen(error.text));
+                text_print(stderr, error.text, strlen(error.text));
                 fprintf(stderr, "; check base_url in [service]\n");
                 status = EX_DATAERR;
         }
@@ -133,17 +132,17 @@ subscription_print_events(const struct subscription_view *view)
         for (size_t i = 0; i < view->n_events; i++) {
                 if (i > 0)
                         putchar(',');
-                safe_text_print(stdout, view->events[i], strlen(view->events[i]));
+                text_print(stdout, view->events[i], strlen(view->events[i]));
         }
 }
 
 void
 subscription_print(const struct subscription_view *view)
 {
-        safe_text_print(stdout, view->id, strlen(view->id));
+        text_print(stdout, view->id, strlen(view->id));
         putchar(' ');
         if (view->url != NULL)
-                safe_text_print(stdout, view->url, strlen(view->url));
+                text_print(stdout, view->url, strlen(view->url));
         putchar(' ');
         subscription_print_events(view);
         putchar('\n');
@@ -218,10 +217,10 @@ subscription_payload(const struct subscription_args *args, const struct config *
                 *status = source_choice_secret_status(args->secret_file);
                 return NULL;
         }
-        if (!utf8_is_valid(args->url, strlen(args->url))) {
+        if (!text_is_utf8(args->url, strlen(args->url))) {
                 fprintf(stderr, "gatepost: --url is not UTF-8\n");
                 *status = EX_USAGE;
-        } else if (!utf8_is_valid(secret, secret_len)) {
+        } else if (!text_is_utf8(secret, secret_len)) {
                 fprintf(stderr,
                         "gatepost: the secret in %s is not UTF-8, as JSON requires; create one with gatepost "
                         "secret new FILE\n",

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "cli/arguments.h"
 
 #define MAX_POSTS 4
@@ -109,7 +109,7 @@ warn_unchecked(const struct subscription_ensure *state)
         if (view == NULL || view->shows_events)
                 return;
         fprintf(stderr, "gatepost %s: the service does not show the events of ", state->command);
-        safe_text_print(stderr, view->id, strlen(view->id));
+        text_print(stderr, view->id, strlen(view->id));
         fprintf(stderr, ", so they were not checked; use --rotate to replace it\n");
 }
 
@@ -254,11 +254,11 @@ is_needed(const struct subscription_ensure *state, const struct subscription_vie
         if (lacking == NULL)
                 return 0;
         fprintf(stderr, "gatepost %s: ", state->command);
-        safe_text_print(stderr, old->id, strlen(old->id));
+        text_print(stderr, old->id, strlen(old->id));
         fputs(" stays: it has ", stderr);
-        safe_text_print(stderr, lacking, strlen(lacking));
+        text_print(stderr, lacking, strlen(lacking));
         fputs(", which ", stderr);
-        safe_text_print(stderr, right->id, strlen(right->id));
+        text_print(stderr, right->id, strlen(right->id));
         fputs(" lacks\n", stderr);
         return 1;
 }
@@ -306,10 +306,10 @@ warn_different(const struct subscription_ensure *state)
 
         fprintf(stderr,
                 "gatepost %s: the service shows the webhook differently than requested: ", state->command);
-        safe_text_print(stderr, view->url, strlen(view->url));
+        text_print(stderr, view->url, strlen(view->url));
         for (size_t i = 0; i < view->n_events; i++) {
                 fputc(i == 0 ? ' ' : ',', stderr);
-                safe_text_print(stderr, view->events[i], strlen(view->events[i]));
+                text_print(stderr, view->events[i], strlen(view->events[i]));
         }
         fprintf(
             stderr,

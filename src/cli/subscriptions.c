@@ -8,8 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/safe_text.h"
-#include "base/suggest.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/subscription_ensure.h"
 #include "config/secrets.h"
@@ -30,7 +29,7 @@ check_kind(const struct topic_table *documented, const char *kind)
         }
         if (topic_table_find(documented, kind, strlen(kind)) != NULL)
                 return;
-        closest = suggest_closest(kind, names, n < ARRAY_LEN(names) ? n : ARRAY_LEN(names));
+        closest = text_closest(kind, names, n < ARRAY_LEN(names) ? n : ARRAY_LEN(names));
         fprintf(stderr, "gatepost: the service documents no events '%s'%s%s%s\n", kind,
                 closest == NULL ? "" : "; did you mean ", closest == NULL ? "" : closest,
                 closest == NULL ? "" : "?");
@@ -206,8 +205,8 @@ print_list(const struct subscription_views *views)
         for (size_t i = 0; i < views->n; i++) {
                 const struct subscription_view *view = &views->items[i];
 
-                safe_text_column(view->id, strlen(view->id), 36);
-                safe_text_column(view->url, strlen(view->url), 50);
+                text_print_column(view->id, strlen(view->id), 36);
+                text_print_column(view->url, strlen(view->url), 50);
                 subscription_print_events(view);
                 putchar('\n');
         }

@@ -19,7 +19,7 @@
 #define DAY_S 86400
 #define ENDING_DAYS 30
 
-/* A file for reading, not waiting for who writes into a FIFO. */
+/* Open a file for reading, without blocking on a FIFO. */
 static FILE *
 open_file(const char *path, struct error *error)
 {
@@ -28,7 +28,7 @@ open_file(const char *path, struct error *error)
         struct stat st;
 
         if (in == NULL) {
-                (void)error_set(error, "%s cannot be opened: %s", path, strerror(errno));
+                (void)error_set(error, "cannot open %s: %s", path, strerror(errno));
                 if (fd >= 0)
                         (void)close(fd);
                 return NULL;
@@ -40,7 +40,7 @@ open_file(const char *path, struct error *error)
         return NULL;
 }
 
-/* All certificates in a file, one at least. */
+/* Read all certificates in a file, at least one. */
 static STACK_OF(X509) * read_all(const char *path, struct error *error)
 {
         FILE *in = open_file(path, error);
@@ -62,9 +62,9 @@ static STACK_OF(X509) * read_all(const char *path, struct error *error)
         if (sk_X509_num(all) > 0 && ERR_GET_REASON(why) == PEM_R_NO_START_LINE)
                 return all;
         if (sk_X509_num(all) == 0)
-                (void)error_set(error, "%s has no certificate in PEM", path);
+                (void)error_set(error, "%s contains no certificate in PEM", path);
         else
-                (void)error_set(error, "certificate %d in %s cannot be read: %s", sk_X509_num(all) + 1, path,
+                (void)error_set(error, "cannot read certificate %d in %s: %s", sk_X509_num(all) + 1, path,
                                 ERR_reason_error_string(why));
         sk_X509_pop_free(all, X509_free);
         return NULL;
@@ -78,7 +78,7 @@ seconds_of(const ASN1_TIME *when)
         return ASN1_TIME_to_tm(when, &tm) == 1 ? (int64_t)timegm(&tm) : 0;
 }
 
-/* A client needs all of the chain, so the shortest time counts. */
+/* Clients verify the whole chain, so the shortest validity counts. */
 static void
 note_times(struct certificate *certificate, const X509 *one)
 {
@@ -119,7 +119,7 @@ certificate_free(struct certificate *certificate)
         free(certificate);
 }
 
-/* A pem_password_cb: nobody is there to be asked. */
+/* A pem_password_cb: the daemon has nobody to ask. */
 static int
 no_passphrase(char *buffer, int size, int for_writing, void *asked)
 {
@@ -150,15 +150,12 @@ certificate_read_key(struct certificate *certificate, const char *path, struct e
         ERR_clear_error();
         if (asked)
                 return error_set(error,
-                                 "%s has a passphrase, and there is nobody to ask; write it without: "
-                                 "openssl pkey -in %s -out FILE",
+                                 "%s is protected by a passphrase; remove it: openssl pkey -in %s -out FILE",
                                  path, path);
         if (certificate->key == NULL)
-                return error_set(error, "%s has no private key in PEM", path);
+                return error_set(error, "%s contains no private key in PEM", path);
         if (!matches)
-                return error_set(error,
-                                 "%s is the key of another certificate than the first in "
-                                 "tls_certificate_file",
+                return error_set(error, "%s does not belong to the first certificate in tls_certificate_file",
                                  path);
         return 0;
 }

@@ -18,7 +18,7 @@
 
 /*
  * The configuration, read from one INI file, const after loading. Times are in milliseconds, sizes in bytes.
- * Every option stands in the table of options.c; gatepost.conf(5) describes them.
+ * The table in options.c has all options; gatepost.conf(5) describes them.
  */
 enum config_role { CONFIG_RECEIVER = 1, CONFIG_ROUTER = 2 };
 
@@ -31,7 +31,7 @@ struct config_listen {
         socklen_t address_len;
 };
 
-/* Where a secret was read from. */
+/* A file from which a secret was read. */
 struct config_secret_file {
         char *path;
         int64_t written_s; /* since the epoch */
@@ -41,10 +41,10 @@ struct config_source {
         struct event_rules rules; /* rules.source is the name */
         char *name;
         char *path;          /* begins with a slash, has no `?` */
-        char *header_prefix; /* lowercase, without the hyphen at its end */
+        char *header_prefix; /* lowercase, without the final hyphen */
         struct signature_key **keys;
         size_t n_keys;                           /* at least 1 */
-        struct config_secret_file *secret_files; /* those of the keys that come from files */
+        struct config_secret_file *secret_files; /* files of the keys that come from files */
         size_t n_secret_files;
         char **webhook_ids;
         size_t n_webhook_ids; /* 0: any */
@@ -60,7 +60,7 @@ struct config_property {
 };
 
 struct config {
-        atomic_uint n_holders; /* beside the one who loaded it */
+        atomic_uint n_holders; /* besides the caller who loaded it */
         char *file;
         mode_t file_mode; /* when it was read */
         unsigned roles;   /* config_role bits, at least one */
@@ -77,7 +77,7 @@ struct config {
         uint64_t max_refusals_per_address;    /* a second; 0: no limit */
         struct network *trusted_proxies;
         size_t n_trusted_proxies;
-        int trusts_unix_sockets; /* whoever connects to one is a trusted proxy */
+        int trusts_unix_sockets; /* clients of Unix-domain sockets are trusted proxies */
         uint64_t max_headers;
         uint64_t header_timeout_ms;
         uint64_t request_timeout_ms;
@@ -85,17 +85,17 @@ struct config {
         uint64_t ack_timeout_ms;
         int requires_proxy; /* connections begin with the PROXY protocol */
         uint64_t handshake_timeout_ms;
-        char *tls_certificate_file; /* NULL, as tls_key_file: deliveries come without TLS */
+        char *tls_certificate_file; /* NULL, like tls_key_file: no TLS */
         char *tls_key_file;
         char *tls_client_ca_file; /* NULL: clients need no certificate */
         size_t tls_line;          /* of tls_certificate_file in the file */
-        /* What stands in these files; NULL also where there is no receiver. */
+        /* The content of these files; NULL without TLS or without a receiver. */
         struct certificate *certificate;
 
         uint64_t dedup_window_ms;
         uint64_t max_batch;
         uint64_t max_batch_bytes;
-        int verify; /* the router verifies records again: the rules of each source have its keys */
+        int verify; /* the router verifies signatures; then the rules of each source have its keys */
 
         struct config_source *sources;
         size_t n_sources; /* at least 1 */
@@ -104,64 +104,75 @@ struct config {
         char *deliveries_topic; /* <prefix>.deliveries */
         char *quarantine_topic; /* <prefix>.quarantine */
         char *group;            /* <prefix>.router */
-        int has_events;         /* the table below is the file's, not the default one */
+        int has_events;         /* the file has [events]; else topics is the default table */
         struct topic_table *topics;
 
-        int embedded; /* bootstrap.servers = embedded; then it is not among the properties */
+        int embedded; /* bootstrap.servers = embedded, which is not kept as a property */
         struct config_property *kafka;
         size_t n_kafka;
-        size_t receive_line; /* of receive.message.max.bytes in the file of a router; 0: it is not there */
+        size_t receive_line; /* of receive.message.max.bytes in the file of a router; 0: not set */
 
         struct config_listen *admin; /* NULL: no admin endpoint */
-        int admin_allows_remote;     /* else only this machine can connect to it */
+        int admin_allows_remote;     /* other machines may connect to it */
 
         char *service_base_url;     /* NULL: not configured */
-        char *service_api_key_file; /* likewise; cli/api_client.c reads it */
+        char *service_api_key_file; /* likewise; cli/service_key.h reads it */
         char *service_api_key;      /* likewise */
         char *service_ca_file;      /* NULL: the system's */
 };
 
 /**
  * config_load(file):
- * Read and check a configuration. Returns it, or NULL after writing every error in it to stderr, each as
- * `file:line: what is wrong and how to mend it`, without ever printing a secret. Warnings are written likewise.
+ * Read and check a configuration. Return it, or NULL after writing all errors to stderr, each as `file:line:
+ * error and remedy`. No message contains a secret.
  */
 struct config *config_load(const char *file) MUST_CHECK;
 
-/* The same, but each error is told to somebody. */
-struct config *config_load_telling(const char *file, problems_teller *tell) MUST_CHECK;
+/* The same, but call report with each error. */
+struct config *config_load_reporting(const char *file, problems_reporter *report) MUST_CHECK;
 
-/* One more may use the configuration, until it calls config_free(). Any thread may hold and free. Returns config. */
+/*
+ * Add a holder, who releases the configuration with config_free(). Any thread may call both. Return config.
+ */
 const struct config *config_hold(const struct config *config);
 
-/* The caller has done with the configuration, which goes with the last of those who hold it. NULL is harmless. */
+/* Release the configuration; the last holder frees it. NULL is harmless. */
 void config_free(const struct config *config);
 
 /**
  * config_print(file, json, out):
- * Write the effective configuration: every option with its value and where it comes from (line, or default), secrets
- * masked. Returns 0, or -1 after writing the errors to stderr.
+ * Write the effective configuration: every option with its value and its origin, a line or the default.
+ * Secrets are masked. Return 0, or -1 after writing the errors to stderr.
  */
 int config_print(const char *file, int json, FILE *out) MUST_CHECK;
 
-/* The size of the largest record of a delivery, which topics must take: max_body and 64 KiB for the headers. */
+/* Return the largest size of a record, which topics must allow: max_body and 64 KiB for headers. */
 int64_t config_max_record(const struct config *config);
 
-/* The value of a property in [kafka], or NULL. */
+/* Return the value of a property in [kafka], or NULL. */
 const char *config_property(const struct config *config, const char *name);
 
-/* Room for what stands around the records of a broker's answer: a few bytes for each partition. */
+/* Room for the overhead of a broker's response: a few bytes per partition. */
 #define CONFIG_ANSWER_BYTES (1 << 20)
 
 /**
  * config_receive_limit(config), config_receive_needed(config, max_record):
- * The size of the largest answer of a broker that a consumer reads, receive.message.max.bytes, and the size that is needed
- * when records have at most max_record bytes. librdkafka drops a larger answer, and asks for it again and again.
+ * Return the largest response of a broker that a consumer accepts, receive.message.max.bytes, and the size it
+ * needs for records of at most max_record bytes. librdkafka drops a larger response and fetches it again,
+ * forever.
  */
 int64_t config_receive_limit(const struct config *config);
 int64_t config_receive_needed(const struct config *config, int64_t max_record);
 
-/* The source with the name of len bytes, or NULL. */
+/**
+ * config_for_secret(secret_file, header_prefix, error):
+ * Make a configuration without a file: one source with this secret and header prefix, which is also its name,
+ * and defaults. Release it with config_free(). Return NULL with the reason if the secret cannot be read.
+ */
+struct config *config_for_secret(const char *secret_file, const char *header_prefix,
+                                 struct error *error) MUST_CHECK;
+
+/* Return the source with the name of len bytes, or NULL. */
 const struct config_source *config_find_source(const struct config *config, const char *name, size_t len);
 
 #endif

@@ -8,7 +8,8 @@
 
 struct current {
         const struct config *first;
-        pthread_mutex_t mutex; /* held to follow newest, so that it is not released meanwhile */
+        pthread_mutex_t
+            mutex; /* held from reading newest to holding it, so that it is not released between */
         _Atomic(const struct config *) newest;
 };
 

@@ -10,7 +10,7 @@
 
 static const char masked[] = "(secret)";
 
-/* One value with where it comes from; section has the argument of [source NAME] in it. */
+/* A value and its origin. argument is the NAME of [source NAME], else "". */
 struct shown {
         const char *section;
         const char *argument;
@@ -26,7 +26,7 @@ struct dump {
         void *arg;
 };
 
-/* What an option without a fixed default comes to; NULL when it is simply not set. */
+/* Return the value of an option that the file does not set, or NULL if it has none. */
 static const char *
 computed(const struct dump *dump, const struct option_row *option, const struct config_source *source)
 {
@@ -134,7 +134,7 @@ dump_all(const struct dump *dump)
 struct text_out {
         FILE *out;
         const char *file;
-        char header[128]; /* of the section that was begun last */
+        char header[128]; /* of the current section */
 };
 
 static int
@@ -143,7 +143,7 @@ is_space(char c)
         return c == ' ' || c == '\t';
 }
 
-/* Whether a value would be read back as another one when it is not in quotes. */
+/* Return whether a value must be quoted to be read back unchanged. */
 static int
 needs_quotes(const char *value)
 {

@@ -1,21 +1,30 @@
 #include "config/ini.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <openssl/crypto.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
+#include "config/secrets.h"
 
-/* The state of reading: where one is, and in which section. */
+#define FILE_MAX (1 << 20)
+#define ENTRIES_MAX 10000 /* each is compared with all before it, and a reload must not take minutes */
+
+/* The position in the file. */
 struct reader {
         struct ini *ini;
         struct problems *problems;
         size_t line;
         char *section; /* NULL before the first header */
         char *argument;
-        int skipping; /* the header was bad: its options are not reported as well */
+        int skipping; /* the header is invalid; skip its options without reporting them */
 };
 
 static int
@@ -39,7 +48,7 @@ add_entry(struct reader *reader)
         return entry;
 }
 
-/* Cut an inline comment, and the space or quotes around what is left. Returns its beginning. */
+/* Cut off an inline comment, and white space or quotes around the rest. Return the beginning of the rest. */
 static char *
 trim(char *text)
 {
@@ -82,11 +91,11 @@ read_header(struct reader *reader, char *text)
 
         reader->skipping = 1;
         if (end == NULL) {
-                problems_add(reader->problems, reader->line, "the section's name has no ] at its end");
+                problems_add(reader->problems, reader->line, "the section header has no closing ]");
                 return;
         }
         if (*trim(end + 1) != '\0') {
-                problems_add(reader->problems, reader->line, "nothing may follow a section's ]");
+                problems_add(reader->problems, reader->line, "nothing may follow the ] of a section header");
                 return;
         }
         *end = '\0';
@@ -106,11 +115,11 @@ read_option(struct reader *reader, char *text)
         struct ini_entry *entry;
 
         if (equals == NULL || equals == text) {
-                problems_add(reader->problems, reader->line, "this is neither [section] nor option = value");
+                problems_add(reader->problems, reader->line, "expected [section] or option = value");
                 return;
         }
         if (reader->section == NULL && !reader->skipping) {
-                problems_add(reader->problems, reader->line, "an option before the first [section]");
+                problems_add(reader->problems, reader->line, "option before the first [section]");
                 return;
         }
         if (reader->skipping)
@@ -134,23 +143,23 @@ read_line(struct reader *reader, char *text)
                 read_option(reader, text);
 }
 
-/* Why a line cannot be read at all, or NULL. */
+/* Return why a line is not text, or NULL. */
 static const char *
 line_fault(const char *text, size_t len)
 {
         if (memchr(text, '\0', len) != NULL)
-                return "a NUL byte; is this a text file?";
+                return "the line has a NUL byte; is this a text file?";
         if (len > INI_LINE_MAX)
                 return "the line is longer than 4096 bytes";
         for (size_t i = 0; i < len; i++) {
                 if (((unsigned char)text[i] < 0x20 && text[i] != '\t') || text[i] == 0x7f)
-                        return "a control character in the line";
+                        return "the line has a control character";
         }
-        return utf8_is_valid(text, len) ? NULL : "the line is not UTF-8; save the file as UTF-8";
+        return text_is_utf8(text, len) ? NULL : "the line is not UTF-8; save the file as UTF-8";
 }
 
 static void
-take_line(struct reader *reader, const char *text, size_t len)
+read_raw_line(struct reader *reader, const char *text, size_t len)
 {
         char line[INI_LINE_MAX + 1];
         const char *fault;
@@ -186,11 +195,58 @@ ini_parse(const char *text, size_t len, struct ini *ini, struct problems *proble
                 const char *stop = eol == NULL ? end : eol;
 
                 reader.line++;
-                take_line(&reader, text, (size_t)(stop - text));
+                read_raw_line(&reader, text, (size_t)(stop - text));
                 text = stop + 1;
         }
         free(reader.section);
         free(reader.argument);
+}
+
+static int
+fail(struct problems *problems, const char *reason)
+{
+        problems_add(problems, 0, "%s", reason);
+        return -1;
+}
+
+int
+ini_read_file(const char *file, struct ini *ini, struct problems *problems)
+{
+        int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a FIFO */
+        FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+        struct stat st;
+        char *text;
+        size_t len;
+        int failed;
+
+        if (in == NULL) {
+                (void)fail(problems, strerror(errno));
+                if (fd >= 0)
+                        (void)close(fd);
+                return -1;
+        }
+        if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+                (void)fclose(in);
+                return fail(problems, "is not a regular file");
+        }
+        (void)setvbuf(in, NULL, _IONBF, 0); /* leave no secret in a buffer */
+        text = mem_alloc(FILE_MAX + 1);
+        len = fread(text, 1, FILE_MAX + 1, in);
+        failed = ferror(in);
+        (void)fclose(in);
+        if (!failed && len <= FILE_MAX)
+                ini_parse(text, len, ini, problems);
+        ini->mode = st.st_mode;
+        secrets_free(text, len);
+        if (failed)
+                return fail(problems, "cannot be read");
+        if (len > FILE_MAX)
+                return fail(problems, "is larger than 1MiB");
+        if (ini->n > ENTRIES_MAX)
+                return fail(problems, "has more than 10000 section headers and options");
+        if (ini->n == 0 && problems->n == 0)
+                return fail(problems, "is empty; start from the sample gatepost.conf");
+        return 0;
 }
 
 void

@@ -4,19 +4,20 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/compiler.h"
 #include "config/problems.h"
 
 #define INI_LINE_MAX 4096
 
 /*
- * One line that says something: a section's header (no name), or an option in it. A section may have an argument:
- * `[source invoicing]`. A comment is a line that begins with # or ;, or what follows white space and a semicolon. A value
- * in double quotes is what stands between them.
+ * The header of a section, which has no name here, or an option in it. A section may have an argument:
+ * `[source invoicing]`. A comment is a line that begins with # or ;, or the rest of a line after white space
+ * and a semicolon. A value may be in double quotes.
  */
 struct ini_entry {
         size_t line;
         char *section;
-        char *argument; /* "" when there is none */
+        char *argument; /* "" if there is none */
         char *name;     /* NULL for a header */
         char *value;
 };
@@ -24,15 +25,20 @@ struct ini_entry {
 struct ini {
         struct ini_entry *entries;
         size_t n;
-        mode_t mode; /* of the file that was read; 0 for a text from elsewhere */
+        mode_t mode; /* of the file; 0 if the text does not come from a file */
 };
 
 /**
- * ini_parse(text, len, ini, problems):
- * Read a whole file. Lines that are wrong are added to problems and left out. Release with ini_clear(), which wipes the
- * values: there may be secrets among them.
+ * ini_read_file(file, ini, problems):
+ * Read and parse a regular file of at most 1 MiB. Return 0, or -1 with one problem if it cannot be read, is
+ * no regular file, is too large, or has no entry. Call ini_clear() in either case.
  */
+int ini_read_file(const char *file, struct ini *ini, struct problems *problems) MUST_CHECK;
+
+/* Parse a text. Invalid lines are added to problems and left out. Call ini_clear() afterwards. */
 void ini_parse(const char *text, size_t len, struct ini *ini, struct problems *problems);
+
+/* Wipe the values, among which there may be secrets, and release all. */
 void ini_clear(struct ini *ini);
 
 #endif

@@ -1,61 +1,71 @@
 #include "config/kafka_properties.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include <librdkafka/rdkafka.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "base/suggest.h"
+#include "base/text.h"
+#include "config/secrets.h"
 
-#define ACKS "a delivery is answered 200 when all in-sync replicas have it"
-#define AFTER_ACK "a delivery is answered when its report comes"
-#define ASSIGNMENT "the router gives up all partitions at once"
-#define CODE "it would load foreign code into this process"
-#define KINIT "Gatepost runs no command, and so no kinit; renew tickets outside"
+#define BROKERS "metadata.broker.list" /* bootstrap.servers, by its own name */
+
+#define ACKS "a delivery is answered 200 only when all in-sync replicas have it"
+#define AFTER_ACK "a delivery is answered when its delivery report arrives"
+#define ASSIGNMENT "the router relies on all partitions being revoked at once"
+#define CODE "it loads foreign code into this process"
+#define KINIT "Gatepost runs no commands, so no kinit; renew tickets outside"
 #define OFFSETS "offsets are committed with the events, in one transaction"
-#define QUEUE "max_in_flight bounds it, in [receiver]; a smaller queue would refuse large deliveries for ever"
-#define TIMEOUT "it follows ack_timeout"
-#define VERSIONS "idempotence, transactions and headers need what the brokers say of themselves"
+#define QUEUE "max_in_flight in [receiver] bounds it; a smaller queue would reject large deliveries forever"
+#define TIMEOUT "it is derived from ack_timeout"
+#define VERSIONS "idempotence, transactions and headers depend on the versions that brokers report"
 
-/* What Gatepost sets itself, and what would break a promise, by librdkafka's own names. */
+/*
+ * Properties that Gatepost sets itself and properties that would break a guarantee, by librdkafka's own
+ * names.
+ */
 static const struct {
         const char *name;
         const char *reason;
 } refused[] = {
     {"request.required.acks", ACKS},
-    {"enable.idempotence", "without it a record could be there twice"},
-    {"enable.gapless.guarantee", "it turns a time-out into a failure of the whole producer"},
+    {"enable.idempotence", "without it a record could be duplicated"},
+    {"enable.gapless.guarantee", "it turns a timeout into a fatal error of the producer"},
     {"max.in.flight.requests.per.connection", "idempotence sets it"},
-    {"message.send.max.retries", "a record is sent again until ack_timeout is over"},
+    {"message.send.max.retries", "a record is retried until ack_timeout expires"},
     {"queue.buffering.max.messages", QUEUE},
     {"queue.buffering.max.kbytes", QUEUE},
     {"queuing.strategy", "records stay in order"},
-    {"partitioner", "copies of a delivery meet in one partition only when all choose it alike"},
-    {"message.max.bytes", "it follows max_body"},
+    {"partitioner", "deduplication needs all copies of a delivery in one partition"},
+    {"message.max.bytes", "it is derived from max_body"},
     {"message.timeout.ms", TIMEOUT},
     {"enable.auto.commit", OFFSETS},
     {"auto.commit.enable", OFFSETS},
     {"enable.auto.offset.store", OFFSETS},
     {"offset.store.method", OFFSETS},
     {"auto.offset.reset", "the router must not skip or repeat records unnoticed"},
-    {"isolation.level", "aborted records must not be seen"},
-    {"enable.partition.eof", "it is set where the end of a partition counts"},
-    {"transactional.id", "it follows prefix and instance"},
-    {"group.id", "it follows prefix"},
-    {"group.instance.id", "it is `instance`, in [gatepost]"},
+    {"isolation.level", "records of aborted transactions must not be read"},
+    {"enable.partition.eof", "Gatepost sets it where it needs the end of a partition"},
+    {"transactional.id", "it is derived from prefix and instance"},
+    {"group.id", "it is derived from prefix"},
+    {"group.instance.id", "it is `instance` in [gatepost]"},
     {"partition.assignment.strategy", ASSIGNMENT},
     {"group.protocol", ASSIGNMENT},
     {"group.protocol.type", ASSIGNMENT},
     {"group.remote.assignor", ASSIGNMENT},
-    {"allow.auto.create.topics", "topics are made with the right settings: gatepost topics create"},
+    {"allow.auto.create.topics", "topics need the right settings; create them with: gatepost topics create"},
     {"topic.blacklist", "Gatepost must see its own topics; it reads no others"},
     {"delivery.report.only.error", AFTER_ACK},
     {"enabled_events", AFTER_ACK},
-    {"statistics.interval.ms", "readiness is read from the statistics"},
-    {"log.queue", "nobody would read the queue, which would grow without end"},
-    {"internal.termination.signal", "signals are for the daemon alone"},
+    {"statistics.interval.ms", "readiness depends on the statistics"},
+    {"log.queue", "nothing reads the queue, which would grow without bound"},
+    {"internal.termination.signal", "only the daemon handles signals"},
     {"api.version.request", VERSIONS},
     {"api.version.fallback.ms", VERSIONS},
     {"broker.version.fallback", VERSIONS},
@@ -70,7 +80,7 @@ static const struct {
 
 struct name {
         const char *name;
-        const char *own; /* the same, but for an alias */
+        const char *own; /* the same, unless name is an alias */
 };
 
 struct kafka_properties {
@@ -79,7 +89,7 @@ struct kafka_properties {
         size_t n;
 };
 
-/* The property that a line of the documentation says it is an alias for; cut out of the line. */
+/* Return the property that a line of the documentation calls itself an alias for, or NULL. Cuts the line. */
 static const char *
 alias_for(char *description)
 {
@@ -93,7 +103,10 @@ alias_for(char *description)
         return own;
 }
 
-/* Take the names out of the documentation: `name | C/P | range | default | importance | description` a line. */
+/*
+ * Read the names from the documentation, which has lines `name | C/P | range | default | importance |
+ * description`.
+ */
 static void
 cut_names(struct kafka_properties *properties)
 {
@@ -114,7 +127,7 @@ cut_names(struct kafka_properties *properties)
         }
 }
 
-/* rd_kafka_conf_dump() has no aliases, so the names are taken from the documentation, which has. */
+/* rd_kafka_conf_dump() leaves aliases out; the documentation has them. */
 struct kafka_properties *
 kafka_properties_new(void)
 {
@@ -169,7 +182,7 @@ kafka_properties_suggest(const struct kafka_properties *properties, const char *
 
         for (size_t i = 0; i < properties->n; i++)
                 names[i] = properties->names[i].name;
-        closest = suggest_closest(name, names, properties->n);
+        closest = text_closest(name, names, properties->n);
         free(names);
         return closest;
 }
@@ -178,7 +191,7 @@ const char *
 kafka_property_refused(const char *name)
 {
         if (strncmp(name, "test.mock.", 10) == 0)
-                return "a mock broker keeps no promise; see `embedded`";
+                return "a mock broker guarantees nothing; see `embedded`";
         for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
                 if (strcmp(name, refused[i].name) == 0)
                         return refused[i].reason;
@@ -186,7 +199,7 @@ kafka_property_refused(const char *name)
         return NULL;
 }
 
-/* Whether conf has the property with another value than a fresh one. */
+/* Return whether the property has another value in conf than in a fresh one. */
 static int
 differs(rd_kafka_conf_t *conf, rd_kafka_conf_t *fresh, const char *name)
 {
@@ -203,7 +216,7 @@ kafka_property_changed(rd_kafka_conf_t *conf)
         rd_kafka_conf_t *fresh = rd_kafka_conf_new();
         const char *reason = NULL;
 
-        /* Properties of topics are there once one of them is set. */
+        /* Topic properties exist only after one of them has been set. */
         (void)rd_kafka_conf_set(fresh, "request.timeout.ms", "30000", NULL, 0);
         for (size_t i = 0; i < ARRAY_LEN(refused) && reason == NULL; i++) {
                 if (differs(conf, fresh, refused[i].name))
@@ -228,4 +241,185 @@ kafka_property_is_secret(const char *name)
                         return 1;
         }
         return 0;
+}
+
+/*
+ * Set the reason for an unknown property: librdkafka's own advice for properties of other clients, or a
+ * suggestion.
+ */
+static int
+unknown(const struct kafka_properties *properties, const char *name, struct error *error)
+{
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        char advice[256];
+        rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, name, "", advice, sizeof(advice));
+        const char *closest = kafka_properties_suggest(properties, name);
+
+        rd_kafka_conf_destroy(conf);
+        if (result == RD_KAFKA_CONF_INVALID)
+                return error_set(error, "%s", advice);
+        return error_set(error, "librdkafka has no such property%s%s%s",
+                         closest == NULL ? "" : "; did you mean ", closest == NULL ? "" : closest,
+                         closest == NULL ? "" : "?");
+}
+
+static int
+refuse(const char *reason, struct error *error)
+{
+        return error_set(error, "may not be set: %s", reason);
+}
+
+/*
+ * Check that librdkafka accepts the property, and that it changes no refused property. The reason may quote
+ * the value, so the value must not be a secret.
+ */
+static int
+check_property(const char *name, const char *value, struct error *error)
+{
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        char text[256];
+        rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, name, value, text, sizeof(text));
+        const char *reason = result == RD_KAFKA_CONF_OK ? kafka_property_changed(conf) : NULL;
+
+        rd_kafka_conf_destroy(conf);
+        if (reason != NULL)
+                return refuse(reason, error);
+        if (result == RD_KAFKA_CONF_OK)
+                return 0;
+        text[strcspn(text, "\n")] = '\0'; /* some messages end with a newline */
+        return error_set(error, "%s", text);
+}
+
+static int
+ends_with(const char *text, const char *end)
+{
+        size_t len = strlen(text), end_len = strlen(end);
+
+        return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+/*
+ * Check a file that librdkafka reads when it creates a client. librdkafka does not say which file is missing,
+ * does not check modes, and blocks on a FIFO.
+ */
+static int
+check_file(const char *own_name, const char *path, struct error *error)
+{
+        struct stat st;
+
+        if (ends_with(own_name, "key.location") || ends_with(own_name, "keystore.location") ||
+            ends_with(own_name, "key.file") || ends_with(own_name, "assertion.file") ||
+            ends_with(own_name, "keytab"))
+                return secrets_check_file(path, error);
+        if (!(ends_with(own_name, ".location") || ends_with(own_name, ".file")) || strcmp(path, "probe") == 0)
+                return 0;
+        if (stat(path, &st) != 0)
+                return error_set(error, "cannot open %s: %s", path, strerror(errno));
+        if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+                return error_set(error, "%s is neither a file nor a directory", path);
+        return 0;
+}
+
+/* Return the property's own name, or NULL with the reason if it is unknown or refused. */
+static const char *
+own_name_of(const struct kafka_properties *properties, const char *name, struct error *error)
+{
+        const char *own = kafka_properties_find(properties, name);
+        const char *reason = kafka_property_refused(own == NULL ? name : own);
+
+        if (reason != NULL)
+                (void)refuse(reason, error);
+        else if (own == NULL)
+                (void)unknown(properties, name, error);
+        return reason == NULL ? own : NULL;
+}
+
+static int
+is_set(const struct config *config, const struct kafka_properties *properties, const char *own_name)
+{
+        for (size_t i = 0; i < config->n_kafka; i++) {
+                if (strcmp(kafka_properties_find(properties, config->kafka[i].name), own_name) == 0)
+                        return 1;
+        }
+        return config->embedded && strcmp(own_name, BROKERS) == 0;
+}
+
+static int
+add(struct config *config, const struct kafka_properties *properties, const char *name, const char *value,
+    struct error *error)
+{
+        const char *own_name = own_name_of(properties, name, error);
+        int is_secret;
+
+        if (own_name == NULL)
+                return -1;
+        is_secret = kafka_property_is_secret(own_name) || kafka_property_is_secret(name);
+        if (is_set(config, properties, own_name))
+                return error_set(error, "already set by its other name; remove one");
+        if (check_property(name, is_secret ? "a secret" : value, error) != 0 ||
+            check_file(own_name, value, error) != 0)
+                return -1;
+        /* The rest of Gatepost looks for the brokers under their usual name. */
+        if (strcmp(own_name, BROKERS) == 0)
+                name = "bootstrap.servers";
+        config->kafka = mem_resize(config->kafka, config->n_kafka + 1, sizeof(struct config_property));
+        config->kafka[config->n_kafka++] =
+            (struct config_property){mem_strdup(name), mem_strdup(value), is_secret};
+        return 0;
+}
+
+/* Set sasl.password_file and the like. Return 1, 0 if the name is not one of these, or -1 with the reason. */
+static int
+set_from_file(struct config *config, const struct kafka_properties *properties, const char *name,
+              const char *path, struct error *error)
+{
+        size_t secret_len;
+        char *property, *secret;
+        int result;
+
+        if (!ends_with(name, "_file"))
+                return 0;
+        property = mem_strndup(name, strlen(name) - strlen("_file"));
+        if (!kafka_property_is_secret(property)) {
+                free(property);
+                return 0;
+        }
+        secret = secrets_check_path(path, error) != 0 ? NULL : secrets_read(path, 1, &secret_len, error);
+        result = secret == NULL || add(config, properties, property, secret, error) != 0 ? -1 : 1;
+        secrets_free(secret, secret == NULL ? 0 : secret_len);
+        free(property);
+        return result;
+}
+
+static int
+set(struct config *config, const struct kafka_properties *properties, const char *name, const char *value,
+    struct error *error)
+{
+        int from_file = set_from_file(config, properties, name, value, error);
+        const char *own_name;
+
+        if (from_file != 0)
+                return from_file > 0 ? 0 : -1;
+        own_name = own_name_of(properties, name, error);
+        if (own_name == NULL)
+                return -1;
+        if (*value == '\0')
+                return error_set(error, "the value is missing");
+        if (kafka_property_is_secret(name) && secrets_check_mode(config->file_mode, config->file, error) != 0)
+                return -1;
+        if (strcmp(own_name, BROKERS) == 0 && strcmp(value, "embedded") == 0) {
+                config->embedded = 1;
+                return 0;
+        }
+        return add(config, properties, name, value, error);
+}
+
+int
+kafka_properties_set(struct config *config, const char *name, const char *value, struct error *error)
+{
+        struct kafka_properties *properties = kafka_properties_new();
+        int result = set(config, properties, name, value, error);
+
+        kafka_properties_free(properties);
+        return result;
 }

@@ -5,36 +5,49 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
+
 /*
- * The properties of librdkafka: which there are, by which names, and which of them Gatepost refuses. The names come from
- * librdkafka itself, so that those of a newer one are known too.
+ * The properties of librdkafka and their names, and the ones that Gatepost refuses. The names come from
+ * librdkafka's documentation at run time, so that new properties of later versions are known.
  */
 struct kafka_properties;
+
+/**
+ * kafka_properties_set(config, name, value, error):
+ * Set a property of [kafka]. It must be one that librdkafka has, with a value that librdkafka accepts, and
+ * must not break a guarantee. NAME_file reads a password from a file. Return 0, or -1 with the reason, which
+ * never quotes a password.
+ */
+int kafka_properties_set(struct config *config, const char *name, const char *value,
+                         struct error *error) MUST_CHECK;
 
 struct kafka_properties *kafka_properties_new(void);
 void kafka_properties_free(struct kafka_properties *properties);
 
 /**
  * kafka_properties_find(properties, name):
- * Return the property's own name: librdkafka takes aliases, such as acks, and `topic.` before the name of a property of
- * topics. NULL when it has no such property. The name lives as long as properties.
+ * Return the property's own name, or NULL if there is no such property. librdkafka accepts aliases, such as
+ * acks, and the prefix `topic.` for topic properties. The result is valid as long as properties.
  */
 const char *kafka_properties_find(const struct kafka_properties *properties, const char *name);
 
-/* The closest of all names, in case a name is misspelt; NULL when none is close. */
+/* Return the name closest to a misspelt one, or NULL if none is close. */
 const char *kafka_properties_suggest(const struct kafka_properties *properties, const char *name);
 
-/* Why Gatepost refuses the property of that own name; NULL when it does not. */
+/* Return why Gatepost refuses the property of that own name, or NULL if it does not. */
 const char *kafka_property_refused(const char *name);
 
 /**
  * kafka_property_changed(conf):
- * Return the reason for a refused property whose value in conf is not the default, by whatever name it was set; NULL when
- * there is none.
+ * Return why Gatepost refuses a property that has another value in conf than the default, by whatever name it
+ * was set, or NULL.
  */
 const char *kafka_property_changed(rd_kafka_conf_t *conf);
 
-/* Whether a property's value is a secret, to judge by its name: own name, alias, or one that librdkafka does not have. */
+/* Return whether a property's value is a secret, judging by the end of its name, known or not. */
 int kafka_property_is_secret(const char *name);
 
 #endif

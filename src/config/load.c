@@ -5,12 +5,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "config/finish.h"
-#include "config/kafka.h"
+#include "config/ini.h"
+#include "config/kafka_properties.h"
 #include "config/options.h"
 #include "config/problems.h"
-#include "config/read.h"
-#include "config/values.h"
 #include "model/signature.h"
 
 /* A load under way. */
@@ -30,7 +28,7 @@ find_source(const struct config *config, const char *name)
         return NULL;
 }
 
-/* The line of the first header of a source. */
+/* Return the line of the first header of a source. */
 static size_t
 source_line(const struct ini *ini, const char *name)
 {
@@ -42,7 +40,7 @@ source_line(const struct ini *ini, const char *name)
         return 0;
 }
 
-/* A name that is wrong is reported, and the source's options are read all the same. Returns whether they are. */
+/* Add a source. Report an invalid name, but read the options nevertheless. Return whether to read them. */
 static int
 add_source(struct load *load, const struct ini_entry *header)
 {
@@ -56,7 +54,7 @@ add_source(struct load *load, const struct ini_entry *header)
                 return 0;
         }
         if (find_source(config, header->argument) != NULL) {
-                problems_add(load->problems, header->line, "[source %.64s] is there twice, first on line %zu",
+                problems_add(load->problems, header->line, "duplicate [source %.64s]; first on line %zu",
                              header->argument, source_line(load->ini, header->argument));
                 return 0;
         }
@@ -72,7 +70,7 @@ add_source(struct load *load, const struct ini_entry *header)
         return 1;
 }
 
-/* Whether the options after a header are to be read; when not, the reason has been reported. */
+/* Return whether to read the options after a header; if not, the reason has been reported. */
 static int
 open_section(struct load *load, const struct ini_entry *header)
 {
@@ -93,7 +91,7 @@ open_section(struct load *load, const struct ini_entry *header)
         return 0;
 }
 
-/* The entry of the same option before this one, or NULL. */
+/* Return the earlier entry of the same option, or NULL. */
 static const struct ini_entry *
 find_before(const struct ini *ini, const struct ini_entry *entry)
 {
@@ -106,8 +104,9 @@ find_before(const struct ini *ini, const struct ini_entry *entry)
 }
 
 /*
- * Whether a name that is not known may be shown. It may be a secret: base64 ends with `=`, so that `secret: bG9...=` and the
- * second line of a secret look like options. Names have lowercase letters, digits, and between short words ._- only.
+ * Return whether an unknown name may be shown. It may be a secret: base64 ends with `=`, so `secret: bG9...=`
+ * and the second line of a secret look like options. Names are short words of lowercase letters and digits,
+ * separated by ._- only.
  */
 static int
 may_be_shown(const char *name)
@@ -169,7 +168,7 @@ set_option(struct load *load, const struct ini_entry *entry)
         }
         before = option->flags & OPTION_REPEATABLE ? NULL : find_before(load->ini, entry);
         if (before != NULL)
-                problems_add(load->problems, entry->line, "%s was given on line %zu already", entry->name,
+                problems_add(load->problems, entry->line, "%s is already set on line %zu", entry->name,
                              before->line);
         else if (values_set(option, entry->value, load->config, source, &error) != 0)
                 problems_add(load->problems, entry->line, "%s: %s", entry->name, error.text);
@@ -183,24 +182,24 @@ set_free_form(struct load *load, const struct ini_entry *entry)
         int result, is_kafka = strcmp(entry->section, "kafka") == 0;
 
         if (before != NULL && may_be_shown(entry->name)) {
-                problems_add(load->problems, entry->line, "%.64s was given on line %zu already", entry->name,
+                problems_add(load->problems, entry->line, "%.64s is already set on line %zu", entry->name,
                              before->line);
                 return;
         }
         if (is_kafka)
-                result = kafka_set(load->config, entry->name, entry->value, &error);
+                result = kafka_properties_set(load->config, entry->name, entry->value, &error);
         else
                 result = topic_table_add(load->config->topics, entry->name, entry->value, &error);
         if (result != 0 && !may_be_shown(entry->name))
                 report_hidden(load, entry);
         else if (result != 0 && !is_kafka && options_section_of(entry->name) != NULL)
-                report_unknown(load, entry); /* the value may be a secret that has lost its heading */
+                report_unknown(load, entry); /* the value may be a secret below the wrong header */
         else if (result != 0)
                 problems_add(load->problems, entry->line, "%.64s: %s", entry->name, error.text);
 }
 
 static void
-take_entries(struct load *load)
+set_options(struct load *load)
 {
         int is_open = 0;
 
@@ -229,9 +228,12 @@ is_given(const struct ini *ini, const struct option_row *option, const char *arg
         return 0;
 }
 
-/* Fill in what is not given. A default of the table that is wrong is a programming error, which the tests find. */
+/*
+ * Set the options that the file does not set to their defaults. An invalid default is a bug that the tests
+ * find.
+ */
 static void
-take_defaults(struct load *load)
+set_defaults(struct load *load)
 {
         struct config *config = load->config;
         struct error error;
@@ -255,22 +257,22 @@ take_defaults(struct load *load)
 }
 
 struct config *
-load_file(const char *file, struct ini *ini, problems_teller *tell)
+load_file(const char *file, struct ini *ini, problems_reporter *report)
 {
         struct config *config = mem_alloc(sizeof(*config));
-        struct problems problems = {.file = file, .tell = tell};
+        struct problems problems = {.file = file, .report = report};
         struct load load = {config, ini, &problems};
 
         memset(ini, 0, sizeof(*ini));
         config->file = mem_strdup(file);
         config->topics = topic_table_new();
-        if (read_file(file, ini, &problems) == 0) {
+        if (ini_read_file(file, ini, &problems) == 0) {
                 config->file_mode = ini->mode;
-                take_entries(&load);
-                take_defaults(&load);
-                finish_config(config, ini, &problems);
+                set_options(&load);
+                set_defaults(&load);
+                check_config(config, ini, &problems);
         }
-        if (problems_tell(&problems) > 0) {
+        if (problems_report_all(&problems) > 0) {
                 config_free(config);
                 config = NULL;
         }

@@ -4,9 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The table of all options. The parser, the dump, and the checks of the sample file and the man page read it. */
+/*
+ * The table of all options. The parser, the dump, and the tests of the sample file and the man page use it.
+ */
 enum option_type {
-        OPTION_NAME,         /* letters, digits, dot, hyphen, underscore; min to max of them */
+        OPTION_NAME,         /* min to max letters, digits, dots, hyphens, underscores */
         OPTION_NUMBER,       /* uint64_t */
         OPTION_SIZE,         /* uint64_t, bytes */
         OPTION_DURATION,     /* uint64_t, milliseconds */
@@ -15,7 +17,7 @@ enum option_type {
         OPTION_ROLES,        /* unsigned */
         OPTION_LEVEL,        /* enum log_level */
         OPTION_LISTEN,       /* repeatable */
-        OPTION_PROXY,        /* addresses, a network of them, or unix; repeatable */
+        OPTION_PROXY,        /* an address, a network, or unix; repeatable */
         OPTION_ADMIN,        /* a listen address, or off */
         OPTION_PATH,         /* of a URL */
         OPTION_HEADER,       /* a prefix of header names */
@@ -26,13 +28,13 @@ enum option_type {
         OPTION_KEY,          /* the key rule */
         OPTION_URL,          /* https, or http to a loopback host */
         OPTION_API_KEY,      /* of the service */
-        OPTION_FILE,         /* a file that is looked into later, or elsewhere */
-        OPTION_PRIVATE_FILE, /* a file with a secret that is used elsewhere */
+        OPTION_FILE,         /* a file that check.c or the command line reads */
+        OPTION_PRIVATE_FILE, /* a secret file that the command line reads */
 };
 
 enum option_flag {
         OPTION_REPEATABLE = 1,
-        OPTION_RESTART = 2, /* SIGHUP does not take over what it is now: that needs a restart */
+        OPTION_RESTART = 2, /* a change needs a restart; SIGHUP does not apply it */
 };
 
 struct option_row {
@@ -50,19 +52,19 @@ struct option_row {
 size_t options_count(void);
 const struct option_row *options_at(size_t index);
 
-/* NULL when there is none of that name. */
+/* Return the option, or NULL. */
 const struct option_row *options_find(const char *section, const char *name);
 
-/* The closest names, for suggestions; NULL when none is close. */
+/* Return the closest name, or NULL if none is close. */
 const char *options_suggest(const char *section, const char *name);
 const char *options_suggest_section(const char *section);
 
-/* The section that has an option of that very name, or NULL. */
+/* Return the section that has an option of exactly this name, or NULL. */
 const char *options_section_of(const char *name);
 
 int options_is_section(const char *section);
 
-/* Whether a section takes options by names of its own: [events], [kafka]. */
+/* Return whether a section has options of any name: [events], [kafka]. */
 int options_is_free_form(const char *section);
 
 #endif

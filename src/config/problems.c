@@ -29,7 +29,7 @@ print(const char *file, size_t line, const char *text)
 }
 
 size_t
-problems_tell(struct problems *problems)
+problems_report_all(struct problems *problems)
 {
         /* Insertion sort: the list is short, nearly sorted, and equal lines keep their order. */
         for (size_t i = 1; i < problems->n; i++) {
@@ -43,8 +43,8 @@ problems_tell(struct problems *problems)
         for (size_t i = 0; i < problems->n; i++) {
                 const struct problem *problem = &problems->items[i];
 
-                (problems->tell == NULL ? print : problems->tell)(problems->file, problem->line,
-                                                                  problem->text);
+                (problems->report == NULL ? print : problems->report)(problems->file, problem->line,
+                                                                      problem->text);
         }
         return problems->n;
 }

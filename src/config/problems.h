@@ -10,22 +10,22 @@ struct problem {
         char *text;
 };
 
-/* Somebody who is told a problem; line is 0 for the file as a whole. */
-typedef void problems_teller(const char *file, size_t line, const char *text);
+/* Called with each problem; line is 0 for the file as a whole. */
+typedef void problems_reporter(const char *file, size_t line, const char *text);
 
-/* What is wrong with a file, collected so that all of it is told at once. */
+/* The errors in a file, collected so that all are reported at once. */
 struct problems {
         const char *file;
-        problems_teller *tell; /* NULL: written to stderr, `file:line: text` */
+        problems_reporter *report; /* NULL: written to stderr, `file:line: text` */
         struct problem *items;
         size_t n;
 };
 
-/* Take note of something wrong on a line. The text says how to mend it, and never has a secret in it. */
+/* Add an error on a line. The text says how to correct it and contains no secret. */
 void problems_add(struct problems *problems, size_t line, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* Tell them in the order of their lines. Returns how many there are. */
-size_t problems_tell(struct problems *problems);
+/* Report the errors in the order of their lines. Return their number. */
+size_t problems_report_all(struct problems *problems);
 
 void problems_clear(struct problems *problems);
 

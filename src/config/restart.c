@@ -31,7 +31,7 @@ is_same_admin(const struct config *now, const struct config *then)
                             then->admin == NULL ? NULL : then->admin->text);
 }
 
-/* Of the types that options which take a restart have; the others are taken over. */
+/* Compare an option. Only types of options that need a restart are compared; the others count as equal. */
 static int
 is_same(const struct option_row *option, const struct config *now, const struct config *then)
 {
@@ -59,7 +59,7 @@ is_same(const struct option_row *option, const struct config *now, const struct 
         }
 }
 
-/* Other files of TLS are taken over, but not whether there are any: the sockets speak it, or not. */
+/* A reload applies other TLS files, but cannot turn TLS on or off: the sockets already speak it, or not. */
 static int
 takes_restart(const struct option_row *option, const struct config *now, const struct config *then)
 {
@@ -114,7 +114,7 @@ is_same_table(const struct topic_table *now, const struct topic_table *then)
         return 1;
 }
 
-/* A table of the file's own is taken over, but not with another prefix (restart_keep_topics()). */
+/* A reload applies another [events], but not together with another prefix (restart_keep_topics()). */
 static int
 holds_back_table(const struct config *now, const struct config *then)
 {
@@ -161,6 +161,6 @@ restart_keep_topics(struct config *next, const struct config *now)
                 const struct topic_rule *rule = topic_table_rule(now->topics, i);
 
                 (void)!topic_table_add(next->topics, rule->pattern, rule->topic,
-                                       &error); /* once it was right */
+                                       &error); /* it was accepted before */
         }
 }

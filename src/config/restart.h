@@ -3,20 +3,21 @@
 
 #include "config/config.h"
 
-/* An option, or a whole section, that differs; name is NULL for a section. */
+/* Called with an option that differs, or a whole section, whose name is NULL. */
 typedef void restart_visit(const char *section, const char *name, void *arg);
 
 /**
  * restart_needed(now, then, visit, arg):
- * Call visit for each option in which two configurations differ and which the daemon takes over only when it is started
- * again: those that have OPTION_RESTART in the table, the properties of [kafka], [events] that come with another prefix, and
- * the files of TLS when there is TLS in one configuration and none in the other.
+ * Call visit for each option that differs between two configurations and that a reload does not apply:
+ * options with OPTION_RESTART, properties of [kafka], [events] if the prefix differs too, and the files of
+ * TLS if only one configuration has TLS.
  */
 void restart_needed(const struct config *now, const struct config *then, restart_visit *visit, void *arg);
 
 /**
  * restart_keep_topics(next, now):
- * The names of topics and of the group begin with a prefix that takes a restart: when it differs, next's become now's.
+ * Replace the names of topics and of the group in next by those in now if the prefix differs, because a
+ * prefix needs a restart.
  */
 void restart_keep_topics(struct config *next, const struct config *now);
 

@@ -18,9 +18,9 @@ secrets_check_mode(mode_t mode, const char *path, struct error *error)
         if (!S_ISREG(mode))
                 return error_set(error, "%s is not a regular file", path);
         if (mode & (S_IROTH | S_IWOTH))
-                return error_set(error,
-                                 "%s holds a secret and others can %s it (mode %04o); mend it: chmod o= %s",
-                                 path, mode & S_IROTH ? "read" : "write", (unsigned)(mode & 07777), path);
+                return error_set(
+                    error, "%s holds a secret, but others can %s it (mode %04o); correct it: chmod o= %s",
+                    path, mode & S_IROTH ? "read" : "write", (unsigned)(mode & 07777), path);
         return 0;
 }
 
@@ -32,12 +32,12 @@ secrets_check_path(const char *path, struct error *error)
         if (path[0] == '/' || stat(path, &st) == 0)
                 return 0;
         return error_set(error,
-                         "there is no such file: %s; the value is not shown because it may be the "
-                         "secret itself; give the path of a file, beginning with a slash",
+                         "no such file: %s; the value is not shown because it may be the secret itself; give "
+                         "an absolute path",
                          strerror(errno));
 }
 
-/* Not blocking on a FIFO, and looking at the mode of what was opened, not of what stands there later. */
+/* Open without blocking on a FIFO, and check the mode of the open file, which the path may no longer name. */
 static int
 open_checked(const char *path, struct error *error)
 {
@@ -45,7 +45,7 @@ open_checked(const char *path, struct error *error)
         struct stat st;
 
         if (fd < 0)
-                return error_set(error, "%s cannot be opened: %s", path, strerror(errno));
+                return error_set(error, "cannot open %s: %s", path, strerror(errno));
         if (fstat(fd, &st) != 0)
                 result = error_set(error, "%s: %s", path, strerror(errno));
         else
@@ -63,10 +63,10 @@ secrets_check_file(const char *path, struct error *error)
 
         if (stat(path, &st) == 0)
                 return secrets_check_mode(st.st_mode, path, error);
-        return errno == EACCES ? 0 : error_set(error, "%s cannot be opened: %s", path, strerror(errno));
+        return errno == EACCES ? 0 : error_set(error, "cannot open %s: %s", path, strerror(errno));
 }
 
-/* Reads up to size bytes. Returns how many, or -1. */
+/* Read up to size bytes. Return their number, or -1. */
 static ssize_t
 read_all(int fd, char *buffer, size_t size)
 {
@@ -102,9 +102,10 @@ secrets_read(const char *path, size_t min_len, size_t *len, struct error *error)
                 n -= n > 1 && secret[n - 2] == '\r' ? 2 : 1;
         *len = n < 0 ? 0 : (size_t)n;
         if (n < 0)
-                (void)error_set(error, "%s cannot be read: %s", path, strerror(errno));
+                (void)error_set(error, "cannot read %s: %s", path, strerror(errno));
         else if (*len > SECRETS_MAX)
-                (void)error_set(error, "%s is longer than a secret can be (%d bytes)", path, SECRETS_MAX);
+                (void)error_set(error, "%s is longer than %d bytes, the maximum for a secret", path,
+                                SECRETS_MAX);
         else if (*len == 0)
                 (void)error_set(error, "%s is empty", path);
         else if (*len < min_len)
@@ -121,7 +122,9 @@ secrets_read(const char *path, size_t min_len, size_t *len, struct error *error)
         return NULL;
 }
 
-/* An editor adds a byte order mark or an empty line unseen; who signs does not have them, and each delivery would be forged. */
+/*
+ * Editors add byte order marks and empty lines unseen. The sender has neither, so every signature would fail.
+ */
 char *
 secrets_read_signing(const char *path, size_t *len, struct error *error)
 {

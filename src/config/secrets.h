@@ -12,34 +12,35 @@
 
 /**
  * secrets_read(path, min_len, len, error):
- * The secret in a file, without the newline at its end. Refused when others can read or write the file, when it is no
- * regular file, and when the secret is shorter than min_len or longer than SECRETS_MAX bytes. Returns a string of *len
- * bytes, to be released with secrets_free(), or NULL with the reason.
+ * Read the secret in a file, without the newline at its end. Refuse a file that others can read or write, a
+ * file that is not regular, and a secret shorter than min_len or longer than SECRETS_MAX bytes. Return a
+ * string of *len bytes, to be released with secrets_free(), or NULL with the reason.
  */
 char *secrets_read(const char *path, size_t min_len, size_t *len, struct error *error) MUST_CHECK;
 
-/* Likewise a secret to sign with, of 16 bytes at least, which must be one line of text. */
+/* Likewise a signing secret, which must have at least 16 bytes and be one line of text. */
 char *secrets_read_signing(const char *path, size_t *len, struct error *error) MUST_CHECK;
 
 /*
- * Whether a configured path is one, rather than the secret itself, which no message may show: there is a file, or it begins
- * with a slash. Returns 0, or -1 with the reason.
+ * Check that a configured path is a path, and not by mistake the secret itself, which no message may show:
+ * the file exists, or the path begins with a slash. Return 0, or -1 with the reason.
  */
 int secrets_check_path(const char *path, struct error *error) MUST_CHECK;
 
-/* When the file was last written, in seconds since the epoch; 0 when that cannot be told. */
+/* Return the modification time of the file in seconds since the epoch, or 0 if it cannot be read. */
 int64_t secrets_written_s(const char *path);
 
 /* Wipe and release. NULL is harmless. */
 void secrets_free(char *secret, size_t len);
 
 /*
- * Whether others can do nothing with the file at path, without opening it: this account need not be one that may, as with
- * the API key, which the daemon does not use. Returns 0, or -1 with the reason and the remedy.
+ * Check that others can neither read nor write the file at path, without opening it: this account need not be
+ * allowed to read it, as with the API key, which the daemon does not use. Return 0, or -1 with the reason and
+ * the remedy.
  */
 int secrets_check_file(const char *path, struct error *error) MUST_CHECK;
 
-/* The same of the file at path, whose mode was taken from the descriptor by which it was read. */
+/* The same for a mode that was read from an open descriptor. path is for the message. */
 int secrets_check_mode(mode_t mode, const char *path, struct error *error) MUST_CHECK;
 
 #endif

@@ -1,16 +1,15 @@
-#include "config/values.h"
+#include "config/load.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/suggest.h"
-#include "config/listen.h"
+#include "base/text.h"
+#include "config/endpoint.h"
 #include "config/secrets.h"
-#include "config/service_url.h"
 
-/* A value on its way into its field. */
+/* A value and the field to set. */
 struct setting {
         const struct option_row *option;
         const char *value;
@@ -44,7 +43,7 @@ set_name(struct setting *s)
         return set_text(s);
 }
 
-/* The field keeps its 0 when the value is refused, so that nothing is concluded from it. */
+/* A refused value leaves the field 0, so that later checks ignore it. */
 static int
 set_with(int (*parse)(const char *text, uint64_t min, uint64_t max, uint64_t *value, struct error *error),
          struct setting *s)
@@ -110,16 +109,16 @@ set_roles(struct setting *s)
 
                 name += strspn(name, " \t");
                 name[strcspn(name, " \t")] = '\0';
-                closest = suggest_closest(name, names, ARRAY_LEN(names));
+                closest = text_closest(name, names, ARRAY_LEN(names));
                 if (strcmp(name, names[0]) == 0)
                         roles |= CONFIG_RECEIVER;
                 else if (strcmp(name, names[1]) == 0)
                         roles |= CONFIG_ROUTER;
                 else
-                        result =
-                            error_set(s->error, "'%.64s' is not a role; there are receiver and router%s%s%s",
-                                      name, closest == NULL ? "" : "; did you mean ",
-                                      closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+                        result = error_set(s->error,
+                                           "'%.64s' is not a role; the roles are receiver and router%s%s%s",
+                                           name, closest == NULL ? "" : "; did you mean ",
+                                           closest == NULL ? "" : closest, closest == NULL ? "" : "?");
         }
         free(list);
         *(unsigned *)s->field = roles;
@@ -133,7 +132,8 @@ set_level(struct setting *s)
 
         if (log_parse_level(s->value, level) == 0)
                 return 0;
-        return error_set(s->error, "'%.64s' is not a level; there are debug, info, notice, warning and error",
+        return error_set(s->error,
+                         "'%.64s' is not a level; the levels are debug, info, notice, warning and error",
                          s->value);
 }
 
@@ -144,14 +144,13 @@ set_listen(struct setting *s)
         struct config_listen listen;
 
         if (config->n_listen == CONFIG_LISTEN_MAX)
-                return error_set(s->error, "there are %d addresses already, and can be no more",
-                                 CONFIG_LISTEN_MAX);
-        if (listen_parse(s->value, &listen, s->error) != 0)
+                return error_set(s->error, "more than %d addresses", CONFIG_LISTEN_MAX);
+        if (endpoint_parse(s->value, &listen, s->error) != 0)
                 return -1;
         for (size_t i = 0; i < config->n_listen; i++) {
-                if (listen_is_same(&config->listen[i], &listen)) {
+                if (endpoint_is_same(&config->listen[i], &listen)) {
                         free(listen.text);
-                        return error_set(s->error, "%.100s is there twice", s->value);
+                        return error_set(s->error, "duplicate %.100s", s->value);
                 }
         }
         config->listen = mem_resize(config->listen, config->n_listen + 1, sizeof(listen));
@@ -184,7 +183,7 @@ set_admin(struct setting *s)
 
         if (strcmp(s->value, "off") == 0)
                 return 0;
-        if (listen_parse(s->value, &listen, s->error) != 0)
+        if (endpoint_parse(s->value, &listen, s->error) != 0)
                 return -1;
         s->config->admin = mem_alloc(sizeof(listen));
         *s->config->admin = listen;
@@ -214,9 +213,8 @@ set_header(struct setting *s)
         if (len == 0 || len > 100 || strspn(s->value, "abcdefghijklmnopqrstuvwxyz0123456789-") != len ||
             s->value[len - 1] == '-')
                 return error_set(s->error,
-                                 "'%.64s': a header prefix is lowercase letters, digits and hyphens, with "
-                                 "none at the end, "
-                                 "such as x-invoicing",
+                                 "'%.64s': a header prefix has lowercase letters, digits and hyphens and "
+                                 "does not end with a hyphen, such as x-invoicing",
                                  s->value);
         return set_text(s);
 }
@@ -228,7 +226,7 @@ add_key(struct setting *s, const char *secret, size_t len)
         struct signature_key *key = signature_key_new(secret, len);
 
         if (key == NULL)
-                return error_set_openssl(s->error, "the secret cannot be made ready");
+                return error_set_openssl(s->error, "cannot use the secret");
         source->keys = mem_resize(source->keys, source->n_keys + 1, sizeof(key));
         source->keys[source->n_keys++] = key;
         return 0;
@@ -265,7 +263,7 @@ set_secret_file(struct setting *s)
 
         for (size_t i = 0; i < s->source->n_secret_files; i++) {
                 if (strcmp(s->source->secret_files[i].path, s->value) == 0)
-                        return error_set(s->error, "%.100s is there twice", s->value);
+                        return error_set(s->error, "duplicate %.100s", s->value);
         }
         if (secrets_check_path(s->value, s->error) != 0)
                 return -1;
@@ -323,7 +321,7 @@ set_key(struct setting *s)
 static int
 set_url(struct setting *s)
 {
-        return service_url_check(s->value, s->error) != 0 ? -1 : set_text(s);
+        return endpoint_check_url(s->value, s->error) != 0 ? -1 : set_text(s);
 }
 
 static int

@@ -134,8 +134,8 @@ on_tick(evutil_socket_t fd, short what, void *arg)
         (void)fd;
         (void)what;
         clock_guard(&daemon->clock);
-        log_flood_tell();
-        log_tell_lost();
+        log_flood_report();
+        log_report_lost();
         if (daemon->stopping_since_ms != 0) {
                 watch_stopping(daemon);
                 return;

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/bytes.h"
 #include "base/compiler.h"
-#include "base/hex.h"
 #include "base/pool.h"
 
 #define DATE_SIZE 30 /* Sun, 06 Nov 1994 08:49:37 GMT */
@@ -140,7 +140,7 @@ answer_error_header(int status, const char *request_id, const char **value)
          * random.
          */
         static const char *const seconds[] = {"1", "2", "3", "4", "5"};
-        int digit = hex_digit(request_id[ANSWER_ID_SIZE - 2]);
+        int digit = bytes_hex_digit(request_id[ANSWER_ID_SIZE - 2]);
 
         switch (status) {
         case 405:

@@ -7,8 +7,8 @@
 
 #include <openssl/rand.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
-#include "base/hex.h"
 #include "base/pool.h"
 
 #define UNREAD_REPLY_MS 1000 /* an answer unread for longer may be cut off for another connection */
@@ -25,7 +25,7 @@ connections_next_id(struct connections *all, char id[ANSWER_ID_SIZE])
 
         for (size_t i = 0; i < sizeof(bytes); i++)
                 bytes[i] = (uint8_t)(number >> (8 * (sizeof(bytes) - 1 - i)));
-        hex_encode(bytes, sizeof(bytes), id);
+        bytes_to_hex(bytes, sizeof(bytes), id);
 }
 
 /* Counts and lists */

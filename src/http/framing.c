@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/pool.h"
 
 #define FIRST_SIZE 768 /* bytes first allocated for a head; most heads fit */
@@ -15,7 +15,7 @@ count_digits(const char *line, size_t len)
 {
         size_t n = 0;
 
-        while (n < len && n <= CHUNK_DIGITS_MAX && hex_digit(line[n]) >= 0)
+        while (n < len && n <= CHUNK_DIGITS_MAX && bytes_hex_digit(line[n]) >= 0)
                 n++;
         return n;
 }
@@ -113,7 +113,7 @@ parse_chunk_line(const char *line, size_t len, uint64_t *size)
                 return "a chunk's size is malformed";
         *size = 0;
         for (size_t i = 0; i < n; i++)
-                *size = *size << 4 | (uint64_t)hex_digit(line[i]);
+                *size = *size << 4 | (uint64_t)bytes_hex_digit(line[i]);
         return is_extension(&rest) ? NULL : "a chunk's extension is malformed";
 }
 

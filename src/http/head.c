@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/pool.h"
 
 #define FIRST_FIELDS 16 /* most heads have fewer */
@@ -104,7 +104,8 @@ consists_of(const char *text, size_t len, const char *more)
         for (size_t i = 0; i < len; i++) {
                 char c = text[i];
 
-                if (c == '%' && len - i > 2 && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0)
+                if (c == '%' && len - i > 2 && bytes_hex_digit(text[i + 1]) >= 0 &&
+                    bytes_hex_digit(text[i + 2]) >= 0)
                         i += 2;
                 else if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
                          (c == '\0' || (strchr("-._~!$&'()*+,;=", c) == NULL && strchr(more, c) == NULL)))

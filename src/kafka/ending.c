@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/thread.h"
+#include "base/process.h"
 
 #define PATIENCE_S 5
 #define REPORT_PATIENCE_MS 1000 /* with reports on what was given up, which come within milliseconds */
@@ -37,7 +37,7 @@ ending_destroy_within(rd_kafka_t *client, int seconds)
 
         if (pthread_create(&thread, NULL, end, client) != 0) {
                 rd_kafka_destroy(client);
-        } else if (thread_join_within(thread, seconds) != 0) {
+        } else if (process_join_within(thread, seconds) != 0) {
                 (void)pthread_detach(thread);
                 log_warning("a client of librdkafka does not shut down; leaking it waited_seconds=%d",
                             seconds);

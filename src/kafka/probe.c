@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/thread.h"
+#include "base/process.h"
 #include "kafka/client.h"
 #include "kafka/ending.h"
 #include "kafka/statistics.h"
@@ -254,7 +254,7 @@ probe_free(struct probe *probe)
         probe->stopping = 1;
         pthread_cond_signal(&probe->wake);
         pthread_mutex_unlock(&probe->mutex);
-        thread_join(probe->thread, "probe");
+        process_join(probe->thread, "probe");
         if (ending_destroy(probe->client) == 0)
                 free(probe);
 }

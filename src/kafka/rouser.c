@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/thread.h"
+#include "base/process.h"
 
 #define PATIENCE_MS 10000
 
@@ -80,7 +80,7 @@ rouser_free(struct rouser *rouser)
         rouser->ending = 1;
         pthread_cond_signal(&rouser->changed);
         pthread_mutex_unlock(&rouser->mutex);
-        thread_join(rouser->thread, "rouser");
+        process_join(rouser->thread, "rouser");
         free(rouser->fds);
         free(rouser);
 }

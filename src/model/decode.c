@@ -6,17 +6,17 @@
 
 #include <yajl/yajl_parse.h>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/json.h"
 #include "base/json_memory.h"
-#include "base/utf8.h"
-#include "model/fields.h"
-#include "model/walk.h"
+#include "base/text.h"
+#include "model/documented_field.h"
+#include "model/pointer.h"
 
-/* The watches: the three places of the source's rules, then the documented fields. */
+/* The watches: the three pointers of the source's rules, then the documented fields. */
 enum { WATCH_KIND, WATCH_KEY, WATCH_SUBJECT, WATCH_FIELDS };
 
-/* A value kept from the body: yajl's own copy of a string is gone when its callback returns. */
+/* A copy of a value: yajl's copy is only valid during the callback. */
 struct kept {
         char *data;
         size_t len;
@@ -25,14 +25,14 @@ struct kept {
 };
 
 struct decoder {
-        struct watch watches[WALK_MAX_WATCHES];
+        struct pointer_watch watches[POINTER_MAX_WATCHES];
         size_t n_watches;
-        struct walk walk;
-        struct walk_level levels[DECODE_MAX_DEPTH];
+        struct pointer_walk walk;
+        struct pointer_level levels[DECODE_MAX_DEPTH];
         struct kept kept[WATCH_FIELDS];
         enum json_type kind_type;
         struct decoded *decoded;
-        struct kept mended; /* the body as yajl gets it, when that is not the body itself */
+        struct kept mended; /* the corrected body for yajl, if it differs */
         int out_of_memory;
 };
 
@@ -43,10 +43,11 @@ decoder_new(void)
 
         if (decoder == NULL)
                 return NULL;
-        decoder->n_watches = WATCH_FIELDS + field_count();
-        for (size_t i = 0; i < field_count(); i++)
+        decoder->n_watches = WATCH_FIELDS + documented_field_count();
+        for (size_t i = 0; i < documented_field_count(); i++)
                 decoder->watches[WATCH_FIELDS + i] =
-                    (struct watch){field_at(i)->segments, field_at(i)->n_segments};
+                    (struct pointer_watch){documented_field_at(i)->segments,
+                                           documented_field_at(i)->n_segments};
         return decoder;
 }
 
@@ -61,7 +62,7 @@ decoder_free(struct decoder *decoder)
         free(decoder);
 }
 
-/* The reason why parsing is given up; returns what makes yajl stop. */
+/* Set the reason why the body is refused. Return 0, which makes yajl stop. */
 static int
 give_up(struct decoder *decoder, const char *reason)
 {
@@ -93,16 +94,16 @@ check_fields(struct decoder *decoder, uint32_t met, enum json_type type, struct 
 {
         char *fault = decoder->decoded->field_fault;
 
-        for (size_t i = 0; i < field_count(); i++) {
-                if (!(met & UINT32_C(1) << (WATCH_FIELDS + i)) || field_accepts(i, type, text) ||
+        for (size_t i = 0; i < documented_field_count(); i++) {
+                if (!(met & UINT32_C(1) << (WATCH_FIELDS + i)) || documented_field_accepts(i, type, text) ||
                     fault[0] != '\0')
                         continue;
-                (void)snprintf(fault, DECODE_DETAIL_SIZE, "%s must be %s", field_at(i)->name,
-                               field_at(i)->must_be);
+                (void)snprintf(fault, DECODE_DETAIL_SIZE, "%s must be %s", documented_field_at(i)->name,
+                               documented_field_at(i)->must_be);
         }
 }
 
-/* A value came, a scalar or the beginning of an object or array. Returns 0 to stop. */
+/* Handle a value: a scalar, or the beginning of an object or array. Return 0 to stop. */
 static int
 on_value(struct decoder *decoder, enum json_type type, struct span text)
 {
@@ -110,7 +111,7 @@ on_value(struct decoder *decoder, enum json_type type, struct span text)
 
         if (decoder->walk.depth == 0 && type != JSON_OBJECT)
                 return give_up(decoder, "the body is not a JSON object");
-        met = walk_value(&decoder->walk);
+        met = pointer_walk_value(&decoder->walk);
         if (met == 0)
                 return 1;
         check_fields(decoder, met, type, text);
@@ -159,13 +160,14 @@ static int
 on_name(void *arg, const unsigned char *name, size_t len)
 {
         struct decoder *decoder = arg;
-        uint32_t again = walk_name(&decoder->walk, (struct span){(const char *)name, len});
+        uint32_t again = pointer_walk_name(&decoder->walk, (struct span){(const char *)name, len});
 
         if (again & 1u << WATCH_KIND)
-                return give_up(decoder, "the member that names the kind is there twice");
+                return give_up(decoder, "the member that names the kind is duplicated");
         for (size_t i = 0; i < WATCH_FIELDS; i++) {
                 if (again & 1u << i)
-                        decoder->kept[i].present = 0; /* the last counts, even if it leads nowhere */
+                        decoder->kept[i].present =
+                            0; /* the last one counts, even if the pointer leads nowhere in it */
         }
         return 1;
 }
@@ -177,7 +179,7 @@ open_level(struct decoder *decoder, enum json_type type)
                 return 0;
         if (decoder->walk.depth == DECODE_MAX_DEPTH)
                 return give_up(decoder, "the body is nested more than 64 levels deep");
-        walk_enter(&decoder->walk, type == JSON_ARRAY);
+        pointer_walk_enter(&decoder->walk, type == JSON_ARRAY);
         return 1;
 }
 
@@ -198,7 +200,7 @@ on_end(void *arg)
 {
         struct decoder *decoder = arg;
 
-        walk_leave(&decoder->walk);
+        pointer_walk_leave(&decoder->walk);
         return 1;
 }
 
@@ -220,18 +222,18 @@ start(struct decoder *decoder, const struct event_rules *rules, struct decoded *
         const struct pointer *pointers[WATCH_FIELDS] = {&rules->kind, &rules->key, &rules->subject};
 
         for (size_t i = 0; i < WATCH_FIELDS; i++) {
-                decoder->watches[i] =
-                    (struct watch){(const char *const *)pointers[i]->segments, pointers[i]->n_segments};
+                decoder->watches[i] = (struct pointer_watch){(const char *const *)pointers[i]->segments,
+                                                             pointers[i]->n_segments};
                 decoder->kept[i].present = 0;
         }
-        decoder->walk = (struct walk){decoder->watches, decoder->n_watches, 0, decoder->levels};
+        decoder->walk = (struct pointer_walk){decoder->watches, decoder->n_watches, 0, decoder->levels};
         decoder->kind_type = JSON_NULL;
         decoder->decoded = decoded;
         decoder->out_of_memory = 0;
         memset(decoded, 0, sizeof(*decoded));
 }
 
-/* The UTF-16 code unit that the six bytes at an offset escape, \uXXXX, or -1 when that is not what is there. */
+/* Return the UTF-16 code unit of the escape \uXXXX at an offset, or -1 if there is none. */
 static int
 escaped_unit(struct span body, size_t at)
 {
@@ -240,7 +242,7 @@ escaped_unit(struct span body, size_t at)
         if (at > body.len || body.len - at < 6 || memcmp(body.data + at, "\\u", 2) != 0)
                 return -1;
         for (size_t i = at + 2; i < at + 6; i++) {
-                digit = hex_digit(body.data[i]);
+                digit = bytes_hex_digit(body.data[i]);
                 if (digit < 0)
                         return -1;
                 unit = unit << 4 | digit;
@@ -248,7 +250,7 @@ escaped_unit(struct span body, size_t at)
         return unit;
 }
 
-/* Where the next backslash is, from an offset on; the body's length when there is none. */
+/* Return the offset of the next backslash, or the body's length. */
 static size_t
 next_backslash(struct span body, size_t from)
 {
@@ -258,8 +260,8 @@ next_backslash(struct span body, size_t from)
 }
 
 /*
- * An escaped surrogate without its other half is JSON (RFC 8259 section 8.2), but no character, and yajl makes invalid
- * UTF-8 of it. So it gets U+FFFD to read in such a place, which escaped is as long. Returns 0 when memory fails.
+ * Replace unpaired surrogates by U+FFFD, whose escape has the same length. They are valid JSON (RFC 8259
+ * section 8.2), but yajl turns them into invalid UTF-8. Return 0 when out of memory.
  */
 static int
 mend_surrogates(struct decoder *decoder, struct span *body)
@@ -286,7 +288,7 @@ mend_surrogates(struct decoder *decoder, struct span *body)
         return 1;
 }
 
-/* yajl's own words for an error, on one line. */
+/* Set the detail to yajl's message, on one line. */
 static void
 describe_error(yajl_handle yajl, size_t consumed, struct decoded *decoded)
 {
@@ -302,7 +304,7 @@ describe_error(yajl_handle yajl, size_t consumed, struct decoded *decoded)
         }
 }
 
-/* Returns whether the body is one JSON text that nothing stopped; else decoded->detail says why not. */
+/* Return whether the body is a single JSON text and nothing stopped the parser; else set decoded->detail. */
 static int
 parse_within(struct json_memory *memory, struct decoder *decoder, struct span body)
 {
@@ -310,8 +312,8 @@ parse_within(struct json_memory *memory, struct decoder *decoder, struct span bo
         yajl_status status;
         size_t consumed;
 
-        (void)yajl_config(yajl, yajl_dont_validate_strings, 1); /* done better, before */
-        /* Else it would let pass a string that begins after the object and never ends. */
+        (void)yajl_config(yajl, yajl_dont_validate_strings, 1); /* text_is_utf8() has done it, faster */
+        /* Otherwise yajl ignores an unterminated string after the object. */
         (void)yajl_config(yajl, yajl_allow_trailing_garbage, 1);
         status = yajl_parse(yajl, (const unsigned char *)body.data, body.len);
         consumed = yajl_get_bytes_consumed(yajl);
@@ -323,10 +325,10 @@ parse_within(struct json_memory *memory, struct decoder *decoder, struct span bo
         if (status != yajl_status_ok)
                 return 0;
         return json_is_space(body.data + consumed, body.len - consumed) ||
-               give_up(decoder, "something follows the JSON object");
+               give_up(decoder, "there is data after the JSON object");
 }
 
-/* Likewise; 0 also when memory fails. */
+/* Likewise; also return 0 when out of memory. */
 static int
 parse(struct decoder *decoder, struct span body)
 {
@@ -358,10 +360,10 @@ decoder_run(struct decoder *decoder, const struct event_rules *rules, struct spa
         *result = DECODE_MALFORMED_JSON;
         if (body.len == 0)
                 return give_up(decoder, "the body is empty");
-        if (!utf8_is_valid(body.data, body.len))
+        if (!text_is_utf8(body.data, body.len))
                 return give_up(decoder, "the body is not valid UTF-8");
         if (memchr(body.data, '\v', body.len) != NULL || memchr(body.data, '\f', body.len) != NULL)
-                return give_up(decoder, "a control character that JSON has no place for"); /* yajl has */
+                return give_up(decoder, "a control character that JSON does not allow"); /* yajl does */
         if (!mend_surrogates(decoder, &body) || !parse(decoder, body))
                 return decoder->out_of_memory ? -1 : 0;
 

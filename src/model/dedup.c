@@ -6,15 +6,15 @@
 #include "model/slice.h"
 
 #define SLICES_A_WINDOW 16
-#define PIECES_A_CALL 256 /* of a slice's memory, given back by one call: under a millisecond */
+#define PIECES_A_CALL 256 /* of a slice's memory, freed by one call: takes less than a millisecond */
 
 struct dedup {
         uint64_t window_ms;
         int64_t width_ms; /* of a slice */
         int64_t complete_from_ms;
-        struct slice **slices; /* in the order of time, those that are dropped first */
-        size_t n_dropped;      /* not to be looked into: their memory is being given back */
-        size_t n_slices;       /* with those */
+        struct slice **slices; /* in the order of time, dropped ones first */
+        size_t n_dropped;      /* no longer searched; their memory is being freed */
+        size_t n_slices;       /* including dropped ones */
 };
 
 static int64_t
@@ -25,7 +25,7 @@ slice_width(uint64_t window_ms)
         return width > 0 ? width : 1;
 }
 
-/* Anybody's clock may have written a timestamp: one beyond the year 36 million counts as that, so that nothing overflows. */
+/* Limit a timestamp, which any clock may have written, to the year 36 million, so that nothing overflows. */
 static int64_t
 bounded(int64_t timestamp_ms)
 {
@@ -36,7 +36,7 @@ bounded(int64_t timestamp_ms)
         return timestamp_ms < -most ? -most : timestamp_ms;
 }
 
-/* The start of the slice that a time falls into: rounded down, also before the epoch. */
+/* Return the start of the slice of a time: rounded down, also before the epoch. */
 static int64_t
 slice_start(int64_t width, int64_t timestamp_ms)
 {
@@ -69,7 +69,7 @@ dedup_free(struct dedup *dedup)
         free(dedup);
 }
 
-/* The slice that begins at a time, made if it is not there. NULL when memory fails. */
+/* Return the slice that begins at a time; add it if it is missing. Return NULL when out of memory. */
 static struct slice *
 slice_at(struct dedup *dedup, int64_t start_ms)
 {
@@ -94,7 +94,7 @@ slice_at(struct dedup *dedup, int64_t start_ms)
         return slice;
 }
 
-/* Whether an entry tells of a record before offset and not older than oldest_ms. */
+/* Return whether an entry has a record before offset and not older than oldest_ms. */
 static int
 is_earlier(const struct slice *slice, const struct slice_entry *entry, int64_t offset, int64_t oldest_ms)
 {
@@ -103,8 +103,8 @@ is_earlier(const struct slice *slice, const struct slice_entry *entry, int64_t o
 }
 
 /*
- * A slice's entry of an identity has one body. Records with others are remembered under identities that are made of both, so that
- * there may be any number of them.
+ * Mix an identity with a body. A slice has one body per identity; records with other bodies are added under
+ * mixed identities, so that there may be any number of them.
  */
 static void
 mix(const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body, uint8_t mixed[DEDUP_IDENTITY_SIZE])
@@ -172,9 +172,9 @@ dedup_covers(const struct dedup *dedup, int64_t timestamp_ms)
         return bounded(timestamp_ms) - (int64_t)dedup->window_ms >= dedup->complete_from_ms;
 }
 
-/* Give back some of the memory of what was dropped. */
+/* Free some memory of dropped slices. */
 static void
-give_back(struct dedup *dedup)
+free_dropped(struct dedup *dedup)
 {
         size_t left = PIECES_A_CALL, n = 0;
 
@@ -201,7 +201,7 @@ dedup_expire(struct dedup *dedup, int64_t timestamp_ms)
                 dedup->n_dropped++;
         if (dedup->complete_from_ms < oldest_kept)
                 dedup->complete_from_ms = oldest_kept;
-        give_back(dedup);
+        free_dropped(dedup);
 }
 
 uint64_t

@@ -36,7 +36,7 @@ delivery_headers_add(struct delivery_headers *headers, const char *prefix, const
         }
 }
 
-/* Characters of an id; the digits are 2. */
+/* Characters of an id: 1, or 2 for digits. */
 static const char id_chars[256] = {
     ['0' ... '9'] = 2,
     ['a' ... 'z'] = 1,
@@ -44,7 +44,7 @@ static const char id_chars[256] = {
     ['-'] = 1,
 };
 
-/* Number of characters at the beginning that are at least so much in id_chars. */
+/* Return the number of characters at the beginning whose value in id_chars is at least this. */
 static size_t
 span(const char *text, char least)
 {
@@ -69,7 +69,7 @@ is_timestamp(const char *text)
         return span(text, 2) == TIMESTAMP_DIGITS && text[TIMESTAMP_DIGITS] == '\0';
 }
 
-/* Read one header that is there once. Returns NULL or what is wrong with it. */
+/* Read a header. Return NULL or the error in it. */
 static const char *
 parse_header(enum delivery_header header, const char *value, struct delivery *delivery)
 {
@@ -119,6 +119,47 @@ delivery_is_fresh(const struct delivery *delivery, int64_t now_ms, uint64_t tole
         int64_t age_ms = now_ms - delivery->timestamp * 1000;
         uint64_t distance = age_ms < 0 ? (uint64_t)-age_ms : (uint64_t)age_ms;
 
-        /* The signed time is in whole seconds: up to 999 ms of the age are only its rounding. */
+        /* The signed time is in whole seconds, so up to 999 ms of the age are rounding. */
         return distance <= tolerance_ms + (age_ms > 0 ? 999 : 0);
+}
+
+static const char hex_digits[] = "0123456789abcdef";
+
+/*
+ * Return whether text begins with exactly n lowercase hexadecimal digits, and not only zeros unless that is
+ * allowed.
+ */
+static int
+has_hex(const char *text, size_t n, int may_be_zero)
+{
+        return strspn(text, hex_digits) == n && (may_be_zero || strspn(text, "0") < n);
+}
+
+int
+delivery_traceparent_is_valid(const char *value)
+{
+        size_t len = strlen(value);
+
+        if (len < 55 || value[2] != '-' || value[35] != '-' || value[52] != '-')
+                return 0;
+        if (!has_hex(value, 2, 1) || !has_hex(value + 3, 32, 0) || !has_hex(value + 36, 16, 0) ||
+            !has_hex(value + 53, 2, 1))
+                return 0;
+        if (memcmp(value, "ff", 2) == 0)
+                return 0;
+        return len == 55 || (memcmp(value, "00", 2) != 0 && value[55] == '-' && len <= 512);
+}
+
+int
+delivery_tracestate_is_valid(const char *value)
+{
+        size_t len = strlen(value);
+
+        if (len < 1 || len > 512)
+                return 0;
+        for (; *value != '\0'; value++) {
+                if (*value < 0x20 || *value > 0x7e)
+                        return 0;
+        }
+        return 1;
 }

@@ -11,7 +11,7 @@
 
 #define KEY_SIZE 32
 
-/* Fetching an algorithm costs more than hashing a small body, so it is done once. */
+/* Algorithms are fetched once, because fetching one costs more than hashing a small body. */
 struct digest {
         EVP_MD *sha256;
         EVP_MD_CTX *context;
@@ -19,14 +19,14 @@ struct digest {
         uint8_t key[KEY_SIZE];
 };
 
-/* NULL when OpenSSL does not have it, or memory fails. */
+/* Return NULL if OpenSSL does not have the algorithm, or memory fails. */
 static EVP_MAC_CTX *
 new_mac(const char *algorithm, const OSSL_PARAM *params)
 {
         EVP_MAC *mac = EVP_MAC_fetch(NULL, algorithm, NULL);
         EVP_MAC_CTX *context = mac == NULL ? NULL : EVP_MAC_CTX_new(mac);
 
-        EVP_MAC_free(mac); /* the context holds it */
+        EVP_MAC_free(mac); /* the context has a reference */
         if (context != NULL && !EVP_MAC_CTX_set_params(context, params)) {
                 EVP_MAC_CTX_free(context);
                 return NULL;
@@ -79,7 +79,7 @@ digest_free(struct digest *digest)
         free(digest);
 }
 
-/* A span with its length before it, so that no two lists of spans look alike. */
+/* Add a span after its length, so that different lists of spans never collide. */
 static int
 add(struct digest *digest, struct span span)
 {
@@ -95,7 +95,7 @@ begin_mac(struct digest *digest)
         return EVP_MAC_init(digest->mac, digest->key, sizeof(digest->key), NULL);
 }
 
-/* The first bytes of it, of which HMAC-SHA256 has more. */
+/* Write the first bytes of the MAC; HMAC-SHA256 has more. */
 static int
 end_mac(struct digest *digest, uint8_t mac[DEDUP_IDENTITY_SIZE])
 {
@@ -108,7 +108,7 @@ end_mac(struct digest *digest, uint8_t mac[DEDUP_IDENTITY_SIZE])
         return 1;
 }
 
-/* As add(). */
+/* Like add(). */
 static int
 add_to_mac(struct digest *digest, struct span span)
 {
@@ -127,7 +127,7 @@ digest_identity(struct digest *digest, const struct record *record, uint8_t iden
                    : -1;
 }
 
-/* With more spans than digest_identity() has, so that no two of them look alike. */
+/* Adds more spans than digest_identity(), so that the two never collide. */
 int
 digest_marked(struct digest *digest, const struct record *record, const char *mark, uint64_t body,
               uint8_t identity[DEDUP_IDENTITY_SIZE])

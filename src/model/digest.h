@@ -8,44 +8,44 @@
 #include "model/record.h"
 
 /*
- * What is remembered of records in their stead: what the dedup table knows, and fingerprints for comparing what was
- * published with what had to be. For one thread at a time.
+ * Digests of records: identities and body digests for the dedup table, and fingerprints for the audit, which
+ * compares the published records with the expected ones. For one thread at a time.
  *
- * The dedup table lives no longer than its digest, so it knows records by Poly1305 (RFC 8439) under a key that the
- * digest has made up and shows nobody: two that are the same there can only be met by chance, 1 in 2^90 or less for an
- * identity, whoever chose them. That takes a third of the time of SHA-256. Values of two digests cannot be compared.
- * Where OpenSSL has no Poly1305, as in FIPS mode, HMAC-SHA256 takes its place, cut off at 128 bits.
+ * A dedup table lives no longer than its digest, so its values are Poly1305 (RFC 8439) under a random key of
+ * the digest that nobody else knows. Collisions of identities have a probability of at most 2^-90, even for
+ * chosen records. Poly1305 takes a third of the time of SHA-256. Values of two digests are not comparable. If
+ * OpenSSL has no Poly1305, as in FIPS mode, HMAC-SHA256 replaces it, truncated to 128 bits.
  */
 struct digest;
 
-/* NULL when memory or OpenSSL fails. */
+/* Return NULL if memory or OpenSSL fails. */
 struct digest *digest_new(void) MUST_CHECK;
 void digest_free(struct digest *digest);
 
 /**
  * digest_identity(digest, record, identity):
- * 128 bits over source, delivery-id and gatepost-released. Returns 0, or -1 when OpenSSL fails.
+ * Write 128 bits over source, delivery-id and gatepost-released. Return 0, or -1 if OpenSSL fails.
  */
 int digest_identity(struct digest *digest, const struct record *record,
                     uint8_t identity[DEDUP_IDENTITY_SIZE]) MUST_CHECK;
 
 /**
  * digest_marked(digest, record, mark, body, identity):
- * An identity for a record that must not have the one above: 128 bits over the same, a word that says why, and the digest
- * of its body. Returns 0, or -1 when OpenSSL fails.
+ * Write an identity for a record that must not have the one above: 128 bits over the same, a mark, and the
+ * digest of its body. Return 0, or -1 if OpenSSL fails.
  */
 int digest_marked(struct digest *digest, const struct record *record, const char *mark, uint64_t body,
                   uint8_t identity[DEDUP_IDENTITY_SIZE]) MUST_CHECK;
 
-/* 64 bits over the body, for telling bodies of one identity apart. Returns 0, or -1 when OpenSSL fails. */
+/* Write 64 bits over the body, to distinguish bodies of one identity. Return 0, or -1 if OpenSSL fails. */
 int digest_body(struct digest *digest, const struct record *record, uint64_t *body) MUST_CHECK;
 
 #define DIGEST_FINGERPRINT_SIZE 16
 
 /**
  * digest_begin(digest, topic, key, value), digest_header(digest, name, value), digest_end(digest, fingerprint):
- * The first 128 bits of SHA-256 over a whole record, with its headers in their order. A null key, value or header value counts as an
- * empty one. Each returns 0, or -1 when OpenSSL fails.
+ * Compute the first 128 bits of SHA-256 over a whole record with its headers in order. A null key, value or
+ * header value counts as empty. Each function returns 0, or -1 if OpenSSL fails.
  */
 int digest_begin(struct digest *digest, const char *topic, struct span key, struct span value) MUST_CHECK;
 int digest_header(struct digest *digest, const char *name, struct span value) MUST_CHECK;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "model/digest.h"
 #include "model/release.h"
 #include "model/reverification.h"
@@ -17,7 +17,7 @@ struct judge {
         struct digest *digest;
         struct decoder *decoder;
         struct decoded decoded;
-        int has_doubtful; /* a record was remembered as such */
+        int has_doubtful; /* a table has an identity with MARK_DOUBTFUL */
 };
 
 static const char *const reason_names[QUARANTINE_N_REASONS] = {
@@ -74,7 +74,7 @@ judge_set_rules(struct judge *judge, const struct event_rules *const *rules, siz
         judge->topics = topics;
 }
 
-/* Whether a receiver took the record for a replay, and no administrator has decided otherwise. */
+/* Return whether a receiver marked the record as a replay and no administrator has released it. */
 static int
 is_replay(const struct record *record)
 {
@@ -82,18 +82,18 @@ is_replay(const struct record *record)
 }
 
 /*
- * What records are remembered by. Those that must not occupy the delivery-id that they claim have identities of their own,
- * in which the body is too, so that repeats of them are known all the same.
+ * Marks for identities. A record that must not occupy the delivery-id that it claims has a marked identity,
+ * which includes the body, so that its duplicates are still recognised.
  */
 #define MARK_REPLAY "replay"
 #define MARK_UNVERIFIED "unverified"
 /*
- * A record that is refused now, was routed before, and is only read back: it may have been published, verified by a secret that
- * has since been removed, or within a tolerance that has since been made smaller.
+ * A record that was routed before and fails verification when it is restored. It may have been published, if
+ * its secret has since been removed or the tolerance has since been reduced.
  */
 #define MARK_DOUBTFUL "doubtful"
 
-/* mark is NULL for a record that occupies its delivery-id. */
+/* Compute an identity. mark is NULL for a record that occupies its delivery-id. */
 static int
 compute(struct judge *judge, const struct record *record, const char *mark, uint64_t body,
         uint8_t identity[DEDUP_IDENTITY_SIZE])
@@ -113,7 +113,7 @@ check(struct judge *judge, struct dedup *dedup, const struct record *record, con
         return dedup_check(dedup, identity, body, record->offset, record->timestamp_ms, answer);
 }
 
-/* A new record is a repeat all the same when an earlier one with its body has this other identity. */
+/* Treat a new record as a duplicate if an earlier one with its body has this other identity. */
 static int
 find_other(struct judge *judge, const struct dedup *dedup, const struct record *record, const char *mark,
            uint64_t body, enum dedup_answer *answer)
@@ -127,7 +127,7 @@ find_other(struct judge *judge, const struct dedup *dedup, const struct record *
         return 0;
 }
 
-/* A record without a key is not one of the receiver's: it has no identity, and every one of them is new. */
+/* A record without a key is not from a receiver; it has no identity and is always new. */
 static int
 check_repeat(struct judge *judge, struct dedup *dedup, const struct record *record,
              const struct verdict *verdict, enum dedup_answer *answer)
@@ -144,11 +144,11 @@ check_repeat(struct judge *judge, struct dedup *dedup, const struct record *reco
                 return check(judge, dedup, record, MARK_UNVERIFIED, body, answer);
         if (check(judge, dedup, record, is_replay(record) ? MARK_REPLAY : NULL, body, answer) != 0)
                 return -1;
-        /* The delivery with that id was decided; the replay would only be quarantined beside it. */
+        /* The delivery with this id has been decided already; there is no use in quarantining its replay. */
         if (*answer == DEDUP_NEW && is_replay(record) &&
             find_other(judge, dedup, record, NULL, body, answer) != 0)
                 return -1;
-        /* Whether signatures are checked now or not: it was published when they were. */
+        /* It may have been published before the configuration changed. */
         if (*answer == DEDUP_NEW && judge->has_doubtful)
                 return find_other(judge, dedup, record, MARK_DOUBTFUL, body, answer);
         return 0;
@@ -179,13 +179,13 @@ quarantine(struct verdict *verdict, enum quarantine_reason reason, const char *f
         va_start(args, format);
         (void)vsnprintf(verdict->detail, sizeof(verdict->detail), format, args);
         va_end(args);
-        /* What was cut off may have been cut within a character. */
+        /* The text may have been truncated within a character. */
         len = strlen(verdict->detail);
-        while (len > 0 && !utf8_is_valid(verdict->detail, len))
+        while (len > 0 && !text_is_utf8(verdict->detail, len))
                 verdict->detail[--len] = '\0';
 }
 
-/* How much of a text a detail shows. */
+/* Return how many bytes of a text to show in a detail. */
 static int
 shown_len(struct span text)
 {
@@ -204,7 +204,7 @@ find_rules(const struct judge *judge, struct span source)
         return NULL;
 }
 
-/* The key of the event's record: what the rules name, or the delivery-id when the body does not have it. */
+/* Return the key of the event's record: the value that the rules name, or else the delivery-id. */
 static struct span
 choose_key(const struct event_rules *rules, const struct record *record, const struct decoded *decoded)
 {
@@ -254,7 +254,7 @@ decide_by_body(struct judge *judge, const struct record *record, enum decode_res
                 verdict->subject = decoded->subject;
 }
 
-/* Verify the record, if its source is to be verified, and quarantine it if it is not genuine. */
+/* Verify the record if its source has keys, and quarantine it if it is not genuine. */
 static enum reverification
 verify(const struct record *record, struct verdict *verdict)
 {
@@ -290,7 +290,7 @@ judge_remember(struct judge *judge, struct dedup *dedup, const struct record *re
         return remember(judge, dedup, record, MARK_UNVERIFIED, body);
 }
 
-/* Returns 1 when the record is one that a receiver or a release may have written; else it is quarantined. */
+/* Return whether a receiver or a release may have written the record; if not, quarantine it. */
 static int
 check_origin(const struct record *record, struct verdict *verdict)
 {
@@ -320,7 +320,7 @@ check_origin(const struct record *record, struct verdict *verdict)
         return 1;
 }
 
-/* Decide a record that is the first of its identity. */
+/* Decide about the first record of an identity. */
 static int
 decide_new(struct judge *judge, const struct record *record, struct verdict *verdict)
 {
@@ -330,8 +330,8 @@ decide_new(struct judge *judge, const struct record *record, struct verdict *ver
                 return 0;
         if (is_replay(record)) {
                 quarantine(verdict, QUARANTINE_REPLAYED_SIGNATURE,
-                           "its signature came first with the delivery-id %.*s", shown_len(record->replay_of),
-                           record->replay_of.data);
+                           "its signature was first used with the delivery-id %.*s",
+                           shown_len(record->replay_of), record->replay_of.data);
                 return 0;
         }
         if (decoder_run(judge->decoder, verdict->rules, record->body, &judge->decoded, &result) != 0)

@@ -10,7 +10,7 @@
 #include "model/rules.h"
 #include "model/topic_table.h"
 
-/* Why a genuine delivery is not published. */
+/* The reasons not to publish a delivery. */
 enum quarantine_reason {
         QUARANTINE_MALFORMED_JSON,
         QUARANTINE_MISSING_KIND,
@@ -19,7 +19,7 @@ enum quarantine_reason {
         QUARANTINE_CONFLICTING_BODY,
         QUARANTINE_REPLAYED_SIGNATURE,
         QUARANTINE_UNKNOWN_SOURCE,
-        QUARANTINE_UNVERIFIED,    /* with [router] verify = on only */
+        QUARANTINE_UNVERIFIED,    /* only with [router] verify = on */
         QUARANTINE_UNPUBLISHABLE, /* decided by the router when Kafka refuses the record */
         QUARANTINE_N_REASONS,
 };
@@ -27,50 +27,53 @@ enum quarantine_reason {
 enum verdict_action {
         VERDICT_PUBLISH,
         VERDICT_QUARANTINE,
-        VERDICT_DROP, /* a repeat */
+        VERDICT_DROP, /* a duplicate */
 };
 
-/* A key or subject that is longer is not taken from the body: a record has room for the body and 64 KiB. */
+/* Longer keys and subjects in a body are ignored, because a record has room for the body and 64 KiB only. */
 #define JUDGE_TEXT_MAX 1024
 
-/* What is to happen with a record. Spans and rules are valid until the judge is used again. */
+/* What to do with a record. Spans and rules are valid until the next use of the judge. */
 struct verdict {
         enum verdict_action action;
         enum quarantine_reason reason;   /* of VERDICT_QUARANTINE */
-        char detail[DECODE_DETAIL_SIZE]; /* likewise, for a person */
-        const struct topic_rule *topic;  /* of VERDICT_PUBLISH, as all that follows */
+        char detail[DECODE_DETAIL_SIZE]; /* likewise, for people */
+        const struct topic_rule *topic;  /* of VERDICT_PUBLISH, like all below */
         const struct event_rules *rules;
         struct span kind;
-        struct span key;     /* the event record's, never empty */
+        struct span key;     /* of the event's record, never empty */
         struct span subject; /* no data: none */
 };
 
-/* malformed-json, missing-kind and so on, as in the header gatepost-reason. */
+/* Return the value of the header gatepost-reason: malformed-json, missing-kind and so on. */
 const char *judge_reason_name(enum quarantine_reason reason);
 
 /*
- * Decides what becomes of a record of `deliveries`: the one place where that is decided, for the router and for an
- * audit of what it did. For one thread at a time.
+ * Decides what to do with records of `deliveries`, for the router and for the audit. For one thread at a
+ * time.
  */
 struct judge;
 
 /*
- * A dedup table keeps digests made with the key of the judge that filled it: a table must be used with one judge for as long
- * as it lives. rules, n of them, and topics stay the caller's and must outlive the judge, or be replaced by
- * judge_set_rules(). NULL when memory or OpenSSL fails.
+ * Create a judge. A dedup table contains digests made with the key of the judge that filled it, so it must
+ * always be used with the same judge. The n rules and the topics belong to the caller and must outlive the
+ * judge or be replaced by judge_set_rules(). Return NULL if memory or OpenSSL fails.
  */
 struct judge *judge_new(const struct event_rules *const *rules, size_t n,
                         const struct topic_table *topics) MUST_CHECK;
 void judge_free(struct judge *judge);
 
-/* Decide by other rules and topics from now on. Tables that were filled before remain valid. */
+/* Replace rules and topics. Tables that are already filled remain valid. */
 void judge_set_rules(struct judge *judge, const struct event_rules *const *rules, size_t n,
                      const struct topic_table *topics);
 
-/* Only remember the record, in its partition's table. Returns 0, or -1 when memory or OpenSSL fails. */
+/* Only add the record to its partition's table. Return 0, or -1 if memory or OpenSSL fails. */
 int judge_remember(struct judge *judge, struct dedup *dedup, const struct record *record) MUST_CHECK;
 
-/* Decide, and remember. Returns 0, or -1 when memory or OpenSSL fails; then there is no verdict. */
+/*
+ * Decide, and add the record to the table. Return 0, or -1 if memory or OpenSSL fails; then verdict is not
+ * valid.
+ */
 int judge_decide(struct judge *judge, struct dedup *dedup, const struct record *record,
                  struct verdict *verdict) MUST_CHECK;
 

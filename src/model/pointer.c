@@ -1,11 +1,12 @@
 #include "model/pointer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 
-/* Undo RFC 6901's escapes in place: ~1 is a slash, ~0 a tilde. Returns -1 at any other tilde. */
+/* Undo the escapes of RFC 6901 in place: ~1 is a slash, ~0 a tilde. Return -1 at any other tilde. */
 static int
 unescape(char *segment)
 {
@@ -64,4 +65,80 @@ pointer_clear(struct pointer *pointer)
                 free(pointer->segments[i]);
         free(pointer->text);
         memset(pointer, 0, sizeof(*pointer));
+}
+
+/* Return the watches that lead through this level and whose next segment is the name. */
+static uint32_t
+match(const struct pointer_walk *walk, const struct pointer_level *level, struct span name)
+{
+        uint32_t matching = 0;
+
+        for (size_t i = 0; i < walk->n_watches; i++) {
+                const char *segment;
+
+                if (!(level->on_the_way & UINT32_C(1) << i))
+                        continue;
+                segment = walk->watches[i].segments[walk->depth - 1];
+                if (strlen(segment) == name.len && memcmp(segment, name.data, name.len) == 0)
+                        matching |= UINT32_C(1) << i;
+        }
+        return matching;
+}
+
+uint32_t
+pointer_walk_name(struct pointer_walk *walk, struct span name)
+{
+        struct pointer_level *level = &walk->levels[walk->depth - 1];
+        uint32_t again;
+
+        level->current = match(walk, level, name);
+        again = level->current & level->met;
+        level->met |= level->current;
+        return again;
+}
+
+uint32_t
+pointer_walk_value(struct pointer_walk *walk)
+{
+        struct pointer_level *level;
+        uint32_t ending = 0;
+
+        if (walk->depth == 0)
+                return 0;
+        level = &walk->levels[walk->depth - 1];
+        if (level->is_array) {
+                char index[24];
+                int len = snprintf(index, sizeof(index), "%zu", level->index++);
+
+                level->current =
+                    level->on_the_way == 0 ? 0 : match(walk, level, (struct span){index, (size_t)len});
+        }
+        for (size_t i = 0; i < walk->n_watches; i++) {
+                if ((level->current & UINT32_C(1) << i) && walk->watches[i].n_segments == walk->depth)
+                        ending |= UINT32_C(1) << i;
+        }
+        return ending;
+}
+
+void
+pointer_walk_enter(struct pointer_walk *walk, int is_array)
+{
+        struct pointer_level *level = &walk->levels[walk->depth];
+
+        memset(level, 0, sizeof(*level));
+        level->is_array = is_array;
+        for (size_t i = 0; i < walk->n_watches; i++) {
+                uint32_t bit = UINT32_C(1) << i;
+                int leads_here = walk->depth == 0 || (walk->levels[walk->depth - 1].current & bit);
+
+                if (leads_here && walk->watches[i].n_segments > walk->depth)
+                        level->on_the_way |= bit;
+        }
+        walk->depth++;
+}
+
+void
+pointer_walk_leave(struct pointer_walk *walk)
+{
+        walk->depth--;
 }

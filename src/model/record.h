@@ -22,23 +22,23 @@
 #define RECORD_TRACEPARENT "traceparent"
 #define RECORD_TRACESTATE "tracestate"
 
-/* Bytes somebody else owns. data is NULL when there are none. */
+/* Bytes that belong to somebody else. data is NULL if there are none. */
 struct span {
         const char *data;
         size_t len;
 };
 
-/* A header of a record that is to be. */
+/* A header of a record to be written. */
 struct record_header {
         const char *name;
-        struct span value; /* no data: a null value */
+        struct span value; /* no data: null */
 };
 
-/* One record of `deliveries`, seen without knowing Kafka. All spans belong to whoever holds the record. */
+/* A record of `deliveries`, independent of Kafka's types. The spans belong to the owner of the record. */
 struct record {
         int32_t partition;
         int64_t offset;
-        int64_t timestamp_ms; /* the record's own, LogAppendTime */
+        int64_t timestamp_ms; /* LogAppendTime */
         struct span key;      /* the delivery-id */
         struct span body;
         struct span source;
@@ -46,8 +46,8 @@ struct record {
         struct span timestamp;  /* as signed: 10 digits */
         struct span signature;  /* sha256= and 64 hexadecimal digits */
         struct span received;   /* RFC 3339, by the receiver's clock */
-        struct span instance;   /* the receiver's */
-        struct span request_id; /* x-request-id of the answer; no data in records of old */
+        struct span instance;   /* of the receiver */
+        struct span request_id; /* x-request-id of the answer; no data in old records */
         struct span replay_of;
         struct span released;
         struct span release_signature; /* model/reverification.h */
@@ -57,11 +57,14 @@ struct record {
 
 /**
  * record_add_header(record, name, value):
- * Take note of one of the record's headers, if it is one that matters here. Of a repeated header the last counts.
+ * Set a header of the record, if it is known. The last of repeated headers counts.
  */
 void record_add_header(struct record *record, const char *name, struct span value);
 
-/* When the delivery was signed, in seconds since the epoch; -1 when a foreign record has no ten digits there. */
+/*
+ * Return the signed timestamp in seconds since the epoch, or -1 if it is not ten digits, as in a foreign
+ * record.
+ */
 int64_t record_signed_s(const struct record *record);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 
-/* A number of len digits as it is written, without leading zeros. */
+/* Read a number of len digits without leading zeros. */
 static int
 parse_number(const char *digits, size_t len, uint64_t max, uint64_t *value)
 {

@@ -6,12 +6,12 @@
 #define FIRST_ENTRIES 256
 
 struct entry {
-        uint8_t signature[16]; /* half of an HMAC tells signatures apart well enough */
+        uint8_t signature[16]; /* half of an HMAC suffices to distinguish signatures */
         uint32_t source;       /* hash_source() */
-        uint32_t next;         /* in its chain, 1 + index; 0 at the end */
-        uint32_t n_attempts;   /* that have not ended */
-        uint8_t may_be_stored; /* after one of those that have */
-        uint8_t is_dropped;    /* it is in no chain; its place in the ring is free when its turn comes */
+        uint32_t next;         /* 1 + index of the next in the chain; 0 at the end */
+        uint32_t n_attempts;   /* begun and not ended */
+        uint8_t may_be_stored; /* by an attempt that has ended */
+        uint8_t is_dropped;    /* in no chain; its place in the ring becomes free in turn */
         char delivery_id[DELIVERY_ID_MAX + 1];
 };
 
@@ -92,7 +92,7 @@ drop_oldest(struct replay *replay)
         replay->n--;
 }
 
-/* Twice the room, the ring laid out from its beginning. On failure all stays as it was. */
+/* Double the capacity. On failure change nothing. */
 static void
 grow(struct replay *replay)
 {
@@ -119,7 +119,7 @@ grow(struct replay *replay)
         }
 }
 
-/* FNV-1a, to tell the few sources of a configuration apart. */
+/* Return the FNV-1a hash of a source name, to distinguish the few sources of a configuration. */
 static uint32_t
 hash_source(const char *source)
 {
@@ -144,7 +144,7 @@ find(const struct replay *replay, uint32_t source, const uint8_t *signature)
         return NULL;
 }
 
-/* Its entry, with an attempt under way; NULL without room. */
+/* Return a new entry with one attempt, or NULL if there is no room. */
 static struct entry *
 remember(struct replay *replay, uint32_t source, const uint8_t *signature, const char *delivery_id)
 {
@@ -189,7 +189,7 @@ replay_begin(struct replay *replay, const char *source_name, const uint8_t signa
         return known->may_be_stored ? REPLAY_FOUND : REPLAY_UNDECIDED;
 }
 
-/* Those at the ring's young end give their places back at once. */
+/* Free the places of dropped entries at the young end of the ring. */
 static void
 drop(struct replay *replay, struct entry *entry)
 {
@@ -207,7 +207,7 @@ replay_end(struct replay *replay, const char *source_name, const uint8_t signatu
         const uint32_t source = hash_source(source_name);
         struct entry *known = find(replay, source, signature);
 
-        /* It may have been forgotten meanwhile, to make room. */
+        /* It may have been evicted meanwhile. */
         if (known == NULL && may_be_stored)
                 known = remember(replay, source, signature, delivery_id);
         if (known == NULL || strcmp(known->delivery_id, delivery_id) != 0)

@@ -10,7 +10,7 @@
 #define HEAD_SIZE (KEY_MAX + 256)
 #define TIMESTAMP_SIZE 11 /* with the NUL */
 
-/* Returns 1, or 0 after writing why not. */
+/* Return 1, or 0 after setting why. */
 static int
 check_age(const struct event_rules *rules, const struct record *record, int64_t signed_s, const char *what,
           struct error *why)
@@ -22,13 +22,12 @@ check_age(const struct event_rules *rules, const struct record *record, int64_t 
         if (apart_ms <= max_ms)
                 return 1;
         (void)error_set(why,
-                        "%s was signed %" PRIu64 " s %s the record was appended, at most %" PRIu64
-                        " s are possible",
+                        "%s was signed %" PRIu64 " s %s the record was appended; the limit is %" PRIu64 " s",
                         what, apart_ms / 1000, age_ms < 0 ? "after" : "before", max_ms / 1000);
         return 0;
 }
 
-/* What the result of comparing signatures means. */
+/* Return the result of comparing signatures. */
 static enum reverification
 judge_signature(const struct event_rules *rules, int matches, const char *header, struct error *why)
 {
@@ -66,7 +65,10 @@ check_delivery(const struct event_rules *rules, const struct record *record, str
                                RECORD_SIGNATURE, why);
 }
 
-/* What is signed of a release, up to the body. Begins unlike what the service signs. Returns its length; 0: it has no room. */
+/*
+ * Write the signed text of a release up to the body. It begins differently from the text that the service
+ * signs. Return its length, or 0 if it does not fit.
+ */
 static size_t
 write_head(const struct record *record, const char *now, char head[HEAD_SIZE])
 {

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/uuid.h"
 
 /* The record that the service's status poll gives for a rejection. */
 static void
@@ -28,9 +28,9 @@ put_rejection(yajl_gen json)
 static void
 put_invoice(yajl_gen json, const char *kind)
 {
-        char id[UUID_SIZE], number[32];
+        char id[BYTES_UUID_SIZE], number[32];
 
-        json_member(json, "invoiceId", uuid_make(id));
+        json_member(json, "invoiceId", bytes_random_uuid(id));
         (void)snprintf(number, sizeof(number), "FV/2026/%.6s", id);
         json_member(json, "invoiceNumber", number);
         json_member(json, "supplierTaxId", "PL5260001246");
@@ -54,9 +54,9 @@ put_invoice(yajl_gen json, const char *kind)
 static void
 put_batch(yajl_gen json)
 {
-        char id[UUID_SIZE], deadline[CLOCK_RFC3339_SIZE];
+        char id[BYTES_UUID_SIZE], deadline[CLOCK_RFC3339_SIZE];
 
-        json_member(json, "batchId", uuid_make(id));
+        json_member(json, "batchId", bytes_random_uuid(id));
         json_member(json, "period", "2026-10");
         json_member(json, "deadline", clock_format_s(clock_now_ms() / 1000 + 2 * 86400, deadline));
 }

@@ -78,7 +78,7 @@ subscription_views_clear(struct subscription_views *views)
         free(views->items);
 }
 
-/* An id: a string, or a number as it is written. NULL when there is none. */
+/* Return an id: a string or the literal of a number, or NULL. */
 static char *
 copy_id(const struct json_value *object)
 {
@@ -115,7 +115,7 @@ read_view(const struct json_value *object, struct subscription_view *view)
         read_events(json_tree_get(object, "events"), view);
 }
 
-/* The first of the members that has the type, or NULL. */
+/* Return the first of the members that has the type, or NULL. */
 static const struct json_value *
 find_member(const struct json_value *object, const char *const *names, enum json_type type)
 {

@@ -7,17 +7,17 @@
 #include "base/error.h"
 
 /*
- * What the invoicing service answers, read: its error envelope, and its webhook subscriptions. Only the envelope is
- * documented by the service, so of subscriptions every likely form is taken. Answers are hostile: whatever they hold, they
- * are read or refused. For the command line: memory that fails ends the process.
+ * Reads answers of the invoicing service: its error envelope, and its webhook subscriptions. The service
+ * documents only the envelope, so every likely form of a subscription is accepted. Answers are untrusted. For
+ * the command line: running out of memory exits the process.
  */
 
 struct service_violation {
-        char *field; /* NULL: not said */
+        char *field; /* NULL: missing */
         char *message;
 };
 
-/* {"ok": false, "error": {code, message, violations, requestId}}; each may be missing, and is NULL then. */
+/* {"ok": false, "error": {code, message, violations, requestId}}; missing members are NULL. */
 struct service_error {
         char *code;
         char *message;
@@ -26,17 +26,17 @@ struct service_error {
         size_t n_violations;
 };
 
-/* Read an envelope, as far as it is one. Release it with service_error_clear(). */
+/* Read the valid parts of an envelope. Release it with service_error_clear(). */
 void service_error_read(const char *body, size_t len, struct service_error *error);
 void service_error_clear(struct service_error *error);
 
-/* A webhook subscription. The secret is not among what is known of it. */
+/* A webhook subscription, without its secret. */
 struct subscription_view {
         char *id;
         char *url;
         char **events;
         size_t n_events;
-        int shows_events; /* else none are said, and n_events is 0 */
+        int shows_events; /* the answer has a list of events; else n_events is 0 */
         char *created;    /* createdAt, or NULL */
 };
 
@@ -47,17 +47,18 @@ struct subscription_views {
 
 /**
  * service_answer_list(body, len, views, error):
- * Read a list of subscriptions: an array, or an object that has one as `webhooks`, `data`, `items` or `subscriptions`. Each
- * must have an id (a string, or a number) and a url; events that are missing are none. Returns 0, or -1 with the reason;
- * subscription_views_clear() in either case.
+ * Read a list of subscriptions: an array, or an object that has one as `webhooks`, `data`, `items` or
+ * `subscriptions`. Each must have an id, a string or a number, and a url; events may be missing. Return 0, or
+ * -1 with the reason. Call subscription_views_clear() in either case.
  */
 int service_answer_list(const char *body, size_t len, struct subscription_views *views,
                         struct error *error) MUST_CHECK;
 
 /**
  * service_answer_one(body, len, views):
- * Read the subscription that was registered, if the answer shows it: an object with an id, or one that has it as `webhook`,
- * `data` or `subscription`. A url may be missing. views has one item then, else none; release it in either case.
+ * Read the registered subscription, if the answer has it: an object with an id, or one with such an object as
+ * `webhook`, `data` or `subscription`. The url may be missing. views then has one item, else none. Call
+ * subscription_views_clear() in either case.
  */
 void service_answer_one(const char *body, size_t len, struct subscription_views *views);
 

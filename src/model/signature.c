@@ -9,23 +9,27 @@
 #include <openssl/evp.h>
 #include <openssl/params.h>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 
 static const char prefix[] = "sha256=";
 #define PREFIX_LEN (sizeof(prefix) - 1)
 
 /*
- * The context has seen the key and nothing else; each signature starts from a duplicate of it. One such duplicate is kept to
- * be begun anew with the same key, which costs half of what making another does. Whoever finds it taken makes one.
+ * keyed has absorbed the key and nothing else; each signature starts from a duplicate of it. One duplicate is
+ * kept for reuse, because resetting it to the same key costs half as much as duplicating. A thread that finds
+ * it in use makes another.
  */
 struct signature_key {
         EVP_MAC_CTX *keyed;
-        _Atomic(EVP_MAC_CTX *) *spare; /* NULL: OpenSSL cannot begin anew */
+        _Atomic(EVP_MAC_CTX *) *idle; /* NULL: OpenSSL cannot reset contexts */
 };
 
-/* The first releases of OpenSSL 3.0 go on where they were when they are told to begin anew. */
+/*
+ * Return whether EVP_MAC_init() without a key resets a context. In the first releases of OpenSSL 3.0 it does
+ * not.
+ */
 static int
-begins_anew(const struct signature_key *key)
+can_reset(const struct signature_key *key)
 {
         static const unsigned char text[] = "1795230000.{}";
         EVP_MAC_CTX *hmac = EVP_MAC_CTX_dup(key->keyed);
@@ -56,8 +60,8 @@ signature_key_new(const void *secret, size_t len)
                 key = NULL;
         }
         EVP_MAC_free(hmac);
-        if (key != NULL && begins_anew(key))
-                key->spare = calloc(1, sizeof(*key->spare));
+        if (key != NULL && can_reset(key))
+                key->idle = calloc(1, sizeof(*key->idle));
         return key;
 }
 
@@ -66,24 +70,27 @@ signature_key_free(struct signature_key *key)
 {
         if (key == NULL)
                 return;
-        if (key->spare != NULL)
-                EVP_MAC_CTX_free(atomic_load(key->spare));
-        free(key->spare);
+        if (key->idle != NULL)
+                EVP_MAC_CTX_free(atomic_load(key->idle));
+        free(key->idle);
         EVP_MAC_CTX_free(key->keyed);
         free(key);
 }
 
-/* A signed text is in up to three pieces. */
+/* A piece of a signed text. */
 struct piece {
         const void *bytes;
         size_t len;
 };
 
-/* A context that has seen the key and nothing else, to be given back. NULL when memory or OpenSSL fails. */
+/*
+ * Return a context that has absorbed only the key; release it with put_context(). Return NULL if memory or
+ * OpenSSL fails.
+ */
 static EVP_MAC_CTX *
 take_context(const struct signature_key *key)
 {
-        EVP_MAC_CTX *hmac = key->spare == NULL ? NULL : atomic_exchange(key->spare, NULL);
+        EVP_MAC_CTX *hmac = key->idle == NULL ? NULL : atomic_exchange(key->idle, NULL);
 
         if (hmac == NULL)
                 return EVP_MAC_CTX_dup(key->keyed);
@@ -94,9 +101,9 @@ take_context(const struct signature_key *key)
 }
 
 static void
-give_context_back(const struct signature_key *key, EVP_MAC_CTX *hmac)
+put_context(const struct signature_key *key, EVP_MAC_CTX *hmac)
 {
-        EVP_MAC_CTX_free(key->spare == NULL ? hmac : atomic_exchange(key->spare, hmac));
+        EVP_MAC_CTX_free(key->idle == NULL ? hmac : atomic_exchange(key->idle, hmac));
 }
 
 static int
@@ -111,7 +118,7 @@ compute(const struct signature_key *key, const struct piece *pieces, size_t n,
                 ok = EVP_MAC_update(hmac, pieces[i].bytes, pieces[i].len);
         ok = ok && EVP_MAC_final(hmac, signature, &size, SIGNATURE_SIZE) && size == SIGNATURE_SIZE;
         if (ok)
-                give_context_back(key, hmac);
+                put_context(key, hmac);
         else
                 EVP_MAC_CTX_free(hmac);
         return ok ? 0 : -1;
@@ -170,12 +177,12 @@ signature_parse(const char *text, size_t len, uint8_t signature[SIGNATURE_SIZE])
 {
         if (len != SIGNATURE_HEADER_LEN || memcmp(text, prefix, PREFIX_LEN) != 0)
                 return -1;
-        return hex_decode(text + PREFIX_LEN, signature, SIGNATURE_SIZE);
+        return bytes_from_hex(text + PREFIX_LEN, signature, SIGNATURE_SIZE);
 }
 
 void
 signature_format(const uint8_t signature[SIGNATURE_SIZE], char text[SIGNATURE_HEADER_LEN + 1])
 {
         memcpy(text, prefix, PREFIX_LEN);
-        hex_encode(signature, SIGNATURE_SIZE, text + PREFIX_LEN);
+        bytes_to_hex(signature, SIGNATURE_SIZE, text + PREFIX_LEN);
 }

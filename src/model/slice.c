@@ -6,21 +6,21 @@
 #include <sys/mman.h>
 
 #define CHUNK_ENTRIES 1024u
-#define FIRST_BUCKETS 1024u /* a page of them */
+#define FIRST_BUCKETS 1024u /* one page */
 
 /*
- * Linear hashing: every new entry brings one more bucket, for which one of the others is split; so the table never stops
- * to hang all its entries anew. Growing copies nothing either: entries lie in chunks, and the buckets in pages that the
- * kernel maps elsewhere when they need more room.
+ * Linear hashing: every new entry adds a bucket, for which one other bucket is split, so the table never
+ * pauses to rehash all entries. Growing copies nothing: entries are in chunks, and the kernel remaps the
+ * pages of the buckets when they need more room.
  */
 struct slice {
         int64_t start_ms;
         struct slice_entry **chunks;
-        uint32_t n_chunks; /* there is room for the next power of two */
+        uint32_t n_chunks; /* chunks has room for the next power of two */
         uint32_t n_entries;
-        uint32_t *buckets; /* each holds 1 + index of the first of its chain; 0: none */
+        uint32_t *buckets; /* 1 + index of the first entry of the chain; 0: empty */
         uint32_t n_buckets;
-        uint32_t max_buckets; /* that there is room for */
+        uint32_t max_buckets; /* capacity */
 };
 
 struct slice *
@@ -83,7 +83,7 @@ entry_at(const struct slice *slice, uint32_t index)
         return &slice->chunks[index / CHUNK_ENTRIES][index % CHUNK_ENTRIES];
 }
 
-/* An identity is a cryptographic digest: any of its bits are as good as a hash. */
+/* An identity is a cryptographic digest, so any of its bits serve as a hash. */
 static uint32_t
 hash_of(const uint8_t identity[16])
 {
@@ -93,14 +93,17 @@ hash_of(const uint8_t identity[16])
         return hash;
 }
 
-/* The highest bit of a number but 0. */
+/* Return the highest bit of a number other than 0. */
 static uint32_t
 top_bit(uint32_t number)
 {
         return UINT32_C(1) << (31 - __builtin_clz(number));
 }
 
-/* As many low bits of the hash as the last bucket's number has; one less where that bucket is not there yet. */
+/*
+ * Return the bucket of a hash: its low bits, as many as the number of the last bucket has, or one less if
+ * there is no such bucket yet.
+ */
 static uint32_t *
 bucket_of(const struct slice *slice, const uint8_t identity[16])
 {
@@ -130,7 +133,10 @@ slice_find(const struct slice *slice, const uint8_t identity[16])
         return find(slice, identity);
 }
 
-/* One more bucket: what is in the one with its number but for the top bit, and has that bit, moves there. */
+/*
+ * Add a bucket. Move entries there from the bucket whose number lacks its top bit, if their hash has that
+ * bit.
+ */
 static void
 split_bucket(struct slice *slice)
 {
@@ -186,7 +192,7 @@ double_buckets(struct slice *slice)
         return 0;
 }
 
-/* Room for one more entry and one more bucket. */
+/* Make room for one more entry and one more bucket. */
 static int
 make_room(struct slice *slice)
 {

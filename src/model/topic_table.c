@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* The rules in the order of adding, and the same sorted by pattern for looking up. */
+/* The rules in the order of adding, and sorted by pattern for lookup. */
 struct topic_table {
         struct topic_rule **rules;
         struct topic_rule **sorted;
@@ -57,7 +57,7 @@ compare(const char *pattern, const char *name, size_t len)
         return order != 0 ? order : pattern[len] != '\0';
 }
 
-/* Where the name stands among the sorted rules, or where it would; *found tells which. */
+/* Return the position of the name among the sorted rules, or where it belongs; *found says which. */
 static size_t
 search(const struct topic_table *table, const char *name, size_t len, int *found)
 {
@@ -86,9 +86,9 @@ check_pattern(const char *pattern, struct error *error)
         const char *star = strchr(pattern, '*');
 
         if (*pattern == '\0')
-                return error_set(error, "an event kind is missing");
+                return error_set(error, "the event kind is missing");
         if (strlen(pattern) > 255)
-                return error_set(error, "an event kind of more than 255 bytes");
+                return error_set(error, "the event kind is longer than 255 bytes");
         if (star != NULL && (star[1] != '\0' || star - pattern < 2 || star[-1] != '.'))
                 return error_set(error, "'%.64s': a pattern ends in .* and has no other *", pattern);
         return 0;
@@ -104,11 +104,10 @@ topic_table_add(struct topic_table *table, const char *pattern, const char *topi
         if (check_pattern(pattern, error) != 0)
                 return -1;
         if (!topic_name_is_valid(topic))
-                return error_set(error, "'%.64s' is not a topic's name: 1 to 249 of a-z A-Z 0-9 . _ -",
-                                 topic);
+                return error_set(error, "'%.64s' is not a topic name: 1 to 249 of a-z A-Z 0-9 . _ -", topic);
         place = search(table, pattern, strlen(pattern), &found);
         if (found)
-                return error_set(error, "'%.64s' has a topic already", pattern);
+                return error_set(error, "'%.64s' already has a topic", pattern);
 
         table->rules = mem_resize(table->rules, table->n + 1, sizeof(struct topic_rule *));
         table->sorted = mem_resize(table->sorted, table->n + 1, sizeof(struct topic_rule *));
@@ -127,7 +126,7 @@ static void
 add_default(struct topic_table *table, const char *pattern, const char *prefix, const char *name)
 {
         char *topic = mem_printf("%s.%s", prefix, name);
-        struct error ignored; /* the patterns are right, and the prefix has been checked */
+        struct error ignored; /* the patterns are valid, and the prefix has been checked */
 
         (void)!topic_table_add(table, pattern, topic, &ignored);
         free(topic);
@@ -141,7 +140,7 @@ topic_table_add_defaults(struct topic_table *table, const char *prefix)
         add_default(table, "reporting_batch.*", prefix, "reporting_batch");
 }
 
-/* The rule for the pattern that is the kind's first len bytes and a star, or NULL. */
+/* Return the rule whose pattern is the kind's first len bytes and a star, or NULL. */
 static const struct topic_rule *
 find_pattern(const struct topic_table *table, const char *kind, size_t len)
 {

@@ -7,9 +7,9 @@
 #include "base/error.h"
 
 /*
- * Which topic an event kind goes to. A rule is an exact kind, `invoice.accepted`, or a pattern, `reporting_batch.*`, which
- * matches every kind that begins with `reporting_batch.` and goes on (`a.*` does not match `a`). An exact name beats a
- * pattern; of the patterns the longest wins.
+ * The topics of event kinds. A rule has an exact kind, `invoice.accepted`, or a pattern, `reporting_batch.*`,
+ * which matches every longer kind that begins with `reporting_batch.`. An exact kind has precedence over
+ * patterns, and a longer pattern over a shorter one.
  */
 struct topic_table;
 
@@ -24,25 +24,29 @@ void topic_table_free(struct topic_table *table);
 
 /**
  * topic_table_add(table, pattern, topic, error):
- * Add a rule. Fails when the pattern is there already, is over 255 bytes, empty or has a `*` anywhere but as a last `.*`, or when the
- * topic's name is not one that Kafka takes. Returns 0, or -1 with the reason.
+ * Add a rule. Refuse a pattern that exists, is empty or longer than 255 bytes, or has a `*` anywhere but in a
+ * final `.*`, and a topic name that Kafka refuses. Return 0, or -1 with the reason.
  */
 int topic_table_add(struct topic_table *table, const char *pattern, const char *topic,
                     struct error *error) MUST_CHECK;
 
 /**
  * topic_table_add_defaults(table, prefix):
- * Add the kinds that the service documents: `<prefix>.<kind>` each, and `<prefix>.reporting_batch` for that family.
+ * Add the kinds that the service documents: a topic `<prefix>.<kind>` each, and `<prefix>.reporting_batch`
+ * for that family.
  */
 void topic_table_add_defaults(struct topic_table *table, const char *prefix);
 
-/* The rule for a kind of len bytes, or NULL when there is none, as for any kind over 255 bytes. O(log n) in the number of rules. */
+/*
+ * Return the rule for a kind of len bytes, or NULL; kinds over 255 bytes have none. Takes O(log n) for n
+ * rules.
+ */
 const struct topic_rule *topic_table_find(const struct topic_table *table, const char *kind, size_t len);
 
 size_t topic_table_size(const struct topic_table *table);
 const struct topic_rule *topic_table_rule(const struct topic_table *table, size_t index);
 
-/* Whether Kafka takes the name: 1 to 249 of [a-zA-Z0-9._-], and neither "." nor "..". */
+/* Return whether Kafka accepts the name: 1 to 249 of [a-zA-Z0-9._-], but not "." or "..". */
 int topic_name_is_valid(const char *name);
 
 #endif

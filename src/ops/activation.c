@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "config/listen.h"
+#include "config/endpoint.h"
 
 #define FIRST_FD 3
 #define ACCEPT_MAX_US 1000 /* for accept() on a socket that blocks; the kernel rounds it up to its own tick */
@@ -149,7 +149,7 @@ activation_fits(const struct activation *activation, const struct config *config
         if (activation->admin < 0)
                 return 0;
         if (getsockname(activation->admin, (struct sockaddr *)&admin.address, &admin.address_len) != 0 ||
-            (!config->admin_allows_remote && !listen_is_private(&admin)))
+            (!config->admin_allows_remote && !endpoint_is_private(&admin)))
                 return error_set(
                     error, "the admin socket that was passed on can be reached from other machines; its "
                            "unit has a loopback address or a path in ListenStream=, or [admin] says "

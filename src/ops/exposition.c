@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/safe_text.h"
+#include "base/text.h"
 
 void
 exposition_head(FILE *out, const char *name, const char *type, const char *help)
@@ -16,7 +16,7 @@ exposition_value(FILE *out, const char *value)
 {
         putc('"', out);
         for (size_t len = strlen(value), n; len > 0; value += n, len -= n) {
-                n = safe_text_char(value, len);
+                n = text_printable(value, len);
                 if (n == 0)
                         fprintf(out, "\\\\x%02x", (unsigned char)*value);
                 else if (*value == '"' || *value == '\\')

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
+#include "base/number.h"
 #include "ops/page_view.h"
 #include "ops/page_write.h"
 
@@ -71,5 +71,5 @@ page_put_started(FILE *out, const struct page_view *view)
 void
 page_put_uptime(FILE *out, const struct page_view *view)
 {
-        duration_print(out, (double)view->facts->now_ms / 1000 - started_s(view));
+        number_print_span(out, (double)view->facts->now_ms / 1000 - started_s(view));
 }

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/duration.h"
+#include "base/number.h"
 #include "ops/page_view.h"
 #include "ops/page_write.h"
 
@@ -86,7 +86,7 @@ write_secret(FILE *out, const struct prometheus_sample *sample)
         fputs(", ", out);
         page_write_name(out, prometheus_label(sample, "file"));
         fputs("</th><td>", out);
-        duration_print(out, sample->value);
+        number_print_span(out, sample->value);
         fputs(" old</td></tr>\n", out);
 }
 
@@ -96,7 +96,7 @@ write_certificate(FILE *out, double left_s)
         fprintf(out, "<tr class=\"words%s\"><th scope=\"row\">TLS certificate</th><td>",
                 left_s > 0 ? "" : " down");
         if (left_s > 0)
-                duration_print(out, left_s);
+                number_print_span(out, left_s);
         fprintf(out, "%s</td></tr>\n", left_s > 0 ? " left" : "expired");
 }
 

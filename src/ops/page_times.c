@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "base/compiler.h"
-#include "base/prometheus_buckets.h"
+#include "base/prometheus.h"
 #include "ops/page_view.h"
 #include "ops/page_write.h"
 

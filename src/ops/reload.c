@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/thread.h"
+#include "base/process.h"
 #include "config/restart.h"
 
 static void
@@ -111,7 +111,7 @@ static const struct config *
 read_again(const struct reload *reload)
 {
         const struct config *first = current_first(reload->current);
-        struct config *next = config_load_telling(first->file, log_problem);
+        struct config *next = config_load_reporting(first->file, log_problem);
         struct error error;
 
         if (next == NULL) {
@@ -171,7 +171,7 @@ reload_end(struct reload *reload)
         if (reload_state(reload) == RELOAD_NONE)
                 return NULL;
         if (!pthread_equal(reload->thread, pthread_self()))
-                thread_join(reload->thread, "reload");
+                process_join(reload->thread, "reload");
         next = reload->next;
         reload->next = NULL;
         atomic_store(&reload->state, RELOAD_NONE);

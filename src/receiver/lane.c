@@ -10,11 +10,11 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/heartbeat.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/pool.h"
-#include "base/pulse.h"
-#include "base/thread.h"
+#include "base/process.h"
 #include "http/server.h"
 #include "ops/activation.h"
 #include "receiver/intake.h"
@@ -42,7 +42,7 @@ struct lane {
         struct event *wake;
         struct event *timer; /* for the first deadline, or the last flush */
         struct event *beat;
-        struct pulse pulse;
+        struct heartbeat heartbeat;
         size_t number;
         int stopping;
         int64_t flushed_ms; /* monotonic: while stopping with nothing waiting, when the lane ends; else 0 */
@@ -223,7 +223,7 @@ on_beat(evutil_socket_t fd, short what, void *arg)
 
         (void)fd;
         (void)what;
-        pulse_beat(&lane->pulse);
+        heartbeat_beat(&lane->heartbeat);
         http_server_keep_to_limits(lane->server);
         open_door(lane);
 }
@@ -308,7 +308,7 @@ run(void *arg)
 
         (void)snprintf(name, sizeof(name), "receiver-%u", (unsigned)lane->number);
         (void)pthread_setname_np(pthread_self(), name);
-        pulse_beat(&lane->pulse);
+        heartbeat_beat(&lane->heartbeat);
         (void)event_base_dispatch(lane->base);
         pool_clear();
         atomic_store(&lane->has_stopped, 1);
@@ -351,7 +351,7 @@ lane_is_ready(struct lane *lane, struct error *error)
 int
 lane_is_alive(struct lane *lane, int64_t limit_ms)
 {
-        return pulse_is_alive(&lane->pulse, limit_ms);
+        return heartbeat_is_alive(&lane->heartbeat, limit_ms);
 }
 
 static void
@@ -398,6 +398,6 @@ lane_free(struct lane *lane)
 {
         if (lane == NULL)
                 return;
-        thread_join(lane->thread, "receiver");
+        process_join(lane->thread, "receiver");
         close_lane(lane);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "model/trace.h"
+#include "model/delivery.h"
 
 static int
 refuse(struct refusal *refusal, enum metrics_outcome outcome, int status, const char *code,
@@ -55,10 +55,10 @@ keep_trace(const struct collected *collected, struct screened *screened)
 {
         screened->traceparent = NULL;
         screened->tracestate = NULL;
-        if (collected->n_traceparents != 1 || !trace_parent_is_valid(collected->traceparent))
+        if (collected->n_traceparents != 1 || !delivery_traceparent_is_valid(collected->traceparent))
                 return;
         screened->traceparent = collected->traceparent;
-        if (collected->tracestate != NULL && trace_state_is_valid(collected->tracestate))
+        if (collected->tracestate != NULL && delivery_tracestate_is_valid(collected->tracestate))
                 screened->tracestate = collected->tracestate;
 }
 

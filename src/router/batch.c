@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "model/published.h"
+#include "model/output.h"
 
 #define MAX_AGE_MS 1000
 
@@ -71,7 +71,7 @@ batch_is_full(const struct batch *batch, const struct config *config)
 
 /* The headers of what is published: the delivery's own where they are kept, and those that say more. NULL: no memory. */
 static rd_kafka_headers_t *
-make_headers(const struct published *published, const rd_kafka_message_t *message)
+make_headers(const struct output *published, const rd_kafka_message_t *message)
 {
         rd_kafka_headers_t *original, *headers;
 
@@ -122,11 +122,11 @@ publish(struct batch *batch, const struct config *config, struct transaction *tr
         const struct record *record, const rd_kafka_message_t *message, const struct verdict *verdict,
         struct error *error)
 {
-        struct published published;
+        struct output published;
         rd_kafka_headers_t *headers;
         uintptr_t tag;
 
-        if (!published_describe(record, verdict, config->quarantine_topic, &published))
+        if (!output_describe(record, verdict, config->quarantine_topic, &published))
                 return 0;
         tag = add_origin(batch, record);
         headers = tag == 0 ? NULL : make_headers(&published, message);

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "base/thread.h"
+#include "base/process.h"
 
 #define LOOK_INTERVAL_S 5
 
@@ -220,7 +220,7 @@ locator_free(struct locator *locator)
         locator->stopping = 1;
         pthread_cond_signal(&locator->wake);
         pthread_mutex_unlock(&locator->mutex);
-        thread_join(locator->thread, "locator");
+        process_join(locator->thread, "locator");
         log_query_free(locator->query);
         free(locator->questions);
         free(locator->positions);

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/thread.h"
+#include "base/process.h"
 #include "router/worker.h"
 
 /* A step takes a tenth of a second; a commit that takes this long is stuck. */
@@ -32,7 +32,7 @@ static int
 wait_for_topics(struct router *router)
 {
         while (!probe_has_verified(router->probe)) {
-                pulse_beat(&router->status.pulse);
+                heartbeat_beat(&router->status.heartbeat);
                 if (atomic_load(&router->status.stopping))
                         return 0;
                 clock_sleep_ms(20);
@@ -69,7 +69,7 @@ router_new(struct current *current, const char *bootstrap, struct metrics *metri
         router->stopped = stopped;
         router->arg = arg;
         pthread_mutex_init(&router->status.mutex, NULL);
-        pulse_beat(&router->status.pulse);
+        heartbeat_beat(&router->status.heartbeat);
         if (pthread_create(&router->thread, NULL, run, router) != 0) {
                 (void)error_set(error, "the router's thread does not start");
                 free(router);
@@ -86,7 +86,7 @@ what_holds_up(struct router *router)
                 return "not in the consumer group yet";
         if (atomic_load(&router->status.state) == WORKER_RESTORING)
                 return "reading back what is remembered, or recovering";
-        return pulse_age_ms(&router->status.pulse) > STUCK_MS ? "a commit takes long" : NULL;
+        return heartbeat_age_ms(&router->status.heartbeat) > STUCK_MS ? "a commit takes long" : NULL;
 }
 
 int
@@ -118,7 +118,7 @@ router_exit_status(const struct router *router)
 int
 router_is_alive(struct router *router, int64_t limit_ms, char reason[HEALTH_REASON_SIZE])
 {
-        int is_alive = router_has_stopped(router) || pulse_is_alive(&router->status.pulse, limit_ms);
+        int is_alive = router_has_stopped(router) || heartbeat_is_alive(&router->status.heartbeat, limit_ms);
 
         if (!is_alive)
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "the router stands still");
@@ -144,7 +144,7 @@ router_log_status(struct router *router)
             [WORKER_STARTING] = "starting", [WORKER_RESTORING] = "restoring", [WORKER_ROUTING] = "routing"};
 
         log_notice("status of router state=%s alive_ms_ago=%" PRId64,
-                   names[atomic_load(&router->status.state)], pulse_age_ms(&router->status.pulse));
+                   names[atomic_load(&router->status.state)], heartbeat_age_ms(&router->status.heartbeat));
         atomic_store(&router->status.is_asked, 1);
 }
 
@@ -154,6 +154,6 @@ router_free(struct router *router)
         if (router == NULL)
                 return;
         router_stop(router);
-        thread_join(router->thread, "router");
+        process_join(router->thread, "router");
         free(router);
 }

@@ -107,7 +107,7 @@ recover(struct worker *worker, const char *reason)
         if (reason != NULL && note_trouble(worker, reason))
                 log_warning("transaction aborted, starting again from the committed offsets reason=%s",
                             log_quote(reason, quoted));
-        pulse_wait(&worker->status->pulse);
+        heartbeat_wait(&worker->status->heartbeat);
         if (work_is_unfenced(&worker->work))
                 refuse(worker, reason == NULL ? "the brokers are too old" : reason);
         work_give_up(&worker->work);
@@ -122,9 +122,9 @@ prepare_work(struct worker *worker)
         struct error error;
         int result;
 
-        pulse_wait(&worker->status->pulse);
+        heartbeat_wait(&worker->status->heartbeat);
         result = work_prepare(&worker->work, &error);
-        pulse_beat(&worker->status->pulse);
+        heartbeat_beat(&worker->status->heartbeat);
         if (result == 0)
                 return 0;
         wait_for(worker, error.text);
@@ -154,7 +154,7 @@ commit(struct worker *worker)
 {
         struct error error;
 
-        pulse_wait(&worker->status->pulse);
+        heartbeat_wait(&worker->status->heartbeat);
         if (work_commit(&worker->work, &error) == 0) {
                 worker->troubled = 0;
                 worker->logged_ms = 0;
@@ -205,7 +205,7 @@ replace_consumer(struct worker *worker, const char *reason)
         if (note_trouble(worker, reason))
                 log_warning("the consumer failed and is replaced reason=%s", log_quote(reason, quoted));
         recover(worker, NULL);
-        pulse_wait(&worker->status->pulse);
+        heartbeat_wait(&worker->status->heartbeat);
         member_leave(&worker->member);
         set_state(worker, WORKER_STARTING);
         clock_sleep_ms(REPLACE_PAUSE_MS);
@@ -266,7 +266,7 @@ report(struct worker *worker)
         struct partition_status status;
         int64_t now = clock_monotonic_ms();
 
-        pulse_beat(&worker->status->pulse);
+        heartbeat_beat(&worker->status->heartbeat);
         if (atomic_exchange(&worker->status->is_asked, 0))
                 partition_status_log(&worker->work.partitions, worker->member.consumer,
                                      worker->config->deliveries_topic);
@@ -354,7 +354,7 @@ worker_run(struct current *current, const char *bootstrap, struct metrics *metri
         }
         while (worker.exit_status == 0 && !atomic_load(&status->stopping))
                 step(&worker);
-        pulse_wait(&status->pulse);
+        heartbeat_wait(&status->heartbeat);
         if (worker.work.is_open && worker.exit_status == 0)
                 commit(&worker);
         placement_close(&worker.placement);

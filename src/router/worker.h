@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/pulse.h"
+#include "base/heartbeat.h"
 #include "config/current.h"
 #include "ops/metrics.h"
 
@@ -19,11 +19,11 @@ enum worker_state {
 
 struct worker_status {
         _Atomic enum worker_state state;
-        struct pulse pulse;    /* beats with each step, and waits while Kafka is asked */
-        atomic_int stopping;   /* set by others: commit and end */
-        atomic_int is_asked;   /* set by others: say in the log where it stands */
-        pthread_mutex_t mutex; /* over trouble; the owner's to make */
-        struct error trouble;  /* why it does not route; empty: nothing is wrong */
+        struct heartbeat heartbeat; /* beats with each step, and waits while Kafka is asked */
+        atomic_int stopping;        /* set by others: commit and end */
+        atomic_int is_asked;        /* set by others: say in the log where it stands */
+        pthread_mutex_t mutex;      /* over trouble; the owner's to make */
+        struct error trouble;       /* why it does not route; empty: nothing is wrong */
 };
 
 /*

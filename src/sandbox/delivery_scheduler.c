@@ -24,7 +24,7 @@ struct scheduled_delivery {
         struct webhook *webhook;
         struct event *timer;               /* fires when the next attempt is due */
         struct transport_request *request; /* the current attempt, or NULL */
-        char id[UUID_SIZE];
+        char id[BYTES_UUID_SIZE];
         char *entity;
         char *kind;
         char *body;
@@ -295,7 +295,7 @@ delivery_scheduler_add(struct delivery_scheduler *scheduler, struct webhook *web
 
         if (delivery == NULL)
                 return NULL;
-        (void)uuid_make(delivery->id);
+        (void)bytes_random_uuid(delivery->id);
         delivery->due_ms = clock_now_ms();
         note_change(scheduler);
         event_active(delivery->timer, EV_TIMEOUT,

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/suggest.h"
+#include "base/text.h"
 #include "model/sample.h"
 #include "sandbox/sandbox.h"
 
@@ -48,7 +48,7 @@ events_filter_is_known(const char *text)
 const char *
 events_filter_suggest(const char *text)
 {
-        return suggest_closest(text, known_filters, ARRAY_LEN(known_filters));
+        return text_closest(text, known_filters, ARRAY_LEN(known_filters));
 }
 
 int

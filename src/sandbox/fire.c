@@ -8,10 +8,10 @@
 #include <sys/queue.h>
 #include <sysexits.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/uuid.h"
 #include "model/sample.h"
 #include "sandbox/transport.h"
 
@@ -25,7 +25,7 @@ struct fire_state {
         struct event *tick; /* fires when the next delivery is due, or a connection is free */
         struct event *signals[2];
         char *last_body; /* of the previous genuine delivery, for a repeat */
-        char last_id[UUID_SIZE];
+        char last_id[BYTES_UUID_SIZE];
         LIST_HEAD(fire_deliveries, fire_delivery) in_flight;
         uint64_t n_in_flight;
         int64_t started_us;
@@ -82,7 +82,7 @@ on_done(const struct transport_result *result, void *arg)
 
 /* Make the nth delivery: forged, a repeat of the previous genuine one, or a new one. */
 static void
-compose(struct fire_state *run, uint64_t n, struct fire_delivery *delivery, char id[UUID_SIZE])
+compose(struct fire_state *run, uint64_t n, struct fire_delivery *delivery, char id[BYTES_UUID_SIZE])
 {
         const struct fire_plan *plan = run->plan;
 
@@ -92,15 +92,15 @@ compose(struct fire_state *run, uint64_t n, struct fire_delivery *delivery, char
         } else if (is_in_share(n - run->report->n_forged, plan->repeat_percent) && run->last_body != NULL) {
                 run->report->n_repeated++;
                 delivery->body = mem_strdup(run->last_body);
-                memcpy(id, run->last_id, UUID_SIZE);
+                memcpy(id, run->last_id, BYTES_UUID_SIZE);
                 return;
         }
         delivery->body = sample_body(plan->kinds[n % plan->n_kinds]);
-        (void)uuid_make(id);
+        (void)bytes_random_uuid(id);
         if (!delivery->forged) {
                 free(run->last_body);
                 run->last_body = mem_strdup(delivery->body);
-                memcpy(run->last_id, id, UUID_SIZE);
+                memcpy(run->last_id, id, BYTES_UUID_SIZE);
         }
 }
 
@@ -110,7 +110,7 @@ send_next(struct fire_state *run, uint64_t n)
         const struct fire_plan *plan = run->plan;
         const struct transport_result failed = {0, "out of memory"};
         struct fire_delivery *delivery = mem_alloc(sizeof(*delivery));
-        char id[UUID_SIZE];
+        char id[BYTES_UUID_SIZE];
         struct signed_post post = {.service = plan->service,
                                    .url = plan->url,
                                    .webhook_id = plan->webhook_id,

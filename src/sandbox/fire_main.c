@@ -7,9 +7,9 @@
 
 #include <curl/curl.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/uuid.h"
 #include "config/secrets.h"
 #include "sandbox/events.h"
 #include "sandbox/fire.h"
@@ -19,7 +19,7 @@
 
 struct fire_arguments {
         struct fire_plan plan;
-        char webhook_id[UUID_SIZE];
+        char webhook_id[BYTES_UUID_SIZE];
         const char *secret_file;
         char *kinds; /* the list, which plan.kinds points into */
         int json;
@@ -229,7 +229,7 @@ fire_main(int argc, char **argv)
                                                .connections = 16}};
         int status;
 
-        args.plan.webhook_id = uuid_make(args.webhook_id);
+        args.plan.webhook_id = bytes_random_uuid(args.webhook_id);
         status = parse(argc, argv, &args);
         if (status < 0)
                 status = run(&args);

@@ -210,9 +210,9 @@ invoices_add(struct sandbox *sandbox, const struct invoice_facts *facts)
                 drop_oldest(all);
         new->sandbox = sandbox;
         if (facts->id == NULL)
-                (void)uuid_make(new->id);
+                (void)bytes_random_uuid(new->id);
         else
-                memcpy(new->id, facts->id, UUID_SIZE);
+                memcpy(new->id, facts->id, BYTES_UUID_SIZE);
         new->entity = mem_strdup(facts->entity);
         new->idempotency_key = facts->idempotency_key == NULL ? NULL : mem_strdup(facts->idempotency_key);
         new->payload = mem_strndup(facts->payload, facts->len);

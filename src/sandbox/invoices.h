@@ -7,8 +7,8 @@
 
 #include <event2/event.h>
 
+#include "base/bytes.h"
 #include "base/compiler.h"
-#include "base/uuid.h"
 #include "sandbox/api.h"
 #include "sandbox/invoice_rules.h"
 
@@ -20,7 +20,7 @@
 struct invoice {
         TAILQ_ENTRY(invoice) entry;
         struct sandbox *sandbox;
-        char id[UUID_SIZE];
+        char id[BYTES_UUID_SIZE];
         char *entity;
         char *idempotency_key; /* NULL: none */
         char *payload;

@@ -146,7 +146,7 @@ has_id(const struct json_value *object)
 {
         const char *id = json_tree_text(object, "id");
 
-        return id != NULL && strlen(id) == UUID_SIZE - 1 && transport_is_id(id);
+        return id != NULL && strlen(id) == BYTES_UUID_SIZE - 1 && transport_is_id(id);
 }
 
 static int
@@ -165,7 +165,7 @@ load_webhook(struct sandbox *sandbox, const struct json_value *saved, struct err
                 violations_clear(&violations);
                 return -1;
         }
-        memcpy(webhook->id, json_tree_text(saved, "id"), UUID_SIZE);
+        memcpy(webhook->id, json_tree_text(saved, "id"), BYTES_UUID_SIZE);
         TAILQ_INSERT_TAIL(&sandbox->webhooks, webhook, entry);
         return read_ms(saved, "createdMs", &webhook->created_ms) == 0
                    ? 0

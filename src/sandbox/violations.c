@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/suggest.h"
+#include "base/text.h"
 
 #define FIELD_SIZE 160
 #define RULES_MAX 16
@@ -59,7 +59,7 @@ add_unknown(struct violations *violations, const char *field, const char *name,
 
         for (size_t i = 0; i < n; i++)
                 names[i] = rules[i].name;
-        closest = suggest_closest(name, names, n);
+        closest = text_closest(name, names, n);
         if (closest == NULL)
                 violations_add(violations, field, "is unknown");
         else

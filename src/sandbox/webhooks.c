@@ -6,10 +6,10 @@
 
 #include <curl/curl.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/loopback.h"
 #include "base/mem.h"
 #include "config/secrets.h"
 #include "sandbox/events.h"
@@ -40,7 +40,7 @@ check_parts(CURLU *url, struct error *error)
                 result = error_set(error, "must be an absolute URL, such as https://gateway.example/hooks");
         else if (strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0)
                 result = error_set(error, "must be an https URL");
-        else if (strcmp(scheme, "http") == 0 && !loopback_is_host(host))
+        else if (strcmp(scheme, "http") == 0 && !address_is_loopback_host(host))
                 result =
                     error_set(error, "must be an https URL; http is for 127.0.0.1, [::1] and localhost only");
         else if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD))
@@ -155,7 +155,7 @@ webhooks_new(const struct json_value *payload, const char *owner, struct violati
         if (violations->n > 0)
                 return NULL;
         new = mem_alloc(sizeof(*new));
-        (void)uuid_make(new->id);
+        (void)bytes_random_uuid(new->id);
         new->url = mem_strdup(json_tree_text(payload, "url"));
         new->secret = mem_strdup(json_tree_text(payload, "secret"));
         new->owner = owner == NULL ? NULL : mem_strdup(owner);

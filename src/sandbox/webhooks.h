@@ -5,10 +5,10 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/json_tree.h"
-#include "base/uuid.h"
 #include "model/signature.h"
 #include "sandbox/api.h"
 #include "sandbox/violations.h"
@@ -22,7 +22,7 @@ TAILQ_HEAD(scheduled_deliveries, scheduled_delivery);
 /* A subscription: the events that a client wants, and the endpoint to deliver them to. */
 struct webhook {
         TAILQ_ENTRY(webhook) entry;
-        char id[UUID_SIZE];
+        char id[BYTES_UUID_SIZE];
         char *url;
         char **events; /* event filters */
         size_t n_events;

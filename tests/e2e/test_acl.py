@@ -410,7 +410,7 @@ def test_files_of_tls_towards_kafka_are_checked_with_the_configuration(offline):
                             "sasl.password_file": config.secret_file("password", b"a password", 0o644)})
     done = offline.gatepost("check", config=config)
     assert done.returncode == EX_CONFIG
-    for line in ("/nonexistent/ca.pem cannot be opened", f"chmod o= {key}", f"chmod o= {config.directory}/password"):
+    for line in ("cannot open /nonexistent/ca.pem", f"chmod o= {key}", f"chmod o= {config.directory}/password"):
         assert line in done.stderr, done.stderr
 
 

@@ -27,7 +27,7 @@ def test_address_for_others_is_refused_with_its_line_and_the_remedy(offline, lis
     line = path.read_text().splitlines().index(f"listen = {listen}") + 1
     done = offline.gatepost("check", config=str(path))
     assert done.returncode == EX_CONFIG
-    assert f"{path}:{line}: listen: {listen} can be reached by others" in done.stderr
+    assert f"{path}:{line}: listen: {listen} can be reached from other machines" in done.stderr
     assert "allow_remote = on" in done.stderr and "127.0.0.1:9464" in done.stderr
     daemon = offline.daemon(config).launch()
     assert daemon.take_exit_status() == EX_CONFIG and "allow_remote = on" in daemon.log

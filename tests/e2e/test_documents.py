@@ -129,6 +129,14 @@ def test_options_that_the_guide_names_are_there():
     assert len(set(named)) > 8 and set(named) - others <= set(described), set(named) - others - set(described)
 
 
+def test_refused_kafka_properties_are_listed_in_the_manual():
+    source = (ROOT / "src" / "config" / "kafka_properties.c").read_text()
+    refused = re.findall(r'^    \{"([a-z._]+)", ', source.partition("} refused[] = {")[2].partition("\n};")[0], re.M)
+    page = (ROOT / "man" / "gatepost.conf.5").read_text()
+    listed = re.findall(r"Li ([a-z._*]+)", "\n".join(re.findall(r"^\.It Li .*", page, re.M)))
+    assert len(refused) > 30 and sorted(listed) == sorted([*refused, "test.mock.*"])
+
+
 def test_man_pages_are_clean():
     if subprocess.run(["sh", "-c", "command -v mandoc"], stdout=subprocess.DEVNULL).returncode != 0:
         pytest.fail("mandoc is not installed; tests/run installs it")

@@ -55,5 +55,5 @@ def test_algorithm_that_openssl_lacks_is_named(offline, tmp_path):
                                          "default_properties = provider=none-such\n")
     done = offline.gatepost("check", environment=environment)
     assert done.returncode == EX_CONFIG, done.stderr
-    assert "the secret cannot be made ready: OpenSSL: unsupported: " in done.stderr and "HMAC" in done.stderr
+    assert "cannot use the secret: OpenSSL: unsupported: " in done.stderr and "HMAC" in done.stderr
     assert "out of memory" not in done.stderr

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cases.h"
@@ -18,7 +18,7 @@ put_hex(yajl_gen json, const char *name, const void *bytes, size_t len)
 {
         char *text = mem_alloc(2 * len + 1);
 
-        hex_encode(bytes, len, text);
+        bytes_to_hex(bytes, len, text);
         json_member(json, name, text);
         free(text);
 }
@@ -76,7 +76,7 @@ judge_line(const char *line)
 {
         size_t len = strcspn(line, "\n") / 2;
         char *bytes = mem_alloc(len + 1);
-        int result = hex_decode(line, (uint8_t *)bytes, len);
+        int result = bytes_from_hex(line, (uint8_t *)bytes, len);
         yajl_gen json = json_new(0);
 
         (void)yajl_gen_map_open(json);

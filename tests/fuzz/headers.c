@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/trace.h"
+#include "model/delivery.h"
 #include "receiver/screen.h"
 #include "transcript.h"
 
@@ -76,9 +76,9 @@ take_line(struct screen_subject *subject, char *line)
                 return;
         *value++ = '\0';
         delivery_headers_add(&subject->headers, PREFIX, line, value + strspn(value, " "));
-        if (trace_parent_is_valid(value))
+        if (delivery_traceparent_is_valid(value))
                 MUST(strlen(value) >= 55 && strspn(value, "0123456789abcdef-") >= 55);
-        if (trace_state_is_valid(value))
+        if (delivery_tracestate_is_valid(value))
                 MUST(strlen(value) >= 1 && strlen(value) <= 512);
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 struct event_rules judging_invoicing, judging_billing;
 struct topic_table *judging_topics;
@@ -76,7 +76,7 @@ judging_reason(const struct record *record)
 {
         ck_assert_int_eq(judging_decide(record), VERDICT_QUARANTINE);
         ck_assert_str_ne(judging_verdict.detail, "");
-        ck_assert(utf8_is_valid(judging_verdict.detail, strlen(judging_verdict.detail)));
+        ck_assert(text_is_utf8(judging_verdict.detail, strlen(judging_verdict.detail)));
         return judge_reason_name(judging_verdict.reason);
 }
 

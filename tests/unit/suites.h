@@ -29,7 +29,8 @@
         X(dedup_log) \
         X(delivery) \
         X(digest) \
-        X(fields) \
+        X(documented_field) \
+        X(endpoint) \
         X(forwarded) \
         X(framing) \
         X(histogram) \
@@ -47,19 +48,19 @@
         X(notify) \
         X(number) \
         X(options) \
+        X(output) \
         X(page) \
         X(partition) \
         X(pointer) \
+        X(pointer_walk) \
         X(pool) \
         X(prometheus) \
-        X(published) \
         X(record) \
         X(release) \
         X(replay) \
         X(restart) \
         X(sandbox_rules) \
         X(service_answer) \
-        X(service_url) \
         X(signature) \
         X(slice) \
         X(statistics) \
@@ -67,8 +68,7 @@
         X(target) \
         X(topic_table) \
         X(trace) \
-        X(transaction) \
-        X(walk)
+        X(transaction)
 
 #define DECLARE_SUITE(name) Suite *suite_##name(void);
 SUITES(DECLARE_SUITE)

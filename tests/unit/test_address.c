@@ -119,15 +119,15 @@ END_TEST
 static const struct {
         const char *text, *said;
 } bad_networks[] = {
-    {"", "is no address"},
+    {"", "is not an address"},
     {"proxy.example", "write 192.0.2.1"},
     {"192.0.2.1/24", "write 192.0.2.0/24"},
     {"2001:db8::1/32", "write 2001:db8::/32"},
-    {"192.0.2.0/33", "the length of the prefix"},
-    {"192.0.2.0/", "the length of the prefix"},
-    {"192.0.2.0/-1", "the length of the prefix"},
-    {"192.0.2.0/24x", "the length of the prefix"},
-    {"2001:db8::/129", "the length of the prefix"},
+    {"192.0.2.0/33", "prefix length"},
+    {"192.0.2.0/", "prefix length"},
+    {"192.0.2.0/-1", "prefix length"},
+    {"192.0.2.0/24x", "prefix length"},
+    {"2001:db8::/129", "prefix length"},
 };
 
 START_TEST(test_bad_network_is_told_with_the_remedy)

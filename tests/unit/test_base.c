@@ -1,11 +1,10 @@
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/hex.h"
-#include "base/suggest.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "suites.h"
 
 START_TEST(test_hex_comes_back_as_it_was)
@@ -15,9 +14,9 @@ START_TEST(test_hex_comes_back_as_it_was)
 
         for (int i = 0; i < 256; i++)
                 bytes[i] = (uint8_t)i;
-        hex_encode(bytes, sizeof(bytes), text);
+        bytes_to_hex(bytes, sizeof(bytes), text);
         ck_assert_int_eq((int)strlen(text), 512);
-        ck_assert_int_eq(hex_decode(text, back, sizeof(back)), 0);
+        ck_assert_int_eq(bytes_from_hex(text, back, sizeof(back)), 0);
         ck_assert_mem_eq(bytes, back, sizeof(bytes));
 }
 END_TEST
@@ -26,10 +25,10 @@ START_TEST(test_upper_case_hex_is_refused)
 {
         uint8_t byte;
 
-        ck_assert_int_eq(hex_decode("ab", &byte, 1), 0);
-        ck_assert_int_eq(hex_decode("aB", &byte, 1), -1);
-        ck_assert_int_eq(hex_decode("Ab", &byte, 1), -1);
-        ck_assert_int_eq(hex_decode("g0", &byte, 1), -1);
+        ck_assert_int_eq(bytes_from_hex("ab", &byte, 1), 0);
+        ck_assert_int_eq(bytes_from_hex("aB", &byte, 1), -1);
+        ck_assert_int_eq(bytes_from_hex("Ab", &byte, 1), -1);
+        ck_assert_int_eq(bytes_from_hex("g0", &byte, 1), -1);
 }
 END_TEST
 
@@ -147,7 +146,7 @@ static const struct {
 
 START_TEST(test_utf8_is_judged_by_rfc_3629)
 {
-        ck_assert_int_eq(utf8_is_valid(texts[_i].bytes, texts[_i].len), texts[_i].valid);
+        ck_assert_int_eq(text_is_utf8(texts[_i].bytes, texts[_i].len), texts[_i].valid);
 }
 END_TEST
 
@@ -155,11 +154,11 @@ START_TEST(test_misspelt_names_find_the_one_that_was_meant)
 {
         static const char *const names[] = {"tolerance", "secret_file", "path", "key", "kind"};
 
-        ck_assert_str_eq(suggest_closest("tolerence", names, 5), "tolerance");
-        ck_assert_str_eq(suggest_closest("secretfile", names, 5), "secret_file");
-        ck_assert_str_eq(suggest_closest("paht", names, 5), "path");
-        ck_assert_ptr_null(suggest_closest("listen", names, 5));
-        ck_assert_ptr_null(suggest_closest("ab", names, 5));
+        ck_assert_str_eq(text_closest("tolerence", names, 5), "tolerance");
+        ck_assert_str_eq(text_closest("secretfile", names, 5), "secret_file");
+        ck_assert_str_eq(text_closest("paht", names, 5), "path");
+        ck_assert_ptr_null(text_closest("listen", names, 5));
+        ck_assert_ptr_null(text_closest("ab", names, 5));
 }
 END_TEST
 

@@ -2,12 +2,12 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "model/cloudevents.h"
+#include "model/output.h"
 #include "spans.h"
 #include "suites.h"
 
 static const struct event_rules rules = {.source = "invoicing"};
-static struct cloudevents event;
+static struct output_event event;
 static struct record record;
 static struct verdict verdict;
 
@@ -42,7 +42,7 @@ assert_header(size_t index, const char *name, const char *value)
 
 START_TEST(test_event_has_the_headers_of_a_cloudevent_in_binary_mode)
 {
-        cloudevents_describe(&record, &verdict, &event);
+        output_describe_event(&record, &verdict, &event);
         ck_assert_uint_eq(event.n, 7);
         assert_header(0, "content-type", "application/json");
         assert_header(1, "ce_specversion", "1.0");
@@ -59,12 +59,12 @@ START_TEST(test_event_of_a_release_has_an_id_of_its_own)
         static char key[JUDGE_TEXT_MAX];
 
         record.released = SPAN("2-17");
-        cloudevents_describe(&record, &verdict, &event);
+        output_describe_event(&record, &verdict, &event);
         assert_header(2, "ce_id", "d-1.2-17");
         memset(key, 'k', sizeof(key));
         record.key = (struct span){key, sizeof(key)};
         record.released = SPAN("2147483647-9223372036854775807");
-        cloudevents_describe(&record, &verdict, &event);
+        output_describe_event(&record, &verdict, &event);
         ck_assert_uint_eq(event.headers[2].value.len, sizeof(key) + 31);
         ck_assert_mem_eq(event.headers[2].value.data + sizeof(key), ".2147483647-9223372036854775807", 31);
 }
@@ -75,8 +75,8 @@ START_TEST(test_subject_and_trace_context_follow_when_they_are_there)
         verdict.subject = SPAN("INV-1");
         record.traceparent = SPAN("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
         record.tracestate = SPAN("congo=t61rcWkgMzE");
-        cloudevents_describe(&record, &verdict, &event);
-        ck_assert_uint_eq(event.n, CLOUDEVENTS_MAX_HEADERS);
+        output_describe_event(&record, &verdict, &event);
+        ck_assert_uint_eq(event.n, OUTPUT_EVENT_MAX_HEADERS);
         assert_header(7, "ce_subject", "INV-1");
         assert_header(8, "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
         assert_header(9, "tracestate", "congo=t61rcWkgMzE");
@@ -86,7 +86,7 @@ END_TEST
 START_TEST(test_kind_is_told_to_its_last_byte)
 {
         verdict.kind = SPAN("reporting_batch.\xc3\xa4\0b");
-        cloudevents_describe(&record, &verdict, &event);
+        output_describe_event(&record, &verdict, &event);
         assert_span(event.headers[3].value, "reporting_batch.\xc3\xa4\0b");
 }
 END_TEST
@@ -97,7 +97,7 @@ START_TEST(test_longest_source_name_fits)
         const struct event_rules long_rules = {.source = name};
 
         verdict.rules = &long_rules;
-        cloudevents_describe(&record, &verdict, &event);
+        output_describe_event(&record, &verdict, &event);
         assert_header(4, "ce_source", "/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
 }
 END_TEST
@@ -116,7 +116,7 @@ START_TEST(test_foreign_timestamp_makes_no_time)
 
         for (size_t i = 0; i < ARRAY_LEN(foreign); i++) {
                 record.timestamp = foreign[i];
-                cloudevents_describe(&record, &verdict, &event);
+                output_describe_event(&record, &verdict, &event);
                 ck_assert_uint_eq(event.n, 6);
                 assert_header(5, "ce_webhookid", "w-1");
         }
@@ -126,7 +126,7 @@ END_TEST
 START_TEST(test_missing_webhook_id_leaves_its_header_out)
 {
         record.webhook_id = NO_SPAN;
-        cloudevents_describe(&record, &verdict, &event);
+        output_describe_event(&record, &verdict, &event);
         ck_assert_uint_eq(event.n, 6);
         assert_header(5, "ce_time", "2026-11-21T03:04:05Z");
 }
@@ -135,10 +135,10 @@ END_TEST
 START_TEST(test_earliest_and_latest_timestamps_have_a_time)
 {
         record.timestamp = SPAN("0000000000");
-        cloudevents_describe(&record, &verdict, &event);
+        output_describe_event(&record, &verdict, &event);
         assert_header(5, "ce_time", "1970-01-01T00:00:00Z");
         record.timestamp = SPAN("9999999999");
-        cloudevents_describe(&record, &verdict, &event);
+        output_describe_event(&record, &verdict, &event);
         assert_header(5, "ce_time", "2286-11-20T17:46:39Z");
 }
 END_TEST

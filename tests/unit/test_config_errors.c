@@ -147,8 +147,8 @@ END_TEST
 
 START_TEST(test_same_address_twice_is_refused)
 {
-        scratch_expect_refused("[receiver]\nlisten = 127.0.0.1:8080\n", "twice");
-        scratch_expect_refused("[receiver]\nlisten = *:81\nlisten = 0.0.0.0:81\n", "twice");
+        scratch_expect_refused("[receiver]\nlisten = 127.0.0.1:8080\n", "duplicate");
+        scratch_expect_refused("[receiver]\nlisten = *:81\nlisten = 0.0.0.0:81\n", "duplicate");
         scratch_expect_refused("[admin]\nlisten = 127.0.0.1:8080\n", "[receiver]");
 }
 END_TEST
@@ -169,7 +169,7 @@ START_TEST(test_half_of_what_tls_needs_is_refused_rather_than_left_out)
         scratch_expect_refused("[receiver]\ntls_key_file = /x\n", "tls_certificate_file");
         scratch_expect_refused("[receiver]\ntls_client_ca_file = /x\n", "tls_certificate_file");
         scratch_expect_refused("[receiver]\ntls_key_file = /x\ntls_certificate_file = /nonexistent\n",
-                               "/nonexistent cannot be opened");
+                               "cannot open ");
 }
 END_TEST
 
@@ -270,7 +270,7 @@ START_TEST(test_topics_that_kafka_takes_only_one_of_are_refused)
         char more[256];
 
         (void)snprintf(more, sizeof(more), "[events]\n%s", events[_i]);
-        scratch_expect_refused(more, "differ in . and _ only");
+        scratch_expect_refused(more, "differ only in . and _");
 }
 END_TEST
 

@@ -197,8 +197,8 @@ START_TEST(test_property_of_topics_may_have_the_prefix)
 
         ck_assert_str_eq(property(&loaded, "topic.compression.level")->value, "3");
         scratch_release(&loaded);
-        scratch_expect_refused("compression.level = 3\ntopic.compression.level = 3\n", "set already");
-        scratch_expect_refused("linger.ms = 3\nqueue.buffering.max.ms = 3\n", "set already");
+        scratch_expect_refused("compression.level = 3\ntopic.compression.level = 3\n", "already set");
+        scratch_expect_refused("linger.ms = 3\nqueue.buffering.max.ms = 3\n", "already set");
         scratch_expect_refused("topic.topic.acks = 1\n", "no such property");
 }
 END_TEST
@@ -333,7 +333,7 @@ START_TEST(test_one_property_by_two_names_is_refused)
         (void)snprintf(more, sizeof(more), "sasl.password = p\nsasl.password_file = %s\n",
                        scratch_file("password", "p", 1, 0600));
         scratch_expect_refused(more, "sasl.password");
-        scratch_expect_refused("metadata.broker.list = k:1\n", "set already");
+        scratch_expect_refused("metadata.broker.list = k:1\n", "already set");
 }
 END_TEST
 

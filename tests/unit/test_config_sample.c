@@ -1,8 +1,11 @@
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
+#include "base/number.h"
 #include "config/ini.h"
 #include "config/options.h"
 #include "config/problems.h"
@@ -144,7 +147,7 @@ START_TEST(test_every_option_is_in_the_manual_under_its_section)
 }
 END_TEST
 
-START_TEST(test_manual_tells_the_defaults_of_the_table)
+START_TEST(test_manual_has_the_defaults_of_the_table)
 {
         char *manual = read_file(manual_path), item[64], sentence[64];
 
@@ -187,9 +190,9 @@ find_item(const char *manual, const struct option_row *option, const char **end)
         return start;
 }
 
-START_TEST(test_manual_tells_what_takes_a_restart)
+START_TEST(test_manual_says_which_options_need_a_restart)
 {
-        static const char sentence[] = "\nTakes a restart.\n";
+        static const char sentence[] = "\nA change needs a restart.\n";
         char *manual = read_file(manual_path);
 
         for (size_t i = 0; i < options_count(); i++) {
@@ -198,6 +201,56 @@ START_TEST(test_manual_tells_what_takes_a_restart)
 
                 ck_assert_msg((told != NULL && told < end) == ((option->flags & OPTION_RESTART) != 0),
                               "[%s] %s: the manual and the table differ", option->section, option->name);
+        }
+        free(manual);
+}
+END_TEST
+
+static const char *
+format_size(uint64_t bytes, char text[NUMBER_TEXT_SIZE])
+{
+        static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
+        size_t unit = 0;
+
+        for (; unit + 1 < ARRAY_LEN(units) && bytes % 1024 == 0; unit++)
+                bytes /= 1024;
+        (void)snprintf(text, NUMBER_TEXT_SIZE, "%" PRIu64 "%s", bytes, units[unit]);
+        return text;
+}
+
+/* Write a limit as the manual does. Return NULL for an option without a range. */
+static const char *
+format_limit(const struct option_row *option, uint64_t limit, char text[NUMBER_TEXT_SIZE])
+{
+        switch (option->type) {
+        case OPTION_NUMBER:
+                (void)snprintf(text, NUMBER_TEXT_SIZE, "%" PRIu64, limit);
+                return text;
+        case OPTION_SIZE:
+                return format_size(limit, text);
+        case OPTION_DURATION:
+                return number_format_duration(limit, text);
+        default:
+                return NULL;
+        }
+}
+
+START_TEST(test_manual_has_the_ranges_of_the_table)
+{
+        char *manual = read_file(manual_path);
+
+        for (size_t i = 0; i < options_count(); i++) {
+                const struct option_row *option = options_at(i);
+                char low[NUMBER_TEXT_SIZE], high[NUMBER_TEXT_SIZE], sentence[96];
+                const char *end, *start = find_item(manual, option, &end), *found;
+
+                if (format_limit(option, option->min, low) == NULL)
+                        continue;
+                (void)snprintf(sentence, sizeof(sentence), "\nRange: %s to %s.\n", low,
+                               format_limit(option, option->max, high));
+                found = strstr(start, sentence);
+                ck_assert_msg(found != NULL && found < end, "[%s] %s: the manual does not say: %s",
+                              option->section, option->name, sentence + 1);
         }
         free(manual);
 }
@@ -221,8 +274,9 @@ suite_config_sample(void)
         tcase_add_test(tests, test_sample_has_no_other_options_and_shows_the_defaults);
         tcase_add_test(tests, test_sample_loads_once_there_is_a_secret);
         tcase_add_test(tests, test_every_option_is_in_the_manual_under_its_section);
-        tcase_add_test(tests, test_manual_tells_the_defaults_of_the_table);
-        tcase_add_test(tests, test_manual_tells_what_takes_a_restart);
+        tcase_add_test(tests, test_manual_has_the_defaults_of_the_table);
+        tcase_add_test(tests, test_manual_says_which_options_need_a_restart);
+        tcase_add_test(tests, test_manual_has_the_ranges_of_the_table);
         tcase_add_test(tests, test_every_option_has_help);
         suite_add_tcase(suite, tests);
         return suite;

@@ -86,7 +86,7 @@ START_TEST(test_same_secret_file_twice_is_refused)
                        path, path);
         loaded = scratch_load(text);
         ck_assert_ptr_null(loaded.config);
-        (void)scratch_expect(&loaded, 6, "is there twice");
+        (void)scratch_expect(&loaded, 6, "duplicate");
         scratch_release(&loaded);
 }
 END_TEST
@@ -138,7 +138,7 @@ START_TEST(test_secret_file_that_others_can_reach_is_refused_with_the_remedy)
 
         ck_assert_ptr_null(loaded.config);
         ck_assert_uint_eq(scratch_count(&loaded), 1);
-        (void)snprintf(remedy, sizeof(remedy), "(mode %04o); mend it: chmod o= %s", (unsigned)modes[_i],
+        (void)snprintf(remedy, sizeof(remedy), "(mode %04o); correct it: chmod o= %s", (unsigned)modes[_i],
                        path);
         (void)scratch_expect(&loaded, 5, remedy);
         scratch_release(&loaded);

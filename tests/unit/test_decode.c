@@ -106,7 +106,7 @@ START_TEST(test_kinds_member_or_one_on_its_way_twice_is_malformed)
 {
         set_pointer(&rules.kind, twice[_i].pointer);
         ck_assert_int_eq(decode_text(twice[_i].body), DECODE_MALFORMED_JSON);
-        ck_assert_ptr_nonnull(strstr(decoded.detail, "twice"));
+        ck_assert_ptr_nonnull(strstr(decoded.detail, "duplicated"));
 }
 END_TEST
 

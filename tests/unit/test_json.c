@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/safe_text.h"
+#include "base/text.h"
 #include "suites.h"
 
 /* What json_write() makes of an object with one member from anywhere. The caller frees it. */
@@ -92,7 +92,7 @@ static const struct {
 
 START_TEST(test_characters_that_a_terminal_can_be_trusted_with)
 {
-        ck_assert_uint_eq(safe_text_char(chars[_i].text, strlen(chars[_i].text)), chars[_i].len);
+        ck_assert_uint_eq(text_printable(chars[_i].text, strlen(chars[_i].text)), chars[_i].len);
 }
 END_TEST
 

@@ -42,7 +42,7 @@ static const struct {
     {"malformed-json", "UTF-8", SPAN_OF("{\"event\":\"\xff\"}")},
     {"malformed-json", "near byte", SPAN_OF("{\"terminal\":1,")},
     {"malformed-json", "object", SPAN_OF("[]")},
-    {"malformed-json", "twice", SPAN_OF("{\"terminal\":1,\"event\":\"a\",\"event\":\"b\"}")},
+    {"malformed-json", "duplicated", SPAN_OF("{\"terminal\":1,\"event\":\"a\",\"event\":\"b\"}")},
     {"missing-kind", "/event", SPAN_OF("{}")},
     {"missing-kind", "/event", SPAN_OF("{\"terminal\":1}")},
     {"invalid-field", "/event", SPAN_OF("{\"event\":1,\"terminal\":1}")},

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/log_flood.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "logged.h"
 #include "suites.h"
 
@@ -144,7 +144,7 @@ START_TEST(test_quoted_values_are_utf_8)
                         memcpy(longer + i, "\xf0\x9f\x98\x80", 5);
                 (void)log_quote(longer, quoted);
                 ck_assert_uint_gt(strlen(quoted), 500);
-                ck_assert(utf8_is_valid(quoted, strlen(quoted)));
+                ck_assert(text_is_utf8(quoted, strlen(quoted)));
         }
 }
 END_TEST
@@ -173,7 +173,7 @@ START_TEST(test_lines_that_a_full_pipe_does_not_take_are_counted)
         n = count_lines(logged_read());
         ck_assert_uint_gt(n, 100);
         ck_assert_uint_lt(n, 5000);
-        log_tell_lost();
+        log_report_lost();
         expect(logged_read(), TIME "warning log lines were lost: they could not be written n=[0-9]+\n$");
         log_info("the next");
         expect(logged_read(), TIME "info the next\n$");
@@ -228,14 +228,14 @@ START_TEST(test_what_a_flood_held_back_at_its_end_is_told)
                 log_flood(&flood, LOG_LEVEL_INFO, "event i=%d", i);
         log_flood(&calm, LOG_LEVEL_INFO, "alone");
         (void)logged_read();
-        log_flood_tell();
+        log_flood_report();
         ck_assert_str_eq(logged_read(), ""); /* the second is not over */
         flood.last_ms -= 1000;
         calm.last_ms -= 1000;
-        log_flood_tell();
+        log_flood_report();
         expect(logged_read(), TIME "info event i=99 n=99\n$");
         flood.last_ms -= 1000;
-        log_flood_tell();
+        log_flood_report();
         ck_assert_str_eq(logged_read(), "");
 }
 END_TEST

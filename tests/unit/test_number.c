@@ -34,7 +34,7 @@ START_TEST(test_what_is_no_duration_says_how_one_looks)
         static const struct {
                 const char *text;
                 const char *says;
-        } wrong[] = {{"300", "needs a unit"},   {"5m", "known are ms, s, min, h, d"},
+        } wrong[] = {{"300", "needs a unit"},   {"5m", "units are ms, s, min, h, d"},
                      {"", "such as 30s"},       {"-5s", "such as 30s"},
                      {"1.5s", "is not a unit"}, {"s", "such as 30s"},
                      {"99d", "is not between"}, {"99999999999999999999s", "such as 30s"}};
@@ -66,8 +66,6 @@ START_TEST(test_numbers_are_written_with_the_largest_unit)
 {
         char text[NUMBER_TEXT_SIZE];
 
-        ck_assert_str_eq(number_format_size(67108864, text), "64MiB");
-        ck_assert_str_eq(number_format_size(1025, text), "1025B");
         ck_assert_str_eq(number_format_duration(90000, text), "90s");
         ck_assert_str_eq(number_format_duration(259200000, text), "3d");
         ck_assert_str_eq(number_format_duration(0, text), "0ms");

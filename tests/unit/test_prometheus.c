@@ -4,7 +4,6 @@
 
 #include "base/compiler.h"
 #include "base/prometheus.h"
-#include "base/prometheus_buckets.h"
 #include "suites.h"
 
 static struct prometheus

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/compiler.h"
-#include "base/hex.h"
 #include "model/signature.h"
 #include "suites.h"
 
@@ -46,7 +46,7 @@ START_TEST(test_signature_is_the_one_an_independent_hmac_gives)
         for (int round = 0; round < 2; round++) {
                 ck_assert_int_eq(signature_compute(key, TIMESTAMP, known[_i].body, known[_i].len, signature),
                                  0);
-                hex_encode(signature, sizeof(signature), hex);
+                bytes_to_hex(signature, sizeof(signature), hex);
                 ck_assert_str_eq(hex, known[_i].hex);
         }
         signature_key_free(key);
@@ -65,7 +65,7 @@ START_TEST(test_secret_may_be_binary_and_longer_than_a_hash_block)
         ck_assert_ptr_nonnull(key);
         memset(long_secret, 0, sizeof(long_secret)); /* the key does not need it any more */
         ck_assert_int_eq(signature_compute(key, TIMESTAMP, BODY, LEN(BODY), signature), 0);
-        hex_encode(signature, sizeof(signature), hex);
+        bytes_to_hex(signature, sizeof(signature), hex);
         ck_assert_str_eq(hex, "aef949da8238bfbb6ab35e76d681c4d4139a333f801b92e17259401c0d1be99a");
         signature_key_free(key);
 }
@@ -127,7 +127,7 @@ verify_often(void *arg)
 {
         struct signature_key *key = arg;
         uint8_t signature[SIGNATURE_SIZE];
-        intptr_t n_wrong = hex_decode(known[0].hex, signature, sizeof(signature)) != 0;
+        intptr_t n_wrong = bytes_from_hex(known[0].hex, signature, sizeof(signature)) != 0;
 
         for (int i = 0; i < 2000; i++)
                 n_wrong += signature_verify(&key, 1, TIMESTAMP, BODY, LEN(BODY), signature) != 1;

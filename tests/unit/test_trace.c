@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "model/trace.h"
+#include "model/delivery.h"
 #include "suites.h"
 
 #define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -20,7 +20,7 @@ static const char *const right[] = {
 
 START_TEST(test_well_formed_traceparent_is_passed_on)
 {
-        ck_assert(trace_parent_is_valid(right[_i]));
+        ck_assert(delivery_traceparent_is_valid(right[_i]));
 }
 END_TEST
 
@@ -49,7 +49,7 @@ static const char *const wrong[] = {
 
 START_TEST(test_malformed_traceparent_is_not)
 {
-        ck_assert(!trace_parent_is_valid(wrong[_i]));
+        ck_assert(!delivery_traceparent_is_valid(wrong[_i]));
 }
 END_TEST
 
@@ -59,9 +59,9 @@ START_TEST(test_traceparent_of_the_future_has_its_bounds)
 
         memset(text + strlen(text), 'x', 512 - strlen(text));
         ck_assert_uint_eq(strlen(text), 512);
-        ck_assert(trace_parent_is_valid(text));
+        ck_assert(delivery_traceparent_is_valid(text));
         text[512] = 'x';
-        ck_assert(!trace_parent_is_valid(text));
+        ck_assert(!delivery_traceparent_is_valid(text));
 }
 END_TEST
 
@@ -69,17 +69,17 @@ START_TEST(test_tracestate_is_1_to_512_printable_bytes)
 {
         char text[514];
 
-        ck_assert(trace_state_is_valid("a"));
-        ck_assert(trace_state_is_valid("rojo=00f067aa0ba902b7,congo=t61rcWkgMzE ~"));
-        ck_assert(!trace_state_is_valid(""));
-        ck_assert(!trace_state_is_valid("a\tb"));
-        ck_assert(!trace_state_is_valid("a\x7f"));
-        ck_assert(!trace_state_is_valid("\xc3\xa4"));
+        ck_assert(delivery_tracestate_is_valid("a"));
+        ck_assert(delivery_tracestate_is_valid("rojo=00f067aa0ba902b7,congo=t61rcWkgMzE ~"));
+        ck_assert(!delivery_tracestate_is_valid(""));
+        ck_assert(!delivery_tracestate_is_valid("a\tb"));
+        ck_assert(!delivery_tracestate_is_valid("a\x7f"));
+        ck_assert(!delivery_tracestate_is_valid("\xc3\xa4"));
         memset(text, 'x', sizeof(text));
         text[513] = '\0';
-        ck_assert(!trace_state_is_valid(text));
+        ck_assert(!delivery_tracestate_is_valid(text));
         text[512] = '\0';
-        ck_assert(trace_state_is_valid(text));
+        ck_assert(delivery_tracestate_is_valid(text));
 }
 END_TEST
 

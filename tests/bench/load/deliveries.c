@@ -11,7 +11,7 @@
 #include <openssl/params.h>
 #include <openssl/rand.h>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 
 #define SIGNATURE_SIZE 32
 #define NUMBER_LEN 12
@@ -136,7 +136,7 @@ format_head(const struct deliveries_spec *spec, const char *timestamp)
 
         if (RAND_bytes(own, sizeof(own)) != 1)
                 fail("no random bytes");
-        hex_encode(own, sizeof(own), id);
+        bytes_to_hex(own, sizeof(own), id);
         if (asprintf(&head,
                      "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
                      "User-Agent: load\r\nContent-Length: %zu\r\n"
@@ -200,7 +200,7 @@ deliveries_number(const struct deliveries *deliveries, size_t number, char *requ
 {
         char signature[2 * SIGNATURE_SIZE + 1];
 
-        hex_encode(deliveries->signatures[number], SIGNATURE_SIZE, signature);
+        bytes_to_hex(deliveries->signatures[number], SIGNATURE_SIZE, signature);
         memcpy(request + deliveries->signature_at, signature, 2 * SIGNATURE_SIZE);
         write_number(request + deliveries->id_at, NUMBER_LEN, number);
         number_body(deliveries, number, request);

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "model/fields.h"
-#include "model/walk.h"
+#include "model/documented_field.h"
+#include "model/pointer.h"
 #include "spans.h"
 #include "suites.h"
 
@@ -16,8 +16,8 @@ static const char *const documented[] = {
 static size_t
 index_of(const char *name)
 {
-        for (size_t i = 0; i < field_count(); i++) {
-                if (strcmp(field_at(i)->name, name) == 0)
+        for (size_t i = 0; i < documented_field_count(); i++) {
+                if (strcmp(documented_field_at(i)->name, name) == 0)
                         return i;
         }
         ck_abort_msg("no field %s", name);
@@ -28,7 +28,7 @@ START_TEST(test_documented_fields_are_known_at_the_top_and_under_data)
 {
         char name[64];
 
-        ck_assert_uint_eq(field_count(), 2 * ARRAY_LEN(documented));
+        ck_assert_uint_eq(documented_field_count(), 2 * ARRAY_LEN(documented));
         for (size_t i = 0; i < ARRAY_LEN(documented); i++) {
                 (void)index_of(documented[i]);
                 (void)snprintf(name, sizeof(name), "data.%s", documented[i]);
@@ -39,8 +39,8 @@ END_TEST
 
 START_TEST(test_name_of_a_field_is_its_way_joined_by_dots)
 {
-        for (size_t i = 0; i < field_count(); i++) {
-                const struct field *field = field_at(i);
+        for (size_t i = 0; i < documented_field_count(); i++) {
+                const struct documented_field *field = documented_field_at(i);
                 char name[64] = "";
 
                 for (size_t k = 0; k < field->n_segments; k++) {
@@ -54,7 +54,7 @@ END_TEST
 
 START_TEST(test_there_is_a_watch_for_every_field_and_three_more)
 {
-        ck_assert_uint_le(field_count() + 3, WALK_MAX_WATCHES);
+        ck_assert_uint_le(documented_field_count() + 3, POINTER_MAX_WATCHES);
 }
 END_TEST
 
@@ -70,7 +70,8 @@ accepted_types(const char *name, struct span text)
         size_t n = 0;
 
         for (int type = JSON_NULL; type <= JSON_ARRAY; type++) {
-                if (field_accepts(index_of(name), (enum json_type)type, type == JSON_STRING ? text : NO_SPAN))
+                if (documented_field_accepts(index_of(name), (enum json_type)type,
+                                             type == JSON_STRING ? text : NO_SPAN))
                         accepted[n++] = letters[type];
         }
         accepted[n] = '\0';
@@ -120,9 +121,11 @@ START_TEST(test_rejection_time_is_a_time_in_utc)
         size_t field = index_of(_i == 0 ? "rejectedAt" : "data.rejectedAt");
 
         for (size_t i = 0; i < ARRAY_LEN(right); i++)
-                ck_assert(field_accepts(field, JSON_STRING, (struct span){right[i], strlen(right[i])}));
+                ck_assert(
+                    documented_field_accepts(field, JSON_STRING, (struct span){right[i], strlen(right[i])}));
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
-                ck_assert(!field_accepts(field, JSON_STRING, (struct span){wrong[i], strlen(wrong[i])}));
+                ck_assert(
+                    !documented_field_accepts(field, JSON_STRING, (struct span){wrong[i], strlen(wrong[i])}));
 }
 END_TEST
 
@@ -130,13 +133,13 @@ START_TEST(test_other_strings_may_be_anything)
 {
         size_t field = index_of("error.message");
 
-        ck_assert(field_accepts(field, JSON_STRING, SPAN("")));
-        ck_assert(field_accepts(field, JSON_STRING, SPAN("a\0b")));
+        ck_assert(documented_field_accepts(field, JSON_STRING, SPAN("")));
+        ck_assert(documented_field_accepts(field, JSON_STRING, SPAN("a\0b")));
 }
 END_TEST
 
 Suite *
-suite_fields(void)
+suite_documented_field(void)
 {
         Suite *suite = suite_create("fields");
         TCase *tcase = tcase_create("fields");

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "config/service_url.h"
+#include "config/endpoint.h"
 #include "suites.h"
 
 START_TEST(test_addresses_of_services_are_taken)
@@ -17,7 +17,7 @@ START_TEST(test_addresses_of_services_are_taken)
         for (size_t i = 0; i < ARRAY_LEN(good); i++) {
                 struct error error = {""};
 
-                ck_assert_msg(service_url_check(good[i], &error) == 0, "%s: %s", good[i], error.text);
+                ck_assert_msg(endpoint_check_url(good[i], &error) == 0, "%s: %s", good[i], error.text);
         }
 }
 END_TEST
@@ -40,7 +40,7 @@ START_TEST(test_what_would_show_the_key_is_refused)
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
                 struct error error = {""};
 
-                ck_assert_msg(service_url_check(bad[i], &error) == -1, "%s", bad[i]);
+                ck_assert_msg(endpoint_check_url(bad[i], &error) == -1, "%s", bad[i]);
                 ck_assert_msg(strstr(error.text, "API key") != NULL, "%s: %s", bad[i], error.text);
         }
 }
@@ -82,7 +82,7 @@ START_TEST(test_what_is_no_such_address_is_refused)
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
                 struct error error = {""};
 
-                ck_assert_msg(service_url_check(bad[i], &error) == -1, "%s", bad[i]);
+                ck_assert_msg(endpoint_check_url(bad[i], &error) == -1, "%s", bad[i]);
                 ck_assert_msg(strstr(error.text, "https") != NULL, "%s: %s", bad[i], error.text);
         }
 }
@@ -94,15 +94,15 @@ START_TEST(test_host_of_any_length_is_no_trouble)
         char text[600] = "https://";
 
         memset(text + 8, 'a', 253);
-        ck_assert_int_eq(service_url_check(text, &error), 0);
+        ck_assert_int_eq(endpoint_check_url(text, &error), 0);
         text[8 + 253] = 'a';
-        ck_assert_int_eq(service_url_check(text, &error), -1);
+        ck_assert_int_eq(endpoint_check_url(text, &error), -1);
         memset(text + 8, 'a', 500);
         text[8] = '[';
-        ck_assert_int_eq(service_url_check(text, &error), -1);
+        ck_assert_int_eq(endpoint_check_url(text, &error), -1);
         text[8 + 400] = ']';
-        ck_assert_int_eq(service_url_check(text, &error), -1);
-        ck_assert_int_eq(service_url_check("https://[]/", &error), -1);
+        ck_assert_int_eq(endpoint_check_url(text, &error), -1);
+        ck_assert_int_eq(endpoint_check_url("https://[]/", &error), -1);
 }
 END_TEST
 
@@ -119,14 +119,14 @@ START_TEST(test_secret_in_an_address_is_not_shown)
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
                 struct error error = {""};
 
-                ck_assert_int_eq(service_url_check(bad[i], &error), -1);
+                ck_assert_int_eq(endpoint_check_url(bad[i], &error), -1);
                 ck_assert_msg(strstr(error.text, "hidden") == NULL, "%s", error.text);
         }
 }
 END_TEST
 
 Suite *
-suite_service_url(void)
+suite_endpoint(void)
 {
         Suite *suite = suite_create("service url");
         TCase *tcase = tcase_create("url");

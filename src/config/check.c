@@ -1,4 +1,4 @@
-#include "config/finish.h"
+#include "config/load.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "config/listen.h"
+#include "config/endpoint.h"
 
-/* The line of a section's header, or of an option in it; 0 when it is not there. */
+/*
+ * Return the line of a section's header, or of an option in it if name is not NULL, or 0 if the file has
+ * none.
+ */
 static size_t
 line_of(const struct ini *ini, const char *section, const char *argument, const char *name)
 {
@@ -24,7 +27,7 @@ line_of(const struct ini *ini, const char *section, const char *argument, const 
         return 0;
 }
 
-/* Whether there is such a section, with whatever name after it. */
+/* Return whether the file has such a section, with any argument. */
 static int
 has_section(const struct ini *ini, const char *section)
 {
@@ -36,7 +39,7 @@ has_section(const struct ini *ini, const char *section)
 }
 
 static void
-finish_instance(struct config *config, struct problems *problems)
+set_default_instance(struct config *config, struct problems *problems)
 {
         char host[256] = "";
 
@@ -48,7 +51,7 @@ finish_instance(struct config *config, struct problems *problems)
                         *c = '-';
         }
         if (host[0] == '\0')
-                problems_add(problems, 0, "this machine has no host name: give an `instance` in [gatepost]");
+                problems_add(problems, 0, "this machine has no host name; set `instance` in [gatepost]");
         config->instance = mem_strdup(host);
 }
 
@@ -82,11 +85,14 @@ check_source(struct config *config, struct config_source *source, const struct i
              other++) {
                 if (other->path != NULL && strcmp(other->path, source->path) == 0)
                         problems_add(problems, line_of(ini, "source", source->name, "path"),
-                                     "[source %s] has this path already", other->name);
+                                     "[source %s] already has this path", other->name);
         }
 }
 
-/* Whether Kafka takes only one of the names: its metrics have `_` for `.`, so that it refuses the second such topic. */
+/*
+ * Return whether two topic names collide in Kafka, whose metrics replace `.` by `_`, so that it refuses the
+ * second one.
+ */
 static int
 collide(const char *a, const char *b)
 {
@@ -100,14 +106,15 @@ collide(const char *a, const char *b)
         return *a == *b && differ;
 }
 
-/* A topic for events: neither Gatepost's own, nor one that collides with another. */
+/* Check a topic for events: it must not be one of Gatepost's own, and must not collide with another. */
 static void
 check_topic(const struct config *config, size_t i, size_t line, struct problems *problems)
 {
         const char *topic = topic_table_rule(config->topics, i)->topic, *other = NULL;
 
         if (strcmp(topic, config->deliveries_topic) == 0 || strcmp(topic, config->quarantine_topic) == 0)
-                problems_add(problems, line, "%s cannot take events: it is Gatepost's own", topic);
+                problems_add(problems, line,
+                             "%s cannot be used for events: it is one of Gatepost's own topics", topic);
         if (collide(topic, config->deliveries_topic))
                 other = config->deliveries_topic;
         else if (collide(topic, config->quarantine_topic))
@@ -117,15 +124,15 @@ check_topic(const struct config *config, size_t i, size_t line, struct problems 
                         other = topic_table_rule(config->topics, k)->topic;
         }
         if (other != NULL)
-                problems_add(problems, line, "%s and %s differ in . and _ only, which Kafka refuses", topic,
+                problems_add(problems, line, "%s and %s differ only in . and _, which Kafka refuses", topic,
                              other);
 }
 
 static void
-finish_topics(struct config *config, const struct ini *ini, struct problems *problems)
+set_topics(struct config *config, const struct ini *ini, struct problems *problems)
 {
         if (config->topics_prefix == NULL)
-                return; /* a bad one was reported */
+                return; /* invalid, and reported */
         config->deliveries_topic = mem_printf("%s.deliveries", config->topics_prefix);
         config->quarantine_topic = mem_printf("%s.quarantine", config->topics_prefix);
         config->group = mem_printf("%s.router", config->topics_prefix);
@@ -133,19 +140,19 @@ finish_topics(struct config *config, const struct ini *ini, struct problems *pro
         if (!config->has_events)
                 topic_table_add_defaults(config->topics, config->topics_prefix);
         else if (topic_table_size(config->topics) == 0 && problems->n == 0)
-                problems_add(problems, line_of(ini, "events", "", NULL),
-                             "[events] is empty: every delivery would go to quarantine; leave it out for the "
-                             "defaults");
+                problems_add(
+                    problems, line_of(ini, "events", "", NULL),
+                    "[events] is empty: every delivery would be quarantined; remove it to use the defaults");
         if (!topic_name_is_valid(config->quarantine_topic))
                 problems_add(problems, line_of(ini, "topics", "", "prefix"),
-                             "prefix is too long: %s is no name that Kafka takes", config->quarantine_topic);
+                             "prefix is too long: %s is not a valid topic name", config->quarantine_topic);
         for (size_t i = 0; i < topic_table_size(config->topics); i++)
                 check_topic(config, i,
                             line_of(ini, "events", "", topic_table_rule(config->topics, i)->pattern),
                             problems);
 }
 
-/* The line of whichever of two options of a section comes later in the file. */
+/* Return the line of the later one of two options of a section. */
 static size_t
 later_line(const struct ini *ini, const char *section, const char *one, const char *other)
 {
@@ -154,7 +161,7 @@ later_line(const struct ini *ini, const char *section, const char *one, const ch
         return a > b ? a : b;
 }
 
-/* A value that could not be read is 0, and was reported. */
+/* A value of 0 is invalid and has been reported. */
 static void
 check_receiver(const struct config *config, const struct ini *ini, struct problems *problems)
 {
@@ -165,23 +172,23 @@ check_receiver(const struct config *config, const struct ini *ini, struct proble
                 problems_add(problems, later_line(ini, "receiver", "header_timeout", "request_timeout"),
                              "header_timeout is longer than request_timeout");
         if (config->max_in_flight != 0 && config->max_body > config->max_in_flight)
-                problems_add(
-                    problems, later_line(ini, "receiver", "max_body", "max_in_flight"),
-                    "max_in_flight is smaller than max_body: a delivery of that size would never be let in");
+                problems_add(problems, later_line(ini, "receiver", "max_body", "max_in_flight"),
+                             "max_in_flight is smaller than max_body: a delivery of that size would never be "
+                             "accepted");
         if (config->requires_proxy && config->n_trusted_proxies == 0 && !config->trusts_unix_sockets)
                 problems_add(
                     problems, line_of(ini, "receiver", "", "proxy_protocol"),
-                    "proxy_protocol = required needs a trusted_proxy: from others, connections are closed");
+                    "proxy_protocol = required needs a trusted_proxy; all other connections are closed");
         for (size_t i = 0; config->admin != NULL && i < config->n_listen; i++) {
-                if (listen_is_same(config->admin, &config->listen[i]))
+                if (endpoint_is_same(config->admin, &config->listen[i]))
                         problems_add(
                             problems, line_of(ini, "admin", "", "listen"),
-                            "%s is where [receiver] listens; the admin endpoint needs an address of its own",
+                            "[receiver] already listens on %s; the admin endpoint needs its own address",
                             config->admin->text);
         }
 }
 
-/* Report what is wrong with one of the TLS files. */
+/* Report an error in a TLS file. */
 static void
 add_tls_problem(struct problems *problems, const struct ini *ini, const char *option,
                 const struct error *error)
@@ -206,27 +213,30 @@ read_tls_files(struct config *config, const struct ini *ini, struct problems *pr
                 add_tls_problem(problems, ini, "tls_client_ca_file", &error);
 }
 
-/* Half of what TLS needs must not leave a receiver without it. */
+/* A receiver must not go without TLS because one of its options is missing. */
 static void
-finish_tls(struct config *config, const struct ini *ini, struct problems *problems)
+check_tls(struct config *config, const struct ini *ini, struct problems *problems)
 {
         size_t certificate = line_of(ini, "receiver", "", "tls_certificate_file");
         size_t key = line_of(ini, "receiver", "", "tls_key_file");
         size_t authorities = line_of(ini, "receiver", "", "tls_client_ca_file");
 
         if (certificate != 0 && key == 0)
-                problems_add(problems, certificate, "tls_certificate_file needs a tls_key_file beside it");
+                problems_add(problems, certificate, "tls_certificate_file also needs tls_key_file");
         if (certificate == 0 && key != 0)
-                problems_add(problems, key, "tls_key_file needs a tls_certificate_file beside it");
+                problems_add(problems, key, "tls_key_file also needs tls_certificate_file");
         if (certificate == 0 && key == 0 && authorities != 0)
                 problems_add(problems, authorities,
-                             "tls_client_ca_file needs a tls_certificate_file and a tls_key_file beside it");
+                             "tls_client_ca_file also needs tls_certificate_file and tls_key_file");
         config->tls_line = certificate;
         if (config->tls_certificate_file != NULL && config->tls_key_file != NULL)
                 read_tls_files(config, ini, problems);
 }
 
-/* A delivery may come from tolerance before its timestamp until tolerance after: so long it must be remembered. */
+/*
+ * A delivery is accepted from tolerance before its timestamp to tolerance after it; it must be remembered
+ * that long.
+ */
 static void
 check_windows(const struct config *config, const struct ini *ini, struct problems *problems)
 {
@@ -238,8 +248,7 @@ check_windows(const struct config *config, const struct ini *ini, struct problem
                         problems_add(problems,
                                      window != 0 ? window : line_of(ini, "source", source->name, "tolerance"),
                                      "dedup_window is shorter than twice the tolerance of [source %s]: a "
-                                     "captured delivery "
-                                     "would still be fresh when it is forgotten",
+                                     "replay would still be fresh after the delivery is forgotten",
                                      source->name);
         }
 }
@@ -251,7 +260,7 @@ check_router(const struct config *config, const struct ini *ini, struct problems
 
         if (config->max_batch_bytes != 0 && config->max_body > config->max_batch_bytes)
                 problems_add(problems, batch != 0 ? batch : line_of(ini, "receiver", "", "max_body"),
-                             "max_batch_bytes, in [router], is smaller than max_body, in [receiver]");
+                             "max_batch_bytes in [router] is smaller than max_body in [receiver]");
         check_windows(config, ini, problems);
 }
 
@@ -260,22 +269,24 @@ check_service(const struct config *config, const struct ini *ini, struct problem
 {
         if (config->service_api_key != NULL && config->service_api_key_file != NULL)
                 problems_add(problems, later_line(ini, "service", "api_key", "api_key_file"),
-                             "give either api_key or api_key_file");
+                             "set either api_key or api_key_file, not both");
 }
 
 static void
 check_admin(const struct config *config, const struct ini *ini, struct problems *problems)
 {
-        if (config->admin != NULL && !config->admin_allows_remote && !listen_is_private(config->admin))
-                problems_add(
-                    problems, line_of(ini, "admin", "", "listen"),
-                    "listen: %.100s can be reached by others, and the admin endpoint asks nobody who "
-                    "they are; give a loopback address, such as 127.0.0.1:9464, or unix:PATH, or say "
-                    "allow_remote = on",
-                    config->admin->text);
+        if (config->admin != NULL && !config->admin_allows_remote && !endpoint_is_private(config->admin))
+                problems_add(problems, line_of(ini, "admin", "", "listen"),
+                             "listen: %.100s can be reached from other machines, and the admin endpoint has "
+                             "no authentication; use a loopback address, such as 127.0.0.1:9464, or "
+                             "unix:PATH, or set allow_remote = on",
+                             config->admin->text);
 }
 
-/* Without fetch.max.bytes librdkafka does not take a receive.message.max.bytes that is smaller than its default of that. */
+/*
+ * If fetch.max.bytes is not set, librdkafka itself refuses a receive.message.max.bytes below the default of
+ * fetch.max.bytes.
+ */
 static void
 check_receive_limit(struct config *config, const struct ini *ini, struct problems *problems)
 {
@@ -285,24 +296,24 @@ check_receive_limit(struct config *config, const struct ini *ini, struct problem
         if (config->receive_line != 0 && config_receive_limit(config) < needed)
                 problems_add(
                     problems, config->receive_line,
-                    "receive.message.max.bytes is too small for a delivery of max_body, in [receiver], "
-                    "or for fetch.max.bytes: the router could not read on; it needs %" PRId64,
+                    "receive.message.max.bytes is too small for a delivery of max_body in [receiver] or for "
+                    "fetch.max.bytes, and the router would get stuck; it needs at least %" PRId64,
                     needed);
 }
 
 void
-finish_config(struct config *config, const struct ini *ini, struct problems *problems)
+check_config(struct config *config, const struct ini *ini, struct problems *problems)
 {
-        finish_instance(config, problems);
+        set_default_instance(config, problems);
         if (config->n_sources == 0 && !has_section(ini, "source"))
                 problems_add(problems, 0,
                              "there is no source; add one: [source invoicing] with a path and a secret_file");
         for (size_t i = 0; i < config->n_sources; i++)
                 check_source(config, &config->sources[i], ini, problems);
-        finish_topics(config, ini, problems);
+        set_topics(config, ini, problems);
         if (config->roles & CONFIG_RECEIVER) {
                 check_receiver(config, ini, problems);
-                finish_tls(config, ini, problems);
+                check_tls(config, ini, problems);
         }
         check_router(config, ini, problems);
         check_service(config, ini, problems);
@@ -314,5 +325,5 @@ finish_config(struct config *config, const struct ini *ini, struct problems *pro
             line_of(ini, "kafka", "", "metadata.broker.list") == 0)
                 problems_add(
                     problems, line_of(ini, "kafka", "", NULL),
-                    "[kafka] needs bootstrap.servers: the brokers, or `embedded` for trying things out");
+                    "[kafka] needs bootstrap.servers: a list of brokers, or `embedded` for experiments");
 }

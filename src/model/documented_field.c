@@ -1,4 +1,4 @@
-#include "model/fields.h"
+#include "model/documented_field.h"
 
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -8,7 +8,7 @@ static const char a_boolean[] = "true or false";
 static const char an_object[] = "an object";
 static const char a_time[] = "an ISO 8601 UTC timestamp";
 
-static const struct field fields[] = {
+static const struct documented_field fields[] = {
     {"clearanceStatus", {"clearanceStatus"}, 1, a_string},
     {"terminal", {"terminal"}, 1, a_boolean},
     {"rejectedAt", {"rejectedAt"}, 1, a_time},
@@ -28,19 +28,19 @@ static const struct field fields[] = {
 };
 
 size_t
-field_count(void)
+documented_field_count(void)
 {
         return ARRAY_LEN(fields);
 }
 
-const struct field *
-field_at(size_t index)
+const struct documented_field *
+documented_field_at(size_t index)
 {
         return &fields[index];
 }
 
 int
-field_accepts(size_t index, enum json_type type, struct span text)
+documented_field_accepts(size_t index, enum json_type type, struct span text)
 {
         const char *must_be = fields[index].must_be;
 

@@ -1,9 +1,0 @@
-#ifndef BASE_DURATION_H
-#define BASE_DURATION_H
-
-#include <stdio.h>
-
-/* Write a time as a person says it: 3 d 4 h, 5 h 12 min, 47 s. What is no time, or longer than any, is 0 s. */
-void duration_print(FILE *out, double seconds);
-
-#endif

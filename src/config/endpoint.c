@@ -1,0 +1,182 @@
+#include "config/endpoint.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "base/address.h"
+#include "base/mem.h"
+#include "base/number.h"
+
+#define HOST_MAX 253 /* RFC 1035 section 2.3.4 */
+
+static int
+parse_unix(const char *path, struct config_listen *listen, struct error *error)
+{
+        struct sockaddr_un *address = (struct sockaddr_un *)&listen->address;
+        size_t len = strlen(path);
+
+        if (path[0] != '/')
+                return error_set(error, "unix:%.64s: a socket's path begins with a slash", path);
+        if (len >= sizeof(address->sun_path))
+                return error_set(error, "a socket's path has at most %zu bytes",
+                                 sizeof(address->sun_path) - 1);
+        address->sun_family = AF_UNIX;
+        memcpy(address->sun_path, path, len + 1);
+        listen->address_len = sizeof(*address);
+        return 0;
+}
+
+static int
+parse_address(const char *host, in_port_t port, struct config_listen *listen)
+{
+        struct sockaddr_in *in = (struct sockaddr_in *)&listen->address;
+        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&listen->address;
+        size_t len = strlen(host);
+
+        if (host[0] == '[' && len > 2 && host[len - 1] == ']') {
+                char *inner = mem_strndup(host + 1, len - 2);
+                int ok = inet_pton(AF_INET6, inner, &in6->sin6_addr) == 1;
+
+                in6->sin6_family = AF_INET6;
+                in6->sin6_port = htons(port);
+                listen->address_len = sizeof(*in6);
+                free(inner);
+                return ok ? 0 : -1;
+        }
+        in->sin_family = AF_INET;
+        in->sin_port = htons(port);
+        listen->address_len = sizeof(*in);
+        if (strcmp(host, "*") == 0)
+                return 0; /* 0.0.0.0 */
+        return inet_pton(AF_INET, host, &in->sin_addr) == 1 ? 0 : -1;
+}
+
+int
+endpoint_parse(const char *text, struct config_listen *listen, struct error *error)
+{
+        const char *colon = strrchr(text, ':');
+        uint64_t port;
+        char *host;
+        int result;
+
+        memset(listen, 0, sizeof(*listen));
+        if (strncmp(text, "unix:", 5) == 0) {
+                result = parse_unix(text + 5, listen, error);
+        } else if (colon == NULL || number_parse(colon + 1, 0, 65535, &port, error) != 0) {
+                result = error_set(error,
+                                   "'%.100s' has no valid port; write ADDRESS:PORT, [IPv6]:PORT or unix:PATH",
+                                   text);
+        } else {
+                host = mem_strndup(text, (size_t)(colon - text));
+                result = parse_address(host, (in_port_t)port, listen);
+                free(host);
+                if (result != 0)
+                        (void)error_set(error,
+                                        "'%.100s' has no numeric address; write 127.0.0.1:8080, [::1]:8080, "
+                                        "*:8080 or unix:PATH",
+                                        text);
+        }
+        if (result == 0)
+                listen->text = mem_strdup(text);
+        return result;
+}
+
+int
+endpoint_is_same(const struct config_listen *a, const struct config_listen *b)
+{
+        const struct sockaddr_in *in =
+            (const struct sockaddr_in *)&a->address; /* sin6_port is in the same place */
+
+        if (a->address.ss_family != AF_UNIX && in->sin_port == 0)
+                return 0;
+        return a->address_len == b->address_len && memcmp(&a->address, &b->address, a->address_len) == 0;
+}
+
+int
+endpoint_is_private(const struct config_listen *listen)
+{
+        const struct sockaddr_in *in = (const struct sockaddr_in *)&listen->address;
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&listen->address;
+
+        if (listen->address.ss_family == AF_UNIX)
+                return 1;
+        if (listen->address.ss_family == AF_INET)
+                return ntohl(in->sin_addr.s_addr) >> 24 == 127;
+        return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+}
+
+static const char host_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
+
+/* Return the length of the host at text, a name, an IPv4 address, or an IPv6 address in brackets, or 0. */
+static size_t
+host_len(const char *text)
+{
+        char address[INET6_ADDRSTRLEN];
+        struct in6_addr parsed;
+        size_t len;
+
+        if (text[0] != '[')
+                return strspn(text, host_chars);
+        len = strcspn(text, "]");
+        if (text[len] != ']' || len > sizeof(address))
+                return 0;
+        memcpy(address, text + 1, len - 1);
+        address[len - 1] = '\0';
+        return inet_pton(AF_INET6, address, &parsed) == 1 ? len + 1 : 0;
+}
+
+/* Return whether the text after the host is valid: a port, a path, both or neither. */
+static int
+is_rest(const char *text)
+{
+        if (text[0] == ':') {
+                size_t len = strcspn(text + 1, "/");
+                char digits[6];
+                struct error error;
+                uint64_t port;
+
+                if (len == 0 || len >= sizeof(digits))
+                        return 0;
+                memcpy(digits, text + 1, len);
+                digits[len] = '\0';
+                if (number_parse(digits, 1, UINT16_MAX, &port, &error) != 0)
+                        return 0;
+                text += 1 + len;
+        }
+        if (text[0] != '\0' && text[0] != '/')
+                return 0;
+        for (; *text != '\0'; text++) {
+                if (*text <= 0x20 || *text >= 0x7f || strchr("?#\\\"<>@", *text) != NULL)
+                        return 0;
+        }
+        return 1;
+}
+
+int
+endpoint_check_url(const char *text, struct error *error)
+{
+        static const char https[] = "https://", http[] = "http://";
+        int is_https = strncmp(text, https, sizeof(https) - 1) == 0;
+        int is_http = strncmp(text, http, sizeof(http) - 1) == 0;
+        const char *at = text + (is_https ? sizeof(https) : sizeof(http)) - 1;
+        size_t len = is_https || is_http ? host_len(at) : 0;
+        char host[HOST_MAX + 1];
+
+        if (strpbrk(text, "@?") != NULL)
+                return error_set(
+                    error, "not an https URL without user, password and query, such as "
+                           "https://api.example/v1; the value is not shown because it may contain a secret");
+        if (len == 0 || len > HOST_MAX || !is_rest(at + len))
+                return error_set(error, "'%.100s' is not an https URL, such as https://api.example/v1", text);
+        memcpy(host, at, len);
+        host[len] = '\0';
+        if (is_http && !address_is_loopback_host(host))
+                return error_set(error,
+                                 "'%.100s' would send the API key unencrypted; use https; http is allowed "
+                                 "for 127.0.0.1, [::1] and localhost only",
+                                 text);
+        return 0;
+}
