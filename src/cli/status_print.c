@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/prometheus_buckets.h"
-#include "ops/page_write.h"
 
 /* The outcomes of a source's requests; those that never came to pass are left out. */
 static void
@@ -97,9 +96,9 @@ print_router(const struct status *status)
         printf("\nlag: %.0f records", prometheus_sum(&status->page, "gatepost_router_lag_records"));
         if (prometheus_sum(&status->page, "gatepost_router_oldest_record_age_seconds") > 0) {
                 printf(", the oldest for ");
-                page_write_time(stdout,
-                                status_tame(prometheus_sum(&status->page,
-                                                           "gatepost_router_oldest_record_age_seconds")));
+                duration_print_precise(
+                    stdout,
+                    status_tame(prometheus_sum(&status->page, "gatepost_router_oldest_record_age_seconds")));
         }
         putchar('\n');
         print_partitions(status);
@@ -116,9 +115,9 @@ print_times(const struct status *status, const char *title, const char *name)
         if (!(prometheus_buckets_count(&buckets) > 0))
                 return;
         printf("%s: half within ", title);
-        page_write_time(stdout, status_tame(prometheus_buckets_quantile(&buckets, 0.5)));
+        duration_print_precise(stdout, status_tame(prometheus_buckets_quantile(&buckets, 0.5)));
         printf(", 99 %% within ");
-        page_write_time(stdout, status_tame(prometheus_buckets_quantile(&buckets, 0.99)));
+        duration_print_precise(stdout, status_tame(prometheus_buckets_quantile(&buckets, 0.99)));
         putchar('\n');
 }
 

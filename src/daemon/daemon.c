@@ -16,9 +16,9 @@
 #include "base/pool.h"
 #include "daemon/clock_guard.h"
 #include "daemon/parts.h"
+#include "daemon/reload.h"
 #include "daemon/service.h"
 #include "daemon/status.h"
-#include "ops/reload.h"
 
 #define DRAIN_MS 20
 #define PATIENCE_MS 10000 /* with stopping, before the log tells what it waits for */

@@ -4,9 +4,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "daemon/notify.h"
 #include "daemon/parts.h"
 #include "daemon/watchdog.h"
-#include "ops/notify.h"
 
 #define SERVICE_STATUS_SIZE 512
 

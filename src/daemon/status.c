@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "ops/process.h"
+#include "metrics/process.h"
 
 static void
 log_process(const struct parts *parts)

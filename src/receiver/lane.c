@@ -15,8 +15,8 @@
 #include "base/pool.h"
 #include "base/pulse.h"
 #include "base/thread.h"
+#include "config/activation.h"
 #include "http/server.h"
-#include "ops/activation.h"
 #include "receiver/intake.h"
 #include "receiver/screen.h"
 

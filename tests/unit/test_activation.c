@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ops/activation.h"
+#include "config/activation.h"
 #include "suites.h"
 
 #define REPORT_FD 90 /* out of the way of what is passed on */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "ops/exposition.h"
-#include "ops/histogram.h"
+#include "metrics/exposition.h"
+#include "metrics/histogram.h"
 #include "suites.h"
 
 static const struct histogram_scale scale = {1000, 3, {500, 1000, 2500}};

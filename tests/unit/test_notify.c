@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ops/notify.h"
+#include "daemon/notify.h"
 #include "scratch.h"
 #include "suites.h"
 

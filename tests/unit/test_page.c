@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "ops/page.h"
-#include "ops/page_write.h"
+#include "base/duration.h"
+#include "daemon/page.h"
+#include "daemon/page_write.h"
 #include "suites.h"
 
 #define RECEIVER \
@@ -202,7 +203,7 @@ START_TEST(test_numbers_are_written_for_a_person)
 
         page_write_count(out, numbers[_i].number);
         fputc(' ', out);
-        page_write_time(out, numbers[_i].number);
+        duration_print_precise(out, numbers[_i].number);
         fclose(out);
         ck_assert_int_eq(strncmp(text, numbers[_i].count, strlen(numbers[_i].count)), 0);
         ck_assert_str_eq(text + strlen(numbers[_i].count) + 1, numbers[_i].time);
