@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/address.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/page.h"
@@ -20,10 +19,10 @@ struct admin {
         const struct health *health;
         const struct metrics *metrics;
         const char *instance;
-        char *page_policy;
+        struct page page;
         int fd;
-        int is_passed;    /* fd is not ours to close */
-        int is_shut_down; /* by another process, as the log says */
+        int is_passed;    /* by the service manager; it is not closed here */
+        int is_shut_down; /* by another process; logged once */
         int takes_any_host;
 };
 
@@ -44,10 +43,11 @@ static const struct http_error out_of_memory = {.status = 500,
 static const struct http_error misdirected = {
     .status = 421,
     .code = "MISDIRECTED_REQUEST",
-    .message = "ask for localhost or an address; other names take allow_remote = on, in [admin]"};
-static const struct http_error not_found = {.status = 404,
-                                            .code = "NOT_FOUND",
-                                            .message = "there are /, /metrics, /healthz and /readyz here"};
+    .message = "use localhost or an IP address; other host names need allow_remote = on in [admin]"};
+static const struct http_error not_found = {
+    .status = 404,
+    .code = "NOT_FOUND",
+    .message = "not found; paths are /, /status, /metrics, /healthz and /readyz"};
 
 static void
 reply_text(struct http_request *request, int status, const char *type, const char *text, size_t len)
@@ -81,67 +81,64 @@ answer_readiness(const struct admin *admin, struct http_request *request)
         reply_text(request, ready ? 200 : 503, "text/plain; charset=utf-8", text, strlen(text));
 }
 
+/* Reply with a text that was allocated, and free it; NULL: out of memory. */
 static void
-answer_metrics(const struct admin *admin, struct http_request *request)
+reply_allocated(struct http_request *request, const char *type, char *text, size_t len)
 {
-        size_t len;
-        char *text = metrics_render(admin->metrics, &len);
-
         if (text == NULL)
                 http_reply_error(request, &out_of_memory);
         else
-                reply_text(request, 200, "text/plain; version=0.0.4; charset=utf-8", text, len);
+                reply_text(request, 200, type, text, len);
         free(text);
 }
 
-/* Asked for by a browser, which is to do with it nothing but what it is there for. */
 static void
-reply_page(const struct admin *admin, struct http_request *request, const char *text, size_t len)
+answer_metrics(const struct admin *admin, struct http_request *request)
+{
+        size_t len = 0;
+        char *text = metrics_render(admin->metrics, &len);
+
+        reply_allocated(request, "text/plain; version=0.0.4; charset=utf-8", text, len);
+}
+
+static void
+answer_status(const struct admin *admin, struct http_request *request)
+{
+        size_t len = 0;
+        char *text = metrics_status(admin->metrics, &len);
+
+        reply_allocated(request, "application/json", text, len);
+}
+
+/* The headers restrict what a browser lets the page do. */
+static void
+answer_page(const struct admin *admin, struct http_request *request)
 {
         const struct http_header headers[] = {
             {"Content-Type", "text/html; charset=utf-8"},
             {"Cache-Control", "no-store"},
-            {"Content-Security-Policy", admin->page_policy},
+            {"Content-Security-Policy", admin->page.policy},
             {"X-Content-Type-Options", "nosniff"},
             {"Referrer-Policy", "no-referrer"},
             {"Cross-Origin-Opener-Policy", "same-origin"},
             {"Cross-Origin-Resource-Policy", "same-origin"},
         };
 
-        http_reply(request, 200, headers, ARRAY_LEN(headers), text, len);
-}
-
-static void
-answer_page(const struct admin *admin, struct http_request *request)
-{
-        char readiness[HEALTH_MAX_PARTS * (HEALTH_REASON_SIZE + 32)];
-        int is_ready = health_check(admin->health, readiness, sizeof(readiness));
-        size_t len;
-        char *metrics = metrics_render(admin->metrics, &len);
-        const struct page_facts facts = {admin->instance, readiness, is_ready, metrics, clock_now_ms()};
-        char *text = metrics == NULL ? NULL : page_render(&facts, &len);
-
-        if (text == NULL)
-                http_reply_error(request, &out_of_memory);
-        else
-                reply_page(admin, request, text, len);
-        free(metrics);
-        free(text);
+        http_reply(request, 200, headers, ARRAY_LEN(headers), admin->page.text, admin->page.len);
 }
 
 static const struct {
         const char *path;
         void (*answer)(const struct admin *admin, struct http_request *request);
 } pages[] = {
-    {"/", answer_page},
-    {"/healthz", answer_health},
-    {"/readyz", answer_readiness},
+    {"/", answer_page},           {"/status", answer_status},
+    {"/healthz", answer_health},  {"/readyz", answer_readiness},
     {"/metrics", answer_metrics},
 };
 
-/* Whether a Host names this machine as no other name can: by an address, or as localhost (RFC 6761 section 6.3). */
+/* Return whether a Host is an IP address or localhost (RFC 6761 section 6.3), which nobody can redirect. */
 static int
-is_of_here(const char *host)
+is_local_name(const char *host)
 {
         static const char localhost[] = "localhost";
         const size_t n = strlen(localhost);
@@ -160,15 +157,15 @@ check_host(const struct http_header *header, void *arg)
 {
         int *is_foreign = arg;
 
-        *is_foreign |= strcasecmp(header->name, "Host") == 0 && !is_of_here(header->value);
+        *is_foreign |= strcasecmp(header->name, "Host") == 0 && !is_local_name(header->value);
 }
 
 /*
- * Whether a browser may have been led here: a page from elsewhere can have its own name lead to 127.0.0.1 and then read
- * what this answers, as if it were its own (DNS rebinding).
+ * Return whether the request may come from a foreign page by DNS rebinding: the page's name is made to resolve to 127.0.0.1,
+ * and the page then reads the answer as its own.
  */
 static int
-is_led_here(const struct admin *admin, const struct http_request *request)
+may_be_rebound(const struct admin *admin, const struct http_request *request)
 {
         int is_foreign = 0;
 
@@ -185,7 +182,7 @@ on_request(struct http_request *request, void *arg)
         size_t len;
         const char *path = http_request_path(request, &len);
 
-        if (is_led_here(admin, request)) {
+        if (may_be_rebound(admin, request)) {
                 http_reply_error(request, &misdirected);
                 return;
         }
@@ -206,7 +203,7 @@ on_request(struct http_request *request, void *arg)
 
 static const struct http_callbacks callbacks = {.on_request = on_request};
 
-/* A Unix-domain socket has no name that could lead to it. */
+/* No host name resolves to a Unix-domain socket. */
 static int
 is_unix(int fd)
 {
@@ -226,21 +223,19 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
         admin->health = health;
         admin->metrics = metrics;
         admin->instance = config->instance;
-        admin->page_policy = page_policy();
         admin->is_passed = passed >= 0;
         admin->fd = admin->is_passed ? passed
                                      : listener_open((const struct sockaddr *)&config->admin->address,
                                                      config->admin->address_len, error);
         if (admin->fd < 0) {
-                free(admin->page_policy);
                 free(admin);
                 return NULL;
         }
         admin->takes_any_host = config->admin_allows_remote || is_unix(admin->fd);
         admin->server = http_server_new(base, &limits, NULL, &callbacks, admin);
-        if (admin->page_policy == NULL || admin->server == NULL ||
+        if (page_build(&admin->page) != 0 || admin->server == NULL ||
             http_server_listen(admin->server, admin->fd) != 0) {
-                (void)error_set(error, "the admin endpoint does not start");
+                (void)error_set(error, "cannot start the admin endpoint");
                 admin_free(admin);
                 return NULL;
         }
@@ -250,7 +245,7 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
 }
 
 static void
-look_at_listener(struct admin *admin)
+check_listener(struct admin *admin)
 {
         char name[LISTENER_NAME_SIZE], value[LOG_QUOTED_SIZE];
 
@@ -267,7 +262,7 @@ admin_tick(struct admin *admin)
         if (admin == NULL)
                 return;
         http_server_keep_to_limits(admin->server);
-        look_at_listener(admin);
+        check_listener(admin);
 }
 
 void
@@ -278,6 +273,6 @@ admin_free(struct admin *admin)
         http_server_free(admin->server);
         if (!admin->is_passed)
                 listener_close(admin->fd);
-        free(admin->page_policy);
+        page_clear(&admin->page);
         free(admin);
 }

@@ -9,27 +9,21 @@
 #include "metrics/health.h"
 #include "metrics/metrics.h"
 
-/*
- * The admin endpoint: GET /metrics, /healthz (the process lives), /readyz (each role works, or why not), and / for a
- * person.
- */
+/* The admin endpoint: / (the status page), /status, /metrics, /healthz and /readyz. For the main thread. */
 struct admin;
 
-/*
- * Where config says, or on passed, a listening socket that stays the caller's; -1: none. config, health and metrics outlive
- * it. Returns NULL with the reason.
+/**
+ * admin_new(base, config, passed, health, metrics, error):
+ * Start the endpoint on the listening socket passed, which stays the caller's, or, when that is -1, where config says. config,
+ * health and metrics must outlive it. Return NULL and the reason when that fails.
  */
 struct admin *admin_new(struct event_base *base, const struct config *config, int passed,
                         const struct health *health, const struct metrics *metrics,
                         struct error *error) MUST_CHECK;
 
-/*
- * Go on accepting where memory was short, and log when its socket was shut down by others. To be called every second or
- * so; NULL is harmless.
- */
+/* Resume accepting after a lack of memory, and log when another process has shut down the socket. Call it every second. */
 void admin_tick(struct admin *admin);
 
-/* NULL is harmless. */
 void admin_free(struct admin *admin);
 
 #endif

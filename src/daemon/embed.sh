@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes C source that holds texts: for each file, a string named as the file, with _ for what is no letter or digit.
+# Write C source with the text of each file as a string named after the file; other characters than letters and digits become _.
 set -e
 
 for file in "$@"; do

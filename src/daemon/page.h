@@ -2,26 +2,22 @@
 #define DAEMON_PAGE_H
 
 #include <stddef.h>
-#include <stdint.h>
+
+#include "base/compiler.h"
 
 /*
- * The status page: one HTML page with all numbers in tables, for a person. Its script asks for the page again every two
- * seconds, takes the numbers over and draws how they went. page.html, page.css and page.js are part of the program.
+ * The status page: one HTML text, always the same, made of page.html, page.css and page.js. Its script fetches /status every
+ * two seconds and shows the numbers.
  */
-
-/* What it is made of. */
-struct page_facts {
-        const char *instance;
-        const char *readiness; /* as health_check() writes it */
-        int is_ready;
-        const char *metrics; /* as metrics_render() writes them; series that are not there are left out */
-        int64_t now_ms;
+struct page {
+        char *text;
+        size_t len;
+        /* The value of Content-Security-Policy: the page's own style and script, and requests to its own origin. */
+        char *policy;
 };
 
-/* The page. The caller frees it; *len is its length. NULL when memory fails. */
-char *page_render(const struct page_facts *facts, size_t *len);
-
-/* Its Content-Security-Policy: nothing but its own style and script, and asking for itself. The caller frees it; NULL when memory fails. */
-char *page_policy(void);
+/* Build the page. Return 0, or -1 when memory fails. page_clear() is needed in either case. */
+int page_build(struct page *page) MUST_CHECK;
+void page_clear(struct page *page);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "metrics/process.h"
 
 static void
 log_process(const struct parts *parts)
@@ -13,7 +12,7 @@ log_process(const struct parts *parts)
 
         log_notice("status of process uptime_s=%" PRId64 " descriptors=%ld generation=%" PRIu64
                    " configured=%s last_reload=%s",
-                   (clock_monotonic_ms() - parts->started_ms) / 1000, process_count_descriptors(),
+                   (clock_monotonic_ms() - parts->started_ms) / 1000, metrics_open_descriptors(),
                    parts->n_renewals + 1, clock_format_ms(parts->renewed_ms, renewed),
                    parts->was_refused ? "refused" : "done");
 }

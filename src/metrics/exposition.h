@@ -5,15 +5,18 @@
 
 #include "metrics/histogram.h"
 
-/* Writing the Prometheus text format, version 0.0.4. */
+/* The Prometheus text format, version 0.0.4. */
 
-/* What comes before the samples of a metric: its help and its type. */
+/* Write the HELP and TYPE lines of a metric. */
 void exposition_head(FILE *out, const char *name, const char *type, const char *help);
 
-/* A label's value, in quotes. Bytes that are no UTF-8, for which all would be refused, and control characters stand there as \xNN. */
+/*
+ * Write the value of a label in quotes. Control characters and bytes that are not UTF-8, for which Prometheus would refuse
+ * the whole text, become \xNN.
+ */
 void exposition_value(FILE *out, const char *value);
 
-/* A metric of that type with all that belongs to it, in the unit that is told. */
+/* Write a whole histogram, with its bounds and sum in the exported unit. */
 void exposition_histogram(FILE *out, const char *name, const char *help, const struct histogram *histogram);
 
 #endif

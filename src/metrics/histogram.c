@@ -26,6 +26,7 @@ histogram_read(const struct histogram *histogram, struct histogram_figures *figu
 {
         uint64_t count = 0;
 
+        *figures = (struct histogram_figures){0};
         figures->sum = atomic_load_explicit(&histogram->sum, memory_order_relaxed);
         for (size_t i = 0; i < histogram->scale->n; i++) {
                 count += atomic_load_explicit(&histogram->counts[i], memory_order_relaxed);
@@ -33,4 +34,30 @@ histogram_read(const struct histogram *histogram, struct histogram_figures *figu
         }
         figures->count =
             count + atomic_load_explicit(&histogram->counts[histogram->scale->n], memory_order_relaxed);
+}
+
+void
+histogram_subtract(struct histogram_figures *figures, const struct histogram_figures *earlier)
+{
+        figures->sum -= earlier->sum;
+        figures->count -= earlier->count;
+        for (size_t i = 0; i < HISTOGRAM_MAX_BOUNDS; i++)
+                figures->up_to[i] -= earlier->up_to[i];
+}
+
+double
+histogram_quantile(const struct histogram_scale *scale, const struct histogram_figures *figures, double q)
+{
+        const double wanted = q * (double)figures->count, unit = (double)scale->per_unit;
+        double low = 0, below = 0;
+
+        for (size_t i = 0; i < scale->n; i++) {
+                const double bound = (double)scale->bounds[i] / unit, count = (double)figures->up_to[i];
+
+                if (count >= wanted)
+                        return low + (bound - low) * (wanted - below) / (count - below);
+                low = bound;
+                below = count;
+        }
+        return low;
 }

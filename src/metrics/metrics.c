@@ -65,6 +65,7 @@ metrics_new(const struct config *config)
 
         metrics->config = config;
         metrics->start_s = clock_now_ms() / 1000;
+        metrics->window.taken_ms = clock_monotonic_ms();
         pthread_mutex_init(&metrics->mutex, NULL);
         for (size_t h = 0; h < HISTOGRAM_N; h++)
                 histogram_init(&metrics->histograms[h], &scales[h]);
@@ -73,7 +74,7 @@ metrics_new(const struct config *config)
         return metrics;
 }
 
-/* Make the counter of a kind, or pattern, if there is none. */
+/* Add the counter of a kind, or pattern, unless it exists. */
 static void
 add_kind(struct metrics *metrics, const char *kind)
 {
@@ -243,7 +244,7 @@ metrics_watch_health(struct metrics *metrics, const struct health *health)
         metrics->health = health;
 }
 
-/* What has been added to a counter of a client that begins with 0 when it is made anew. */
+/* Return the increase of a client's counter, which restarts from 0 with a new client. */
 static uint64_t
 growth(uint64_t last, uint64_t now)
 {
@@ -291,4 +292,39 @@ uint64_t
 metrics_lag(const struct metrics *metrics)
 {
         return atomic_load_explicit(&metrics->lag, memory_order_relaxed);
+}
+
+void
+metrics_tick(struct metrics *metrics)
+{
+        struct metrics_window *window = &metrics->window;
+        int64_t now_ms = clock_monotonic_ms();
+
+        if (now_ms - window->taken_ms < METRICS_WINDOW_STEP_MS)
+                return;
+        for (size_t h = 0; h < HISTOGRAM_N; h++)
+                histogram_read(&metrics->histograms[h], &window->slots[window->next][h]);
+        window->next = (window->next + 1) % METRICS_WINDOW_SLOTS;
+        window->taken_ms = now_ms;
+}
+
+/* The slot to be overwritten next is the oldest, or still empty. */
+const struct histogram_figures *
+metrics_window_start(const struct metrics *metrics, enum metrics_histogram which)
+{
+        return &metrics->window.slots[metrics->window.next][which];
+}
+
+const char *
+metrics_client_name(const struct metrics *metrics, enum metrics_client client)
+{
+        static const struct {
+                const char *name;
+                unsigned role;
+        } clients[CLIENT_N] = {
+            [CLIENT_RECEIVER] = {"receiver", CONFIG_RECEIVER},
+            [CLIENT_ROUTER] = {"router", CONFIG_ROUTER},
+        };
+
+        return metrics->config->roles & clients[client].role ? clients[client].name : NULL;
 }
