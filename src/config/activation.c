@@ -13,11 +13,11 @@
 #include "config/listen.h"
 
 #define FIRST_FD 3
-#define ACCEPT_MAX_US 1000 /* for accept() on a socket that blocks; the kernel rounds it up to its own tick */
+#define ACCEPT_MAX_US 1000 /* timeout of accept() on a blocking socket */
 
 const struct activation activation_none = {.n_receivers = 0, .admin = -1};
 
-/* An integer option of a socket; -1 when it has none. */
+/* Return an integer option of a socket, or -1. */
 static int
 get_option(int fd, int option)
 {
@@ -34,24 +34,24 @@ check_socket(int fd, struct error *error)
         int family;
 
         if (fstat(fd, &st) != 0)
-                return error_set(error, "it is not open");
+                return error_set(error, "not open");
         if (!S_ISSOCK(st.st_mode))
-                return error_set(error,
-                                 "it is no socket; the unit has ListenStream= for what is received from");
+                return error_set(error, "not a socket; use ListenStream= in the socket unit");
         if (get_option(fd, SO_TYPE) != SOCK_STREAM)
-                return error_set(error, "it is no stream socket; the unit has ListenStream= for these");
+                return error_set(error, "not a stream socket; use ListenStream= in the socket unit");
         if (get_option(fd, SO_ACCEPTCONN) != 1)
-                return error_set(error, "it does not listen; the unit has Accept=no for that");
+                return error_set(error, "not listening; set Accept=no in the socket unit");
         family = get_option(fd, SO_DOMAIN);
         if (family != AF_INET && family != AF_INET6 && family != AF_UNIX)
-                return error_set(error, "it is neither of IPv4, of IPv6 nor a Unix-domain socket");
+                return error_set(error, "neither an IPv4, an IPv6 nor a Unix-domain socket");
         return 0;
 }
 
 /*
- * Keep accept() from waiting for a connection that another lane or process has accepted. O_NONBLOCK belongs to the socket
- * and not to this process: systemd clears it when it starts another service on the same socket without NonBlocking=yes.
- * Then the timeout ends accept() with EAGAIN. Accepted TCP sockets inherit it, without effect: they do not block.
+ * Keep accept() from blocking when another lane or process has accepted the connection. O_NONBLOCK belongs to
+ * the socket, not to this process: systemd clears it when it starts another service on the same socket
+ * without NonBlocking=yes. Then the timeout ends accept() with EAGAIN. Accepted TCP sockets inherit it,
+ * without effect: they do not block.
  */
 static int
 set_flags(int fd, struct error *error)
@@ -61,7 +61,7 @@ set_flags(int fd, struct error *error)
 
         if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 ||
             setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &accept_max, sizeof(accept_max)) != 0)
-                return error_set(error, "its flags cannot be set");
+                return error_set(error, "cannot set its flags");
         return 0;
 }
 
@@ -75,15 +75,15 @@ take_socket(struct activation *activation, int fd, const char *name, struct erro
                 return 0;
         }
         if (strcmp(name, "admin") != 0)
-                return error_set(error,
-                                 "its name must say what it is for: FileDescriptorName=receiver or =admin");
+                return error_set(
+                    error, "unknown name; set FileDescriptorName=receiver or =admin in the socket unit");
         if (activation->admin >= 0)
-                return error_set(error, "there is an admin socket already");
+                return error_set(error, "a second admin socket");
         activation->admin = fd;
         return 0;
 }
 
-/* Cut the first name off; the names are separated by colons. Without names, or with too few, it is "". */
+/* Return the next of the names, which colons separate; "" when there are no more. */
 static const char *
 next_name(char **names)
 {
@@ -100,13 +100,13 @@ take_sockets(struct activation *activation, uint64_t n, char *names, struct erro
                 int fd = FIRST_FD + (int)i;
 
                 if (take_socket(activation, fd, name, error) != 0)
-                        return error_prefix(error, "socket %d, '%.64s', as the service manager passed it on",
-                                            fd, name);
+                        return error_prefix(error, "socket %d, '%.64s', passed by the service manager", fd,
+                                            name);
         }
         return 0;
 }
 
-/* Returns whether sockets were passed on to this process; those for another are none of its affair. */
+/* Return whether the sockets were passed to this process. */
 static int
 is_meant(const char *fds, const char *pid)
 {
@@ -145,14 +145,15 @@ activation_fits(const struct activation *activation, const struct config *config
         struct config_listen admin = {.address_len = sizeof(admin.address)};
 
         if (activation->n_receivers > 0 && !(config->roles & CONFIG_RECEIVER))
-                return error_set(error, "a socket for receiving was passed on, but `roles` has no receiver");
+                return error_set(error,
+                                 "the service manager passed a receiver socket, but `roles` has no receiver");
         if (activation->admin < 0)
                 return 0;
         if (getsockname(activation->admin, (struct sockaddr *)&admin.address, &admin.address_len) != 0 ||
             (!config->admin_allows_remote && !listen_is_private(&admin)))
                 return error_set(
-                    error, "the admin socket that was passed on can be reached from other machines; its "
-                           "unit has a loopback address or a path in ListenStream=, or [admin] says "
-                           "allow_remote = on");
+                    error,
+                    "the admin socket passed by the service manager can be reached from other machines; set "
+                    "ListenStream= to a loopback address or a path, or allow_remote = on in [admin]");
         return 0;
 }

@@ -10,9 +10,9 @@
 #define ACTIVATION_MAX 32
 
 /*
- * Listening sockets that the service manager has opened and passed on, as sd_listen_fds(3) describes: it goes on listening
- * while this process ends and the next one starts. They take the place of `listen`. A plain value; the sockets stay the
- * manager's: they are neither closed nor, of a Unix-domain socket, removed.
+ * Listening sockets that the service manager opened and passed (sd_listen_fds(3)). They replace `listen`, and
+ * keep accepting while one process ends and the next starts. A plain value; the sockets stay the manager's:
+ * they are not closed, and the path of a Unix-domain socket is not removed.
  */
 struct activation {
         int receivers[ACTIVATION_MAX];
@@ -20,19 +20,19 @@ struct activation {
         int admin; /* -1: none */
 };
 
-/* Nothing was passed on. */
+/* No sockets. */
 extern const struct activation activation_none;
 
 /**
  * activation_take(activation, error):
- * Take what was passed on, and LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES out of the environment, so that no child has
- * them. A socket's name (FileDescriptorName= of its unit) says what it is for: `receiver`, which sockets without a name
- * are too, or `admin`. Call it before threads start, and before anything is opened. Returns 0, or -1 with the reason why
- * what was passed on cannot be used.
+ * Take the passed sockets, and remove LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES from the environment, so that
+ * no child inherits them. The name of a socket (FileDescriptorName= in its unit) is its purpose: `receiver`,
+ * also assumed for a socket without a name, or `admin`. Call it before threads start and before files are
+ * opened. Return 0, or -1 and the reason.
  */
 int activation_take(struct activation *activation, struct error *error) MUST_CHECK;
 
-/* Whether the configuration has a use for what was passed on. Returns 0, or -1 with the reason. */
+/* Check that the configuration uses the sockets. Return 0, or -1 and the reason. */
 int activation_fits(const struct activation *activation, const struct config *config,
                     struct error *error) MUST_CHECK;
 

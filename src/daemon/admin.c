@@ -161,8 +161,8 @@ check_host(const struct http_header *header, void *arg)
 }
 
 /*
- * Return whether the request may come from a foreign page by DNS rebinding: the page's name is made to resolve to 127.0.0.1,
- * and the page then reads the answer as its own.
+ * Return whether the request may come from a foreign page by DNS rebinding: the page's name is made to
+ * resolve to 127.0.0.1, and the page then reads the answer as its own.
  */
 static int
 may_be_rebound(const struct admin *admin, const struct http_request *request)

@@ -17,7 +17,7 @@
 #define MESSAGE_SIZE 1024
 #define SEND_TIMEOUT_S 1
 
-/* A path, or @ and a name that is in no file system. */
+/* Read a path, or an abstract name that begins with @. Return 0 or -1. */
 static int
 read_address(struct notify *notify, const char *text)
 {
@@ -46,32 +46,32 @@ read_watchdog(struct notify *notify)
                 return;
         if (pid != NULL &&
             (number_parse(pid, 1, INT32_MAX, &value, &error) != 0 || value != (uint64_t)getpid()))
-                return; /* another process is meant */
+                return; /* for another process */
         if (number_parse(us, 1, INT64_MAX, &value, &error) == 0)
                 notify->watchdog_us = (int64_t)value;
         else
-                log_warning("WATCHDOG_USEC is no number of microseconds, and not answered");
+                log_warning("WATCHDOG_USEC is not a number of microseconds; ignoring it");
 }
 
 void
 notify_open(struct notify *notify)
 {
-        const struct timeval patience = {SEND_TIMEOUT_S, 0};
+        const struct timeval timeout = {SEND_TIMEOUT_S, 0};
         const char *path = getenv("NOTIFY_SOCKET");
         char quoted[LOG_QUOTED_SIZE];
 
         *notify = (struct notify){.fd = -1};
         if (path != NULL && read_address(notify, path) != 0) {
-                log_warning("NOTIFY_SOCKET is neither a path nor an abstract name, and not used value=%s",
+                log_warning("NOTIFY_SOCKET is neither a path nor an abstract name; ignoring it value=%s",
                             log_quote(path, quoted));
         } else if (path != NULL) {
                 notify->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
                 if (notify->fd < 0)
-                        log_warning("no socket to notify the service manager by reason=\"%s\"",
+                        log_warning("cannot create a socket to notify the service manager reason=\"%s\"",
                                     strerror(errno));
         }
         if (notify->fd >= 0) {
-                (void)setsockopt(notify->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+                (void)setsockopt(notify->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
                 read_watchdog(notify);
         }
         (void)unsetenv("NOTIFY_SOCKET");
@@ -90,7 +90,7 @@ log_failure(int reason)
 {
         static struct log_flood flood;
 
-        log_flood(&flood, LOG_LEVEL_WARNING, "the service manager cannot be notified reason=\"%s\"",
+        log_flood(&flood, LOG_LEVEL_WARNING, "cannot notify the service manager reason=\"%s\"",
                   strerror(reason));
 }
 

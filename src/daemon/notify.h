@@ -7,29 +7,28 @@
 
 #include "base/compiler.h"
 
-/*
- * The service manager's notification socket, spoken to as sd_notify(3) describes. A plain value, for one thread. Where no
- * manager asked for notifications, nothing is sent.
- */
+/* The notification socket of the service manager (sd_notify(3)). A plain value, for one thread. */
 struct notify {
-        int fd; /* -1: nobody listens */
+        int fd; /* -1: no service manager asked for notifications, and none are sent */
         struct sockaddr_un address;
         socklen_t len;
-        int64_t watchdog_us; /* within which WATCHDOG=1 is wanted each time; 0: not wanted */
+        /* WATCHDOG=1 is due at least this often; 0: it is not wanted. */
+        int64_t watchdog_us;
 };
 
 /*
- * Take NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID out of the environment, so that no child has them. What cannot be used
- * is logged, and nothing sent then. Call it before threads start.
+ * Open the socket that NOTIFY_SOCKET names, and remove NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID from the
+ * environment, so that no child inherits them. Invalid values are logged and ignored. Call it before threads
+ * start.
  */
 void notify_open(struct notify *notify);
 
-/* Whether somebody listens. */
+/* Return whether a service manager wants notifications. */
 int notify_is_wanted(const struct notify *notify);
 
 /*
- * Send assignments, one a line, such as "READY=1\nSTATUS=receiving". Waits a second at most; that it failed is logged, at
- * most once a second.
+ * Send assignments, one a line, such as "READY=1\nSTATUS=receiving". Blocks for at most a second. Failures
+ * are logged, at most once a second.
  */
 void notify_send(struct notify *notify, const char *format, ...) PRINTF_LIKE(2, 3);
 

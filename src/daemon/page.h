@@ -6,13 +6,16 @@
 #include "base/compiler.h"
 
 /*
- * The status page: one HTML text, always the same, made of page.html, page.css and page.js. Its script fetches /status every
- * two seconds and shows the numbers.
+ * The status page: one HTML text, always the same, made of page.html, page.css and page.js. Its script
+ * fetches /status every two seconds and shows the numbers.
  */
 struct page {
         char *text;
         size_t len;
-        /* The value of Content-Security-Policy: the page's own style and script, and requests to its own origin. */
+        /*
+         * The value of Content-Security-Policy: the page's own style and script, and requests to its own
+         * origin.
+         */
         char *policy;
 };
 

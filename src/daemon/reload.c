@@ -9,8 +9,8 @@ static void
 log_restart_needed(const char *section, const char *name, void *arg)
 {
         (void)arg;
-        log_warning("changed in the configuration, but only a restart takes it over section=%s option=%s",
-                    section, name == NULL ? "any" : name);
+        log_warning("changed option needs a restart section=%s option=%s", section,
+                    name == NULL ? "any" : name);
 }
 
 void
@@ -25,13 +25,13 @@ reload_log_certificate(const struct config *config)
         state = certificate_state(config->certificate, clock_now_ms() / 1000, &error);
         if (state != CERTIFICATE_VALID)
                 log_line(state == CERTIFICATE_ENDING ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR,
-                         "the certificate needs attention file=%s reason=%s",
+                         "certificate problem file=%s reason=%s",
                          log_quote(config->tls_certificate_file, file), log_quote(error.text, quoted));
 }
 
 /*
- * A certificate that no client would trust now does not take the place of another one. Without one in the newest configuration
- * another is served still, whichever: to end TLS takes a restart.
+ * Refuse to replace a certificate by one that no client would accept now. Without a certificate in the newest
+ * configuration the previous one is still served: ending TLS needs a restart.
  */
 static int
 check_certificate(const struct config *first, const struct config *newest, const struct config *next,
@@ -46,26 +46,29 @@ check_certificate(const struct config *first, const struct config *newest, const
         return error_prefix(error, "%s", next->tls_certificate_file);
 }
 
-/* What a delivery may come again within must be remembered; how long that is, only a restart changes. */
+/*
+ * Duplicates can arrive within twice the tolerance, so dedup_window, which only a restart changes, must cover
+ * that.
+ */
 static int
 check_tolerances(const struct config *first, const struct config *next, struct error *error)
 {
         for (size_t i = 0; i < next->n_sources; i++) {
                 if (first->dedup_window_ms < 2 * next->sources[i].tolerance_ms)
                         return error_set(error,
-                                         "the tolerance of [source %s] is longer than half of the "
-                                         "dedup_window that holds until a restart",
+                                         "the tolerance of [source %s] exceeds half of dedup_window, which "
+                                         "needs a restart to change",
                                          next->sources[i].name);
         }
         return 0;
 }
 
 static int
-check_room(const struct config *first, const struct config *next, struct error *error)
+check_memory(const struct config *first, const struct config *next, struct error *error)
 {
         if (!(first->roles & CONFIG_RECEIVER) || next->max_in_flight >= first->max_body)
                 return 0;
-        return error_set(error, "max_in_flight is smaller than the max_body that holds until a restart");
+        return error_set(error, "max_in_flight is below max_body, which needs a restart to change");
 }
 
 static void
@@ -73,20 +76,20 @@ log_problem(const char *file, size_t line, const char *text)
 {
         char quoted_file[LOG_QUOTED_SIZE], quoted[LOG_QUOTED_SIZE];
 
-        log_error("wrong in the configuration file=%s line=%zu reason=%s", log_quote(file, quoted_file), line,
+        log_error("configuration error file=%s line=%zu reason=%s", log_quote(file, quoted_file), line,
                   log_quote(text, quoted));
 }
 
 void
-reload_log_refused(const struct config *first, const char *reason)
+reload_log_failed(const struct config *first, const char *reason)
 {
         char file[LOG_QUOTED_SIZE], quoted[LOG_QUOTED_SIZE];
 
-        log_error("the configuration was not taken over: what was holds on file=%s reason=%s",
+        log_error("reload failed; keeping the previous configuration file=%s reason=%s",
                   log_quote(first->file, file), log_quote(reason, quoted));
 }
 
-/* Returns 0 when the configuration, with the newest's prefix, may take its place, -1 with the reason when not. */
+/* Check whether next may replace the newest configuration. Return 0, or -1 and the reason. */
 static int
 check(const struct reload *reload, struct config *next, struct error *error)
 {
@@ -94,13 +97,13 @@ check(const struct reload *reload, struct config *next, struct error *error)
         int result = check_certificate(first, newest, next, error);
 
         restart_keep_topics(next, newest);
-        /* Until a restart, what is received may be as large as before, and the topics must take it. */
+        /* A smaller max_body needs a restart; until then the topics must accept bodies of the old size. */
         if (next->max_body < first->max_body)
                 next->max_body = first->max_body;
         if (result == 0)
                 result = check_tolerances(first, next, error);
         if (result == 0)
-                result = check_room(first, next, error);
+                result = check_memory(first, next, error);
         if (result == 0 && (first->roles & CONFIG_ROUTER))
                 result = probe_check_new_topics(reload->probe, newest, next, &reload->cancelled, error);
         config_free(newest);
@@ -115,13 +118,13 @@ read_again(const struct reload *reload)
         struct error error;
 
         if (next == NULL) {
-                reload_log_refused(first, "the configuration has errors");
+                reload_log_failed(first, "the configuration has errors");
                 return NULL;
         }
         restart_needed(first, next, log_restart_needed, NULL);
         if (check(reload, next, &error) == 0)
                 return next;
-        reload_log_refused(first, error.text);
+        reload_log_failed(first, error.text);
         config_free(next);
         return NULL;
 }
@@ -145,7 +148,7 @@ reload_begin(struct reload *reload, struct current *current, struct probe *probe
         atomic_store(&reload->state, RELOAD_RUNNING);
         if (pthread_create(&reload->thread, NULL, run, reload) == 0)
                 return;
-        reload_log_refused(current_first(current), "no thread can be started");
+        reload_log_failed(current_first(current), "cannot start a thread");
         reload->thread = pthread_self();
         atomic_store(&reload->state, RELOAD_DONE);
         done(arg);

@@ -11,7 +11,8 @@
 enum reload_state { RELOAD_NONE, RELOAD_RUNNING, RELOAD_DONE };
 
 /*
- * A reading of the configuration's file, in a thread of its own: a disk or Kafka may keep it waiting. Zeroed, it is none.
+ * A reload: the configuration is read in a thread of its own, because the disk and Kafka may be slow. Zeroed,
+ * no reload is running.
  */
 struct reload {
         struct current *current;
@@ -26,29 +27,32 @@ struct reload {
 
 /**
  * reload_begin(reload, current, probe, done, arg):
- * Read the configuration's file again, and say in the log what in it takes a restart to change. A router's topics that were
- * not named before are held against what is asked of them, which waits for Kafka for ten seconds at most. done is called
- * from the thread when the state has become RELOAD_DONE. No other may be under way.
+ * Read the configuration file again, and log which of its changes need a restart. A router's new topics are
+ * checked, which takes at most ten seconds without Kafka. The thread calls done once the state is
+ * RELOAD_DONE. Only one reload may run at a time.
  */
 void reload_begin(struct reload *reload, struct current *current, struct probe *probe,
                   void (*done)(void *arg), void *arg);
 
 enum reload_state reload_state(const struct reload *reload);
 
-/* Have it end soon, with nothing: within two seconds when Kafka does not answer. Harmless when none is under way. */
+/*
+ * Make the reload end without result, within two seconds even when Kafka does not answer. Harmless when none
+ * is running.
+ */
 void reload_cancel(struct reload *reload);
 
 /**
  * reload_end(reload):
- * Wait for its end. Returns the configuration, held for the caller, when it may become the newest; NULL when it may not,
- * after saying why, and when no reload is under way.
+ * Wait for the reload. Return the configuration, held for the caller, or NULL when it was refused, which has
+ * been logged, or when no reload is running.
  */
 const struct config *reload_end(struct reload *reload) MUST_CHECK;
 
-/* Say in the log that a configuration which was read again does not become the newest. */
-void reload_log_refused(const struct config *first, const char *reason);
+/* Log that a reload failed. */
+void reload_log_failed(const struct config *first, const char *reason);
 
-/* Say in the log when the certificate, if there is one, has expired or soon will. */
+/* Log a certificate that has expired, is not valid yet, or expires soon. */
 void reload_log_certificate(const struct config *config);
 
 #endif

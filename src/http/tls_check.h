@@ -5,14 +5,14 @@
 #include "config/config.h"
 
 /*
- * What reading the files of TLS does not tell. Both say on stderr what is wrong, as config_load() does, and are content
- * with a configuration without TLS. Return 0, or -1.
+ * Checks of the certificate that reading its files does not make. Both print errors to stderr, as
+ * config_load() does, and return 0, also without TLS, or -1.
  */
 
-/* Whether OpenSSL takes the certificate and its key: they may be too weak. */
+/* Check that OpenSSL accepts the certificate and its key, which may be too weak. */
 int tls_check_strength(const struct config *config) MUST_CHECK;
 
-/* Whether the certificate is valid now. That it will not be for long is a warning only. */
+/* Check that the certificate is valid now; warn when it expires soon. */
 int tls_check_dates(const struct config *config) MUST_CHECK;
 
 #endif

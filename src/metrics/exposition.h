@@ -11,8 +11,8 @@
 void exposition_head(FILE *out, const char *name, const char *type, const char *help);
 
 /*
- * Write the value of a label in quotes. Control characters and bytes that are not UTF-8, for which Prometheus would refuse
- * the whole text, become \xNN.
+ * Write the value of a label in quotes. Control characters and bytes that are not UTF-8, for which Prometheus
+ * would refuse the whole text, become \xNN.
  */
 void exposition_value(FILE *out, const char *value);
 

@@ -17,8 +17,8 @@ struct histogram_scale {
 };
 
 /*
- * A histogram that any thread adds to and any thread reads, without a lock: an addition is two relaxed atomic operations.
- * A reading may include a value in the sum and not yet in the counts, or the reverse.
+ * A histogram that any thread adds to and any thread reads, without a lock: an addition is two relaxed atomic
+ * operations. A reading may include a value in the sum and not yet in the counts, or the reverse.
  */
 struct histogram {
         const struct histogram_scale *scale;
@@ -50,8 +50,8 @@ void histogram_subtract(struct histogram_figures *figures, const struct histogra
 
 /**
  * histogram_quantile(scale, figures, q):
- * Return the value, in the exported unit, below which the fraction q of all values lies, estimated as Prometheus does: linear
- * within a bucket; above the last bound, that bound. There must be a value.
+ * Return the value, in the exported unit, below which the fraction q of all values lies, estimated as
+ * Prometheus does: linear within a bucket; above the last bound, that bound. There must be a value.
  */
 double histogram_quantile(const struct histogram_scale *scale, const struct histogram_figures *figures,
                           double q);

@@ -70,7 +70,7 @@ metrics_new(const struct config *config)
         for (size_t h = 0; h < HISTOGRAM_N; h++)
                 histogram_init(&metrics->histograms[h], &scales[h]);
         (void)metrics_requests(metrics, "");
-        metrics_renew(metrics, config);
+        metrics_apply(metrics, config);
         return metrics;
 }
 
@@ -91,16 +91,16 @@ add_kind(struct metrics *metrics, const char *kind)
 }
 
 void
-metrics_renew_failed(struct metrics *metrics)
+metrics_reload_failed(struct metrics *metrics)
 {
-        metrics->was_renewed = 0;
+        metrics->reload_succeeded = 0;
 }
 
 void
-metrics_renew(struct metrics *metrics, const struct config *config)
+metrics_apply(struct metrics *metrics, const struct config *config)
 {
-        metrics->renewed_s = clock_now_ms() / 1000;
-        metrics->was_renewed = 1;
+        metrics->applied_s = clock_now_ms() / 1000;
+        metrics->reload_succeeded = 1;
         for (size_t i = 0; i < topic_table_size(config->topics); i++)
                 add_kind(metrics, topic_table_rule(config->topics, i)->pattern);
         config_free(metrics->newest);

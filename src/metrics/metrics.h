@@ -14,8 +14,8 @@
 #include "model/judge.h"
 
 /*
- * The metrics of the process, for /metrics and /status. Counters are atomic: any thread may count, any thread may read. Every
- * counter exists from the start. Functions for the main thread only say so.
+ * The metrics of the process, for /metrics and /status. Counters are atomic: any thread may count, any thread
+ * may read. Every counter exists from the start. Functions for the main thread only say so.
  */
 struct metrics;
 
@@ -56,10 +56,10 @@ struct metrics *metrics_new(const struct config *config);
 void metrics_free(struct metrics *metrics);
 
 /* Apply a configuration: its sources and their secrets, its topics, its certificate. Main thread. */
-void metrics_renew(struct metrics *metrics, const struct config *config);
+void metrics_apply(struct metrics *metrics, const struct config *config);
 
 /* Note that a reload failed. Main thread. */
-void metrics_renew_failed(struct metrics *metrics);
+void metrics_reload_failed(struct metrics *metrics);
 
 /* Counters of the requests to one source. They remain when the source is removed from the configuration. */
 struct metrics_requests;
@@ -70,7 +70,10 @@ struct metrics_requests *metrics_requests(struct metrics *metrics, const char *s
 /* Count a request that was answered. */
 void metrics_count_request(struct metrics_requests *requests, enum metrics_outcome outcome);
 
-/* Count what a committed transaction did: n events published by a rule, n duplicates dropped, n records quarantined. */
+/*
+ * Count what a committed transaction did: n events published by a rule, n duplicates dropped, n records
+ * quarantined.
+ */
 void metrics_count_events(struct metrics *metrics, const struct topic_rule *rule, uint64_t n);
 void metrics_count_duplicates(struct metrics *metrics, uint64_t n);
 void metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason reason, uint64_t n);
@@ -101,13 +104,16 @@ enum metrics_client { CLIENT_RECEIVER, CLIENT_ROUTER, CLIENT_N };
 
 /**
  * metrics_note_client(metrics, client, last, now):
- * Add a client's statistics. last holds what the client reported before, zeros at first and for a new client, and is set to
- * now.
+ * Add a client's statistics. last holds what the client reported before, zeros at first and for a new client,
+ * and is set to now.
  */
 void metrics_note_client(struct metrics *metrics, enum metrics_client client, struct statistics_totals *last,
                          const struct statistics_totals *now);
 
-/* Set the size of the router's dedup tables, the lag, and an upper bound for the age of the oldest record in it. */
+/*
+ * Set the size of the router's dedup tables, the lag, and an upper bound for the age of the oldest record in
+ * it.
+ */
 void metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t oldest_ms);
 
 /* A partition of `deliveries`. state and cause are constants. */
@@ -121,7 +127,9 @@ struct metrics_partition {
 /* Set the n partitions that are assigned to this router or to no router; they are copied. */
 void metrics_set_partitions(struct metrics *metrics, const struct metrics_partition *partitions, size_t n);
 
-/* Count records of `deliveries` that were deleted before they were routed, and logs that lost routed records. */
+/*
+ * Count records of `deliveries` that were deleted before they were routed, and logs that lost routed records.
+ */
 void metrics_count_deleted(struct metrics *metrics, uint64_t n);
 void metrics_count_truncation(struct metrics *metrics);
 
@@ -132,10 +140,16 @@ uint64_t metrics_lag(const struct metrics *metrics);
 /* Return the number of open file descriptors, or -1. */
 long metrics_open_descriptors(void);
 
-/* Keep a reading of the histograms from time to time, for the recent quantiles of /status. Call it every second. Main thread. */
+/*
+ * Keep a reading of the histograms from time to time, for the recent quantiles of /status. Call it every
+ * second. Main thread.
+ */
 void metrics_tick(struct metrics *metrics);
 
-/* Return the metrics in the Prometheus text format 0.0.4, *len bytes for the caller to free. NULL: out of memory. Main thread. */
+/*
+ * Return the metrics in the Prometheus text format 0.0.4, *len bytes for the caller to free. NULL: out of
+ * memory. Main thread.
+ */
 char *metrics_render(const struct metrics *metrics, size_t *len) MUST_CHECK;
 
 /* Likewise as one JSON object, described in gatepostd(8), with quantiles instead of buckets. */

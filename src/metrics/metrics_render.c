@@ -140,11 +140,11 @@ render_process(const struct metrics *metrics, FILE *out)
         fprintf(out, "gatepost_start_time_seconds %" PRId64 "\n", metrics->start_s);
         exposition_head(out, "gatepost_config_last_reload_successful", "gauge",
                         "1 when the last reload succeeded, 0 when it failed.");
-        fprintf(out, "gatepost_config_last_reload_successful %d\n", metrics->was_renewed);
+        fprintf(out, "gatepost_config_last_reload_successful %d\n", metrics->reload_succeeded);
         exposition_head(out, "gatepost_config_last_reload_success_timestamp_seconds", "gauge",
                         "When a configuration was last applied, at startup or by a reload, since the epoch.");
         fprintf(out, "gatepost_config_last_reload_success_timestamp_seconds %" PRId64 "\n",
-                metrics->renewed_s);
+                metrics->applied_s);
         exposition_head(out, "gatepost_kafka_reachable", "gauge",
                         "1 when Kafka answers and the topics are as required.");
         fprintf(out, "gatepost_kafka_reachable %" PRIu64 "\n", metrics_get(&metrics->kafka_reachable));

@@ -8,12 +8,17 @@
 #include "metrics/histogram.h"
 #include "metrics/metrics.h"
 
-/* The inside of struct metrics, for metrics.c, which counts, and for metrics_render.c and metrics_status.c, which read. */
+/*
+ * The inside of struct metrics, for metrics.c, which counts, and for metrics_render.c and metrics_status.c,
+ * which read.
+ */
 
 /* Written and read by any thread; orders nothing else. */
 typedef _Atomic uint64_t counter;
 
-/* Readings of the histograms are kept for about METRICS_WINDOW_SLOTS * METRICS_WINDOW_STEP_MS: half a minute. */
+/*
+ * Readings of the histograms are kept for about METRICS_WINDOW_SLOTS * METRICS_WINDOW_STEP_MS: half a minute.
+ */
 #define METRICS_WINDOW_SLOTS 16
 #define METRICS_WINDOW_STEP_MS 2000
 
@@ -73,8 +78,8 @@ struct metrics {
         struct brokers brokers;
         struct metrics_clients clients[CLIENT_N];
         int64_t start_s;
-        int64_t renewed_s; /* when a configuration was last applied */
-        int was_renewed;   /* whether the last reload succeeded */
+        int64_t applied_s;    /* when a configuration was last applied */
+        int reload_succeeded; /* whether the last reload succeeded */
 };
 
 static inline uint64_t

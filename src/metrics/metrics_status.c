@@ -20,7 +20,10 @@ struct writer {
         size_t len;
 };
 
-/* Write a string, or a name. Bytes that are not UTF-8 and control characters become \xNN, as in the Prometheus text. */
+/*
+ * Write a string, or a name. Bytes that are not UTF-8 and control characters become \xNN, as in the
+ * Prometheus text.
+ */
 static void
 put_text(struct writer *writer, const char *text)
 {
