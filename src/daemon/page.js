@@ -163,7 +163,7 @@
     fill("reasons", countRows(numbers, "reason"));
     fill("all-reasons", [countRow(numbers, "quarantined", "all reasons")]);
     fill("work", [countRow(numbers, "lag", "lag, in records", "level"),
-      { name: "age of the oldest of them", cells: [time(status.oldestRecordAgeSeconds), "", ""] },
+      { name: "age of the oldest record", cells: [time(status.oldestRecordAgeSeconds), "", ""] },
       countRow(numbers, "duplicates", "duplicates dropped"), countRow(numbers, "committed", "transactions committed"),
       countRow(numbers, "aborted", "transactions aborted"), countRow(numbers, "remembered", "delivery-ids remembered", "level")]);
     fill("partitions", status.partitions.map(({ partition, state, cause, lagRecords }) =>
