@@ -1,5 +1,5 @@
 #!/bin/sh
-# Write C source with the text of each file as a string named after the file; other characters than letters and digits become _.
+# Write C source in which each file is a string named after it, with _ for characters other than letters and digits.
 set -e
 
 for file in "$@"; do
