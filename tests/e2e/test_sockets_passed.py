@@ -117,7 +117,7 @@ def test_receiver_whose_listening_socket_another_process_shuts_down_counts_as_de
     door.shutdown(socket.SHUT_RDWR)
     waiting.until(lambda: daemon.admin("/healthz").status == 503, SECONDS, "the daemon to count as dead")
     assert told in daemon.admin("/healthz").body.decode() and told in daemon.admin("/readyz").body.decode()
-    daemon.wait_for_log(f"error {told}")
+    daemon.wait_for_log(f'stalled; watchdog notifications suspended reason="{told}')
     dead_since = time.monotonic()
     manager.wait_for_status("another process has shut down")
     assert not [message for message in manager.having("WATCHDOG") if message.time > dead_since]
