@@ -6,8 +6,8 @@
 #include "base/process.h"
 #include "config/config.h"
 #include "daemon/daemon.h"
+#include "http/tls_check.h"
 #include "kafka/clients_check.h"
-#include "ops/tls_check.h"
 
 #define DEFAULT_FILE SYSCONFDIR "/gatepost/gatepost.conf"
 

@@ -116,3 +116,42 @@ number_print_span(FILE *out, double seconds)
         else
                 fprintf(out, "%lu s", s);
 }
+
+/* Print a whole number with commas between thousands. */
+static void
+print_grouped(FILE *out, double number)
+{
+        char digits[320];
+        size_t len = (size_t)snprintf(digits, sizeof(digits), "%.0f", number);
+
+        for (size_t i = 0; i < len; i++) {
+                putc(digits[i], out);
+                if (i + 1 < len && (len - i - 1) % 3 == 0 && digits[i] != '-')
+                        putc(',', out);
+        }
+}
+
+void
+number_print_time(FILE *out, double seconds)
+{
+        static const struct {
+                double below, each;
+                const char *name;
+        } units[] = {
+            {1e-3, 1e-6, "µs"}, {1, 1e-3, "ms"}, {120, 1, "s"}, {7200, 60, "min"}, {1e300, 3600, "h"}};
+        size_t i = 0;
+        double n;
+
+        if (seconds == 0) {
+                fputs("0 s", out);
+                return;
+        }
+        while (i + 1 < ARRAY_LEN(units) && seconds >= units[i].below)
+                i++;
+        n = seconds / units[i].each;
+        if (n < 9.95)
+                fprintf(out, "%.1f", n);
+        else
+                print_grouped(out, n);
+        fprintf(out, " %s", units[i].name);
+}

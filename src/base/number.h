@@ -42,4 +42,7 @@ char *number_format_duration(uint64_t ms, char text[NUMBER_TEXT_SIZE]);
  */
 void number_print_span(FILE *out, double seconds);
 
+/* Print a duration in one unit, with at least two digits: 1.2 ms, 850 µs, 12 s, 34 h. */
+void number_print_time(FILE *out, double seconds);
+
 #endif

@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "cli/kafka_access.h"
 #include "config/config.h"
+#include "http/tls_check.h"
 #include "kafka/clients_check.h"
 #include "kafka/topics_check.h"
-#include "ops/tls_check.h"
 
 struct findings {
         int routes;

@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "base/prometheus.h"
-#include "ops/page_write.h"
 
 /* Print the outcomes of a source's requests that have a count. */
 static void
@@ -99,9 +98,8 @@ print_router(const struct status *status)
         printf("\nlag: %.0f records", prometheus_sum(&status->page, "gatepost_router_lag_records"));
         if (prometheus_sum(&status->page, "gatepost_router_oldest_record_age_seconds") > 0) {
                 printf(", the oldest for ");
-                page_write_time(stdout,
-                                status_tame(prometheus_sum(&status->page,
-                                                           "gatepost_router_oldest_record_age_seconds")));
+                number_print_time(stdout, status_tame(prometheus_sum(&status->page,
+                                                              "gatepost_router_oldest_record_age_seconds")));
         }
         putchar('\n');
         print_partitions(status);
@@ -118,9 +116,9 @@ print_times(const struct status *status, const char *title, const char *name)
         if (!(prometheus_buckets_count(&buckets) > 0))
                 return;
         printf("%s: half within ", title);
-        page_write_time(stdout, status_tame(prometheus_buckets_quantile(&buckets, 0.5)));
+        number_print_time(stdout, status_tame(prometheus_buckets_quantile(&buckets, 0.5)));
         printf(", 99 %% within ");
-        page_write_time(stdout, status_tame(prometheus_buckets_quantile(&buckets, 0.99)));
+        number_print_time(stdout, status_tame(prometheus_buckets_quantile(&buckets, 0.99)));
         putchar('\n');
 }
 

@@ -11,40 +11,44 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/log_flood.h"
 #include "base/pool.h"
-#include "daemon/clock_guard.h"
 #include "daemon/parts.h"
-#include "daemon/service.h"
-#include "daemon/status.h"
-#include "ops/reload.h"
+#include "daemon/reload.h"
+#include "daemon/systemd.h"
 
 #define DRAIN_MS 20
-#define PATIENCE_MS 10000 /* with stopping, before the log tells what it waits for */
+/* How often a slow shutdown is logged. */
+#define SLOW_STOP_MS 10000
+/* Steps of the clock that are ignored; well below every timeout towards Kafka. */
+#define CLOCK_STEP_MS 5000
 
-/* The main thread: it sees to signals, the admin endpoint, readiness, and what the service manager is told. */
+/*
+ * The main thread: signals, reloads, the admin endpoint, readiness, and notifications to the service manager.
+ */
 struct daemon {
         struct parts parts;
-        struct service service;
+        struct systemd systemd;
         struct activation activation;
         struct event_base *base;
         struct event *signals;
-        struct event *changes; /* other threads write to the pipe when something has changed */
+        struct event *changes; /* readable pipe: another thread has a change for parts_note_changes() */
         struct event *tick;
         struct event *drain; /* while stopping */
         struct clock_watch clock;
         int pipe[2];
         int signal_fd;
-        int reload_again; /* SIGHUP came during a reload */
+        int reload_again; /* SIGHUP arrived during a reload */
         int exit_status;
-        int64_t stopping_since_ms; /* monotonic; 0: it is not */
-        int64_t told_ms;           /* of stopping: when the log last told of it */
+        int64_t stopping_since_ms; /* monotonic; 0: running */
+        int64_t slow_logged_ms;    /* monotonic; of the last log line about a slow shutdown */
 };
 
-/* Called from the probe's and the router's threads. */
+/* Wake the main thread for on_changes(). Called from the threads of the probe, the router and a reload. */
 static void
-tell_main_thread(void *arg)
+wake_main_thread(void *arg)
 {
         const struct daemon *daemon = arg;
         ssize_t written = write(daemon->pipe[1], "c", 1);
@@ -52,7 +56,7 @@ tell_main_thread(void *arg)
         (void)written;
 }
 
-/* Stop all parts, while the loop goes on: on_drain() sees them end. */
+/* Begin to stop all parts. The event loop keeps running until on_drain() finds them stopped. */
 static void
 begin_to_stop(struct daemon *daemon, int status)
 {
@@ -62,8 +66,8 @@ begin_to_stop(struct daemon *daemon, int status)
                 daemon->exit_status = status;
         if (daemon->stopping_since_ms != 0)
                 return;
-        daemon->stopping_since_ms = daemon->told_ms = clock_monotonic_ms();
-        service_stopping(&daemon->service);
+        daemon->stopping_since_ms = daemon->slow_logged_ms = clock_monotonic_ms();
+        systemd_stopping(&daemon->systemd);
         (void)event_add(daemon->drain, &interval);
 }
 
@@ -79,31 +83,30 @@ on_drain(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-watch_stopping(struct daemon *daemon)
+log_slow_stop(struct daemon *daemon)
 {
         int64_t now = clock_monotonic_ms();
 
-        service_drain(&daemon->service, &daemon->parts);
-        if (now - daemon->told_ms < PATIENCE_MS)
+        if (now - daemon->slow_logged_ms < SLOW_STOP_MS)
                 return;
-        daemon->told_ms = now;
-        log_warning("stopping takes long doing=\"%s\" seconds=%" PRId64, parts_stopping(&daemon->parts),
+        daemon->slow_logged_ms = now;
+        log_warning("still stopping doing=\"%s\" seconds=%" PRId64, parts_stopping(&daemon->parts),
                     (now - daemon->stopping_since_ms) / 1000);
 }
 
-/* The file is read, and Kafka asked, by another thread: on_changes() sees that end. */
+/* Read the configuration in another thread, which wakes on_changes() when it has finished. */
 static void
 begin_reload(struct daemon *daemon)
 {
-        service_reloading(&daemon->service);
-        parts_begin_renewal(&daemon->parts, tell_main_thread, daemon);
+        systemd_reloading(&daemon->systemd);
+        parts_begin_reload(&daemon->parts, wake_main_thread, daemon);
 }
 
 static void
 end_reload(struct daemon *daemon)
 {
-        service_reloaded(&daemon->service, parts_end_renewal(&daemon->parts));
-        service_tick(&daemon->service, &daemon->parts);
+        systemd_reloaded(&daemon->systemd, parts_end_reload(&daemon->parts));
+        systemd_tick(&daemon->systemd, &daemon->parts);
         if (daemon->reload_again)
                 begin_reload(daemon);
         daemon->reload_again = 0;
@@ -122,8 +125,29 @@ on_changes(evutil_socket_t fd, short what, void *arg)
         status = parts_note_changes(&daemon->parts);
         if (status != 0)
                 begin_to_stop(daemon, status);
-        if (daemon->stopping_since_ms == 0 && parts_renewal(&daemon->parts) == RELOAD_DONE)
+        if (daemon->stopping_since_ms == 0 && parts_reload_state(&daemon->parts) == RELOAD_DONE)
                 end_reload(daemon);
+}
+
+/*
+ * Log that the clock was set forward; end the process when it was set back. librdkafka waits by the clock
+ * that can be set (cnd_timedwait(3); version 2.12 still does), so its heartbeats and retries would pause for
+ * as long, and no call wakes its threads. A restart is safe at any moment.
+ */
+static void
+check_clock(struct clock_watch *clock)
+{
+        int64_t step_ms = clock_take_step(clock);
+
+        if (step_ms > CLOCK_STEP_MS)
+                log_warning("clock set forward by_ms=%" PRId64, step_ms);
+        if (step_ms >= -CLOCK_STEP_MS)
+                return;
+        log_error(
+            "clock set back; exiting to be restarted, because the Kafka client would stall by_ms=%" PRId64
+            " status=%d",
+            -step_ms, EX_TEMPFAIL);
+        _exit(EX_TEMPFAIL);
 }
 
 static void
@@ -133,15 +157,16 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 
         (void)fd;
         (void)what;
-        clock_guard(&daemon->clock);
+        check_clock(&daemon->clock);
         log_flood_report();
         log_report_lost();
         if (daemon->stopping_since_ms != 0) {
-                watch_stopping(daemon);
+                systemd_drain(&daemon->systemd, &daemon->parts);
+                log_slow_stop(daemon);
                 return;
         }
         parts_tick(&daemon->parts);
-        service_tick(&daemon->service, &daemon->parts);
+        systemd_tick(&daemon->systemd, &daemon->parts);
 }
 
 static void
@@ -152,13 +177,13 @@ stop(struct daemon *daemon, uint32_t number)
         begin_to_stop(daemon, 0);
 }
 
-/* However many SIGHUP come during a reload, one more follows it: the file may have changed since it was read. */
+/* Any number of SIGHUP during a reload cause one more: the file may have changed since it was read. */
 static void
 reload(struct daemon *daemon)
 {
         if (daemon->stopping_since_ms != 0)
                 return;
-        if (parts_renewal(&daemon->parts) == RELOAD_NONE)
+        if (parts_reload_state(&daemon->parts) == RELOAD_NONE)
                 begin_reload(daemon);
         else
                 daemon->reload_again = 1;
@@ -175,7 +200,7 @@ on_signal(evutil_socket_t fd, short what, void *arg)
                 if (info.ssi_signo == SIGHUP)
                         reload(daemon);
                 else if (info.ssi_signo == SIGUSR1)
-                        status_log(&daemon->parts);
+                        parts_log_status(&daemon->parts);
                 else
                         stop(daemon, info.ssi_signo);
         }
@@ -192,9 +217,10 @@ list_signals(sigset_t *set)
 }
 
 /*
- * They stay blocked in all threads and are read from a descriptor. With handlers they would interrupt librdkafka's threads,
- * and its mock broker's thread ends, with a mutex locked, when its poll() is interrupted (2.0.2). What comes after the event
- * loop has ended is never delivered: a second SIGTERM does not turn an orderly end into another one.
+ * The signals stay blocked in all threads and are read from a descriptor. Handlers would interrupt
+ * librdkafka's threads: the thread of its mock broker ends with a mutex locked when its poll() is interrupted
+ * (2.0.2). Signals that arrive after the event loop has ended are never delivered, so that a second SIGTERM
+ * does not kill a daemon that is stopping.
  */
 void
 daemon_hold_signals(void)
@@ -203,7 +229,7 @@ daemon_hold_signals(void)
 
         list_signals(&set);
         (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
-        /* One that is ignored, as nohup has it, would not be read either. */
+        /* An ignored signal, as under nohup, would not be read either. */
         for (size_t i = 0; i < ARRAY_LEN(signals); i++)
                 (void)signal(signals[i], SIG_DFL);
 }
@@ -218,7 +244,7 @@ open_signals(struct daemon *daemon)
         return daemon->signal_fd < 0 ? -1 : 0;
 }
 
-/* libevent would write to stderr in a form of its own. What it calls an error is its last word: it ends the process. */
+/* Log libevent's messages, which otherwise go to stderr in another format. Its errors are fatal. */
 static void
 on_libevent_message(int severity, const char *message)
 {
@@ -226,13 +252,13 @@ on_libevent_message(int severity, const char *message)
         char quoted[LOG_QUOTED_SIZE];
 
         if (severity == EVENT_LOG_ERR)
-                log_error("libevent gives up reason=%s", log_quote(message, quoted));
+                log_error("libevent failed reason=%s", log_quote(message, quoted));
         else if (severity == EVENT_LOG_WARN)
-                log_flood(&flood, LOG_LEVEL_WARNING, "libevent says so reason=%s",
+                log_flood(&flood, LOG_LEVEL_WARNING, "libevent warning reason=%s",
                           log_quote(message, quoted));
 }
 
-/* libevent would call exit(), which pulls OpenSSL away under other threads. */
+/* Replace exit(), by which libevent would unload OpenSSL while other threads use it. */
 static void
 on_libevent_failure(int error)
 {
@@ -243,7 +269,7 @@ on_libevent_failure(int error)
 static int
 open_events(struct daemon *daemon, struct error *error)
 {
-        int64_t interval_ms = service_interval_ms(&daemon->service);
+        int64_t interval_ms = systemd_interval_ms(&daemon->systemd);
         const struct timeval interval = {interval_ms / 1000, interval_ms % 1000 * 1000};
 
         event_set_log_callback(on_libevent_message);
@@ -252,7 +278,7 @@ open_events(struct daemon *daemon, struct error *error)
         daemon->base = event_base_new();
         if (daemon->base == NULL || pipe2(daemon->pipe, O_NONBLOCK | O_CLOEXEC) != 0 ||
             open_signals(daemon) != 0)
-                return error_set(error, "the event loop does not start");
+                return error_set(error, "cannot start the event loop");
         daemon->signals = event_new(daemon->base, daemon->signal_fd, EV_READ | EV_PERSIST, on_signal, daemon);
         daemon->changes = event_new(daemon->base, daemon->pipe[0], EV_READ | EV_PERSIST, on_changes, daemon);
         daemon->tick = event_new(daemon->base, -1, EV_PERSIST, on_tick, daemon);
@@ -295,12 +321,15 @@ open_daemon(struct daemon *daemon, const struct config *config, struct error *er
             activation_fits(&daemon->activation, config, error) != 0)
                 return EX_CONFIG;
         if (open_events(daemon, error) != 0 || parts_open(&daemon->parts, config, &daemon->activation,
-                                                          daemon->base, tell_main_thread, daemon, error) != 0)
+                                                          daemon->base, wake_main_thread, daemon, error) != 0)
                 return EX_OSERR;
         return 0;
 }
 
-/* No core has the secrets in it, and nobody but root may trace the process. LeakSanitizer traces its own. */
+/*
+ * Keep secrets out of cores and of other processes of the same user. LeakSanitizer needs to trace the
+ * process.
+ */
 static void
 protect_memory(void)
 {
@@ -317,25 +346,25 @@ daemon_run(const struct config *config)
         struct error error;
 
         protect_memory();
-        service_open(&daemon.service);
+        systemd_open(&daemon.systemd);
         log_set_level(config->log_level);
         log_notice("starting version=%s instance=%s file=%s", PACKAGE_VERSION, config->instance,
                    log_quote(config->file, quoted));
         reload_log_certificate(config);
         daemon.exit_status = open_daemon(&daemon, config, &error);
         if (daemon.exit_status == 0) {
-                tell_main_thread(&daemon); /* what has changed before the parts were there */
-                service_tick(&daemon.service, &daemon.parts);
+                wake_main_thread(&daemon); /* for changes before the parts were open */
+                systemd_tick(&daemon.systemd, &daemon.parts);
                 (void)event_base_dispatch(daemon.base);
                 if (daemon.exit_status != 0)
-                        service_failed(&daemon.service, "the log says why");
+                        systemd_failed(&daemon.systemd, "see the log");
         } else {
                 log_error("cannot start reason=%s", log_quote(error.text, quoted));
-                service_failed(&daemon.service, error.text);
+                systemd_failed(&daemon.systemd, error.text);
         }
         parts_close(&daemon.parts);
         close_events(&daemon);
-        service_close(&daemon.service);
+        systemd_close(&daemon.systemd);
         log_flood_end_all();
         log_notice("stopped status=%d", daemon.exit_status);
         return daemon.exit_status;

@@ -8,7 +8,7 @@
 #include "base/log.h"
 
 #define ALIVE_WITHIN_MS 15000 /* for /healthz */
-#define COMMIT_MAX_MS 30000 /* Kafka gives a transaction up that has been open for so long (transaction.c) */
+#define COMMIT_MAX_MS 30000   /* the transaction timeout (transaction.c) */
 
 static int
 open_embedded(struct parts *parts, struct error *error)
@@ -19,9 +19,8 @@ open_embedded(struct parts *parts, struct error *error)
         if (parts->embedded == NULL)
                 return -1;
         parts->bootstrap = embedded_bootstrap(parts->embedded);
-        log_notice("embedded broker address=%s note=\"for trying things out: it forgets everything at exit, "
-                   "and keeps about "
-                   "5 MB a partition\"",
+        log_notice("embedded broker address=%s note=\"for trials only: keeps nothing across restarts, and "
+                   "about 5 MB a partition\"",
                    parts->bootstrap);
         return 0;
 }
@@ -80,7 +79,7 @@ parts_open(struct parts *parts, const struct config *config, const struct activa
                                 .activation = activation,
                                 .current = current_new(config),
                                 .started_ms = clock_monotonic_ms(),
-                                .renewed_ms = clock_now_ms()};
+                                .applied_ms = clock_now_ms()};
         if (open_embedded(parts, error) != 0)
                 return -1;
         parts->metrics = metrics_new(config);
@@ -103,8 +102,8 @@ parts_stop(struct parts *parts)
                 if (!receiver_has_stopped(parts->receiver))
                         return 0;
         }
-        if (parts->answered_ms == 0)
-                parts->answered_ms = clock_monotonic_ms();
+        if (parts->receiver_stopped_ms == 0)
+                parts->receiver_stopped_ms = clock_monotonic_ms();
         if (parts->router != NULL) {
                 router_stop(parts->router);
                 return router_has_stopped(parts->router);
@@ -121,14 +120,14 @@ is_receiving(const struct parts *parts)
 const char *
 parts_stopping(const struct parts *parts)
 {
-        return is_receiving(parts) ? "answering what is in flight" : "committing what is open";
+        return is_receiving(parts) ? "answering requests in flight" : "committing the open transaction";
 }
 
 int
 parts_stop_can_end(const struct parts *parts)
 {
         return is_receiving(parts) || (probe_state(parts->probe) == PROBE_REACHABLE &&
-                                       clock_monotonic_ms() - parts->answered_ms < COMMIT_MAX_MS);
+                                       clock_monotonic_ms() - parts->receiver_stopped_ms < COMMIT_MAX_MS);
 }
 
 int
@@ -168,6 +167,48 @@ parts_describe(const struct parts *parts, char *text, size_t size)
                                parts->receiver != NULL ? "," : ";", metrics_lag(parts->metrics));
 }
 
+static void
+log_process(const struct parts *parts)
+{
+        char applied[CLOCK_RFC3339_SIZE];
+
+        log_notice("status of process uptime_s=%" PRId64 " descriptors=%ld generation=%" PRIu64
+                   " configured=%s last_reload=%s",
+                   (clock_monotonic_ms() - parts->started_ms) / 1000, metrics_open_descriptors(),
+                   parts->n_reloads + 1, clock_format_ms(parts->applied_ms, applied),
+                   parts->reload_failed ? "refused" : "done");
+}
+
+static void
+log_kafka(const struct parts *parts)
+{
+        static const char *const names[] = {[PROBE_STARTING] = "starting",
+                                            [PROBE_REFUSED] = "refused",
+                                            [PROBE_REACHABLE] = "reachable",
+                                            [PROBE_AWAY] = "away",
+                                            [PROBE_GONE] = "deliveries-deleted"};
+        struct brokers brokers;
+        size_t n_up = 0;
+
+        probe_brokers(parts->probe, &brokers);
+        for (size_t i = 0; i < brokers.n; i++)
+                n_up += brokers.items[i].is_up != 0;
+        log_notice("status of kafka state=%s brokers=%zu up=%zu", names[probe_state(parts->probe)], brokers.n,
+                   n_up);
+}
+
+void
+parts_log_status(const struct parts *parts)
+{
+        log_process(parts);
+        health_log(&parts->health);
+        log_kafka(parts);
+        if (parts->receiver != NULL)
+                receiver_log_status(parts->receiver);
+        if (parts->router != NULL)
+                router_log_status(parts->router);
+}
+
 void
 parts_close(struct parts *parts)
 {
@@ -204,63 +245,64 @@ parts_tick(struct parts *parts)
 
         probe_brokers(parts->probe, &brokers);
         metrics_set_brokers(parts->metrics, &brokers);
+        metrics_tick(parts->metrics);
         health_log_changes(&parts->health);
         admin_tick(parts->admin);
 }
 
-/* Get ready for a configuration that is about to become the newest. Returns 0, or -1 with the reason. */
+/* Prepare to apply a configuration. Return 0, or -1 and the reason. */
 static int
-prepare_for(struct parts *parts, const struct config *next, struct error *error)
+prepare(struct parts *parts, const struct config *next, struct error *error)
 {
         if (parts->embedded != NULL && embedded_make_topics(parts->embedded, next, error) != 0)
                 return -1;
         return parts->receiver == NULL ? 0 : receiver_renew(parts->receiver, next, error);
 }
 
-/* Nothing of this can fail: the configuration is taken over as a whole. */
+/* Apply a configuration. Nothing here can fail, so it is applied as a whole. */
 static void
-take_over(struct parts *parts, const struct config *next)
+apply(struct parts *parts, const struct config *next)
 {
         char file[LOG_QUOTED_SIZE];
 
         log_set_level(next->log_level);
-        metrics_renew(parts->metrics, next);
+        metrics_apply(parts->metrics, next);
         current_set(parts->current, next);
         if (parts->receiver != NULL)
                 receiver_renewed(parts->receiver);
-        parts->n_renewals++;
-        parts->renewed_ms = clock_now_ms();
-        log_notice("configuration read again sources=%zu generation=%" PRIu64 " file=%s", next->n_sources,
-                   parts->n_renewals + 1, log_quote(next->file, file));
+        parts->n_reloads++;
+        parts->applied_ms = clock_now_ms();
+        log_notice("configuration reloaded sources=%zu generation=%" PRIu64 " file=%s", next->n_sources,
+                   parts->n_reloads + 1, log_quote(next->file, file));
         reload_log_certificate(next);
 }
 
 void
-parts_begin_renewal(struct parts *parts, void (*changed)(void *arg), void *arg)
+parts_begin_reload(struct parts *parts, void (*changed)(void *arg), void *arg)
 {
         reload_begin(&parts->reload, parts->current, parts->probe, changed, arg);
 }
 
 enum reload_state
-parts_renewal(const struct parts *parts)
+parts_reload_state(const struct parts *parts)
 {
         return reload_state(&parts->reload);
 }
 
 int
-parts_end_renewal(struct parts *parts)
+parts_end_reload(struct parts *parts)
 {
         const struct config *next = reload_end(&parts->reload);
         struct error error;
 
-        parts->was_refused = next == NULL || prepare_for(parts, next, &error) != 0;
-        if (!parts->was_refused) {
-                take_over(parts, next);
+        parts->reload_failed = next == NULL || prepare(parts, next, &error) != 0;
+        if (!parts->reload_failed) {
+                apply(parts, next);
         } else {
-                metrics_renew_failed(parts->metrics);
+                metrics_reload_failed(parts->metrics);
                 if (next != NULL)
-                        reload_log_refused(parts->config, error.text);
+                        reload_log_failed(parts->config, error.text);
         }
         config_free(next);
-        return !parts->was_refused;
+        return !parts->reload_failed;
 }

@@ -7,43 +7,43 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "config/activation.h"
 #include "config/current.h"
+#include "daemon/admin.h"
+#include "daemon/reload.h"
 #include "kafka/embedded.h"
 #include "kafka/probe.h"
-#include "ops/activation.h"
-#include "ops/admin.h"
-#include "ops/health.h"
-#include "ops/metrics.h"
-#include "ops/reload.h"
+#include "metrics/health.h"
+#include "metrics/metrics.h"
 #include "receiver/receiver.h"
 #include "router/router.h"
 
-/* What the daemon is made of. The main thread holds them. */
+/* The parts of the daemon. For the main thread. */
 struct parts {
-        const struct config *config; /* the first */
+        const struct config *config; /* the first configuration */
         const struct activation *activation;
         struct current *current;
-        struct embedded *embedded; /* NULL: brokers of one's own */
-        const char *bootstrap;     /* NULL: the configured one */
+        struct embedded *embedded; /* NULL: Kafka is elsewhere */
+        const char *bootstrap;     /* of the embedded broker, or NULL: as configured */
         struct metrics *metrics;
         struct health health;
         struct probe *probe;
-        struct receiver *receiver; /* NULL: another process has the role; router as well */
-        struct router *router;
-        struct admin *admin; /* NULL: not wanted */
+        struct receiver *receiver; /* NULL without the role */
+        struct router *router;     /* NULL without the role */
+        struct admin *admin;       /* NULL: off */
         struct reload reload;
-        int64_t started_ms;  /* monotonic */
-        uint64_t n_renewals; /* configurations that were taken over after the first */
-        int64_t renewed_ms;  /* when the last was, the first included, since the epoch */
-        int was_refused;     /* that of the last attempt */
-        int64_t answered_ms; /* monotonic: since when no receiver runs; 0: it has not been asked to stop */
+        int64_t started_ms;          /* monotonic */
+        uint64_t n_reloads;          /* successful ones */
+        int64_t applied_ms;          /* when a configuration was last applied, since the epoch */
+        int reload_failed;           /* the last one */
+        int64_t receiver_stopped_ms; /* monotonic; 0: the receiver runs, or was not asked to stop */
 };
 
 /**
  * parts_open(parts, config, activation, base, changed, arg, error):
- * Start all that the configuration asks for, on the sockets that were passed on where there are any; the admin endpoint
- * runs on base. changed is called from other threads when parts_note_changes() has something to do. Returns 0, or -1 with
- * the reason; parts_close() is needed in either case.
+ * Start everything that the configuration asks for, on the passed sockets where there are any; the admin
+ * endpoint runs on base. Other threads call changed when parts_note_changes() is to be called. Return 0, or
+ * -1 and the reason. parts_close() is needed in either case.
  */
 int parts_open(struct parts *parts, const struct config *config, const struct activation *activation,
                struct event_base *base, void (*changed)(void *arg), void *arg,
@@ -51,53 +51,62 @@ int parts_open(struct parts *parts, const struct config *config, const struct ac
 
 /**
  * parts_stop(parts):
- * Begin to stop, or go on with it, in the order in which deliveries flow: what is received last is still routed. Never
- * blocks; to be called until it returns 1: all have stopped.
+ * Stop the parts in the order in which deliveries flow, so that the last received delivery is still routed.
+ * Never blocks. Return 1 when all have stopped; else call it again.
  */
 int parts_stop(struct parts *parts) MUST_CHECK;
 
-/* What parts_stop() waits for, in words. */
+/* Return, in words, what parts_stop() waits for. */
 const char *parts_stopping(const struct parts *parts);
 
 /*
- * Whether that will come to its end: answers have deadlines, but a commit waits for Kafka, and in vain when the coordinator
- * of transactions does not answer.
+ * Return whether parts_stop() will finish. Answers have deadlines, but a commit waits for Kafka, in vain when
+ * the transaction coordinator does not answer.
  */
 int parts_stop_can_end(const struct parts *parts);
 
-/* Stop what has not stopped, wait for that, and release all. */
+/* Stop the parts that still run, wait for them, and free everything. */
 void parts_close(struct parts *parts);
 
 /*
- * Whether the loop of each lane and of the router has turned within limit_ms, and the receiver can be connected to; else
- * writes which one has not, or which socket was shut down.
+ * Return whether all loops, of the lanes and of the router, have turned within limit_ms, and the receiver's
+ * sockets accept connections; else write which one does not.
  */
 int parts_are_alive(const struct parts *parts, int64_t limit_ms, char reason[HEALTH_REASON_SIZE]);
 
-/* Whether a receiver can accept and append; without that role, whether the router is in its group and reads. */
+/*
+ * Return whether the receiver can accept and append or, without that role, the router is in its group and
+ * reads.
+ */
 int parts_can_serve(const struct parts *parts);
 
-/* How things stand, in one line for a person. */
+/* Describe the state of the parts in one line. */
 void parts_describe(const struct parts *parts, char *text, size_t size);
 
-/* Pass on what has changed. Returns 0, or the exit status (sysexits.h) of a part that cannot go on; it has said why. */
+/* Log the state of the process and of each part. The threads of the parts log theirs a moment later. */
+void parts_log_status(const struct parts *parts);
+
+/*
+ * Pass on changes from other threads. Return 0, or the exit status (sysexits.h) of a part that has failed and
+ * logged why.
+ */
 int parts_note_changes(struct parts *parts) MUST_CHECK;
 
-/* What is looked at every second. */
+/* Do what is due every second. */
 void parts_tick(struct parts *parts);
 
 /*
- * Begin to read the configuration again, in another thread; changed is called from there when that is done, and
- * parts_end_renewal() is to follow.
+ * Begin to read the configuration in another thread, which calls changed when done; parts_end_reload() must
+ * follow.
  */
-void parts_begin_renewal(struct parts *parts, void (*changed)(void *arg), void *arg);
+void parts_begin_reload(struct parts *parts, void (*changed)(void *arg), void *arg);
 
-enum reload_state parts_renewal(const struct parts *parts);
+enum reload_state parts_reload_state(const struct parts *parts);
 
 /*
- * Take the configuration over when it may be: all that can change without a restart is, or nothing is; the log says which.
- * Returns whether it was.
+ * Apply the configuration that was read, except options that need a restart, or keep the previous one as a
+ * whole; log which. Return whether it was applied.
  */
-int parts_end_renewal(struct parts *parts);
+int parts_end_reload(struct parts *parts);
 
 #endif

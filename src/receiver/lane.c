@@ -15,8 +15,8 @@
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/process.h"
+#include "config/activation.h"
 #include "http/server.h"
-#include "ops/activation.h"
 #include "receiver/intake.h"
 #include "receiver/screen.h"
 

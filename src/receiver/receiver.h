@@ -3,11 +3,11 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "config/activation.h"
 #include "config/current.h"
 #include "kafka/probe.h"
-#include "ops/activation.h"
-#include "ops/health.h"
-#include "ops/metrics.h"
+#include "metrics/health.h"
+#include "metrics/metrics.h"
 
 /* The half that faces the internet: listening sockets and the lanes that accept from them. */
 struct receiver;

@@ -6,8 +6,8 @@
 
 #include "config/config.h"
 #include "http/request.h"
+#include "metrics/metrics.h"
 #include "model/delivery.h"
-#include "ops/metrics.h"
 
 #define SCREEN_FIELD_SIZE 128
 

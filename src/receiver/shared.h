@@ -12,8 +12,8 @@
 #include "http/memory_budget.h"
 #include "http/tls.h"
 #include "kafka/probe.h"
+#include "metrics/metrics.h"
 #include "model/replay.h"
-#include "ops/metrics.h"
 
 /* What goes with a source by its name, whatever else its configuration becomes; it is never released before the lanes. */
 struct source_account {

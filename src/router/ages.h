@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "ops/metrics.h"
+#include "metrics/metrics.h"
 
 /* When the events of an open transaction were signed, until it is known when it was committed. Begin with zeros. */
 struct ages {

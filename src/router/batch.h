@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "kafka/transaction.h"
+#include "metrics/metrics.h"
 #include "model/judge.h"
-#include "ops/metrics.h"
 #include "router/ages.h"
 
 /*

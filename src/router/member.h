@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "kafka/consumer.h"
-#include "ops/metrics.h"
+#include "metrics/metrics.h"
 
 /*
  * The router as a member of its consumer group: its consumer, which is replaced when it fails for good, and the

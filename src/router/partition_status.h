@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "kafka/consumer.h"
-#include "ops/metrics.h"
+#include "metrics/metrics.h"
 #include "router/locator.h"
 #include "router/partition.h"
 

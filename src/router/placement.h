@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "kafka/consumer.h"
-#include "ops/metrics.h"
+#include "metrics/metrics.h"
 #include "router/locator.h"
 #include "router/partition.h"
 #include "router/partition_status.h"

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "config/current.h"
 #include "kafka/probe.h"
-#include "ops/health.h"
-#include "ops/metrics.h"
+#include "metrics/health.h"
+#include "metrics/metrics.h"
 
 /*
  * The half that faces only Kafka, a thread of its own: reads `deliveries`, decides each record once, and publishes what

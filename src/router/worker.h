@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/heartbeat.h"
 #include "config/current.h"
-#include "ops/metrics.h"
+#include "metrics/metrics.h"
 
 /* What a worker shows of itself to other threads. */
 enum worker_state {

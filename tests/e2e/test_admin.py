@@ -100,7 +100,7 @@ def test_any_name_is_taken_where_others_are_let_in_and_by_a_unix_socket(offline,
     assert asked_for(offline.daemon(config).start()._addresses("admin")[0], "gw1.example").status == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/readyz"])
+@pytest.mark.parametrize("path", ["/", "/status", "/metrics", "/healthz", "/readyz"])
 def test_page_from_elsewhere_cannot_take_it_in(daemon, path):
     headers = daemon.admin(path).headers
     assert headers["cross-origin-resource-policy"] == "same-origin" and headers["x-content-type-options"] == "nosniff"

@@ -88,7 +88,7 @@ def test_certificate_that_expired_does_not_keep_the_daemon_down(installation, au
     config = installation.config().tls(*authority.issue("late", begin="20200101000000Z", end="20200102000000Z"))
     installation.create_topics(config)
     daemon = installation.start(config)
-    assert re.search(r" error the certificate needs attention file=\S+late.pem\S* reason=\"the certificate, or one in its chain, expired", daemon.log)
+    assert re.search(r" error certificate problem file=\S+late.pem\S* reason=\"the certificate, or one in its chain, expired", daemon.log)
     tls = authority.client()
     with pytest.raises(ssl.SSLCertVerificationError):
         http_client.connect(daemon.address, tls=tls)
@@ -96,7 +96,7 @@ def test_certificate_that_expired_does_not_keep_the_daemon_down(installation, au
     assert "certificate: expired" in installation.gatepost("status", config=at_address(daemon)).stdout
     config.tls(*authority.issue("renewed")).write(f"{daemon.name}.conf")
     daemon.process.send_signal(signal.SIGHUP)
-    daemon.wait_for_log("configuration read again")
+    daemon.wait_for_log("configuration reloaded")
     daemon.accept(tls=tls)
     assert daemon.metric(METRIC) > Delivery().timestamp
 

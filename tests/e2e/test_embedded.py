@@ -33,7 +33,7 @@ def test_signals_do_not_interrupt_the_embedded_broker(installation):
     for _ in range(300):
         daemon.process.send_signal(signal.SIGHUP)
         daemon.process.send_signal(signal.SIGUSR1)
-    assert "configuration read again" in hang_up(daemon)
+    assert "configuration reloaded" in hang_up(daemon)
     assert daemon.admin("/healthz").status == 200
     daemon.accept()
 

@@ -1,7 +1,9 @@
-"""The status page at the admin endpoint's root, as a client and as a browser see it."""
+"""The status page at the root of the admin endpoint, and /status, which it shows."""
 
+import contextlib
 import datetime
 import html.parser
+import json
 import re
 
 import pytest
@@ -75,10 +77,22 @@ class Page(html.parser.HTMLParser):
             self.texts.setdefault(self.open[-1], []).append(data.strip())
 
 
-def page_of(daemon):
-    reply = daemon.admin("/")
-    assert reply.status == 200
-    return Page(reply.body.decode())
+def status_of(daemon):
+    reply = daemon.admin("/status")
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
+    return reply.json
+
+
+@contextlib.contextmanager
+def opened(browser, daemon, *size, **how):
+    """A tab with the status page, once it shows numbers."""
+    with browser.open(admin_url(daemon), *size, **how) as tab:
+        tab.wait_for("document.querySelector('#now').textContent")
+        yield tab
+
+
+def page_in(tab):
+    return Page("<!doctype html>\n" + tab.value("document.documentElement.outerHTML"))
 
 
 def traffic(daemon):
@@ -92,6 +106,14 @@ def traffic(daemon):
 
 def seconds_of(text):
     return datetime.datetime.strptime(text, "%Y-%m-%d %H:%M:%S UTC").timestamp()
+
+
+def decided(daemon):
+    return sum(daemon.metric(f"gatepost_{each}_total") for each in ("events", "duplicates", "quarantined"))
+
+
+def clock_of(daemon):
+    return datetime.datetime.fromisoformat(status_of(daemon)["time"]).timestamp()
 
 
 def admin_url(daemon):
@@ -133,35 +155,44 @@ def test_page_is_answered_to_get_and_head_only(daemon):
     assert http_client.request(address, "GET", "/index.html").status == 404
 
 
-def test_page_is_well_formed_and_takes_nothing_from_elsewhere(daemon):
-    page = page_of(daemon)
-    assert len(page.ids) == len(set(page.ids))
-    assert {link.partition(",")[0] for link in page.links} == {"data:image/svg+xml", "metrics", "readyz"}
-    assert page.texts["h1"][0] == "Gatepost" and page.texts["h2"][1:] == ["Receiver", "Router", "Kafka and this process"]
+def test_page_is_well_formed_and_takes_nothing_from_elsewhere(daemon, browser):
+    served = Page(daemon.admin("/").body.decode())
+    with opened(browser, daemon) as tab:
+        shown = page_in(tab)
+    for page in (served, shown):
+        assert len(page.ids) == len(set(page.ids))
+        assert {link.partition(",")[0] for link in page.links} == {"data:image/svg+xml", "status", "metrics", "readyz"}
+        assert page.texts["h1"][0] == "Gatepost" and page.texts["h2"][1:] == ["Receiver", "Router", "Kafka and this process"]
 
 
-def decided(daemon):
-    return sum(daemon.metric(f"gatepost_{each}_total") for each in ("events", "duplicates", "quarantined"))
+def test_page_is_the_same_whatever_happens(daemon):
+    before, n = daemon.admin("/").body, decided(daemon)
+    traffic(daemon)
+    waiting.until(lambda: decided(daemon) == n + 3, 30, "what was routed")
+    assert daemon.admin("/").body == before
 
 
-def test_numbers_are_those_of_the_metrics(daemon):
+def test_numbers_are_those_of_the_metrics(daemon, browser):
     before = decided(daemon)
     traffic(daemon)
     waiting.until(lambda: decided(daemon) == before + 3, 30, "what was routed")
-    waiting.until(lambda: page_of(daemon).counts["lag"] == daemon.metric("gatepost_router_lag_records") == 0, 30, "no lag")
+    waiting.until(lambda: status_of(daemon)["lagRecords"] == daemon.metric("gatepost_router_lag_records") == 0, 30, "no lag")
     new = daemon.metric("gatepost_events_total") + daemon.metric("gatepost_quarantined_total")
-    waiting.until(lambda: page_of(daemon).counts["remembered"] == daemon.metric("gatepost_remembered_ids") == new, 30, "ids")
-    counts = page_of(daemon).counts
+    waiting.until(lambda: status_of(daemon)["rememberedIds"] == daemon.metric("gatepost_remembered_ids") == new, 30, "ids")
+    with opened(browser, daemon) as tab:
+        counts = page_in(tab).counts
+    status = status_of(daemon)
 
     def metric(name, **labels):
         return daemon.metric(f"gatepost_{name}", **labels)
-    for labels, _ in daemon.metrics("gatepost_requests_total").items():
-        outcome = dict(labels)["outcome"]
+    for labels, value in daemon.metrics("gatepost_requests_total").items():
+        source, outcome = dict(labels)["source"], dict(labels)["outcome"]
+        assert status["requests"][source][outcome] == value
         assert counts[f"outcome/{outcome}"] == metric("requests_total", outcome=outcome)
     for labels, value in daemon.metrics("gatepost_events_total").items():
-        assert counts[f"event/{dict(labels)['kind']}"] == value
+        assert counts[f"event/{dict(labels)['kind']}"] == status["events"][dict(labels)["kind"]] == value
     for labels, value in daemon.metrics("gatepost_quarantined_total").items():
-        assert counts[f"reason/{dict(labels)['reason']}"] == value
+        assert counts[f"reason/{dict(labels)['reason']}"] == status["quarantined"][dict(labels)["reason"]] == value
     assert counts["requests/accepted"] == metric("requests_total", outcome="accepted") > 0
     assert counts["requests/refused"] == metric("requests_total", outcome="forged") + metric("requests_total", outcome="not_found")
     assert counts["events"] == metric("events_total") > 0 and counts["quarantined"] == metric("quarantined_total") > 0
@@ -170,21 +201,65 @@ def test_numbers_are_those_of_the_metrics(daemon):
     assert counts["remembered"] == metric("remembered_ids") > 0
 
 
+def test_status_has_the_same_times_and_versions_as_gatepost_status(daemon, shared):
+    waiting.until(lambda: status_of(daemon)["commitSeconds"]["count"], 30, "a commit")
+    status = status_of(daemon)
+    daemon.config["admin"]["listen"] = daemon._addresses("admin")[0]
+    told = json.loads(shared.gatepost("status", "--json", config=daemon.config).stdout)
+    for name in ("ackSeconds", "eventAgeSeconds", "commitSeconds"):
+        for q in ("p50", "p99"):
+            assert status[name][q] == pytest.approx(told[name][q], abs=0.001), name
+    assert status["batchRecords"]["p50"] <= status["batchRecords"]["p99"] and status["verifySeconds"]["count"] > 0
+    assert status["roles"] == told["roles"] and status["ready"] is True and status["kafkaReachable"] is True
+    assert [each["source"] for each in status["secrets"]] == ["invoicing", "orders"]
+    (labels,) = daemon.metrics("gatepost_build_info")
+    versions = dict(labels)
+    assert status["versions"] == {"gatepostd": versions.pop("version"), **versions}
+    assert datetime.datetime.fromisoformat(status["time"]).timestamp() == status["startTimeSeconds"] + status["uptimeSeconds"]
+
+
+def test_recent_times_are_those_of_the_last_half_minute(daemon):
+    daemon.accept()
+    assert status_of(daemon)["ackSeconds"]["recent"]["count"] > 0
+    waiting.until(lambda: status_of(daemon)["ackSeconds"]["recent"]["count"] == 0, 60, "half a minute without deliveries")
+    times = status_of(daemon)["ackSeconds"]
+    assert times["recent"]["p50"] is None and times["recent"]["p99"] is None and times["count"] > 0 and times["p50"] > 0
+
+
 @pytest.mark.parametrize("role, other", [("receiver", "router"), ("router", "receiver")])
-def test_one_role_alone_shows_only_what_it_does(installation, role, other):
+def test_one_role_alone_shows_only_what_it_does(installation, browser, role, other):
     installation.create_topics()
-    page = page_of(installation.start(installation.config(role)))
-    assert role in page.ids and other not in page.ids
-    assert ("lag" in page.counts) == (role == "router")
+    daemon = installation.start(installation.config(role))
+    status = status_of(daemon)
+    assert ("requests" in status) == (role == "receiver") and ("lagRecords" in status) == (role == "router")
+    with opened(browser, daemon) as tab:
+        assert tab.value(f"document.querySelector('#{role}').checkVisibility()") is True
+        assert tab.value(f"document.querySelector('#{other}').checkVisibility()") is False
+        assert ("lag" in page_in(tab).counts) == (role == "router")
+        assert tab.complaints() == []
 
 
-def test_daemon_that_is_not_ready_says_why(offline):
+def test_daemon_that_is_not_ready_says_why(offline, browser):
     daemon = offline.daemon().start()
     reasons = daemon.admin("/readyz").body.decode().split("\n")[:-1]
-    page = page_of(daemon)
-    assert page.texts["title"][0].startswith("Not ready · ")
+    with opened(browser, daemon) as tab:
+        page = page_in(tab)
+        assert tab.value("document.title").startswith("Not ready · ")
+        assert tab.value("document.querySelector('#kafka-state').parentElement.textContent") == "Kafka: away"
     assert sorted(text.split(":")[0] for text in page.texts["li"] if ":" in text) == sorted(line.split(":")[0] for line in reasons)
-    assert "receiver: ready" not in page.texts["li"] and "Kafka: away" in page.texts["caption"]
+    assert "receiver: ready" not in page.texts["li"] and status_of(daemon)["ready"] is False
+
+
+def test_names_are_text_and_never_markup(offline, browser):
+    config = offline.config()
+    config["events"]["<b>&amp\"'{{style}}"] = f"{offline.prefix}.odd"
+    daemon = offline.daemon(config).start()
+    with opened(browser, daemon) as tab:
+        (kind,) = status_of(daemon)["events"]
+        assert kind == "<b>&amp\"'{{style}}"
+        assert tab.value("document.querySelector('#kinds th').textContent") == kind
+        assert tab.value("document.querySelectorAll('td b, th b, main script, main style').length") == 0
+        assert tab.complaints() == []
 
 
 # As a browser sees it
@@ -192,7 +267,7 @@ def test_daemon_that_is_not_ready_says_why(offline):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 def test_page_draws_what_happens_and_fits(daemon, browser, size, dark, tmp_path):
-    with browser.open(admin_url(daemon), *SIZES[size], dark=dark) as tab:
+    with opened(browser, daemon, *SIZES[size], dark=dark) as tab:
         before = tab.value("Number(document.querySelector('[data-key=\"requests/accepted\"]').value)")
         drawn = tab.value("document.querySelectorAll('figure path').length")
         assert drawn == 11  # lines of five plots
@@ -208,11 +283,11 @@ def test_page_draws_what_happens_and_fits(daemon, browser, size, dark, tmp_path)
         ground = tab.computed("body", "background-color")[0]
         assert (sum(map(int, re.findall(r"\d+", ground))) < 3 * 128) == dark
         assert tab.complaints() == []
-        assert set(tab.requested()) == {admin_url(daemon)}
+        assert set(tab.requested()) == {admin_url(daemon), admin_url(daemon) + "status"}
 
 
 def test_each_plot_and_each_table_has_a_name(daemon, browser):
-    with browser.open(admin_url(daemon)) as tab:
+    with opened(browser, daemon) as tab:
         tab.wait_for("document.querySelectorAll('svg').length > 20")
         labels = tab.value("[...document.querySelectorAll('svg')].map((svg) => svg.getAttribute('role') + ' ' + svg.ariaLabel)")
         assert all(re.match(r"img \S.*last 5 minutes: highest \S+", label) for label in labels), labels
@@ -223,7 +298,7 @@ def test_each_plot_and_each_table_has_a_name(daemon, browser):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_counts_of_years_stand_in_their_columns(daemon, browser, size):
-    with browser.open(admin_url(daemon), *SIZES[size]) as tab:
+    with opened(browser, daemon, *SIZES[size]) as tab:
         tab.wait_for(f"{DRAWN} > 0")
         beyond, width = tab.value(LARGE_COUNTS)
         assert beyond == [] and width <= SIZES[size][0]
@@ -231,7 +306,7 @@ def test_counts_of_years_stand_in_their_columns(daemon, browser, size):
 
 def test_nothing_but_the_state_is_read_out_by_itself(daemon, browser):
     """What is renewed every two seconds and is a live region would never let a screen reader say anything else."""
-    with browser.open(admin_url(daemon)) as tab:
+    with opened(browser, daemon) as tab:
         tab.wait_for(f"{DRAWN} > 0")
         tab.call("Accessibility.enable")
         nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
@@ -241,38 +316,39 @@ def test_nothing_but_the_state_is_read_out_by_itself(daemon, browser):
         assert [dict(zip(each[::2], each[1::2]))["id"] for each in described] == ["state"]
 
 
-def test_page_without_scripts_is_the_table(daemon, browser):
+def test_page_without_scripts_says_so_and_where_the_numbers_are(daemon, browser):
     with browser.open(admin_url(daemon), *SIZES["narrow"], scripts=False) as tab:
         text = tab.text
-        assert "reload the page" in text and "renewed" not in text and "Pause" not in text
+        assert "This page needs JavaScript" in text and "renewed" not in text and "Pause" not in text
         assert "The last 5 minutes" not in text and "per s" not in text
-        assert re.search(r"invoice\.accepted\s+\d+", text) and re.search(r"unknown-kind\s+\d+", text)
+        assert "/status" in text and "/metrics" in text and "gatepost status" in text
         assert tab.value("document.documentElement.scrollWidth") <= SIZES["narrow"][0]
+        assert tab.value(LEAST_CONTRAST)[0] >= 4.5
         assert tab.complaints() == []
 
 
 def test_nothing_moves_when_numbers_are_renewed(daemon, browser):
     places = "JSON.stringify([...document.querySelectorAll('h2, table, figure, svg')].map((e) => { const r = " \
              "e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height].map(Math.round); }))"
-    with browser.open(admin_url(daemon)) as tab:
+    with opened(browser, daemon) as tab:
         first = tab.value(places)
         moment = tab.value("document.querySelector('#now').textContent")
         tab.value("document.querySelector('footer a').focus({preventScroll: true})")
         tab.wait_for(f"document.querySelector('#now').textContent !== '{moment}'")
         assert tab.value(places) == first
-        assert tab.value("document.activeElement.getAttribute('href')") == "metrics"
+        assert tab.value("document.activeElement.getAttribute('href')") == "status"
 
 
 def test_pause_holds_the_numbers_until_it_is_pressed_again(daemon, browser):
     moment = "document.querySelector('#now').textContent"
-    with browser.open(admin_url(daemon)) as tab:
+    with opened(browser, daemon) as tab:
         tab.value("document.querySelector('#pause').focus()")
         for kind in ("keyDown", "keyUp"):
             tab.call("Input.dispatchKeyEvent", type=kind, key=" ", code="Space", text=" ", windowsVirtualKeyCode=32)
         assert tab.value("document.querySelector('#pause').ariaPressed") == "true"
         held, asked = tab.value(moment), len(tab.requested())
         until = seconds_of(held) + 7  # three times when it would have asked
-        waiting.until(lambda: seconds_of(page_of(daemon).texts["time"][0]) >= until, 60, "time to pass")
+        waiting.until(lambda: clock_of(daemon) >= until, 60, "time to pass")
         assert tab.value(moment) == held and len(tab.requested()) <= asked + 1
         tab.value("document.querySelector('#pause').click()")
         tab.wait_for(f"{moment} !== '{held}'")
@@ -283,7 +359,7 @@ def test_page_of_a_daemon_that_has_gone_says_so_and_goes_on_when_it_is_back(inst
     config = installation.config()
     daemon = installation.start(config)
     config["admin"]["listen"] = daemon._addresses("admin")[0]  # to be found there again
-    with browser.open(admin_url(daemon)) as tab:
+    with opened(browser, daemon) as tab:
         traffic(daemon)
         tab.wait_for("Number(document.querySelector('[data-key=\"requests/accepted\"]').value) === 3")
         daemon.stop()

@@ -243,7 +243,7 @@ def test_configuration_with_errors_changes_nothing(daemon):
     source["tolerence"] = "1s"
     said = refused(daemon)
     path = daemon.config.directory / f"{daemon.name}.conf"
-    assert len(re.findall(rf' wrong in the configuration file="{re.escape(str(path))}" line=[1-9]\d* ', said)) == 2, said
+    assert len(re.findall(rf' configuration error file="{re.escape(str(path))}" line=[1-9]\d* ', said)) == 2, said
     assert daemon.metric("gatepost_config_last_reload_successful") == 0
     daemon.accept()
     path.write_text("")
@@ -311,7 +311,7 @@ def test_many_signals_at_once_do_no_harm(daemon):
     load = Load(lambda: [daemon.address], threads=4, once=True).start()
     for _ in range(200):
         daemon.process.send_signal(signal.SIGHUP)
-    assert "configuration read again" in hang_up(daemon)
+    assert "configuration reloaded" in hang_up(daemon)
     load.stop()
     assert set(load.answers) == {200}
 
@@ -330,7 +330,7 @@ def test_signals_while_the_daemon_starts_are_heeded_when_it_has_started(offline)
     wait_until_signals_are_held(daemon)
     for number in (signal.SIGHUP, signal.SIGUSR1):
         daemon.process.send_signal(number)
-    daemon.wait_for_log("configuration read again")
+    daemon.wait_for_log("configuration reloaded")
     daemon.wait_for_log("status of process")
 
 

@@ -111,7 +111,7 @@ def test_room_for_bodies_changes(installation):
         daemon.accept(large)  # the body that does not come on is refused for it
         assert slow.recv(100).startswith(b"HTTP/1.1 503 ")
     config["receiver"].update({"max_body": "32KiB", "max_in_flight": "32KiB"})
-    assert "max_body that holds until a restart" in refused(daemon)
+    assert "max_body, which needs a restart" in refused(daemon)
 
 
 def test_delivery_is_judged_by_what_holds_when_its_body_has_come(daemon):

@@ -27,7 +27,7 @@ def test_what_takes_a_restart_is_told(installation, daemon):
     config["admin"].update({"listen": "off", "allow_remote": "on"})
     config["service"]["base_url"] = "https://api.example/v1"
     said = reload(daemon)
-    told = re.findall(r"only a restart takes it over section=(\S+) option=(\S+)", said)
+    told = re.findall(r"changed option needs a restart section=(\S+) option=(\S+)", said)
     assert sorted(told) == sorted([
         ("receiver", "threads"), ("receiver", "max_body"), ("receiver", "ack_timeout"), ("receiver", "listen"),
         ("router", "dedup_window"), ("gatepost", "instance"), ("kafka", "any"), ("topics", "prefix"), ("admin", "listen"),

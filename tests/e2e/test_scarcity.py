@@ -138,5 +138,5 @@ def test_what_libevent_says_is_a_line_of_the_log_like_others(offline, plain_buil
     assert all(connection.recv(100) == b"" for connection in connections)
     assert http_client.request(daemon.address, "GET", "/nothing").status == 404
     daemon.stop()
-    assert 'libevent says so reason="Epoll ADD' in daemon.log
+    assert 'libevent warning reason="Epoll ADD' in daemon.log
     assert len(daemon.log_messages()) == len(daemon.log.splitlines()) < 20

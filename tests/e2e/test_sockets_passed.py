@@ -117,7 +117,7 @@ def test_receiver_whose_listening_socket_another_process_shuts_down_counts_as_de
     door.shutdown(socket.SHUT_RDWR)
     waiting.until(lambda: daemon.admin("/healthz").status == 503, SECONDS, "the daemon to count as dead")
     assert told in daemon.admin("/healthz").body.decode() and told in daemon.admin("/readyz").body.decode()
-    daemon.wait_for_log(f"error {told}")
+    daemon.wait_for_log(f'stalled; watchdog notifications suspended reason="{told}')
     dead_since = time.monotonic()
     manager.wait_for_status("another process has shut down")
     assert not [message for message in manager.having("WATCHDOG") if message.time > dead_since]
@@ -143,11 +143,11 @@ def test_daemon_that_ends_says_nothing_of_its_sockets(embedded):
 def test_each_wrong_socket_is_refused_with_its_name(embedded):
     right, connected, datagrams = listening(), socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
     with open(os.devnull, "rb") as file:
-        refuse(embedded, [right, connected], "receiver", "socket 4, 'receiver', as the service manager passed it on: it does not listen")
-        refuse(embedded, [datagrams], "receiver", "no stream socket")
-        refuse(embedded, [file], "receiver", "no socket")
+        refuse(embedded, [right, connected], "receiver", "socket 4, 'receiver', passed by the service manager: not listening")
+        refuse(embedded, [datagrams], "receiver", "not a stream socket")
+        refuse(embedded, [file], "receiver", "not a socket")
         refuse(embedded, [right], "gatepostd.socket", "FileDescriptorName=receiver or =admin")
-        refuse(embedded, [right, listening()], "admin", "an admin socket already")
+        refuse(embedded, [right, listening()], "admin", "a second admin socket")
     refuse(embedded, [right], "receiver", "`roles` has no receiver", embedded.config("router"))
     refuse(embedded, [listening("0.0.0.0:0")], "admin", "reached from other machines")
 

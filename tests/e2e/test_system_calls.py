@@ -51,7 +51,7 @@ def test_unit_allows_every_system_call_of_the_daemon(traced, tmp_path):
     for _ in range(20):
         traced.accept()
     traced.process.send_signal(signal.SIGHUP)
-    traced.wait_for_log("configuration read again")
+    traced.wait_for_log("configuration reloaded")
     traced.process.send_signal(signal.SIGUSR1)
     traced.wait_for_log("status of router")
     traced.stop()

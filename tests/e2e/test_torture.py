@@ -111,7 +111,7 @@ def reload_until_done(daemon, certificates, started, layer, tls):
             time.sleep(0.05)
             continue
         certificates.swap()
-        assert "configuration read again" in hang_up(daemon)
+        assert "configuration reloaded" in hang_up(daemon)
         if layer != "plain":
             waiting.until(lambda: served_certificate(daemon, layer, tls) == certificates.name, 10, "the other certificate")
         n_reloads += 1

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ops/activation.h"
+#include "config/activation.h"
 #include "suites.h"
 
 #define REPORT_FD 90 /* out of the way of what is passed on */
@@ -130,15 +130,15 @@ START_TEST(test_each_wrong_thing_is_named)
                                                       {LISTENING, A_FILE},
                                                       {LISTENING, NOT_OPEN}};
 
-        expect("~socket 4, 'receiver', as the service manager passed it on: it does not listen",
-               second_wrong[0], 2, "receiver:receiver", 0);
-        expect("~it is no stream socket", second_wrong[1], 2, "receiver:receiver", 0);
-        expect("~it is no socket", second_wrong[2], 2, "receiver:receiver", 0);
-        expect("~it is not open", second_wrong[3], 2, "receiver:receiver", 0);
-        expect("~socket 3, 'gatepostd.socket', as the service manager passed it on: its name must say", three,
-               1, "gatepostd.socket", 0);
-        expect("~socket 5, 'admin', as the service manager passed it on: there is an admin socket already",
-               three, 3, "admin:receiver:admin", 0);
+        expect("~socket 4, 'receiver', passed by the service manager: not listening", second_wrong[0], 2,
+               "receiver:receiver", 0);
+        expect("~not a stream socket", second_wrong[1], 2, "receiver:receiver", 0);
+        expect("~not a socket", second_wrong[2], 2, "receiver:receiver", 0);
+        expect("~not open", second_wrong[3], 2, "receiver:receiver", 0);
+        expect("~socket 3, 'gatepostd.socket', passed by the service manager: unknown name", three, 1,
+               "gatepostd.socket", 0);
+        expect("~socket 5, 'admin', passed by the service manager: a second admin socket", three, 3,
+               "admin:receiver:admin", 0);
 }
 END_TEST
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "ops/exposition.h"
-#include "ops/histogram.h"
+#include "metrics/exposition.h"
+#include "metrics/histogram.h"
 #include "suites.h"
 
 static const struct histogram_scale scale = {1000, 3, {500, 1000, 2500}};
@@ -108,6 +108,43 @@ START_TEST(test_label_value_is_escaped)
 }
 END_TEST
 
+/* Values, how often each was added, and two quantiles as Prometheus estimates them. */
+static const struct {
+        uint64_t values[3], counts[3];
+        double half, most;
+} quantiles[] = {
+    {{500}, {100}, 0.25, 0.495},
+    {{500, 1000, 2500}, {10, 20, 10}, 0.75, 2.44},
+    {{500, 9000}, {1, 999}, 2.5, 2.5},
+};
+
+START_TEST(test_quantile_is_linear_within_a_bucket)
+{
+        fresh();
+        for (size_t i = 0; i < ARRAY_LEN(quantiles[_i].values); i++)
+                histogram_add(&histogram, quantiles[_i].values[i], quantiles[_i].counts[i]);
+        histogram_read(&histogram, &figures);
+        ck_assert_double_eq_tol(histogram_quantile(&scale, &figures, 0.5), quantiles[_i].half, 1e-9);
+        ck_assert_double_eq_tol(histogram_quantile(&scale, &figures, 0.99), quantiles[_i].most, 1e-9);
+}
+END_TEST
+
+START_TEST(test_difference_of_two_readings_is_what_was_added_in_between)
+{
+        struct histogram_figures earlier;
+
+        add_and_read(700);
+        earlier = figures;
+        histogram_add(&histogram, 400, 2);
+        histogram_read(&histogram, &figures);
+        histogram_subtract(&figures, &earlier);
+        ck_assert_uint_eq(figures.count, 2);
+        ck_assert_uint_eq(figures.sum, 800);
+        ck_assert_uint_eq(figures.up_to[0], 2);
+        ck_assert_uint_eq(figures.up_to[2], 2);
+}
+END_TEST
+
 #define N_WRITERS 4
 #define N_VALUES 200000
 
@@ -157,6 +194,8 @@ suite_histogram(void)
         tcase_add_test(tcase, test_value_may_be_added_many_times_at_once);
         tcase_add_test(tcase, test_text_has_bounds_and_sum_in_the_unit_that_is_told);
         tcase_add_test(tcase, test_label_value_is_escaped);
+        tcase_add_loop_test(tcase, test_quantile_is_linear_within_a_bucket, 0, ARRAY_LEN(quantiles));
+        tcase_add_test(tcase, test_difference_of_two_readings_is_what_was_added_in_between);
         tcase_add_test(tcase, test_nothing_is_lost_by_writers_side_by_side);
         tcase_set_timeout(tcase, 60);
         suite_add_tcase(suite, tcase);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ops/notify.h"
+#include "daemon/notify.h"
 #include "scratch.h"
 #include "suites.h"
 
@@ -199,7 +199,7 @@ START_TEST(test_a_manager_that_has_gone_is_told_once)
         notify_open(&notify);
         (void)close(fd);
         log = scratch_capture(send_to_nobody, &notify);
-        ck_assert_ptr_nonnull(strstr(log, "cannot be notified"));
+        ck_assert_ptr_nonnull(strstr(log, "cannot notify"));
         ck_assert_ptr_nonnull(strstr(log, " n=1\n"));
         ck_assert_ptr_eq(strchr(log, '\n'), strrchr(log, '\n')); /* one line */
         free(log);
@@ -227,7 +227,7 @@ START_TEST(test_a_manager_that_stands_still_is_not_waited_for_long)
 
         notify_open(&notify);
         log = scratch_capture(send_until_full, &notify);
-        ck_assert_ptr_nonnull(strstr(log, "cannot be notified"));
+        ck_assert_ptr_nonnull(strstr(log, "cannot notify"));
         free(log);
         notify_close(&notify);
         (void)close(fd);

@@ -1,0 +1,182 @@
+#include "daemon/reload.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "config/restart.h"
+
+static void
+log_restart_needed(const char *section, const char *name, void *arg)
+{
+        (void)arg;
+        log_warning("changed option needs a restart section=%s option=%s", section,
+                    name == NULL ? "any" : name);
+}
+
+void
+reload_log_certificate(const struct config *config)
+{
+        enum certificate_state state;
+        char file[LOG_QUOTED_SIZE], quoted[LOG_QUOTED_SIZE];
+        struct error error;
+
+        if (config->certificate == NULL)
+                return;
+        state = certificate_state(config->certificate, clock_now_ms() / 1000, &error);
+        if (state != CERTIFICATE_VALID)
+                log_line(state == CERTIFICATE_ENDING ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR,
+                         "certificate problem file=%s reason=%s",
+                         log_quote(config->tls_certificate_file, file), log_quote(error.text, quoted));
+}
+
+/*
+ * Refuse to replace a certificate by one that no client would accept now. Without a certificate in the newest
+ * configuration the previous one is still served: ending TLS needs a restart.
+ */
+static int
+check_certificate(const struct config *first, const struct config *newest, const struct config *next,
+                  struct error *error)
+{
+        const struct certificate *served = newest->certificate;
+
+        if (next->certificate == NULL || (served == NULL && first->certificate == NULL) ||
+            (served != NULL && certificate_is_same(served, next->certificate)) ||
+            certificate_state(next->certificate, clock_now_ms() / 1000, error) != CERTIFICATE_UNUSABLE)
+                return 0;
+        return error_prefix(error, "%s", next->tls_certificate_file);
+}
+
+/*
+ * Duplicates can arrive within twice the tolerance, so dedup_window, which only a restart changes, must cover
+ * that.
+ */
+static int
+check_tolerances(const struct config *first, const struct config *next, struct error *error)
+{
+        for (size_t i = 0; i < next->n_sources; i++) {
+                if (first->dedup_window_ms < 2 * next->sources[i].tolerance_ms)
+                        return error_set(error,
+                                         "the tolerance of [source %s] exceeds half of dedup_window, which "
+                                         "needs a restart to change",
+                                         next->sources[i].name);
+        }
+        return 0;
+}
+
+static int
+check_memory(const struct config *first, const struct config *next, struct error *error)
+{
+        if (!(first->roles & CONFIG_RECEIVER) || next->max_in_flight >= first->max_body)
+                return 0;
+        return error_set(error, "max_in_flight is below max_body, which needs a restart to change");
+}
+
+static void
+log_problem(const char *file, size_t line, const char *text)
+{
+        char quoted_file[LOG_QUOTED_SIZE], quoted[LOG_QUOTED_SIZE];
+
+        log_error("configuration error file=%s line=%zu reason=%s", log_quote(file, quoted_file), line,
+                  log_quote(text, quoted));
+}
+
+void
+reload_log_failed(const struct config *first, const char *reason)
+{
+        char file[LOG_QUOTED_SIZE], quoted[LOG_QUOTED_SIZE];
+
+        log_error("reload failed; keeping the previous configuration file=%s reason=%s",
+                  log_quote(first->file, file), log_quote(reason, quoted));
+}
+
+/* Check whether next may replace the newest configuration. Return 0, or -1 and the reason. */
+static int
+check(const struct reload *reload, struct config *next, struct error *error)
+{
+        const struct config *first = current_first(reload->current), *newest = current_hold(reload->current);
+        int result = check_certificate(first, newest, next, error);
+
+        restart_keep_topics(next, newest);
+        /* A smaller max_body needs a restart; until then the topics must accept bodies of the old size. */
+        if (next->max_body < first->max_body)
+                next->max_body = first->max_body;
+        if (result == 0)
+                result = check_tolerances(first, next, error);
+        if (result == 0)
+                result = check_memory(first, next, error);
+        if (result == 0 && (first->roles & CONFIG_ROUTER))
+                result = probe_check_new_topics(reload->probe, newest, next, &reload->cancelled, error);
+        config_free(newest);
+        return result;
+}
+
+static const struct config *
+read_again(const struct reload *reload)
+{
+        const struct config *first = current_first(reload->current);
+        struct config *next = config_load_reporting(first->file, log_problem);
+        struct error error;
+
+        if (next == NULL) {
+                reload_log_failed(first, "the configuration has errors");
+                return NULL;
+        }
+        restart_needed(first, next, log_restart_needed, NULL);
+        if (check(reload, next, &error) == 0)
+                return next;
+        reload_log_failed(first, error.text);
+        config_free(next);
+        return NULL;
+}
+
+static void *
+run(void *arg)
+{
+        struct reload *reload = arg;
+
+        reload->next = read_again(reload);
+        atomic_store(&reload->state, RELOAD_DONE);
+        reload->done(reload->arg);
+        return NULL;
+}
+
+void
+reload_begin(struct reload *reload, struct current *current, struct probe *probe, void (*done)(void *arg),
+             void *arg)
+{
+        *reload = (struct reload){.current = current, .probe = probe, .done = done, .arg = arg};
+        atomic_store(&reload->state, RELOAD_RUNNING);
+        if (pthread_create(&reload->thread, NULL, run, reload) == 0)
+                return;
+        reload_log_failed(current_first(current), "cannot start a thread");
+        reload->thread = pthread_self();
+        atomic_store(&reload->state, RELOAD_DONE);
+        done(arg);
+}
+
+enum reload_state
+reload_state(const struct reload *reload)
+{
+        return atomic_load(&reload->state);
+}
+
+void
+reload_cancel(struct reload *reload)
+{
+        atomic_store(&reload->cancelled, 1);
+}
+
+const struct config *
+reload_end(struct reload *reload)
+{
+        const struct config *next;
+
+        if (reload_state(reload) == RELOAD_NONE)
+                return NULL;
+        if (!pthread_equal(reload->thread, pthread_self()))
+                process_join(reload->thread, "reload");
+        next = reload->next;
+        reload->next = NULL;
+        atomic_store(&reload->state, RELOAD_NONE);
+        return next;
+}

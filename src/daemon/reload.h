@@ -1,0 +1,58 @@
+#ifndef DAEMON_RELOAD_H
+#define DAEMON_RELOAD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/compiler.h"
+#include "config/current.h"
+#include "kafka/probe.h"
+
+enum reload_state { RELOAD_NONE, RELOAD_RUNNING, RELOAD_DONE };
+
+/*
+ * A reload: the configuration is read in a thread of its own, because the disk and Kafka may be slow. Zeroed,
+ * no reload is running.
+ */
+struct reload {
+        struct current *current;
+        struct probe *probe;
+        void (*done)(void *arg);
+        void *arg;
+        pthread_t thread;
+        _Atomic enum reload_state state;
+        atomic_int cancelled;
+        const struct config *next; /* the thread's until the state is RELOAD_DONE */
+};
+
+/**
+ * reload_begin(reload, current, probe, done, arg):
+ * Read the configuration file again, and log which of its changes need a restart. A router's new topics are
+ * checked, which takes at most ten seconds without Kafka. The thread calls done once the state is
+ * RELOAD_DONE. Only one reload may run at a time.
+ */
+void reload_begin(struct reload *reload, struct current *current, struct probe *probe,
+                  void (*done)(void *arg), void *arg);
+
+enum reload_state reload_state(const struct reload *reload);
+
+/*
+ * Make the reload end without result, within two seconds even when Kafka does not answer. Harmless when none
+ * is running.
+ */
+void reload_cancel(struct reload *reload);
+
+/**
+ * reload_end(reload):
+ * Wait for the reload. Return the configuration, held for the caller, or NULL when it was refused, which has
+ * been logged, or when no reload is running.
+ */
+const struct config *reload_end(struct reload *reload) MUST_CHECK;
+
+/* Log that a reload failed. */
+void reload_log_failed(const struct config *first, const char *reason);
+
+/* Log a certificate that has expired, is not valid yet, or expires soon. */
+void reload_log_certificate(const struct config *config);
+
+#endif

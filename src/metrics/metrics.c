@@ -1,0 +1,330 @@
+#include "metrics/metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "metrics/metrics_state.h"
+
+static const char *const outcome_names[OUTCOME_N] = {
+    [OUTCOME_ACCEPTED] = "accepted",
+    [OUTCOME_BAD_REQUEST] = "bad_request",
+    [OUTCOME_NOT_FOUND] = "not_found",
+    [OUTCOME_METHOD_NOT_ALLOWED] = "method_not_allowed",
+    [OUTCOME_TOO_LARGE] = "too_large",
+    [OUTCOME_MALFORMED] = "malformed",
+    [OUTCOME_FORBIDDEN] = "forbidden",
+    [OUTCOME_STALE] = "stale",
+    [OUTCOME_STALE_GENUINE] = "stale_genuine",
+    [OUTCOME_STALE_UNCHECKED] = "stale_unchecked",
+    [OUTCOME_FORGED] = "forged",
+    [OUTCOME_UNAVAILABLE] = "unavailable",
+    [OUTCOME_ERROR] = "error",
+    [OUTCOME_THROTTLED] = "throttled",
+};
+
+#define US UINT64_C(1000) /* in nanoseconds */
+#define MS (1000 * US)
+#define S (1000 * MS)
+
+static const struct histogram_scale scales[HISTOGRAM_N] = {
+    [HISTOGRAM_ACK] = {S,
+                       14,
+                       {500 * US, 1 * MS, 2500 * US, 5 * MS, 10 * MS, 25 * MS, 50 * MS, 100 * MS, 250 * MS,
+                        500 * MS, 1 * S, 2500 * MS, 5 * S, 10 * S}},
+    [HISTOGRAM_VERIFY] = {S,
+                          12,
+                          {1 * US, 2500, 5 * US, 10 * US, 25 * US, 50 * US, 100 * US, 250 * US, 1 * MS,
+                           5 * MS, 25 * MS, 100 * MS}},
+    [HISTOGRAM_BATCH_RECORDS] = {1,
+                                 14,
+                                 {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 100000}},
+    [HISTOGRAM_COMMIT] = {S,
+                          14,
+                          {1 * MS, 2500 * US, 5 * MS, 10 * MS, 25 * MS, 50 * MS, 100 * MS, 250 * MS, 500 * MS,
+                           1 * S, 2500 * MS, 5 * S, 10 * S, 30 * S}},
+    [HISTOGRAM_EVENT_AGE] = {1000,
+                             15,
+                             {500, 1000, 1500, 2000, 3000, 5000, 10000, 30000, 60000, 300000, 900000, 3600000,
+                              10800000, 43200000, 86400000}},
+    [HISTOGRAM_STALE_AGE] =
+        {1, 13, {300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 172800, 259200, 604800}},
+};
+
+const char *
+metrics_outcome_name(enum metrics_outcome outcome)
+{
+        return outcome_names[outcome];
+}
+
+struct metrics *
+metrics_new(const struct config *config)
+{
+        struct metrics *metrics = mem_alloc(sizeof(*metrics));
+
+        metrics->config = config;
+        metrics->start_s = clock_now_ms() / 1000;
+        metrics->window.taken_ms = clock_monotonic_ms();
+        pthread_mutex_init(&metrics->mutex, NULL);
+        for (size_t h = 0; h < HISTOGRAM_N; h++)
+                histogram_init(&metrics->histograms[h], &scales[h]);
+        (void)metrics_requests(metrics, "");
+        metrics_apply(metrics, config);
+        return metrics;
+}
+
+/* Add the counter of a kind, or pattern, unless it exists. */
+static void
+add_kind(struct metrics *metrics, const char *kind)
+{
+        _Atomic(struct metrics_events *) *at = &metrics->events;
+        struct metrics_events *events;
+
+        while ((events = atomic_load(at)) != NULL && strcmp(events->kind, kind) != 0)
+                at = &events->next;
+        if (events != NULL)
+                return;
+        events = mem_alloc(sizeof(*events));
+        events->kind = mem_strdup(kind);
+        atomic_store(at, events);
+}
+
+void
+metrics_reload_failed(struct metrics *metrics)
+{
+        metrics->reload_succeeded = 0;
+}
+
+void
+metrics_apply(struct metrics *metrics, const struct config *config)
+{
+        metrics->applied_s = clock_now_ms() / 1000;
+        metrics->reload_succeeded = 1;
+        for (size_t i = 0; i < topic_table_size(config->topics); i++)
+                add_kind(metrics, topic_table_rule(config->topics, i)->pattern);
+        config_free(metrics->newest);
+        metrics->newest = config_hold(config);
+        if (metrics->config->certificate != NULL && config->certificate != NULL)
+                metrics->certificate_end_s = config->certificate->not_after_s;
+        for (size_t i = 0; i < config->n_sources; i++)
+                (void)metrics_requests(metrics, config->sources[i].name);
+}
+
+void
+metrics_free(struct metrics *metrics)
+{
+        struct metrics_requests *requests;
+        struct metrics_events *events;
+
+        if (metrics == NULL)
+                return;
+        while ((events = atomic_load(&metrics->events)) != NULL) {
+                atomic_store(&metrics->events, atomic_load(&events->next));
+                free(events->kind);
+                free(events);
+        }
+        while ((requests = metrics->requests) != NULL) {
+                metrics->requests = requests->next;
+                free(requests->source);
+                free(requests);
+        }
+        config_free(metrics->newest);
+        free(metrics->partitions);
+        free(metrics);
+}
+
+static void
+add(counter *count, uint64_t n)
+{
+        (void)atomic_fetch_add_explicit(count, n, memory_order_relaxed);
+}
+
+struct metrics_requests *
+metrics_requests(struct metrics *metrics, const char *source)
+{
+        struct metrics_requests **at = &metrics->requests;
+
+        while (*at != NULL && strcmp((*at)->source, source) != 0)
+                at = &(*at)->next;
+        if (*at == NULL) {
+                *at = mem_alloc(sizeof(**at));
+                (*at)->source = mem_strdup(source);
+        }
+        return *at;
+}
+
+void
+metrics_count_request(struct metrics_requests *requests, enum metrics_outcome outcome)
+{
+        add(&requests->counts[outcome], 1);
+}
+
+void
+metrics_count_events(struct metrics *metrics, const struct topic_rule *rule, uint64_t n)
+{
+        struct metrics_events *events = atomic_load(&metrics->events);
+
+        while (n > 0 && events != NULL && strcmp(events->kind, rule->pattern) != 0)
+                events = atomic_load(&events->next);
+        if (n > 0 && events != NULL)
+                add(&events->count, n);
+}
+
+void
+metrics_count_duplicates(struct metrics *metrics, uint64_t n)
+{
+        add(&metrics->duplicates, n);
+}
+
+void
+metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason reason, uint64_t n)
+{
+        add(&metrics->quarantined[reason], n);
+}
+
+void
+metrics_observe(struct metrics *metrics, enum metrics_histogram which, uint64_t value, uint64_t n)
+{
+        histogram_add(&metrics->histograms[which], value, n);
+}
+
+void
+metrics_count_transaction(struct metrics *metrics, int committed)
+{
+        add(&metrics->transactions[committed != 0], 1);
+}
+
+void
+metrics_set_partitions(struct metrics *metrics, const struct metrics_partition *partitions, size_t n)
+{
+        pthread_mutex_lock(&metrics->mutex);
+        metrics->partitions = mem_resize(metrics->partitions, n, sizeof(*partitions));
+        if (n > 0)
+                memcpy(metrics->partitions, partitions, n * sizeof(*partitions));
+        metrics->n_partitions = n;
+        pthread_mutex_unlock(&metrics->mutex);
+}
+
+void
+metrics_count_deleted(struct metrics *metrics, uint64_t n)
+{
+        atomic_fetch_add_explicit(&metrics->deleted, n, memory_order_relaxed);
+}
+
+void
+metrics_count_truncation(struct metrics *metrics)
+{
+        atomic_fetch_add_explicit(&metrics->truncations, 1, memory_order_relaxed);
+}
+
+void
+metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t oldest_ms)
+{
+        atomic_store_explicit(&metrics->remembered_ids, remembered_ids, memory_order_relaxed);
+        atomic_store_explicit(&metrics->lag, lag, memory_order_relaxed);
+        atomic_store_explicit(&metrics->oldest_ms, oldest_ms, memory_order_relaxed);
+}
+
+struct connection_stats *
+metrics_connections(struct metrics *metrics)
+{
+        return &metrics->connections;
+}
+
+void
+metrics_watch_budget(struct metrics *metrics, struct memory_budget *budget)
+{
+        metrics->budget = budget;
+}
+
+void
+metrics_watch_health(struct metrics *metrics, const struct health *health)
+{
+        metrics->health = health;
+}
+
+/* Return the increase of a client's counter, which restarts from 0 with a new client. */
+static uint64_t
+growth(uint64_t last, uint64_t now)
+{
+        return now >= last ? now - last : now;
+}
+
+void
+metrics_note_client(struct metrics *metrics, enum metrics_client client, struct statistics_totals *last,
+                    const struct statistics_totals *now)
+{
+        struct metrics_clients *all = &metrics->clients[client];
+
+        add(&all->requests, growth(last->requests, now->requests));
+        add(&all->errors, growth(last->errors, now->errors));
+        add(&all->timeouts, growth(last->timeouts, now->timeouts));
+        add(&all->retries, growth(last->retries, now->retries));
+        add(&all->queued_records, now->queued_records - last->queued_records); /* modulo 2^64 */
+        add(&all->queued_bytes, now->queued_bytes - last->queued_bytes);
+        *last = *now;
+}
+
+void
+metrics_set_kafka(struct metrics *metrics, int is_reachable)
+{
+        atomic_store_explicit(&metrics->kafka_reachable, is_reachable != 0, memory_order_relaxed);
+}
+
+void
+metrics_set_brokers(struct metrics *metrics, const struct brokers *brokers)
+{
+        metrics->brokers = *brokers;
+}
+
+uint64_t
+metrics_accepted(const struct metrics *metrics)
+{
+        uint64_t n = 0;
+
+        for (const struct metrics_requests *each = metrics->requests; each != NULL; each = each->next)
+                n += atomic_load_explicit(&each->counts[OUTCOME_ACCEPTED], memory_order_relaxed);
+        return n;
+}
+
+uint64_t
+metrics_lag(const struct metrics *metrics)
+{
+        return atomic_load_explicit(&metrics->lag, memory_order_relaxed);
+}
+
+void
+metrics_tick(struct metrics *metrics)
+{
+        struct metrics_window *window = &metrics->window;
+        int64_t now_ms = clock_monotonic_ms();
+
+        if (now_ms - window->taken_ms < METRICS_WINDOW_STEP_MS)
+                return;
+        for (size_t h = 0; h < HISTOGRAM_N; h++)
+                histogram_read(&metrics->histograms[h], &window->slots[window->next][h]);
+        window->next = (window->next + 1) % METRICS_WINDOW_SLOTS;
+        window->taken_ms = now_ms;
+}
+
+/* The slot to be overwritten next is the oldest, or still empty. */
+const struct histogram_figures *
+metrics_window_start(const struct metrics *metrics, enum metrics_histogram which)
+{
+        return &metrics->window.slots[metrics->window.next][which];
+}
+
+const char *
+metrics_client_name(const struct metrics *metrics, enum metrics_client client)
+{
+        static const struct {
+                const char *name;
+                unsigned role;
+        } clients[CLIENT_N] = {
+            [CLIENT_RECEIVER] = {"receiver", CONFIG_RECEIVER},
+            [CLIENT_ROUTER] = {"router", CONFIG_ROUTER},
+        };
+
+        return metrics->config->roles & clients[client].role ? clients[client].name : NULL;
+}

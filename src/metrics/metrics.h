@@ -1,0 +1,158 @@
+#ifndef METRICS_METRICS_H
+#define METRICS_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "config/config.h"
+#include "http/connection_stats.h"
+#include "http/memory_budget.h"
+#include "kafka/brokers.h"
+#include "kafka/statistics.h"
+#include "metrics/health.h"
+#include "model/judge.h"
+
+/*
+ * The metrics of the process, for /metrics and /status. Counters are atomic: any thread may count, any thread
+ * may read. Every counter exists from the start. Functions for the main thread only say so.
+ */
+struct metrics;
+
+/* The outcome of a request, as in the label `outcome`. */
+enum metrics_outcome {
+        OUTCOME_ACCEPTED,
+        OUTCOME_BAD_REQUEST,
+        OUTCOME_NOT_FOUND,
+        OUTCOME_METHOD_NOT_ALLOWED,
+        OUTCOME_TOO_LARGE,
+        OUTCOME_MALFORMED,
+        OUTCOME_FORBIDDEN,
+        OUTCOME_STALE,           /* signature wrong */
+        OUTCOME_STALE_GENUINE,   /* signature right */
+        OUTCOME_STALE_UNCHECKED, /* signature not checked: too many stale deliveries at once */
+        OUTCOME_FORGED,
+        OUTCOME_THROTTLED,
+        OUTCOME_UNAVAILABLE,
+        OUTCOME_ERROR,
+        OUTCOME_N,
+};
+
+const char *metrics_outcome_name(enum metrics_outcome outcome);
+
+/* The histograms, with the units of the values that are added. */
+enum metrics_histogram {
+        HISTOGRAM_ACK,           /* ns: from a complete request to its answer, of accepted deliveries */
+        HISTOGRAM_VERIFY,        /* ns: verification of a signature */
+        HISTOGRAM_BATCH_RECORDS, /* records of a committed transaction */
+        HISTOGRAM_COMMIT,        /* ns: commit of a transaction */
+        HISTOGRAM_EVENT_AGE,     /* ms: from the signed timestamp to the commit */
+        HISTOGRAM_STALE_AGE,     /* s: age of stale but genuine deliveries */
+        HISTOGRAM_N,
+};
+
+/* config must outlive the metrics. */
+struct metrics *metrics_new(const struct config *config);
+void metrics_free(struct metrics *metrics);
+
+/* Apply a configuration: its sources and their secrets, its topics, its certificate. Main thread. */
+void metrics_apply(struct metrics *metrics, const struct config *config);
+
+/* Note that a reload failed. Main thread. */
+void metrics_reload_failed(struct metrics *metrics);
+
+/* Counters of the requests to one source. They remain when the source is removed from the configuration. */
+struct metrics_requests;
+
+/* Return the counters of a source, or, for "", of requests to no source. Main thread. */
+struct metrics_requests *metrics_requests(struct metrics *metrics, const char *source);
+
+/* Count a request that was answered. */
+void metrics_count_request(struct metrics_requests *requests, enum metrics_outcome outcome);
+
+/*
+ * Count what a committed transaction did: n events published by a rule, n duplicates dropped, n records
+ * quarantined.
+ */
+void metrics_count_events(struct metrics *metrics, const struct topic_rule *rule, uint64_t n);
+void metrics_count_duplicates(struct metrics *metrics, uint64_t n);
+void metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason reason, uint64_t n);
+
+/* Add a value n times to a histogram. */
+void metrics_observe(struct metrics *metrics, enum metrics_histogram which, uint64_t value, uint64_t n);
+
+/* Count a transaction that was committed or aborted. */
+void metrics_count_transaction(struct metrics *metrics, int committed);
+
+/* Return the counters that the receiver's servers count connections in. */
+struct connection_stats *metrics_connections(struct metrics *metrics);
+
+/* Report the use of this memory budget; NULL: none. Main thread. */
+void metrics_watch_budget(struct metrics *metrics, struct memory_budget *budget);
+
+/* Report the readiness of these parts; NULL: none. Main thread. */
+void metrics_watch_health(struct metrics *metrics, const struct health *health);
+
+/* Set whether Kafka answers and the topics are right; 0 until this is called. */
+void metrics_set_kafka(struct metrics *metrics, int is_reachable);
+
+/* Set the known brokers. Main thread. */
+void metrics_set_brokers(struct metrics *metrics, const struct brokers *brokers);
+
+/* The role of a Kafka client. A role may have several clients; their statistics are added up. */
+enum metrics_client { CLIENT_RECEIVER, CLIENT_ROUTER, CLIENT_N };
+
+/**
+ * metrics_note_client(metrics, client, last, now):
+ * Add a client's statistics. last holds what the client reported before, zeros at first and for a new client,
+ * and is set to now.
+ */
+void metrics_note_client(struct metrics *metrics, enum metrics_client client, struct statistics_totals *last,
+                         const struct statistics_totals *now);
+
+/*
+ * Set the size of the router's dedup tables, the lag, and an upper bound for the age of the oldest record in
+ * it.
+ */
+void metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t oldest_ms);
+
+/* A partition of `deliveries`. state and cause are constants. */
+struct metrics_partition {
+        int32_t id;
+        const char *state; /* routing, restoring, waiting, refused or unassigned */
+        const char *cause; /* why it is not routed; "" while it is */
+        uint64_t lag;
+};
+
+/* Set the n partitions that are assigned to this router or to no router; they are copied. */
+void metrics_set_partitions(struct metrics *metrics, const struct metrics_partition *partitions, size_t n);
+
+/*
+ * Count records of `deliveries` that were deleted before they were routed, and logs that lost routed records.
+ */
+void metrics_count_deleted(struct metrics *metrics, uint64_t n);
+void metrics_count_truncation(struct metrics *metrics);
+
+/* Return the number of accepted deliveries, and the lag. Main thread. */
+uint64_t metrics_accepted(const struct metrics *metrics);
+uint64_t metrics_lag(const struct metrics *metrics);
+
+/* Return the number of open file descriptors, or -1. */
+long metrics_open_descriptors(void);
+
+/*
+ * Keep a reading of the histograms from time to time, for the recent quantiles of /status. Call it every
+ * second. Main thread.
+ */
+void metrics_tick(struct metrics *metrics);
+
+/*
+ * Return the metrics in the Prometheus text format 0.0.4, *len bytes for the caller to free. NULL: out of
+ * memory. Main thread.
+ */
+char *metrics_render(const struct metrics *metrics, size_t *len) MUST_CHECK;
+
+/* Likewise as one JSON object, described in gatepostd(8), with quantiles instead of buckets. */
+char *metrics_status(const struct metrics *metrics, size_t *len) MUST_CHECK;
+
+#endif

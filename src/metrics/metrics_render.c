@@ -1,0 +1,398 @@
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <librdkafka/rdkafka.h>
+#include <openssl/crypto.h>
+
+#include "base/clock.h"
+#include "metrics/exposition.h"
+#include "metrics/metrics_state.h"
+
+static void
+render_memory(FILE *out)
+{
+        const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+        uint64_t total, resident;
+        FILE *in = fopen("/proc/self/statm", "re");
+        int n;
+
+        if (in == NULL)
+                return;
+        n = fscanf(in, "%" SCNu64 " %" SCNu64, &total, &resident);
+        (void)fclose(in);
+        if (n != 2)
+                return;
+        exposition_head(out, "process_resident_memory_bytes", "gauge", "Resident memory.");
+        fprintf(out, "process_resident_memory_bytes %" PRIu64 "\n", resident * page);
+        exposition_head(out, "process_virtual_memory_bytes", "gauge", "Virtual memory.");
+        fprintf(out, "process_virtual_memory_bytes %" PRIu64 "\n", total * page);
+}
+
+long
+metrics_open_descriptors(void)
+{
+        DIR *dir = opendir("/proc/self/fd");
+        const struct dirent *entry;
+        long n = -1;
+
+        if (dir == NULL)
+                return -1;
+        while ((entry = readdir(dir)) != NULL)
+                n += entry->d_name[0] != '.';
+        (void)closedir(dir);
+        return n;
+}
+
+static void
+render_descriptors(FILE *out)
+{
+        struct rlimit limit;
+        long n = metrics_open_descriptors();
+
+        if (n >= 0) {
+                exposition_head(out, "process_open_fds", "gauge", "Open file descriptors.");
+                fprintf(out, "process_open_fds %ld\n", n);
+        }
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+                exposition_head(out, "process_max_fds", "gauge", "Limit of open file descriptors.");
+                fprintf(out, "process_max_fds %" PRIu64 "\n", (uint64_t)limit.rlim_cur);
+        }
+}
+
+static double
+seconds(struct timeval time)
+{
+        return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+static void
+render_times(int64_t start_s, FILE *out)
+{
+        struct rusage usage;
+
+        if (getrusage(RUSAGE_SELF, &usage) == 0) {
+                exposition_head(out, "process_cpu_seconds_total", "counter", "User and system CPU time.");
+                fprintf(out, "process_cpu_seconds_total %.6f\n",
+                        seconds(usage.ru_utime) + seconds(usage.ru_stime));
+        }
+        exposition_head(out, "process_start_time_seconds", "gauge",
+                        "When the process started, since the epoch.");
+        fprintf(out, "process_start_time_seconds %" PRId64 "\n", start_s);
+}
+
+struct metrics_version
+metrics_version(size_t i)
+{
+        const struct metrics_version versions[METRICS_N_VERSIONS] = {
+            {"version", PACKAGE_VERSION},
+            {"librdkafka", rd_kafka_version_str()},
+            {"openssl", OpenSSL_version(OPENSSL_VERSION_STRING)},
+            {"libevent", event_get_version()},
+        };
+
+        return versions[i];
+}
+
+static void
+render_build(FILE *out)
+{
+        exposition_head(out, "gatepost_build_info", "gauge", "1, labelled with the versions in use.");
+        fputs("gatepost_build_info", out);
+        for (size_t i = 0; i < METRICS_N_VERSIONS; i++) {
+                const struct metrics_version version = metrics_version(i);
+
+                fprintf(out, "%c%s=\"%s\"", i == 0 ? '{' : ',', version.name, version.text);
+        }
+        fputs("} 1\n", out);
+}
+
+static void
+render_brokers(const struct metrics *metrics, FILE *out)
+{
+        exposition_head(out, "gatepost_kafka_broker_up", "gauge",
+                        "1 for each broker that is connected, 0 for one that is not.");
+        for (size_t i = 0; i < metrics->brokers.n; i++) {
+                fputs("gatepost_kafka_broker_up{broker=", out);
+                exposition_value(out, metrics->brokers.items[i].name);
+                fprintf(out, "} %d\n", metrics->brokers.items[i].is_up);
+        }
+        exposition_head(out, "gatepost_kafka_broker_rtt_seconds", "gauge",
+                        "Recent average round trip of requests, by broker.");
+        for (size_t i = 0; i < metrics->brokers.n; i++) {
+                if (metrics->brokers.items[i].rtt_us == 0)
+                        continue;
+                fputs("gatepost_kafka_broker_rtt_seconds{broker=", out);
+                exposition_value(out, metrics->brokers.items[i].name);
+                fprintf(out, "} %.6f\n", (double)metrics->brokers.items[i].rtt_us / 1e6);
+        }
+}
+
+static void
+render_process(const struct metrics *metrics, FILE *out)
+{
+        exposition_head(out, "gatepost_start_time_seconds", "gauge",
+                        "When the process started, since the epoch.");
+        fprintf(out, "gatepost_start_time_seconds %" PRId64 "\n", metrics->start_s);
+        exposition_head(out, "gatepost_config_last_reload_successful", "gauge",
+                        "1 when the last reload succeeded, 0 when it failed.");
+        fprintf(out, "gatepost_config_last_reload_successful %d\n", metrics->reload_succeeded);
+        exposition_head(out, "gatepost_config_last_reload_success_timestamp_seconds", "gauge",
+                        "When a configuration was last applied, at startup or by a reload, since the epoch.");
+        fprintf(out, "gatepost_config_last_reload_success_timestamp_seconds %" PRId64 "\n",
+                metrics->applied_s);
+        exposition_head(out, "gatepost_kafka_reachable", "gauge",
+                        "1 when Kafka answers and the topics are as required.");
+        fprintf(out, "gatepost_kafka_reachable %" PRIu64 "\n", metrics_get(&metrics->kafka_reachable));
+}
+
+static void
+render_clients(const struct metrics *metrics, const char *name, const char *type, const char *help,
+               size_t offset, FILE *out)
+{
+        exposition_head(out, name, type, help);
+        for (size_t c = 0; c < CLIENT_N; c++) {
+                const char *client = metrics_client_name(metrics, (enum metrics_client)c);
+
+                if (client != NULL)
+                        fprintf(out, "%s{client=\"%s\"} %" PRIu64 "\n", name, client,
+                                metrics_get((const counter *)((const char *)&metrics->clients[c] + offset)));
+        }
+}
+
+/* Write the counts of librdkafka. */
+static void
+render_librdkafka(const struct metrics *metrics, FILE *out)
+{
+        static const struct {
+                const char *name;
+                const char *type;
+                const char *help;
+                size_t offset;
+        } rows[] = {
+            {"gatepost_kafka_requests_total", "counter",
+             "Requests sent to brokers, by the role that sent them.",
+             offsetof(struct metrics_clients, requests)},
+            {"gatepost_kafka_request_errors_total", "counter",
+             "Requests and responses lost to transport errors.", offsetof(struct metrics_clients, errors)},
+            {"gatepost_kafka_request_timeouts_total", "counter", "Requests that timed out.",
+             offsetof(struct metrics_clients, timeouts)},
+            {"gatepost_kafka_request_retries_total", "counter", "Requests that were retried.",
+             offsetof(struct metrics_clients, retries)},
+            {"gatepost_kafka_queue_records", "gauge",
+             "Records queued to be sent, or fetched and not yet processed.",
+             offsetof(struct metrics_clients, queued_records)},
+            {"gatepost_kafka_queue_bytes", "gauge", "Bytes of these records.",
+             offsetof(struct metrics_clients, queued_bytes)},
+        };
+
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                render_clients(metrics, rows[i].name, rows[i].type, rows[i].help, rows[i].offset, out);
+}
+
+static void
+render_readiness(const struct metrics *metrics, FILE *out)
+{
+        if (metrics->health == NULL)
+                return;
+        exposition_head(out, "gatepost_ready", "gauge", "1 when a role is ready, as in /readyz.");
+        for (size_t i = 0; i < metrics->health->n_parts; i++) {
+                const struct health_part *part = &metrics->health->parts[i];
+                char reason[HEALTH_REASON_SIZE];
+
+                fprintf(out, "gatepost_ready{role=\"%s\"} %d\n", part->name,
+                        part->is_ready(part->arg, reason) != 0);
+        }
+}
+
+/* A source whose secret is in the configuration file has no series. */
+static void
+render_secrets(const struct metrics *metrics, FILE *out)
+{
+        int64_t now_s = clock_now_ms() / 1000;
+
+        exposition_head(out, "gatepost_secret_age_seconds", "gauge",
+                        "Time since a secret_file was last modified.");
+        for (size_t s = 0; s < metrics->newest->n_sources; s++) {
+                const struct config_source *source = &metrics->newest->sources[s];
+
+                for (size_t i = 0; i < source->n_secret_files; i++) {
+                        int64_t age_s = now_s - source->secret_files[i].written_s;
+
+                        fprintf(out, "gatepost_secret_age_seconds{source=\"%s\",file=", source->name);
+                        exposition_value(out, source->secret_files[i].path);
+                        fprintf(out, "} %" PRId64 "\n", age_s > 0 ? age_s : 0);
+                }
+        }
+}
+
+static void
+render_certificate(const struct metrics *metrics, FILE *out)
+{
+        if (metrics->certificate_end_s == 0)
+                return;
+        exposition_head(out, "gatepost_tls_certificate_expiry_timestamp_seconds", "gauge",
+                        "When the first certificate of the chain expires, since the epoch.");
+        fprintf(out, "gatepost_tls_certificate_expiry_timestamp_seconds %" PRId64 "\n",
+                metrics->certificate_end_s);
+}
+
+static void
+render_requests(const struct metrics_requests *requests, FILE *out)
+{
+        for (size_t o = 0; o < OUTCOME_N; o++)
+                fprintf(out, "gatepost_requests_total{source=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
+                        requests->source, metrics_outcome_name((enum metrics_outcome)o),
+                        metrics_get(&requests->counts[o]));
+}
+
+static void
+render_receiver(const struct metrics *metrics, FILE *out)
+{
+        exposition_head(
+            out, "gatepost_requests_total", "counter",
+            "Requests, by outcome and by source; the source is empty when the path belongs to none.");
+        for (const struct metrics_requests *each = metrics->requests->next; each != NULL; each = each->next)
+                render_requests(each, out);
+        render_requests(metrics->requests, out); /* to no source */
+        exposition_histogram(out, "gatepost_verify_seconds", "Time to verify a signature.",
+                             &metrics->histograms[HISTOGRAM_VERIFY]);
+        exposition_histogram(out, "gatepost_ack_seconds",
+                             "Time from a complete request to its answer, of accepted deliveries.",
+                             &metrics->histograms[HISTOGRAM_ACK]);
+        exposition_histogram(out, "gatepost_stale_genuine_age_seconds",
+                             "Age of genuine deliveries that were refused as stale.",
+                             &metrics->histograms[HISTOGRAM_STALE_AGE]);
+}
+
+static void
+render_connections(const struct metrics *metrics, FILE *out)
+{
+        const struct connection_stats *connections = &metrics->connections;
+        uint64_t open = connection_stats_open(connections);
+
+        exposition_head(out, "gatepost_connections_open", "gauge", "Open connections of the receiver.");
+        fprintf(out, "gatepost_connections_open %" PRIu64 "\n", open);
+        exposition_head(out, "gatepost_connections_accepted_total", "counter", "Accepted connections.");
+        fprintf(out, "gatepost_connections_accepted_total %" PRIuFAST64 "\n",
+                atomic_load_explicit(&connections->accepted, memory_order_relaxed));
+        exposition_head(out, "gatepost_connections_closed_total", "counter",
+                        "Closed connections, by reason.");
+        for (size_t i = 0; i < HTTP_N_ENDS; i++)
+                fprintf(out, "gatepost_connections_closed_total{reason=\"%s\"} %" PRIuFAST64 "\n",
+                        http_end_name((enum http_end)i),
+                        atomic_load_explicit(&connections->ended[i], memory_order_relaxed));
+        if (metrics->budget == NULL)
+                return;
+        exposition_head(out, "gatepost_in_flight_bytes", "gauge",
+                        "Bytes of the bodies of unanswered requests.");
+        fprintf(out, "gatepost_in_flight_bytes %" PRIu64 "\n", memory_budget_used(metrics->budget));
+        exposition_head(out, "gatepost_in_flight_limit_bytes", "gauge",
+                        "Limit of gatepost_in_flight_bytes: max_in_flight.");
+        fprintf(out, "gatepost_in_flight_limit_bytes %" PRIu64 "\n", memory_budget_size(metrics->budget));
+}
+
+static void
+render_partitions(const struct metrics *metrics, FILE *out)
+{
+        pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&metrics->mutex;
+
+        pthread_mutex_lock(mutex);
+        exposition_head(out, "gatepost_router_partition_state", "gauge",
+                        "1 for the state of each partition assigned to this router or to none.");
+        for (size_t i = 0; i < metrics->n_partitions; i++)
+                fprintf(out,
+                        "gatepost_router_partition_state{partition=\"%d\",state=\"%s\",cause=\"%s\"} 1\n",
+                        (int)metrics->partitions[i].id, metrics->partitions[i].state,
+                        metrics->partitions[i].cause);
+        exposition_head(out, "gatepost_router_partition_lag_records", "gauge",
+                        "Records not routed yet, by partition.");
+        for (size_t i = 0; i < metrics->n_partitions; i++)
+                fprintf(out, "gatepost_router_partition_lag_records{partition=\"%d\"} %" PRIu64 "\n",
+                        (int)metrics->partitions[i].id, metrics->partitions[i].lag);
+        pthread_mutex_unlock(mutex);
+}
+
+static void
+render_router(const struct metrics *metrics, FILE *out)
+{
+        const struct metrics_events *events = atomic_load(&metrics->events);
+
+        exposition_head(out, "gatepost_events_total", "counter",
+                        "Events published, by the kind or pattern that chose the topic.");
+        for (; events != NULL; events = atomic_load(&events->next)) {
+                fputs("gatepost_events_total{kind=", out);
+                exposition_value(out, events->kind);
+                fprintf(out, "} %" PRIu64 "\n", metrics_get(&events->count));
+        }
+        exposition_head(out, "gatepost_duplicates_total", "counter", "Duplicate deliveries dropped.");
+        fprintf(out, "gatepost_duplicates_total %" PRIu64 "\n", metrics_get(&metrics->duplicates));
+        exposition_head(out, "gatepost_quarantined_total", "counter", "Deliveries quarantined, by reason.");
+        for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
+                fprintf(out, "gatepost_quarantined_total{reason=\"%s\"} %" PRIu64 "\n",
+                        judge_reason_name((enum quarantine_reason)r), metrics_get(&metrics->quarantined[r]));
+        exposition_head(out, "gatepost_transactions_total", "counter", "Transactions, by result.");
+        fprintf(out, "gatepost_transactions_total{result=\"committed\"} %" PRIu64 "\n",
+                metrics_get(&metrics->transactions[1]));
+        fprintf(out, "gatepost_transactions_total{result=\"aborted\"} %" PRIu64 "\n",
+                metrics_get(&metrics->transactions[0]));
+        exposition_histogram(out, "gatepost_batch_records", "Records in a committed transaction.",
+                             &metrics->histograms[HISTOGRAM_BATCH_RECORDS]);
+        exposition_histogram(out, "gatepost_commit_seconds", "Time to commit a transaction.",
+                             &metrics->histograms[HISTOGRAM_COMMIT]);
+        exposition_histogram(
+            out, "gatepost_event_age_seconds",
+            "Time from the signed timestamp of a delivery to the commit that publishes its event.",
+            &metrics->histograms[HISTOGRAM_EVENT_AGE]);
+        exposition_head(out, "gatepost_router_lag_records", "gauge",
+                        "Records not routed yet, of the partitions of this router.");
+        fprintf(out, "gatepost_router_lag_records %" PRIu64 "\n", metrics_get(&metrics->lag));
+        exposition_head(out, "gatepost_router_oldest_record_age_seconds", "gauge",
+                        "Upper bound of the age of the oldest record not routed yet; 0 when there is none.");
+        fprintf(out, "gatepost_router_oldest_record_age_seconds %.3f\n",
+                (double)metrics_get(&metrics->oldest_ms) / 1000);
+        render_partitions(metrics, out);
+        exposition_head(out, "gatepost_deleted_before_routing_total", "counter",
+                        "Records that retention deleted before they were routed.");
+        fprintf(out, "gatepost_deleted_before_routing_total %" PRIu64 "\n", metrics_get(&metrics->deleted));
+        exposition_head(out, "gatepost_log_truncations_total", "counter",
+                        "Times that Kafka lost records that had been routed.");
+        fprintf(out, "gatepost_log_truncations_total %" PRIu64 "\n", metrics_get(&metrics->truncations));
+        exposition_head(out, "gatepost_remembered_ids", "gauge", "Delivery-ids in the dedup tables.");
+        fprintf(out, "gatepost_remembered_ids %" PRIu64 "\n", metrics_get(&metrics->remembered_ids));
+}
+
+char *
+metrics_render(const struct metrics *metrics, size_t *len)
+{
+        char *text = NULL;
+        FILE *out = open_memstream(&text, len);
+
+        if (out == NULL)
+                return NULL;
+        render_build(out);
+        render_times(metrics->start_s, out);
+        render_memory(out);
+        render_descriptors(out);
+        render_process(metrics, out);
+        render_readiness(metrics, out);
+        render_brokers(metrics, out);
+        render_librdkafka(metrics, out);
+        if (metrics->config->roles & CONFIG_RECEIVER) {
+                render_receiver(metrics, out);
+                render_connections(metrics, out);
+                render_secrets(metrics, out);
+                render_certificate(metrics, out);
+        }
+        if (metrics->config->roles & CONFIG_ROUTER)
+                render_router(metrics, out);
+        if (fclose(out) != 0) {
+                free(text);
+                return NULL;
+        }
+        return text;
+}

@@ -1,0 +1,107 @@
+#ifndef METRICS_METRICS_STATE_H
+#define METRICS_METRICS_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "metrics/histogram.h"
+#include "metrics/metrics.h"
+
+/*
+ * The inside of struct metrics, for metrics.c, which counts, and for metrics_render.c and metrics_status.c,
+ * which read.
+ */
+
+/* Written and read by any thread; orders nothing else. */
+typedef _Atomic uint64_t counter;
+
+/*
+ * Readings of the histograms are kept for about METRICS_WINDOW_SLOTS * METRICS_WINDOW_STEP_MS: half a minute.
+ */
+#define METRICS_WINDOW_SLOTS 16
+#define METRICS_WINDOW_STEP_MS 2000
+
+struct metrics_requests {
+        struct metrics_requests *next;
+        char *source;
+        counter counts[OUTCOME_N];
+};
+
+/* Events of a kind, or pattern, that has or had a topic. */
+struct metrics_events {
+        _Atomic(struct metrics_events *) next; /* read by other threads, too */
+        char *kind;
+        counter count;
+};
+
+/* Sums over the Kafka clients of one role. */
+struct metrics_clients {
+        counter requests;
+        counter errors;
+        counter timeouts;
+        counter retries;
+        counter queued_records;
+        counter queued_bytes;
+};
+
+/* The last readings of all histograms, as a ring. For the main thread. */
+struct metrics_window {
+        struct histogram_figures slots[METRICS_WINDOW_SLOTS][HISTOGRAM_N];
+        size_t next;
+        int64_t taken_ms; /* monotonic; of the last reading */
+};
+
+struct metrics {
+        const struct config *config;       /* the first configuration */
+        const struct config *newest;       /* held; for its sources */
+        int64_t certificate_end_s;         /* 0: no certificate */
+        struct metrics_requests *requests; /* a list; the first is for requests to no source */
+        _Atomic(struct metrics_events *) events;
+        counter duplicates;
+        counter quarantined[QUARANTINE_N_REASONS];
+        counter transactions[2]; /* aborted, committed */
+        struct histogram histograms[HISTOGRAM_N];
+        struct metrics_window window;
+        counter remembered_ids;
+        counter lag;
+        counter oldest_ms;
+        counter deleted;
+        counter truncations;
+        pthread_mutex_t mutex; /* protects the partitions */
+        struct metrics_partition *partitions;
+        size_t n_partitions;
+        counter kafka_reachable;
+        struct connection_stats connections;
+        struct memory_budget *budget; /* NULL: no receiver runs */
+        const struct health *health;  /* NULL: not known yet */
+        struct brokers brokers;
+        struct metrics_clients clients[CLIENT_N];
+        int64_t start_s;
+        int64_t applied_s;    /* when a configuration was last applied */
+        int reload_succeeded; /* whether the last reload succeeded */
+};
+
+static inline uint64_t
+metrics_get(const counter *count)
+{
+        return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+/* Return the reading of a histogram from half a minute ago; zeros when the process is younger. */
+const struct histogram_figures *metrics_window_start(const struct metrics *metrics,
+                                                     enum metrics_histogram which);
+
+/* Return the label of a role's Kafka clients, or NULL when this process does not have the role. */
+const char *metrics_client_name(const struct metrics *metrics, enum metrics_client client);
+
+/* A version, by the name of its label in gatepost_build_info; the first is that of this program. */
+struct metrics_version {
+        const char *name;
+        const char *text;
+};
+
+#define METRICS_N_VERSIONS 4
+struct metrics_version metrics_version(size_t i);
+
+#endif
