@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/mem.h"
-#include "kafka/answers.h"
 #include "kafka/client.h"
+#include "kafka/commit_watchdog.h"
 #include "kafka/ending.h"
-#include "kafka/rouser.h"
+#include "kafka/responses.h"
 #include "kafka/topics.h"
 
 #define ABORT_TIMEOUT_MS 5000
@@ -26,11 +26,11 @@
 
 struct transaction {
         rd_kafka_t *client;
-        struct rouser *rouser;
+        struct commit_watchdog *watchdog;
         rd_kafka_topic_t **topics; /* held so that their metadata stay known */
         size_t n_topics;
         int is_open;
-        struct answers answers;
+        struct responses responses;
         void (*on_failure)(const struct transaction_failure *failure, void *arg);
         void *arg;
         int n_failures;
@@ -57,7 +57,7 @@ on_new(rd_kafka_t *client, const rd_kafka_conf_t *conf, void *opaque, char *reas
         struct transaction *transaction = rd_kafka_opaque(client);
 
         (void)conf, (void)opaque, (void)reason, (void)reason_size;
-        return answers_watch(&transaction->answers, client);
+        return responses_watch(&transaction->responses, client);
 }
 
 static int
@@ -65,7 +65,7 @@ open_socket(int domain, int type, int protocol, void *opaque)
 {
         const struct transaction *transaction = opaque;
 
-        return rouser_open(transaction->rouser, domain, type, protocol);
+        return commit_watchdog_open(transaction->watchdog, domain, type, protocol);
 }
 
 static int
@@ -73,7 +73,7 @@ close_socket(int fd, void *opaque)
 {
         const struct transaction *transaction = opaque;
 
-        return rouser_close(transaction->rouser, fd);
+        return commit_watchdog_close(transaction->watchdog, fd);
 }
 
 static void
@@ -178,12 +178,12 @@ transaction_new(const struct config *config, const char *bootstrap,
         transaction->on_failure = on_failure;
         transaction->arg = arg;
 
-        answers_init(&transaction->answers, config->embedded);
-        transaction->rouser = rouser_new(error);
-        if (transaction->rouser != NULL)
+        responses_init(&transaction->responses, config->embedded);
+        transaction->watchdog = commit_watchdog_new(error);
+        if (transaction->watchdog != NULL)
                 transaction->client = open_client(config, bootstrap, transaction, error);
         if (transaction->client == NULL) {
-                rouser_free(transaction->rouser);
+                commit_watchdog_free(transaction->watchdog);
                 free(transaction);
                 return NULL;
         }
@@ -221,7 +221,7 @@ transaction_init(struct transaction *transaction, int timeout_ms, struct error *
 void
 transaction_settle(struct transaction *transaction)
 {
-        markers_wait(&transaction->answers.markers);
+        begin_delay_wait(&transaction->responses.delay);
 }
 
 int
@@ -229,13 +229,13 @@ transaction_begin(struct transaction *transaction, struct error *error)
 {
         rd_kafka_error_t *failure;
 
-        atomic_store(&transaction->answers.is_any, 0);
+        atomic_store(&transaction->responses.is_any, 0);
         transaction->n_failures = 0;
         transaction->n_produced = 0;
         failure = rd_kafka_begin_transaction(transaction->client);
         if (failure != NULL)
                 return take_error(failure, "begin_transaction", error);
-        markers_begin(&transaction->answers.markers);
+        begin_delay_begun(&transaction->responses.delay);
         transaction->is_open = 1;
         return 0;
 }
@@ -335,13 +335,13 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
 {
         int result;
 
-        rouser_begin(transaction->rouser);
+        commit_watchdog_begin(transaction->watchdog);
         result = commit(transaction, group, offsets, error);
-        rouser_end(transaction->rouser);
+        commit_watchdog_end(transaction->watchdog);
         (void)rd_kafka_poll(transaction->client, 0);
         if (result == 0) {
                 transaction->is_open = 0;
-                markers_committed(&transaction->answers.markers);
+                begin_delay_committed(&transaction->responses.delay);
                 client_reached();
         }
         return result;
@@ -361,13 +361,13 @@ transaction_learn(struct transaction *transaction)
 int
 transaction_is_tainted(struct transaction *transaction)
 {
-        return atomic_load(&transaction->answers.is_tainted);
+        return atomic_load(&transaction->responses.is_tainted);
 }
 
 int
 transaction_is_unfenced(struct transaction *transaction)
 {
-        return atomic_load(&transaction->answers.is_unfenced);
+        return atomic_load(&transaction->responses.is_unfenced);
 }
 
 static void
@@ -400,7 +400,7 @@ transaction_abort(struct transaction *transaction)
 static void
 leave_early(struct transaction *transaction)
 {
-        if (!atomic_load(&transaction->answers.is_any))
+        if (!atomic_load(&transaction->responses.is_any))
                 abort_within(transaction, LEAVE_TIMEOUT_MS);
 }
 
@@ -415,6 +415,6 @@ transaction_free(struct transaction *transaction)
         (void)ending_purge(transaction->client);
         if (ending_destroy(transaction->client) != 0)
                 return; /* it still calls back: all of this is leaked with it */
-        rouser_free(transaction->rouser);
+        commit_watchdog_free(transaction->watchdog);
         free(transaction);
 }

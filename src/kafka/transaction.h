@@ -49,7 +49,7 @@ int transaction_init(struct transaction *transaction, int timeout_ms, struct err
 /**
  * transaction_settle(transaction):
  * Wait until Kafka is probably done with the last commit, up to 20 ms: a transaction that begins sooner is held up for longer
- * (markers.h). Not worth it where so much waits that this time is needed to add it.
+ * (delay.h). Not worth it where so much waits that this time is needed to add it.
  */
 void transaction_settle(struct transaction *transaction);
 

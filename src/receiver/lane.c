@@ -17,7 +17,7 @@
 #include "base/thread.h"
 #include "http/server.h"
 #include "ops/activation.h"
-#include "receiver/intake.h"
+#include "receiver/handler.h"
 #include "receiver/screen.h"
 
 #define MAX_HEADER_BYTES 32768
@@ -36,7 +36,7 @@ struct lane {
         struct receiver_shared *shared;
         struct event_base *base;
         struct http_server *server;
-        struct intake *intake;
+        struct handler *handler;
         const struct config *limited_by; /* held: the server's limits are of it */
         int pipe[2];
         struct event *wake;
@@ -58,7 +58,7 @@ struct lane {
 static void
 set_timer(struct lane *lane)
 {
-        int64_t deadline = intake_next_deadline(lane->intake), now = clock_monotonic_ms(), left;
+        int64_t deadline = handler_next_deadline(lane->handler), now = clock_monotonic_ms(), left;
         struct timeval in;
 
         if (deadline < 0 && !lane->stopping) {
@@ -80,7 +80,7 @@ on_head(struct http_request *request, void *arg)
 {
         struct lane *lane = arg;
 
-        intake_head(lane->intake, request);
+        handler_head(lane->handler, request);
 }
 
 static void
@@ -88,7 +88,7 @@ on_complete(struct http_request *request, void *arg)
 {
         struct lane *lane = arg;
 
-        intake_complete(lane->intake, request);
+        handler_complete(lane->handler, request);
 }
 
 static void
@@ -96,7 +96,7 @@ on_request(struct http_request *request, void *arg)
 {
         struct lane *lane = arg;
 
-        intake_append(lane->intake, request);
+        handler_append(lane->handler, request);
         set_timer(lane);
 }
 
@@ -123,7 +123,7 @@ on_refused(int status, const struct address *client, int is_proxy, const char *r
 static void
 take_limits(struct lane *lane, struct http_limits *limits)
 {
-        const struct config *first = lane->shared->config, *newest = intake_config(lane->intake);
+        const struct config *first = lane->shared->config, *newest = handler_config(lane->handler);
         uint64_t max_connections = atomic_load(&lane->shared->max_connections);
 
         *limits = (struct http_limits){
@@ -153,7 +153,7 @@ renew_limits(struct lane *lane)
         const struct config *before = lane->limited_by;
         struct http_limits limits;
 
-        if (intake_config(lane->intake) == before)
+        if (handler_config(lane->handler) == before)
                 return;
         take_limits(lane, &limits);
         http_server_set_limits(lane->server, &limits);
@@ -169,7 +169,7 @@ open_door(struct lane *lane)
         if (lane->stopping || atomic_load(&lane->is_open))
                 return;
         if (clock_monotonic_ms() < lane->shared->hold_until_ms &&
-            !(atomic_load(&lane->shared->may_append) && intake_is_ready(lane->intake, &error)))
+            !(atomic_load(&lane->shared->may_append) && handler_is_ready(lane->handler, &error)))
                 return;
         http_server_hold(lane->server, 0);
         atomic_store(&lane->is_open, 1);
@@ -186,17 +186,17 @@ on_wake(evutil_socket_t fd, short what, void *arg)
         while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
                 if (memchr(bytes, WAKE_STATUS, (size_t)n) != NULL)
                         log_notice("status of lane connections=%zu appending=%zu",
-                                   http_server_n_connections(lane->server), intake_n_pending(lane->intake));
+                                   http_server_n_connections(lane->server), handler_n_pending(lane->handler));
                 if (memchr(bytes, WAKE_STOP, (size_t)n) == NULL || lane->stopping)
                         continue;
                 lane->stopping = 1;
                 /* A connection closes with its next answer; but clients with many of them must not hold the end up. */
-                intake_refuse_from(lane->intake,
-                                   clock_monotonic_ms() + (int64_t)lane->shared->config->ack_timeout_ms);
+                handler_refuse_from(lane->handler,
+                                    clock_monotonic_ms() + (int64_t)lane->shared->config->ack_timeout_ms);
                 http_server_stop_listening(lane->server);
         }
         open_door(lane);
-        intake_serve(lane->intake);
+        handler_serve(lane->handler);
         renew_limits(lane);
         set_timer(lane);
 }
@@ -208,11 +208,11 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 
         (void)fd;
         (void)what;
-        if (lane->stopping && intake_next_deadline(lane->intake) < 0) {
+        if (lane->stopping && handler_next_deadline(lane->handler) < 0) {
                 (void)event_base_loopbreak(lane->base);
                 return;
         }
-        intake_expire(lane->intake);
+        handler_expire(lane->handler);
         set_timer(lane);
 }
 
@@ -231,7 +231,7 @@ on_beat(evutil_socket_t fd, short what, void *arg)
 static void
 close_lane(struct lane *lane)
 {
-        intake_free(lane->intake); /* before the server: it answers its requests */
+        handler_free(lane->handler); /* before the server: it answers its requests */
         http_server_free(lane->server);
         config_free(lane->limited_by);
         if (lane->wake != NULL)
@@ -324,8 +324,8 @@ lane_new(struct receiver_shared *shared, size_t number, const int *listeners, si
         lane->number = number;
         lane->pipe[0] = lane->pipe[1] = -1;
         if (open_events(lane) == 0) {
-                lane->intake = intake_new(shared, lane->pipe[1], error);
-                if (lane->intake == NULL) {
+                lane->handler = handler_new(shared, lane->pipe[1], error);
+                if (lane->handler == NULL) {
                         close_lane(lane);
                         return NULL;
                 }
@@ -341,7 +341,7 @@ lane_new(struct receiver_shared *shared, size_t number, const int *listeners, si
 int
 lane_is_ready(struct lane *lane, struct error *error)
 {
-        if (!intake_is_ready(lane->intake, error))
+        if (!handler_is_ready(lane->handler, error))
                 return 0;
         if (!atomic_load(&lane->is_open))
                 (void)error_set(error, "it does not accept yet");
@@ -365,7 +365,7 @@ wake(struct lane *lane, char why)
 void
 lane_connect(struct lane *lane, int timeout_ms)
 {
-        intake_connect(lane->intake, timeout_ms);
+        handler_connect(lane->handler, timeout_ms);
         wake(lane, WAKE_RENEW);
 }
 

@@ -30,7 +30,7 @@ batch_free(struct batch *batch)
 {
         free(batch->n_events);
         free(batch->origins);
-        ages_free(&batch->ages);
+        event_ages_free(&batch->ages);
 }
 
 void
@@ -42,7 +42,7 @@ batch_reset(struct batch *batch)
         batch->n_duplicates = 0;
         memset(batch->n_events, 0, batch->n_rules * sizeof(uint64_t));
         memset(batch->n_quarantined, 0, sizeof(batch->n_quarantined));
-        ages_reset(&batch->ages);
+        event_ages_reset(&batch->ages);
 }
 
 void
@@ -147,7 +147,7 @@ batch_add(struct batch *batch, const struct config *config, struct transaction *
                 batch->started_ms = clock_monotonic_ms();
         batch->n_records++;
         batch->n_bytes += record->body.len;
-        if (verdict->action == VERDICT_PUBLISH && ages_add(&batch->ages, record_signed_s(record)) != 0)
+        if (verdict->action == VERDICT_PUBLISH && event_ages_add(&batch->ages, record_signed_s(record)) != 0)
                 return error_set(error, "out of memory");
         if (verdict->action == VERDICT_DROP)
                 batch->n_duplicates++;
@@ -168,5 +168,5 @@ batch_count(const struct batch *batch, const struct config *config, struct metri
                 metrics_count_quarantined(metrics, (enum quarantine_reason)r, batch->n_quarantined[r]);
         metrics_count_transaction(metrics, 1);
         metrics_observe(metrics, HISTOGRAM_BATCH_RECORDS, batch->n_records, 1);
-        ages_observe(&batch->ages, clock_now_ms(), metrics);
+        event_ages_observe(&batch->ages, clock_now_ms(), metrics);
 }

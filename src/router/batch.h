@@ -9,7 +9,7 @@
 #include "kafka/transaction.h"
 #include "model/judge.h"
 #include "ops/metrics.h"
-#include "router/ages.h"
+#include "router/event_ages.h"
 
 /*
  * What is decided between two commits: the records of one transaction, counted so that the metrics tell what was
@@ -34,7 +34,7 @@ struct batch {
         uint64_t n_duplicates;
         uint64_t n_quarantined[QUARANTINE_N_REASONS];
         size_t n_rules;
-        struct ages ages; /* of the events */
+        struct event_ages ages; /* of the events */
 };
 
 void batch_init(struct batch *batch, const struct config *config);

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "router/worker.h"
+#include "router/loop.h"
 
 /* A step takes a tenth of a second; a commit that takes this long is stuck. */
 #define STUCK_MS 10000
@@ -21,7 +21,7 @@ struct router {
         const struct probe *probe;
         void (*stopped)(void *arg);
         void *arg;
-        struct worker_status status;
+        struct loop_status status;
         atomic_int exit_status;
         atomic_int has_stopped;
         pthread_t thread;
@@ -48,7 +48,7 @@ run(void *arg)
 
         (void)pthread_setname_np(pthread_self(), "router");
         if (wait_for_topics(router))
-                status = worker_run(router->current, router->bootstrap, router->metrics, &router->status);
+                status = loop_run(router->current, router->bootstrap, router->metrics, &router->status);
         atomic_store(&router->exit_status, status);
         atomic_store(&router->has_stopped, 1);
         if (status != 0)
@@ -82,9 +82,9 @@ router_new(struct current *current, const char *bootstrap, struct metrics *metri
 static const char *
 what_holds_up(struct router *router)
 {
-        if (atomic_load(&router->status.state) == WORKER_STARTING)
+        if (atomic_load(&router->status.state) == LOOP_STARTING)
                 return "not in the consumer group yet";
-        if (atomic_load(&router->status.state) == WORKER_RESTORING)
+        if (atomic_load(&router->status.state) == LOOP_RESTORING)
                 return "reading back what is remembered, or recovering";
         return pulse_age_ms(&router->status.pulse) > STUCK_MS ? "a commit takes long" : NULL;
 }
@@ -141,7 +141,7 @@ void
 router_log_status(struct router *router)
 {
         static const char *const names[] = {
-            [WORKER_STARTING] = "starting", [WORKER_RESTORING] = "restoring", [WORKER_ROUTING] = "routing"};
+            [LOOP_STARTING] = "starting", [LOOP_RESTORING] = "restoring", [LOOP_ROUTING] = "routing"};
 
         log_notice("status of router state=%s alive_ms_ago=%" PRId64,
                    names[atomic_load(&router->status.state)], pulse_age_ms(&router->status.pulse));

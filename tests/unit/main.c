@@ -13,7 +13,7 @@ static Suite *(*const suites[])(void) = {
     suite_forwarded,     suite_framing,        suite_guess,          suite_histogram,
     suite_ini,           suite_json,           suite_json_memory,    suite_json_tree,
     suite_judge,         suite_judge_repeats,  suite_judge_verify,   suite_kind_filter,
-    suite_log,           suite_markers,        suite_memory_budget,  suite_notify,
+    suite_log,           suite_begin_delay,    suite_memory_budget,  suite_notify,
     suite_number,        suite_options,        suite_page,           suite_partition,
     suite_pointer,       suite_pool,           suite_prometheus,     suite_published,
     suite_record,        suite_release,        suite_replay,         suite_restart,

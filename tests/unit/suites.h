@@ -43,7 +43,7 @@ Suite *suite_judge_verify(void);
 Suite *suite_kind_filter(void);
 Suite *suite_notify(void);
 Suite *suite_log(void);
-Suite *suite_markers(void);
+Suite *suite_begin_delay(void);
 Suite *suite_memory_budget(void);
 Suite *suite_number(void);
 Suite *suite_options(void);

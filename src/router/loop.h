@@ -1,5 +1,5 @@
-#ifndef ROUTER_WORKER_H
-#define ROUTER_WORKER_H
+#ifndef ROUTER_LOOP_H
+#define ROUTER_LOOP_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,14 +11,14 @@
 #include "ops/metrics.h"
 
 /* What a worker shows of itself to other threads. */
-enum worker_state {
-        WORKER_STARTING,  /* not in the group yet */
-        WORKER_RESTORING, /* reading back, or recovering */
-        WORKER_ROUTING,
+enum loop_state {
+        LOOP_STARTING,  /* not in the group yet */
+        LOOP_RESTORING, /* reading back, or recovering */
+        LOOP_ROUTING,
 };
 
-struct worker_status {
-        _Atomic enum worker_state state;
+struct loop_status {
+        _Atomic enum loop_state state;
         struct pulse pulse;    /* beats with each step, and waits while Kafka is asked */
         atomic_int stopping;   /* set by others: commit and end */
         atomic_int is_asked;   /* set by others: say in the log where it stands */
@@ -30,7 +30,7 @@ struct worker_status {
  * Runs the router in the calling thread until status->stopping is set. Returns 0, or a status of sysexits.h when it
  * cannot go on, after logging why.
  */
-int worker_run(struct current *current, const char *bootstrap, struct metrics *metrics,
-               struct worker_status *status) MUST_CHECK;
+int loop_run(struct current *current, const char *bootstrap, struct metrics *metrics,
+             struct loop_status *status) MUST_CHECK;
 
 #endif

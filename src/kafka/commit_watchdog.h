@@ -1,5 +1,5 @@
-#ifndef KAFKA_ROUSER_H
-#define KAFKA_ROUSER_H
+#ifndef KAFKA_COMMIT_WATCHDOG_H
+#define KAFKA_COMMIT_WATCHDOG_H
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -12,20 +12,20 @@
  *
  * A thread of its own sees to that, since the caller's is inside of librdkafka.
  */
-struct rouser;
+struct commit_watchdog;
 
 /* Returns NULL with the reason. */
-struct rouser *rouser_new(struct error *error) MUST_CHECK;
+struct commit_watchdog *commit_watchdog_new(struct error *error) MUST_CHECK;
 
 /* After the client was destroyed. NULL is harmless. */
-void rouser_free(struct rouser *rouser);
+void commit_watchdog_free(struct commit_watchdog *watchdog);
 
 /* What librdkafka asks for by its socket_cb and closesocket_cb; from any thread. They return -1 with errno. */
-int rouser_open(struct rouser *rouser, int domain, int type, int protocol);
-int rouser_close(struct rouser *rouser, int fd);
+int commit_watchdog_open(struct commit_watchdog *watchdog, int domain, int type, int protocol);
+int commit_watchdog_close(struct commit_watchdog *watchdog, int fd);
 
 /* A call begins that may come to wait, and ends. */
-void rouser_begin(struct rouser *rouser);
-void rouser_end(struct rouser *rouser);
+void commit_watchdog_begin(struct commit_watchdog *watchdog);
+void commit_watchdog_end(struct commit_watchdog *watchdog);
 
 #endif

@@ -1,4 +1,4 @@
-#include "kafka/answers.h"
+#include "kafka/responses.h"
 
 /* Kafka's numbers of the requests that change a transaction, and of Produce, which is safe by its sequence numbers. */
 #define API_PRODUCE 0
@@ -10,10 +10,10 @@
 #define TXN_OFFSET_COMMIT_FENCED 3 /* its first version that names the member's generation */
 
 void
-answers_init(struct answers *answers, int is_embedded)
+responses_init(struct responses *responses, int is_embedded)
 {
-        *answers = (struct answers){.is_embedded = is_embedded};
-        markers_init(&answers->markers);
+        *responses = (struct responses){.is_embedded = is_embedded};
+        begin_delay_init(&responses->delay);
 }
 
 /*
@@ -24,21 +24,21 @@ static rd_kafka_resp_err_t
 on_response(rd_kafka_t *client, int fd, const char *broker, int32_t broker_id, int16_t api, int16_t version,
             int32_t correlation, size_t size, int64_t rtt, rd_kafka_resp_err_t err, void *opaque)
 {
-        struct answers *answers = opaque;
+        struct responses *responses = opaque;
 
         (void)client, (void)fd, (void)broker, (void)broker_id, (void)correlation, (void)size, (void)rtt;
-        if (api == API_TXN_OFFSET_COMMIT && version < TXN_OFFSET_COMMIT_FENCED && !answers->is_embedded)
-                atomic_store(&answers->is_unfenced, 1);
+        if (api == API_TXN_OFFSET_COMMIT && version < TXN_OFFSET_COMMIT_FENCED && !responses->is_embedded)
+                atomic_store(&responses->is_unfenced, 1);
         if (api == API_ADD_PARTITIONS_TO_TXN)
-                markers_registered(&answers->markers);
+                begin_delay_partitions_added(&responses->delay);
         else if (api == API_PRODUCE)
-                markers_produced(&answers->markers);
+                begin_delay_produced(&responses->delay);
         switch (api) {
         case API_ADD_PARTITIONS_TO_TXN:
         case API_ADD_OFFSETS_TO_TXN:
         case API_END_TXN:
         case API_TXN_OFFSET_COMMIT:
-                atomic_store(&answers->is_any, 1);
+                atomic_store(&responses->is_any, 1);
                 break;
         case API_UNKNOWN:
                 break;
@@ -46,12 +46,12 @@ on_response(rd_kafka_t *client, int fd, const char *broker, int32_t broker_id, i
                 return RD_KAFKA_RESP_ERR_NO_ERROR;
         }
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                atomic_store(&answers->is_tainted, 1);
+                atomic_store(&responses->is_tainted, 1);
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 rd_kafka_resp_err_t
-answers_watch(struct answers *answers, rd_kafka_t *client)
+responses_watch(struct responses *responses, rd_kafka_t *client)
 {
-        return rd_kafka_interceptor_add_on_response_received(client, "gatepost", on_response, answers);
+        return rd_kafka_interceptor_add_on_response_received(client, "gatepost", on_response, responses);
 }

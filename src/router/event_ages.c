@@ -1,14 +1,14 @@
-#include "router/ages.h"
+#include "router/event_ages.h"
 
 #include <stdlib.h>
 
 #define FIRST_SIZE 64
 
 static int
-grow(struct ages *ages)
+grow(struct event_ages *ages)
 {
         size_t size = ages->size == 0 ? FIRST_SIZE : 2 * ages->size;
-        struct ages_run *runs = reallocarray(ages->runs, size, sizeof(*runs));
+        struct event_ages_run *runs = reallocarray(ages->runs, size, sizeof(*runs));
 
         if (runs == NULL)
                 return -1;
@@ -18,7 +18,7 @@ grow(struct ages *ages)
 }
 
 int
-ages_add(struct ages *ages, int64_t signed_s)
+event_ages_add(struct event_ages *ages, int64_t signed_s)
 {
         if (signed_s < 0)
                 return 0;
@@ -28,12 +28,12 @@ ages_add(struct ages *ages, int64_t signed_s)
         }
         if (ages->n == ages->size && grow(ages) != 0)
                 return -1;
-        ages->runs[ages->n++] = (struct ages_run){signed_s, 1};
+        ages->runs[ages->n++] = (struct event_ages_run){signed_s, 1};
         return 0;
 }
 
 void
-ages_observe(const struct ages *ages, int64_t now_ms, struct metrics *metrics)
+event_ages_observe(const struct event_ages *ages, int64_t now_ms, struct metrics *metrics)
 {
         for (size_t i = 0; i < ages->n; i++) {
                 int64_t age_ms = now_ms - ages->runs[i].signed_s * 1000;
@@ -44,13 +44,13 @@ ages_observe(const struct ages *ages, int64_t now_ms, struct metrics *metrics)
 }
 
 void
-ages_reset(struct ages *ages)
+event_ages_reset(struct event_ages *ages)
 {
         ages->n = 0;
 }
 
 void
-ages_free(struct ages *ages)
+event_ages_free(struct event_ages *ages)
 {
         free(ages->runs);
 }

@@ -1,5 +1,5 @@
-#ifndef ROUTER_WORK_H
-#define ROUTER_WORK_H
+#ifndef ROUTER_DECIDER_H
+#define ROUTER_DECIDER_H
 
 #include <librdkafka/rdkafka.h>
 
@@ -10,14 +10,14 @@
 #include "model/judge.h"
 #include "ops/metrics.h"
 #include "router/batch.h"
+#include "router/decision_log.h"
 #include "router/partition.h"
-#include "router/trail.h"
 
 /*
  * What a router does between two commits: it decides records, within one transaction, and commits that with the offsets
- * of the records that follow. When a transaction fails, the caller calls work_give_up() and asks for all positions again.
+ * of the records that follow. When a transaction fails, the caller calls decider_abandon() and asks for all positions again.
  */
-struct work {
+struct decider {
         struct current *current;
         const struct config *config; /* the first */
         const struct config *newest; /* held: that of the rules, topics and limits */
@@ -35,63 +35,63 @@ struct work {
         int is_behind;   /* what was committed last had come to its limits: more waits */
         struct partition_list partitions;
         struct batch batch;
-        struct trail trail;
+        struct decision_log decisions;
         /* Records of the open transaction that Kafka has refused for good, and one of them. */
         size_t n_refused;
         struct batch_origin refused;
         struct error refused_why;
 };
 
-/* Returns 0, or -1 with the reason; release it with work_close() in either case. */
-int work_open(struct work *work, struct current *current, const char *bootstrap, struct metrics *metrics,
-              struct error *error) MUST_CHECK;
-void work_close(struct work *work);
+/* Returns 0, or -1 with the reason; release it with decider_close() in either case. */
+int decider_open(struct decider *decider, struct current *current, const char *bootstrap,
+                 struct metrics *metrics, struct error *error) MUST_CHECK;
+void decider_close(struct decider *decider);
 
 /*
  * Whether records are still decided by an earlier configuration. Each batch is decided by one: commit what is open, then call
- * work_renew(), before the next record is decided.
+ * decider_reload(), before the next record is decided.
  */
-int work_is_outdated(const struct work *work);
+int decider_is_outdated(const struct decider *decider);
 
 /* Take the newest configuration, if nothing is open. */
-void work_renew(struct work *work);
+void decider_reload(struct decider *decider);
 
 /* Make what deciding needs. Returns 0 when it is there, 1 to try again, -1 with the reason to give up first. */
-int work_prepare(struct work *work, struct error *error) MUST_CHECK;
+int decider_prepare(struct decider *decider, struct error *error) MUST_CHECK;
 
 /* Note the membership under which positions are taken from now on, for the commits that depend on them. */
-void work_join(struct work *work, rd_kafka_t *consumer);
+void decider_note_membership(struct decider *decider, rd_kafka_t *consumer);
 
-enum work_result {
-        WORK_TAKEN,    /* or passed over */
-        WORK_UNPLACED, /* not taken: the partition's position is to be asked for again */
-        WORK_FAILED,   /* give up */
+enum decider_result {
+        DECIDER_TAKEN,    /* or passed over */
+        DECIDER_UNPLACED, /* not taken: the partition's position is to be asked for again */
+        DECIDER_FAILED,   /* give up */
 };
 
 /**
- * work_take(work, message, origin, error):
- * Remember or decide a record, by its offset. Records of partitions without a position are passed over. On WORK_FAILED error
+ * decider_take(decider, message, origin, error):
+ * Remember or decide a record, by its offset. Records of partitions without a position are passed over. On DECIDER_FAILED error
  * has the reason.
  */
-enum work_result work_take(struct work *work, const rd_kafka_message_t *message,
-                           const struct consumer_origin *origin, struct error *error) MUST_CHECK;
+enum decider_result decider_take(struct decider *decider, const rd_kafka_message_t *message,
+                                 const struct consumer_origin *origin, struct error *error) MUST_CHECK;
 
 /* A partition has been read up to its end, an offset. */
-void work_note_end(struct work *work, int32_t id, int64_t end);
+void decider_note_end(struct decider *decider, int32_t id, int64_t end);
 
 /* Whether what is open has come to its limits. */
-int work_is_full(const struct work *work);
+int decider_is_full(const struct decider *decider);
 
 /* Commit what is open. Returns 0, or -1 with the reason; then the outcome may be unknown. */
-int work_commit(struct work *work, struct error *error) MUST_CHECK;
+int decider_commit(struct decider *decider, struct error *error) MUST_CHECK;
 
 /* Whether no commit can succeed, since the brokers are too old. */
-int work_is_unfenced(const struct work *work);
+int decider_is_unfenced(const struct decider *decider);
 
 /*
  * What is open will be aborted by the next producer, and this one is never used again. The partitions' tables stay; all
  * their positions are to be asked for again.
  */
-void work_give_up(struct work *work);
+void decider_abandon(struct decider *decider);
 
 #endif

@@ -1,4 +1,4 @@
-#include "router/work.h"
+#include "router/decider.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,9 +21,9 @@
  * its key is what the dedup tables were filled with.
  */
 static void
-take_newest(struct work *work)
+take_newest(struct decider *decider)
 {
-        const struct config *newest = current_hold(work->current);
+        const struct config *newest = current_hold(decider->current);
         const struct event_rules **rules = calloc(newest->n_sources, sizeof(*rules));
 
         if (rules == NULL) {
@@ -32,63 +32,63 @@ take_newest(struct work *work)
         }
         for (size_t i = 0; i < newest->n_sources; i++)
                 rules[i] = &newest->sources[i].rules;
-        judge_set_rules(work->judge, rules, newest->n_sources, newest->topics);
-        free(work->rules);
-        config_free(work->newest);
-        work->rules = rules;
-        work->newest = newest;
-        batch_renew(&work->batch, newest);
-        if (work->transaction != NULL)
-                transaction_know_topics(work->transaction, newest);
-        for (size_t i = 0; i < work->partitions.n; i++) {
-                partition_forget_topic(work->partitions.items[i]);
-                partition_forget_open(work->partitions.items[i], clock_monotonic_ms());
+        judge_set_rules(decider->judge, rules, newest->n_sources, newest->topics);
+        free(decider->rules);
+        config_free(decider->newest);
+        decider->rules = rules;
+        decider->newest = newest;
+        batch_renew(&decider->batch, newest);
+        if (decider->transaction != NULL)
+                transaction_know_topics(decider->transaction, newest);
+        for (size_t i = 0; i < decider->partitions.n; i++) {
+                partition_forget_topic(decider->partitions.items[i]);
+                partition_forget_open(decider->partitions.items[i], clock_monotonic_ms());
         }
 }
 
 int
-work_is_outdated(const struct work *work)
+decider_is_outdated(const struct decider *decider)
 {
-        return !current_is(work->current, work->newest);
+        return !current_is(decider->current, decider->newest);
 }
 
 void
-work_renew(struct work *work)
+decider_reload(struct decider *decider)
 {
-        if (!work->is_open && work_is_outdated(work))
-                take_newest(work);
+        if (!decider->is_open && decider_is_outdated(decider))
+                take_newest(decider);
 }
 
 int
-work_open(struct work *work, struct current *current, const char *bootstrap, struct metrics *metrics,
-          struct error *error)
+decider_open(struct decider *decider, struct current *current, const char *bootstrap, struct metrics *metrics,
+             struct error *error)
 {
-        memset(work, 0, sizeof(*work));
-        work->current = current;
-        work->config = current_first(current);
-        work->bootstrap = bootstrap;
-        work->metrics = metrics;
-        batch_init(&work->batch, work->config);
-        work->judge = judge_new(NULL, 0, NULL);
-        if (work->judge != NULL)
-                take_newest(work);
-        return work->newest == NULL ? error_set_openssl(error, "no judge of records") : 0;
+        memset(decider, 0, sizeof(*decider));
+        decider->current = current;
+        decider->config = current_first(current);
+        decider->bootstrap = bootstrap;
+        decider->metrics = metrics;
+        batch_init(&decider->batch, decider->config);
+        decider->judge = judge_new(NULL, 0, NULL);
+        if (decider->judge != NULL)
+                take_newest(decider);
+        return decider->newest == NULL ? error_set_openssl(error, "no judge of records") : 0;
 }
 
 void
-work_close(struct work *work)
+decider_close(struct decider *decider)
 {
-        if (work->transaction != NULL)
-                transaction_abort(work->transaction);
-        transaction_free(work->transaction);
-        if (work->group != NULL)
-                rd_kafka_consumer_group_metadata_destroy(work->group);
-        partition_clear(&work->partitions);
-        judge_free(work->judge);
-        batch_free(&work->batch);
-        trail_clear(&work->trail);
-        free(work->rules);
-        config_free(work->newest);
+        if (decider->transaction != NULL)
+                transaction_abort(decider->transaction);
+        transaction_free(decider->transaction);
+        if (decider->group != NULL)
+                rd_kafka_consumer_group_metadata_destroy(decider->group);
+        partition_clear(&decider->partitions);
+        judge_free(decider->judge);
+        batch_free(&decider->batch);
+        decision_log_clear(&decider->decisions);
+        free(decider->rules);
+        config_free(decider->newest);
 }
 
 /*
@@ -99,18 +99,18 @@ work_close(struct work *work)
 static void
 on_failure(const struct transaction_failure *failure, void *arg)
 {
-        struct work *work = arg;
-        const struct batch_origin *origin = batch_origin(&work->batch, failure->tag);
+        struct decider *decider = arg;
+        const struct batch_origin *origin = batch_origin(&decider->batch, failure->tag);
         struct partition *partition =
-            origin == NULL ? NULL : partition_find(&work->partitions, origin->partition);
+            origin == NULL ? NULL : partition_find(&decider->partitions, origin->partition);
 
         if (partition == NULL)
                 return;
         if (failure->is_final &&
             !partition_is_unpublishable(partition, origin->offset, origin->timestamp_ms)) {
-                work->n_refused++;
-                work->refused = *origin;
-                (void)error_set(&work->refused_why, "%s: %s", failure->topic, failure->reason);
+                decider->n_refused++;
+                decider->refused = *origin;
+                (void)error_set(&decider->refused_why, "%s: %s", failure->topic, failure->reason);
         } else {
                 (void)snprintf(partition->topic, sizeof(partition->topic), "%s", failure->topic);
                 (void)error_set(&partition->reason, "%s: %s", failure->topic, failure->reason);
@@ -118,39 +118,40 @@ on_failure(const struct transaction_failure *failure, void *arg)
 }
 
 int
-work_prepare(struct work *work, struct error *error)
+decider_prepare(struct decider *decider, struct error *error)
 {
         int result;
 
-        if (work->is_ready)
+        if (decider->is_ready)
                 return 0;
-        if (work->transaction == NULL) {
-                work->transaction = transaction_new(work->config, work->bootstrap, on_failure, work, error);
-                if (work->transaction == NULL)
+        if (decider->transaction == NULL) {
+                decider->transaction =
+                    transaction_new(decider->config, decider->bootstrap, on_failure, decider, error);
+                if (decider->transaction == NULL)
                         return -1;
-                transaction_know_topics(work->transaction, work->newest);
-                work->made_ms = clock_monotonic_ms();
+                transaction_know_topics(decider->transaction, decider->newest);
+                decider->made_ms = clock_monotonic_ms();
         }
-        result = transaction_init(work->transaction, INIT_TIMEOUT_MS, error);
-        work->is_ready = result == 0;
-        return result > 0 && clock_monotonic_ms() - work->made_ms >= INIT_PATIENCE_MS ? -1 : result;
+        result = transaction_init(decider->transaction, INIT_TIMEOUT_MS, error);
+        decider->is_ready = result == 0;
+        return result > 0 && clock_monotonic_ms() - decider->made_ms >= INIT_PATIENCE_MS ? -1 : result;
 }
 
 void
-work_join(struct work *work, rd_kafka_t *consumer)
+decider_note_membership(struct decider *decider, rd_kafka_t *consumer)
 {
-        if (work->group != NULL)
-                rd_kafka_consumer_group_metadata_destroy(work->group);
-        work->group = rd_kafka_consumer_group_metadata(consumer);
+        if (decider->group != NULL)
+                rd_kafka_consumer_group_metadata_destroy(decider->group);
+        decider->group = rd_kafka_consumer_group_metadata(consumer);
 }
 
 static void
-tell(struct work *work, const struct record *record, const struct verdict *verdict)
+tell(struct decider *decider, const struct record *record, const struct verdict *verdict)
 {
         const struct config_source *source =
-            config_find_source(work->newest, record->source.data, record->source.len);
+            config_find_source(decider->newest, record->source.data, record->source.len);
 
-        trail_tell(&work->trail, source == NULL ? "" : source->name, record, verdict);
+        decision_log_add(&decider->decisions, source == NULL ? "" : source->name, record, verdict);
 }
 
 /* Kafka does not accept what would be published of a record: put a stub of it into quarantine. */
@@ -165,43 +166,44 @@ replace_by_stub(struct verdict *verdict, const char *why)
 }
 
 static int
-begin(struct work *work, struct error *error)
+begin(struct decider *decider, struct error *error)
 {
         crash_point("before-decision");
-        if (!work->is_behind)
-                transaction_settle(work->transaction);
-        if (transaction_begin(work->transaction, error) != 0)
+        if (!decider->is_behind)
+                transaction_settle(decider->transaction);
+        if (transaction_begin(decider->transaction, error) != 0)
                 return -1;
-        work->is_open = 1;
-        work->n_refused = 0;
+        decider->is_open = 1;
+        decider->n_refused = 0;
         return 0;
 }
 
 /* Decide a record and do what was decided, in a transaction that is opened for it if none is. */
 static int
-decide(struct work *work, struct partition *partition, const struct record *record,
+decide(struct decider *decider, struct partition *partition, const struct record *record,
        const rd_kafka_message_t *message, struct error *error)
 {
         struct verdict verdict;
         int result;
 
-        if (!work->is_open && begin(work, error) != 0)
+        if (!decider->is_open && begin(decider, error) != 0)
                 return -1;
-        if (judge_decide(work->judge, partition->dedup, record, &verdict) != 0)
+        if (judge_decide(decider->judge, partition->dedup, record, &verdict) != 0)
                 return error_set_openssl(error, "the record could not be decided");
         if (partition_is_unpublishable(partition, record->offset, record->timestamp_ms))
                 replace_by_stub(&verdict, partition->unpublishable_why.text);
         else if (transaction_is_too_large(record->key.len + record->body.len))
                 replace_by_stub(&verdict, "it is larger than any broker accepts");
-        result = batch_add(&work->batch, work->newest, work->transaction, record, message, &verdict, error);
+        result = batch_add(&decider->batch, decider->newest, decider->transaction, record, message, &verdict,
+                           error);
         crash_point("after-produce");
         if (result == 0)
-                tell(work, record, &verdict);
+                tell(decider, record, &verdict);
         return result;
 }
 
 /* The log is not the one that was routed: the record before decide_from is another one, or missing. */
-static enum work_result
+static enum decider_result
 diverge(struct partition *partition, const char *topic)
 {
         struct error reason;
@@ -212,23 +214,24 @@ diverge(struct partition *partition, const char *topic)
                         partition->id, topic, partition->decide_from - 1);
         partition->diverged_at = partition->decide_from;
         partition_unplace(partition, TROUBLE_OTHER_LOG, reason.text, 0, clock_monotonic_ms());
-        return WORK_UNPLACED;
+        return DECIDER_UNPLACED;
 }
 
 /* Only remember a record that was routed before. */
-static enum work_result
-remember(struct work *work, struct partition *partition, const struct record *record, struct error *error)
+static enum decider_result
+remember(struct decider *decider, struct partition *partition, const struct record *record,
+         struct error *error)
 {
         if (!partition_recognises(partition, record->offset, record->timestamp_ms))
-                return diverge(partition, work->config->deliveries_topic);
-        if (judge_remember(work->judge, partition->dedup, record) == 0)
-                return WORK_TAKEN;
+                return diverge(partition, decider->config->deliveries_topic);
+        if (judge_remember(decider->judge, partition->dedup, record) == 0)
+                return DECIDER_TAKEN;
         (void)error_set_openssl(error, "the record could not be remembered");
-        return WORK_FAILED;
+        return DECIDER_FAILED;
 }
 
 /* Ask for the position again: what is known of the log may be wrong. */
-static enum work_result
+static enum decider_result
 look_again(struct partition *partition, const char *why)
 {
         char quoted[LOG_QUOTED_SIZE];
@@ -236,14 +239,14 @@ look_again(struct partition *partition, const char *why)
         log_info("asking for the position again partition=%" PRId32 " offset=%" PRId64 " reason=%s",
                  partition->id, partition->next, log_quote(why, quoted));
         partition_unplace(partition, TROUBLE_NONE, NULL, 0, clock_monotonic_ms());
-        return WORK_UNPLACED;
+        return DECIDER_UNPLACED;
 }
 
 /*
  * The table knows records that were not committed, from a log that may since have been cut off before them: what is
  * accepted now would be taken for a repeat of what is gone.
  */
-static enum work_result
+static enum decider_result
 forget(struct partition *partition)
 {
         partition_forget_open(partition, clock_monotonic_ms());
@@ -265,11 +268,11 @@ allows_change(struct partition *partition, const rd_kafka_message_t *message)
 }
 
 /* Take a record that is the next one of its partition, as far as can be said from its offset. */
-static enum work_result
-take_next(struct work *work, struct partition *partition, const rd_kafka_message_t *message,
+static enum decider_result
+take_next(struct decider *decider, struct partition *partition, const rd_kafka_message_t *message,
           struct error *error)
 {
-        enum work_result result = WORK_TAKEN;
+        enum decider_result result = DECIDER_TAKEN;
         struct record record;
 
         message_record(message, &record);
@@ -280,33 +283,33 @@ take_next(struct work *work, struct partition *partition, const rd_kafka_message
                                   "read before; filling the table anew");
         }
         if (message->offset < partition->decide_from) {
-                result = remember(work, partition, &record, error);
+                result = remember(decider, partition, &record, error);
         } else {
                 if (partition->next < partition->decide_from && partition->routed_ms >= 0)
-                        return diverge(partition, work->config->deliveries_topic);
+                        return diverge(partition, decider->config->deliveries_topic);
                 if (!partition_can_judge(partition, record.timestamp_ms))
                         return look_again(partition,
                                           "the timestamp falls back behind what is remembered: was a "
                                           "broker's clock wrong? Restoring from an earlier time");
-                if (decide(work, partition, &record, message, error) != 0)
-                        result = WORK_FAILED;
+                if (decide(decider, partition, &record, message, error) != 0)
+                        result = DECIDER_FAILED;
         }
-        if (result == WORK_TAKEN)
+        if (result == DECIDER_TAKEN)
                 partition_advance(partition, message->offset, record.timestamp_ms);
         return result;
 }
 
-enum work_result
-work_take(struct work *work, const rd_kafka_message_t *message, const struct consumer_origin *origin,
-          struct error *error)
+enum decider_result
+decider_take(struct decider *decider, const rd_kafka_message_t *message, const struct consumer_origin *origin,
+             struct error *error)
 {
-        struct partition *partition = partition_find(&work->partitions, message->partition);
-        enum work_result result;
+        struct partition *partition = partition_find(&decider->partitions, message->partition);
+        enum decider_result result;
 
         if (partition == NULL || partition->stage != PARTITION_PLACED || message->offset < partition->next)
-                return WORK_TAKEN;
+                return DECIDER_TAKEN;
         if (!partition_expects(partition, message->offset, origin) && !allows_change(partition, message))
-                return WORK_UNPLACED;
+                return DECIDER_UNPLACED;
         if (partition->known_to > partition->decide_from && partition_open(partition) == 0 &&
             !consumer_origin_is(&partition->known_origin, origin))
                 return forget(partition);
@@ -314,11 +317,11 @@ work_take(struct work *work, const rd_kafka_message_t *message, const struct con
                 partition->scan_next = -1; /* read again from next, for another partition's sake */
         if (partition->scan_next >= 0 || !partition_accepts(partition, message->offset)) {
                 partition_scan(partition, message->offset, clock_monotonic_ms());
-                work->is_scanning = 1;
-                return WORK_TAKEN;
+                decider->is_scanning = 1;
+                return DECIDER_TAKEN;
         }
-        result = take_next(work, partition, message, error);
-        if (result == WORK_UNPLACED)
+        result = take_next(decider, partition, message, error);
+        if (result == DECIDER_UNPLACED)
                 return result;
         partition_note_origin(partition, origin);
         if (partition->known_to <= message->offset)
@@ -327,38 +330,38 @@ work_take(struct work *work, const rd_kafka_message_t *message, const struct con
 }
 
 void
-work_note_end(struct work *work, int32_t id, int64_t end)
+decider_note_end(struct decider *decider, int32_t id, int64_t end)
 {
-        struct partition *partition = partition_find(&work->partitions, id);
+        struct partition *partition = partition_find(&decider->partitions, id);
 
         if (partition != NULL)
                 partition_note_end(partition, end);
 }
 
 int
-work_is_full(const struct work *work)
+decider_is_full(const struct decider *decider)
 {
-        return work->is_open && batch_is_full(&work->batch, work->newest);
+        return decider->is_open && batch_is_full(&decider->batch, decider->newest);
 }
 
 static void
-drop_transaction(struct work *work)
+drop_transaction(struct decider *decider)
 {
-        transaction_free(work->transaction);
-        work->transaction = NULL;
-        work->is_ready = 0;
+        transaction_free(decider->transaction);
+        decider->transaction = NULL;
+        decider->is_ready = 0;
 }
 
 /* Add what is to be committed. Returns -1 when memory fails. */
 static int
-add_offsets(struct work *work, rd_kafka_topic_partition_list_t *offsets)
+add_offsets(struct decider *decider, rd_kafka_topic_partition_list_t *offsets)
 {
-        for (size_t i = 0; i < work->partitions.n; i++) {
-                struct partition *partition = work->partitions.items[i];
+        for (size_t i = 0; i < decider->partitions.n; i++) {
+                struct partition *partition = decider->partitions.items[i];
 
                 if (partition_open(partition) == 0)
                         continue;
-                if (position_add_offset(offsets, work->config->deliveries_topic, partition) != 0)
+                if (position_add_offset(offsets, decider->config->deliveries_topic, partition) != 0)
                         return -1;
                 partition_try(partition);
         }
@@ -366,44 +369,44 @@ add_offsets(struct work *work, rd_kafka_topic_partition_list_t *offsets)
 }
 
 int
-work_commit(struct work *work, struct error *error)
+decider_commit(struct decider *decider, struct error *error)
 {
         rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(8);
         int64_t began_ns = clock_monotonic_ns();
-        int result = add_offsets(work, offsets) != 0
+        int result = add_offsets(decider, offsets) != 0
                          ? error_set(error, "out of memory")
-                         : transaction_commit(work->transaction, work->group, offsets, error);
+                         : transaction_commit(decider->transaction, decider->group, offsets, error);
 
         rd_kafka_topic_partition_list_destroy(offsets);
         if (result != 0)
                 return -1;
-        metrics_observe(work->metrics, HISTOGRAM_COMMIT, (uint64_t)(clock_monotonic_ns() - began_ns), 1);
-        work->is_behind = work_is_full(work);
-        work->is_open = 0;
-        for (size_t i = 0; i < work->partitions.n; i++)
-                partition_committed(work->partitions.items[i]);
-        batch_count(&work->batch, work->newest, work->metrics);
-        batch_reset(&work->batch);
-        batch_grow(&work->batch, work->newest);
-        if (transaction_is_tainted(work->transaction)) {
+        metrics_observe(decider->metrics, HISTOGRAM_COMMIT, (uint64_t)(clock_monotonic_ns() - began_ns), 1);
+        decider->is_behind = decider_is_full(decider);
+        decider->is_open = 0;
+        for (size_t i = 0; i < decider->partitions.n; i++)
+                partition_committed(decider->partitions.items[i]);
+        batch_count(&decider->batch, decider->newest, decider->metrics);
+        batch_reset(&decider->batch);
+        batch_grow(&decider->batch, decider->newest);
+        if (transaction_is_tainted(decider->transaction)) {
                 log_info("committed, but requests went unanswered; replacing the producer");
-                drop_transaction(work);
+                drop_transaction(decider);
         }
         return 0;
 }
 
 int
-work_is_unfenced(const struct work *work)
+decider_is_unfenced(const struct decider *decider)
 {
-        return work->transaction != NULL && transaction_is_unfenced(work->transaction);
+        return decider->transaction != NULL && transaction_is_unfenced(decider->transaction);
 }
 
 /* Exactly one record was refused: from now on its stub takes its place. With more than one the batch is halved until it is one. */
 static void
-note_refused(struct work *work)
+note_refused(struct decider *decider)
 {
         struct partition *partition =
-            work->n_refused == 1 ? partition_find(&work->partitions, work->refused.partition) : NULL;
+            decider->n_refused == 1 ? partition_find(&decider->partitions, decider->refused.partition) : NULL;
         char quoted[LOG_QUOTED_SIZE];
 
         /*
@@ -411,30 +414,30 @@ note_refused(struct work *work)
          * one. One behind it comes later and is found again; kept, it would keep this one from ever being known.
          */
         if (partition == NULL || (partition->unpublishable >= partition->decide_from &&
-                                  partition->unpublishable < work->refused.offset))
+                                  partition->unpublishable < decider->refused.offset))
                 return;
-        partition->unpublishable = work->refused.offset;
-        partition->unpublishable_ms = work->refused.timestamp_ms;
-        partition->unpublishable_why = work->refused_why;
+        partition->unpublishable = decider->refused.offset;
+        partition->unpublishable_ms = decider->refused.timestamp_ms;
+        partition->unpublishable_why = decider->refused_why;
         log_error("Kafka refuses a record; putting a stub of it into quarantine partition=%" PRId32
                   " offset=%" PRId64 " reason=%s",
-                  partition->id, partition->unpublishable, log_quote(work->refused_why.text, quoted));
+                  partition->id, partition->unpublishable, log_quote(decider->refused_why.text, quoted));
 }
 
 void
-work_give_up(struct work *work)
+decider_abandon(struct decider *decider)
 {
         int64_t now_ms = clock_monotonic_ms();
 
-        if (work->is_open) {
-                metrics_count_transaction(work->metrics, 0);
-                transaction_learn(work->transaction);
-                note_refused(work);
-                batch_shrink(&work->batch);
+        if (decider->is_open) {
+                metrics_count_transaction(decider->metrics, 0);
+                transaction_learn(decider->transaction);
+                note_refused(decider);
+                batch_shrink(&decider->batch);
         }
-        drop_transaction(work);
-        for (size_t i = 0; i < work->partitions.n; i++) {
-                struct partition *partition = work->partitions.items[i];
+        drop_transaction(decider);
+        for (size_t i = 0; i < decider->partitions.n; i++) {
+                struct partition *partition = decider->partitions.items[i];
 
                 partition_rewind(partition);
                 if (partition->topic[0] != '\0' && partition->stage == PARTITION_PLACED)
@@ -443,6 +446,6 @@ work_give_up(struct work *work)
                 else if (partition->trouble == TROUBLE_NONE || partition->stage == PARTITION_PLACED)
                         partition_unplace(partition, TROUBLE_NONE, NULL, 0, now_ms);
         }
-        work->is_open = 0;
-        batch_reset(&work->batch);
+        decider->is_open = 0;
+        batch_reset(&decider->batch);
 }

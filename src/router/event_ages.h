@@ -1,5 +1,5 @@
-#ifndef ROUTER_AGES_H
-#define ROUTER_AGES_H
+#ifndef ROUTER_EVENT_AGES_H
+#define ROUTER_EVENT_AGES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -8,8 +8,8 @@
 #include "ops/metrics.h"
 
 /* When the events of an open transaction were signed, until it is known when it was committed. Begin with zeros. */
-struct ages {
-        struct ages_run {
+struct event_ages {
+        struct event_ages_run {
                 int64_t signed_s; /* since the epoch */
                 uint64_t n;       /* events, one after the other */
         } * runs;
@@ -18,13 +18,13 @@ struct ages {
 };
 
 /* One more event; -1, not known when, is passed over. Returns 0, or -1 when memory fails. */
-int ages_add(struct ages *ages, int64_t signed_s) MUST_CHECK;
+int event_ages_add(struct event_ages *ages, int64_t signed_s) MUST_CHECK;
 
 /* They were committed at that time (since the epoch): tell how old they were then. A time to come counts as none. */
-void ages_observe(const struct ages *ages, int64_t now_ms, struct metrics *metrics);
+void event_ages_observe(const struct event_ages *ages, int64_t now_ms, struct metrics *metrics);
 
 /* Forget them, for the next transaction; for good. */
-void ages_reset(struct ages *ages);
-void ages_free(struct ages *ages);
+void event_ages_reset(struct event_ages *ages);
+void event_ages_free(struct event_ages *ages);
 
 #endif

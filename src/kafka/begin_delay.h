@@ -1,5 +1,5 @@
-#ifndef KAFKA_MARKERS_H
-#define KAFKA_MARKERS_H
+#ifndef KAFKA_BEGIN_DELAY_H
+#define KAFKA_BEGIN_DELAY_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
  * librdkafka asks again after 20 ms: it is faster to wait for as long as the markers take. They took 3 to 6 ms on one broker;
  * others take longer, so that it is learnt, between 8 and 20 ms, from how soon records could be produced.
  */
-struct markers {
+struct begin_delay {
         int wait_ms;
         int n_in_time;        /* transactions in a row that were not begun too early */
         int64_t committed_ms; /* monotonic; 0: nothing was */
@@ -21,19 +21,19 @@ struct markers {
         atomic_int was_early;
 };
 
-void markers_init(struct markers *markers);
+void begin_delay_init(struct begin_delay *delay);
 
 /* Block until those of the last commit are probably written, 20 ms after it at the latest. */
-void markers_wait(struct markers *markers);
+void begin_delay_wait(struct begin_delay *delay);
 
 /* A transaction begins. */
-void markers_begin(struct markers *markers);
+void begin_delay_begun(struct begin_delay *delay);
 
 /* It was committed. */
-void markers_committed(struct markers *markers);
+void begin_delay_committed(struct begin_delay *delay);
 
 /* AddPartitionsToTxn, Produce was answered. By any thread. */
-void markers_registered(struct markers *markers);
-void markers_produced(struct markers *markers);
+void begin_delay_partitions_added(struct begin_delay *delay);
+void begin_delay_produced(struct begin_delay *delay);
 
 #endif
