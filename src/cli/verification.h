@@ -4,7 +4,8 @@
 #include <stdint.h>
 
 #include "cli/guess.h"
-#include "receiver/screen.h"
+#include "config/config.h"
+#include "model/delivery_check.h"
 
 enum verification_outcome {
         VERIFICATION_OK,
@@ -14,14 +15,14 @@ enum verification_outcome {
 
 struct verification_check {
         enum verification_outcome outcome;
-        struct refusal refusal; /* what the receiver answers, when it failed */
+        struct delivery_refusal refusal; /* what the receiver answers, when it failed */
 };
 
 /* What the receiver makes of a delivery. */
 struct verification {
         const struct config_source *source;
-        struct verification_check checks[SCREEN_N_CHECKS];
-        int first_failed; /* the check that answers; SCREEN_N_CHECKS when all are ok */
+        struct verification_check checks[DELIVERY_N_CHECKS];
+        int first_failed; /* the check that answers; DELIVERY_N_CHECKS when all are ok */
         int is_too_large; /* the body: that answers before them */
         int status;       /* of the receiver's answer: 200 when it accepts the delivery */
         const char *code; /* of its error; NULL: none */
@@ -35,7 +36,7 @@ struct verification {
  * Make each of the receiver's checks, by the receiver's code, also after one has failed; where the signature does not match
  * or cannot be read, find out why. A max_body of 0 is not known. Clear it with verification_clear().
  */
-void verification_make(const struct config_source *source, const struct screen_subject *subject,
+void verification_make(const struct config_source *source, const struct delivery_subject *subject,
                        uint64_t max_body, const struct guess_secrets *secrets,
                        struct verification *verification);
 void verification_clear(struct verification *verification);

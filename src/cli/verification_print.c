@@ -8,11 +8,11 @@
 #include "base/mem.h"
 #include "base/number.h"
 
-static const char *const check_names[SCREEN_N_CHECKS] = {
-    [SCREEN_HEADERS] = "headers",
-    [SCREEN_WEBHOOK_ID] = "webhook-id",
-    [SCREEN_TIMESTAMP] = "timestamp",
-    [SCREEN_SIGNATURE] = "signature",
+static const char *const check_names[DELIVERY_N_CHECKS] = {
+    [DELIVERY_CHECK_HEADERS] = "headers",
+    [DELIVERY_CHECK_WEBHOOK_ID] = "webhook-id",
+    [DELIVERY_CHECK_TIMESTAMP] = "timestamp",
+    [DELIVERY_CHECK_SIGNATURE] = "signature",
 };
 
 static const char *const outcome_names[] = {
@@ -20,7 +20,7 @@ static const char *const outcome_names[] = {
 
 /* What a check found, as a clause. The caller frees it. */
 static char *
-describe(const struct verification *verification, enum screen_check check)
+describe(const struct verification *verification, enum delivery_check check)
 {
         const struct verification_check *found = &verification->checks[check];
         const struct config_source *source = verification->source;
@@ -29,16 +29,16 @@ describe(const struct verification *verification, enum screen_check check)
 
         if (found->outcome == VERIFICATION_UNKNOWN)
                 return mem_strdup("cannot be told, for a header is missing or malformed");
-        if (check == SCREEN_TIMESTAMP)
+        if (check == DELIVERY_CHECK_TIMESTAMP)
                 return mem_printf("%" PRId64 " s %s now; %s either way are tolerated", s < 0 ? -s : s,
                                   s < 0 ? "ahead of" : "before",
                                   number_format_duration(source->tolerance_ms, tolerance));
         if (found->outcome == VERIFICATION_FAILED)
-                return mem_strdup(found->refusal.error.message);
+                return mem_strdup(found->refusal.message);
         switch (check) {
-        case SCREEN_HEADERS:
+        case DELIVERY_CHECK_HEADERS:
                 return mem_strdup("all four are there, once and well formed");
-        case SCREEN_WEBHOOK_ID:
+        case DELIVERY_CHECK_WEBHOOK_ID:
                 return mem_strdup(source->n_webhook_ids == 0 ? "any is let in" : "one of the source's");
         default:
                 return mem_strdup("matches the body");
@@ -51,9 +51,9 @@ describe_clock(const struct verification *verification)
 {
         int64_t s = verification->age_ms / 1000;
 
-        if (verification->checks[SCREEN_TIMESTAMP].outcome != VERIFICATION_FAILED)
+        if (verification->checks[DELIVERY_CHECK_TIMESTAMP].outcome != VERIFICATION_FAILED)
                 return NULL;
-        if (verification->checks[SCREEN_SIGNATURE].outcome != VERIFICATION_OK &&
+        if (verification->checks[DELIVERY_CHECK_SIGNATURE].outcome != VERIFICATION_OK &&
             !verification->guess.is_found)
                 return NULL; /* nothing says that the timestamp is the sender's */
         if (s < 0)
@@ -84,14 +84,14 @@ print_causes(const struct verification *verification)
 void
 verification_print(const struct verification *verification)
 {
-        for (int c = 0; c < SCREEN_N_CHECKS; c++) {
+        for (int c = 0; c < DELIVERY_N_CHECKS; c++) {
                 const struct verification_check *check = &verification->checks[c];
-                char *text = describe(verification, (enum screen_check)c);
+                char *text = describe(verification, (enum delivery_check)c);
 
                 printf("%-10s  %-7s  %s\n", check_names[c], outcome_names[check->outcome], text);
                 free(text);
-                for (size_t v = 0;
-                     check->outcome == VERIFICATION_FAILED && v < check->refusal.error.n_violations; v++)
+                for (size_t v = 0; check->outcome == VERIFICATION_FAILED && v < check->refusal.n_violations;
+                     v++)
                         printf("%-10s  %-7s  %s %s\n", "", "", check->refusal.violations[v].field,
                                check->refusal.violations[v].message);
         }
@@ -105,7 +105,7 @@ verification_print(const struct verification *verification)
 }
 
 static void
-put_check(yajl_gen json, const struct verification *verification, enum screen_check c)
+put_check(yajl_gen json, const struct verification *verification, enum delivery_check c)
 {
         const struct verification_check *check = &verification->checks[c];
         char *text = describe(verification, c);
@@ -116,8 +116,7 @@ put_check(yajl_gen json, const struct verification *verification, enum screen_ch
         json_member(json, "message", text);
         json_text(json, "violations");
         (void)yajl_gen_array_open(json);
-        for (size_t v = 0; check->outcome == VERIFICATION_FAILED && v < check->refusal.error.n_violations;
-             v++) {
+        for (size_t v = 0; check->outcome == VERIFICATION_FAILED && v < check->refusal.n_violations; v++) {
                 (void)yajl_gen_map_open(json);
                 json_member(json, "field", check->refusal.violations[v].field);
                 json_member(json, "message", check->refusal.violations[v].message);
@@ -155,8 +154,8 @@ verification_print_json(const struct verification *verification)
         json_member(json, "code", verification->code);
         json_text(json, "checks");
         (void)yajl_gen_array_open(json);
-        for (int c = 0; c < SCREEN_N_CHECKS; c++)
-                put_check(json, verification, (enum screen_check)c);
+        for (int c = 0; c < DELIVERY_N_CHECKS; c++)
+                put_check(json, verification, (enum delivery_check)c);
         (void)yajl_gen_array_close(json);
         put_causes(json, verification);
         (void)yajl_gen_map_close(json);

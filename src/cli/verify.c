@@ -78,7 +78,7 @@ judge(const struct command_context *context, const struct config *config, const 
       const struct capture *capture, const char *body, size_t len)
 {
         const struct config_source *source = find_source(context, config, wish, capture);
-        struct screen_subject subject = {.now_ms = wish->at_ms, .body = body, .len = len};
+        struct delivery_subject subject = {.now_ms = wish->at_ms, .body = body, .len = len};
         struct guess_secrets secrets = {NULL, 0};
         struct verification verification;
         size_t n_requests;

@@ -163,3 +163,14 @@ config_find_source(const struct config *config, const char *name, size_t len)
         }
         return NULL;
 }
+
+struct delivery_policy
+config_delivery_policy(const struct config_source *source)
+{
+        return (struct delivery_policy){.header_prefix = source->header_prefix,
+                                        .webhook_ids = source->webhook_ids,
+                                        .n_webhook_ids = source->n_webhook_ids,
+                                        .tolerance_ms = source->tolerance_ms,
+                                        .keys = source->keys,
+                                        .n_keys = source->n_keys};
+}

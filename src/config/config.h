@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "config/certificate.h"
 #include "config/problems.h"
+#include "model/delivery_check.h"
 #include "model/rules.h"
 #include "model/signature.h"
 #include "model/topic_table.h"
@@ -163,5 +164,8 @@ int64_t config_receive_needed(const struct config *config, int64_t max_record);
 
 /* The source with the name of len bytes, or NULL. */
 const struct config_source *config_find_source(const struct config *config, const char *name, size_t len);
+
+/* The source's rules for deliveries; they borrow from the source. */
+struct delivery_policy config_delivery_policy(const struct config_source *source);
 
 #endif

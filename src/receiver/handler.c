@@ -155,7 +155,7 @@ renew_producer(struct handler *handler)
 /* screened: what is known of the request, or NULL. */
 static void
 refuse(struct handler *handler, struct http_request *request, const struct screened *screened,
-       const struct refusal *refusal)
+       const struct screen_refusal *refusal)
 {
         const struct receiver_refused refused = {
             .account = receiver_shared_account(handler->shared, screened == NULL ? NULL : screened->source),
@@ -174,7 +174,7 @@ static void
 refuse_for_now(struct handler *handler, struct http_request *request, const struct screened *screened,
                const char *why)
 {
-        const struct refusal refusal = {
+        const struct screen_refusal refusal = {
             .outcome = OUTCOME_UNAVAILABLE,
             .error = {.status = 503, .code = "UNAVAILABLE", .message = why},
         };
@@ -222,7 +222,8 @@ append(struct handler *handler, struct http_request *request, const struct progr
 }
 
 static int
-verify(const struct handler *handler, struct progress *progress, struct span body, struct refusal *refusal)
+verify(const struct handler *handler, struct progress *progress, struct span body,
+       struct screen_refusal *refusal)
 {
         int result = screen_verify(&progress->screened, body.data, body.len, refusal);
 
@@ -266,7 +267,7 @@ handler_config(struct handler *handler)
 /* Make the checks that need the head only. Returns 0, or -1 with the refusal. */
 static int
 check_head(struct handler *handler, const struct http_request *request, struct progress *progress,
-           struct refusal *refusal)
+           struct screen_refusal *refusal)
 {
         const struct config *config = handler_config(handler);
 
@@ -281,7 +282,7 @@ check_head(struct handler *handler, const struct http_request *request, struct p
 void
 handler_head(struct handler *handler, struct http_request *request)
 {
-        static const struct refusal throttled = {
+        static const struct screen_refusal throttled = {
             .outcome = OUTCOME_THROTTLED,
             .error = {.status = 429,
                       .code = "TOO_MANY_REQUESTS",
@@ -289,7 +290,7 @@ handler_head(struct handler *handler, struct http_request *request)
         };
         struct clients *clients = handler->shared->clients;
         struct progress *progress = http_request_data(request);
-        struct refusal refusal;
+        struct screen_refusal refusal;
 
         if (clients != NULL &&
             clients_is_throttled(clients, http_request_client(request), clock_coarse_ms())) {
@@ -313,7 +314,7 @@ handler_complete(struct handler *handler, struct http_request *request)
 {
         struct progress *progress = http_request_data(request);
         struct screened *screened = &progress->screened;
-        struct refusal refusal;
+        struct screen_refusal refusal;
         struct span body;
         int is_genuine;
 
