@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "kafka/client.h"
-#include "kafka/ending.h"
 
 #define READY_MAX 256
 #define SEEK_TIMEOUT_MS 1000
@@ -204,7 +203,7 @@ consumer_free(struct consumer *consumer)
         rd_kafka_queue_destroy(consumer->queue);
         consumer->closing = 1;
         (void)rd_kafka_consumer_close(consumer->client);
-        if (ending_destroy(consumer->client) == 0)
+        if (client_destroy(consumer->client) == 0)
                 free(consumer); /* else its interceptor may still be called */
 }
 

@@ -8,7 +8,6 @@
 
 #include "base/mem.h"
 #include "kafka/client.h"
-#include "kafka/ending.h"
 
 #define TIMEOUT_MS 3000
 #define GROUP_TIMEOUT_MS 1000 /* all brokers are asked; one that is down takes this time */
@@ -56,7 +55,7 @@ log_query_free(struct log_query *query)
 {
         if (query == NULL)
                 return;
-        (void)ending_destroy(query->client); /* which calls nothing of ours */
+        (void)client_destroy(query->client); /* which calls nothing of ours */
         free(query);
 }
 

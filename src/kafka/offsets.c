@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "kafka/client.h"
-#include "kafka/ending.h"
 
 #define PATIENCE_MS 3000 /* after which it is looked whether the account is not permitted */
 
@@ -37,7 +36,7 @@ offsets_new(const struct config *config, const char *bootstrap, struct error *er
 {
         struct offsets *offsets = mem_alloc(sizeof(*offsets));
 
-        offsets->log = open_client(config, bootstrap, "read_uncommitted", client_tell_errors, error);
+        offsets->log = open_client(config, bootstrap, "read_uncommitted", client_log_errors, error);
         offsets->group = open_client(config, bootstrap, "read_committed", NULL, error);
         if (offsets->log == NULL || offsets->group == NULL) {
                 offsets_free(offsets);
@@ -52,9 +51,9 @@ offsets_free(struct offsets *offsets)
         if (offsets == NULL)
                 return;
         if (offsets->log != NULL)
-                (void)ending_destroy(offsets->log);
+                (void)client_destroy(offsets->log);
         if (offsets->group != NULL)
-                (void)ending_destroy(offsets->group);
+                (void)client_destroy(offsets->group);
         free(offsets);
 }
 

@@ -10,10 +10,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "kafka/client.h"
-#include "kafka/ending.h"
-#include "kafka/statistics.h"
 #include "kafka/topics_check.h"
-#include "kafka/topics_new.h"
 
 #define TIMEOUT_MS 5000
 #define SOCKET_TIMEOUT_MS "4000" /* less: by then a broker that hangs is left for another one */
@@ -154,7 +151,7 @@ on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
         (void)client;
         if (statistics_read(&statistics, json, len) == 0) {
                 pthread_mutex_lock(&probe->mutex);
-                brokers_keep_rtt(&statistics.brokers, &probe->brokers);
+                statistics_keep_rtt(&statistics.brokers, &probe->brokers);
                 probe->brokers = statistics.brokers;
                 pthread_mutex_unlock(&probe->mutex);
         }
@@ -171,7 +168,7 @@ on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)
         while (i < probe->brokers.n && !probe->brokers.items[i].is_up)
                 i++;
         if (i == probe->brokers.n || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
-                client_tell_error(client, code, reason);
+                client_log_error(client, code, reason);
 }
 
 static void
@@ -255,7 +252,7 @@ probe_free(struct probe *probe)
         pthread_cond_signal(&probe->wake);
         pthread_mutex_unlock(&probe->mutex);
         thread_join(probe->thread, "probe");
-        if (ending_destroy(probe->client) == 0)
+        if (client_destroy(probe->client) == 0)
                 free(probe);
 }
 

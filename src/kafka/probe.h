@@ -7,7 +7,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/config.h"
-#include "kafka/brokers.h"
+#include "kafka/statistics.h"
 
 /*
  * Watches Kafka from a thread of its own: every five seconds it asks for `deliveries`, and when Kafka first answers it holds

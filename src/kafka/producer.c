@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "kafka/client.h"
-#include "kafka/ending.h"
 
 #define STATISTICS_INTERVAL_MS 5000
 #define END_PATIENCE_S 1
@@ -170,10 +169,10 @@ producer_free(struct producer *producer)
 
         if (producer == NULL)
                 return;
-        left = ending_purge(producer->client);
+        left = client_purge(producer->client);
         stop_waking(producer);
         rd_kafka_topic_destroy(producer->topic);
-        (void)ending_destroy_within(producer->client, left > 0 ? 0 : END_PATIENCE_S);
+        (void)client_destroy_within(producer->client, left > 0 ? 0 : END_PATIENCE_S);
         free(producer);
 }
 

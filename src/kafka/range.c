@@ -26,24 +26,6 @@ struct reading {
         struct error *error;
 };
 
-static rd_kafka_t *
-open_client(const struct config *config, const char *bootstrap, struct error *error)
-{
-        const struct client_property properties[] = {
-            {"group.id", "gatepost-reader", 0}, /* librdkafka wants one; it is never joined */
-            {"enable.auto.commit", "false", 0},       {"enable.auto.offset.store", "false", 0},
-            {"auto.offset.reset", "error", 0}, /* a record that is gone must not go unnoticed */
-            {"isolation.level", "read_committed", 0}, {"enable.partition.eof", "true", 0},
-            {"fetch.error.backoff.ms", "50", 1},      {NULL, NULL, 0},
-        };
-        rd_kafka_t *client =
-            client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, client_tell_errors, NULL, error);
-
-        if (client != NULL)
-                (void)rd_kafka_poll_set_consumer(client);
-        return client;
-}
-
 /* The range that a message is of; n when it is none that is still read. */
 static size_t
 find(const struct reading *reading, const rd_kafka_message_t *message)
@@ -228,7 +210,7 @@ range_read(const struct config *config, const char *bootstrap, struct range *ran
         enum range_result result;
 
         /* A client of its own each time: what it has fetched ahead cannot be taken for a later range's. */
-        reading.client = open_client(config, bootstrap, error);
+        reading.client = client_new_reader(config, bootstrap, error);
         if (reading.client == NULL)
                 return RANGE_FAILED;
         reading.progress_ms = clock_monotonic_ms();

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kafka/client.h"
-#include "kafka/ending.h"
 
 #define LOOK_EVERY_MS 10000 /* for partitions that were added */
 #define LOOK_TIMEOUT_MS 1000
@@ -25,24 +24,6 @@ struct reader {
         int64_t progress_ms; /* monotonic, of the last record or end of a partition */
         int64_t look_ms;     /* monotonic, of the last look for partitions that were added */
 };
-
-static rd_kafka_t *
-open_client(const struct config *config, const char *bootstrap, struct error *error)
-{
-        const struct client_property properties[] = {
-            {"group.id", "gatepost-reader", 0}, /* librdkafka wants one; it is never joined */
-            {"enable.auto.commit", "false", 0},       {"enable.auto.offset.store", "false", 0},
-            {"auto.offset.reset", "error", 0}, /* a record that is gone must not go unnoticed */
-            {"isolation.level", "read_committed", 0}, {"enable.partition.eof", "true", 0},
-            {"fetch.error.backoff.ms", "50", 1},      {NULL, NULL, 0},
-        };
-        rd_kafka_t *client =
-            client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, client_tell_errors, NULL, error);
-
-        if (client != NULL)
-                (void)rd_kafka_poll_set_consumer(client);
-        return client;
-}
 
 static int
 add_topic(struct reader *reader, const struct rd_kafka_metadata *metadata, const char *topic, int64_t offset,
@@ -136,7 +117,7 @@ reader_new(const struct config *config, const char *bootstrap, const struct read
 
         reader->partitions = rd_kafka_topic_partition_list_new((int)wish->n_topics);
         reader->progress_ms = reader->look_ms = clock_monotonic_ms();
-        reader->client = open_client(config, bootstrap, error);
+        reader->client = client_new_reader(config, bootstrap, error);
         if (reader->client == NULL || assign(reader, wish, timeout_ms, error) != 0) {
                 reader_free(reader);
                 return NULL;
@@ -150,7 +131,7 @@ reader_free(struct reader *reader)
         if (reader == NULL)
                 return;
         if (reader->client != NULL)
-                (void)ending_destroy(reader->client); /* which calls nothing of ours */
+                (void)client_destroy(reader->client); /* which calls nothing of ours */
         rd_kafka_topic_partition_list_destroy(reader->partitions);
         free(reader->ends);
         free(reader);

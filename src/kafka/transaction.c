@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "kafka/client.h"
 #include "kafka/commit_watchdog.h"
-#include "kafka/ending.h"
 #include "kafka/responses.h"
 #include "kafka/topics.h"
 
@@ -412,8 +411,8 @@ transaction_free(struct transaction *transaction)
         leave_early(transaction);
         forget_topics(transaction->topics, transaction->n_topics);
         transaction->on_failure = NULL;
-        (void)ending_purge(transaction->client);
-        if (ending_destroy(transaction->client) != 0)
+        (void)client_purge(transaction->client);
+        if (client_destroy(transaction->client) != 0)
                 return; /* it still calls back: all of this is leaked with it */
         commit_watchdog_free(transaction->watchdog);
         free(transaction);
