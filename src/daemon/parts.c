@@ -214,7 +214,7 @@ prepare_for(struct parts *parts, const struct config *next, struct error *error)
 {
         if (parts->embedded != NULL && embedded_make_topics(parts->embedded, next, error) != 0)
                 return -1;
-        return parts->receiver == NULL ? 0 : receiver_renew(parts->receiver, next, error);
+        return parts->receiver == NULL ? 0 : receiver_prepare_reload(parts->receiver, next, error);
 }
 
 /* Nothing of this can fail: the configuration is taken over as a whole. */
@@ -227,7 +227,7 @@ take_over(struct parts *parts, const struct config *next)
         metrics_renew(parts->metrics, next);
         current_set(parts->current, next);
         if (parts->receiver != NULL)
-                receiver_renewed(parts->receiver);
+                receiver_reload(parts->receiver);
         parts->n_renewals++;
         parts->renewed_ms = clock_now_ms();
         log_notice("configuration read again sources=%zu generation=%" PRIu64 " file=%s", next->n_sources,
