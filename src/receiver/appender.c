@@ -59,8 +59,9 @@ on_statistics(const struct statistics_totals *totals, void *arg)
 }
 
 /*
- * Whether the producer has made no progress for too long although Kafka answers the probe. Outages do not count: the probe must
- * have asked, and been answered, when this producer had already been failing for as long.
+ * Whether the producer has made no progress for too long although Kafka answers the probe. Outages do not
+ * count: the probe must have asked, and been answered, when this producer had already been failing for as
+ * long.
  */
 static int
 is_stuck(const struct appender *appender)
@@ -77,8 +78,8 @@ is_stuck(const struct appender *appender)
 }
 
 /*
- * Whether to create another producer, and why: there is none, or it has failed for good, or it is stuck. Wait a second after
- * the last attempt: without a permission each producer fails as soon as it is created.
+ * Whether to create another producer, and why: there is none, or it has failed for good, or it is stuck. Wait
+ * a second after the last attempt: without a permission each producer fails as soon as it is created.
  */
 static int
 needs_producer(struct appender *appender, int64_t now, struct error *why)

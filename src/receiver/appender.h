@@ -11,9 +11,9 @@
 #include "receiver/shared.h"
 
 /*
- * A lane's producer, and the deliveries that wait for Kafka's acknowledgement. A producer that has failed for good, or that
- * makes no progress although Kafka is reachable, is replaced; connections and requests stay. For the lane's thread, but for
- * the two functions that say otherwise.
+ * A lane's producer, and the deliveries that wait for Kafka's acknowledgement. A producer that has failed for
+ * good, or that makes no progress although Kafka is reachable, is replaced; connections and requests stay.
+ * For the lane's thread, but for the two functions that say otherwise.
  */
 struct appender;
 
@@ -28,9 +28,9 @@ int appender_renew(struct appender *appender);
 
 /**
  * appender_append(appender, request, screened, original, began_ns):
- * Hand a genuine delivery to Kafka, to be answered when Kafka has acknowledged it, or at ack_timeout after began_ns. original
- * is NULL, or the delivery-id with which the signature first came, for a replay. Returns NULL; or why that is not possible
- * now, a constant text, and the request is still to be answered.
+ * Hand a genuine delivery to Kafka, to be answered when Kafka has acknowledged it, or at ack_timeout after
+ * began_ns. original is NULL, or the delivery-id with which the signature first came, for a replay. Returns
+ * NULL; or why that is not possible now, a constant text, and the request is still to be answered.
  */
 const char *appender_append(struct appender *appender, struct http_request *request,
                             const struct screened *screened, const char *original,
@@ -48,7 +48,10 @@ int64_t appender_next_deadline(const struct appender *appender);
 /* Number of deliveries that wait for Kafka's acknowledgement. */
 size_t appender_n_pending(const struct appender *appender);
 
-/* Kafka is reachable again: get ready to append. Blocks for up to timeout_ms; for another thread than the lane's. */
+/*
+ * Kafka is reachable again: get ready to append. Blocks for up to timeout_ms; for another thread than the
+ * lane's.
+ */
 void appender_connect(struct appender *appender, int timeout_ms);
 
 /* Whether the producer can append; error says why not. From any thread. */

@@ -103,8 +103,8 @@ verify(const struct handler *handler, struct progress *progress, struct span bod
 }
 
 /*
- * Distinguish the service's stale deliveries from those of others. Both are refused alike, and the client must not learn which
- * it was: the work after the signature was computed takes equally long.
+ * Distinguish the service's stale deliveries from those of others. Both are refused alike, and the client
+ * must not learn which it was: the work after the signature was computed takes equally long.
  */
 static enum metrics_outcome
 judge_stale(struct handler *handler, struct screened *screened, struct span body)

@@ -53,8 +53,8 @@ struct lane {
 };
 
 /*
- * Run the timer at the first deadline. While the lane stops and no delivery waits, run it FLUSH_MS after the last answer;
- * further events of Kafka's client do not extend this time.
+ * Run the timer at the first deadline. While the lane stops and no delivery waits, run it FLUSH_MS after the
+ * last answer; further events of Kafka's client do not extend this time.
  */
 static void
 set_timer(struct lane *lane)
@@ -192,7 +192,10 @@ on_wake(evutil_socket_t fd, short what, void *arg)
                 if (memchr(bytes, WAKE_STOP, (size_t)n) == NULL || lane->stopping)
                         continue;
                 lane->stopping = 1;
-                /* A connection closes with its next answer; but clients with many requests must not delay the end. */
+                /*
+                 * A connection closes with its next answer; but clients with many requests must not delay the
+                 * end.
+                 */
                 handler_refuse_from(lane->handler,
                                     clock_monotonic_ms() + (int64_t)lane->shared->config->ack_timeout_ms);
                 http_server_stop_listening(lane->server);

@@ -6,15 +6,16 @@
 #include "receiver/shared.h"
 
 /*
- * A thread that receives deliveries: it screens a request, verifies the signature, appends the body to `deliveries` and
- * answers when Kafka has acknowledged the record. Each lane has its own event loop, HTTP server and producer.
+ * A thread that receives deliveries: it screens a request, verifies the signature, appends the body to
+ * `deliveries` and answers when Kafka has acknowledged the record. Each lane has its own event loop, HTTP
+ * server and producer.
  */
 struct lane;
 
 /**
  * lane_new(shared, number, listeners, n, error):
- * Start a lane that accepts from n listening sockets, which the caller keeps. The number becomes part of the thread's name.
- * Returns NULL with the reason.
+ * Start a lane that accepts from n listening sockets, which the caller keeps. The number becomes part of the
+ * thread's name. Returns NULL with the reason.
  */
 struct lane *lane_new(struct receiver_shared *shared, size_t number, const int *listeners, size_t n,
                       struct error *error) MUST_CHECK;

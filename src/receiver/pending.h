@@ -9,8 +9,8 @@
 #include "receiver/shared.h"
 
 /*
- * A delivery that was handed to Kafka. Two things happen to it, each once: its request is answered, and Kafka reports the
- * fate of the record.
+ * A delivery that was handed to Kafka. Two things happen to it, each once: its request is answered, and Kafka
+ * reports the fate of the record.
  *
  *   waiting   request set            --report-->  200 or 503, released
  *             |
@@ -40,8 +40,9 @@ void pending_init(struct pending_list *list, struct receiver_shared *shared);
 
 /**
  * pending_add(list, request, screened, is_replay, began_ns):
- * Let a request wait for its acknowledgement until ack_timeout after began_ns (monotonic), when it was complete. The request's
- * share of the memory budget moves to the pending delivery. Returns NULL when memory fails.
+ * Let a request wait for its acknowledgement until ack_timeout after began_ns (monotonic), when it was
+ * complete. The request's share of the memory budget moves to the pending delivery. Returns NULL when memory
+ * fails.
  */
 struct pending *pending_add(struct pending_list *list, struct http_request *request,
                             const struct screened *screened, int is_replay, int64_t began_ns);
@@ -50,12 +51,14 @@ struct pending *pending_add(struct pending_list *list, struct http_request *requ
 void pending_cancel(struct pending_list *list, struct pending *pending, const char *reason);
 
 /*
- * Handle Kafka's report. reason is NULL for success; otherwise may_be_there says whether the record may nevertheless be in
- * Kafka. Answers the request if it still waits, and releases pending.
+ * Handle Kafka's report. reason is NULL for success; otherwise may_be_there says whether the record may
+ * nevertheless be in Kafka. Answers the request if it still waits, and releases pending.
  */
 void pending_report(struct pending_list *list, struct pending *pending, const char *reason, int may_be_there);
 
-/* The producer is gone: report all deliveries as failed, for this reason; they may nevertheless be in Kafka. */
+/*
+ * The producer is gone: report all deliveries as failed, for this reason; they may nevertheless be in Kafka.
+ */
 void pending_fail_all(struct pending_list *list, const char *reason);
 
 /* Answer 503 to the deliveries whose deadline has passed. Returns their number. */

@@ -232,8 +232,8 @@ receiver_stop(struct receiver *receiver)
         for (size_t i = 0; i < receiver->n_lanes; i++)
                 lane_stop(receiver->lanes[i]);
         /*
-         * Refuse new connections instead of letting them wait in vain. Sockets passed on by the manager stay open for the next
-         * process.
+         * Refuse new connections instead of letting them wait in vain. Sockets passed on by the manager stay
+         * open for the next process.
          */
         for (size_t i = 0; i < receiver->n_listeners && receiver->activation->n_receivers == 0; i++)
                 (void)shutdown(receiver->listeners[i], SHUT_RDWR);

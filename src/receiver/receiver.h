@@ -14,8 +14,8 @@ struct receiver;
 
 /**
  * receiver_new(current, bootstrap, metrics, probe, activation, error):
- * Open the listening sockets, unless they were passed on, and start the lanes. bootstrap is NULL for the configured servers.
- * All arguments outlive the receiver. Returns NULL with the reason.
+ * Open the listening sockets, unless they were passed on, and start the lanes. bootstrap is NULL for the
+ * configured servers. All arguments outlive the receiver. Returns NULL with the reason.
  */
 struct receiver *receiver_new(struct current *current, const char *bootstrap, struct metrics *metrics,
                               const struct probe *probe, const struct activation *activation,
@@ -23,8 +23,8 @@ struct receiver *receiver_new(struct current *current, const char *bootstrap, st
 
 /**
  * receiver_prepare_reload(receiver, config, error):
- * Get ready for a configuration that is about to become the newest: new connections use its certificate from now on.
- * Returns 0, or -1 with the reason and nothing changed.
+ * Get ready for a configuration that is about to become the newest: new connections use its certificate from
+ * now on. Returns 0, or -1 with the reason and nothing changed.
  */
 int receiver_prepare_reload(struct receiver *receiver, const struct config *config,
                             struct error *error) MUST_CHECK;
@@ -32,19 +32,24 @@ int receiver_prepare_reload(struct receiver *receiver, const struct config *conf
 /* The configuration has become the newest. */
 void receiver_reload(struct receiver *receiver);
 
-/* The probe's state has changed: if Kafka is reachable, get ready to append, which blocks for up to two seconds. */
+/*
+ * The probe's state has changed: if Kafka is reachable, get ready to append, which blocks for up to two
+ * seconds.
+ */
 void receiver_probe_changed(struct receiver *receiver);
 
 /* For health_add(): whether deliveries can be appended. */
 int receiver_is_ready(void *receiver, char reason[HEALTH_REASON_SIZE]);
 
 /*
- * Whether each lane's event loop has run within limit_ms and no listening socket was shut down; otherwise write which lane or
- * socket has failed.
+ * Whether each lane's event loop has run within limit_ms and no listening socket was shut down; otherwise
+ * write which lane or socket has failed.
  */
 int receiver_is_alive(struct receiver *receiver, int64_t limit_ms, char reason[HEALTH_REASON_SIZE]);
 
-/* Accept no more connections, and answer the requests in flight. Returns at once; a second call is harmless. */
+/*
+ * Accept no more connections, and answer the requests in flight. Returns at once; a second call is harmless.
+ */
 void receiver_stop(struct receiver *receiver);
 
 /* Whether it has stopped. */

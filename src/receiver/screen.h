@@ -10,8 +10,8 @@
 #include "ops/metrics.h"
 
 /*
- * Screen requests: find the source by the path, and make the checks of model/delivery_check.h in their order. A check that
- * fails decides the answer.
+ * Screen requests: find the source by the path, and make the checks of model/delivery_check.h in their order.
+ * A check that fails decides the answer.
  */
 
 /* A request that may be a delivery. The texts are the request's. */

@@ -16,10 +16,16 @@
 #define STALE_BYTES_EACH 1024 /* cost of a check apart from the hashing */
 #define S_US 1000000
 
-/* Descriptors for one lane's connections to brokers, the router's, the log and the event loops: about 100 with 12 brokers. */
+/*
+ * Descriptors for one lane's connections to brokers, the router's, the log and the event loops: about 100
+ * with 12 brokers.
+ */
 #define BASE_DESCRIPTORS 128
 
-/* Descriptors for each further lane: an event loop, and a Kafka client with three per broker: about 45 with 12 brokers. */
+/*
+ * Descriptors for each further lane: an event loop, and a Kafka client with three per broker: about 45 with
+ * 12 brokers.
+ */
 #define LANE_DESCRIPTORS 48
 
 static struct source_account *
@@ -33,9 +39,9 @@ new_account(struct receiver_shared *shared, const char *name)
 }
 
 /*
- * Return how many connections may be open, at least 1: max_connections, or as many as the limit of descriptors leaves
- * (RLIMIT_NOFILE, which is raised first), less those that Kafka clients and the rest need. Log it when fewer are possible
- * than configured.
+ * Return how many connections may be open, at least 1: max_connections, or as many as the limit of
+ * descriptors leaves (RLIMIT_NOFILE, which is raised first), less those that Kafka clients and the rest need.
+ * Log it when fewer are possible than configured.
  */
 static uint64_t
 connection_limit(const struct config *config, uint64_t n_lanes)

@@ -24,7 +24,8 @@ struct source_account {
 };
 
 /*
- * What the lanes of a receiver share: the configuration, which is const, counters, and the replay guard with its mutex.
+ * What the lanes of a receiver share: the configuration, which is const, counters, and the replay guard with
+ * its mutex.
  */
 struct receiver_shared {
         struct current *current;
@@ -58,7 +59,10 @@ struct receiver_shared *receiver_shared_new(struct current *current, const char 
                                             struct metrics *metrics, const struct probe *probe);
 void receiver_shared_free(struct receiver_shared *shared);
 
-/* Apply the sources and limits of a configuration, before the lanes see it. From the thread that created shared. */
+/*
+ * Apply the sources and limits of a configuration, before the lanes see it. From the thread that created
+ * shared.
+ */
 void receiver_shared_renew(struct receiver_shared *shared, const struct config *config);
 
 /* Return the account of a source; NULL: of requests to no source. */
@@ -81,8 +85,8 @@ void receiver_shared_refused(struct receiver_shared *shared, const struct receiv
 
 /**
  * receiver_shared_may_check_stale(shared, bytes, now_us):
- * Whether to spend time on hashing a body for a delivery that is refused as stale anyway: up to 8 MiB a second in this
- * process, with 1 KiB added per delivery. Counts the bytes if so.
+ * Whether to spend time on hashing a body for a delivery that is refused as stale anyway: up to 8 MiB a
+ * second in this process, with 1 KiB added per delivery. Counts the bytes if so.
  */
 int receiver_shared_may_check_stale(struct receiver_shared *shared, uint64_t bytes, int64_t now_us);
 
