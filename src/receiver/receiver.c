@@ -217,7 +217,7 @@ receiver_is_alive(struct receiver *receiver, int64_t limit_ms, char reason[HEALT
         for (size_t i = 0; i < receiver->n_lanes; i++) {
                 if (lane_has_stopped(receiver->lanes[i]) || lane_is_alive(receiver->lanes[i], limit_ms))
                         continue;
-                (void)snprintf(reason, HEALTH_REASON_SIZE, "receiver lane %zu stands still", i + 1);
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "receiver lane %zu is stuck", i + 1);
                 return 0;
         }
         return is_listening(receiver, reason);

@@ -12,16 +12,13 @@
 #include "kafka/message.h"
 #include "router/position.h"
 
-#define INIT_TIMEOUT_MS 2000   /* of one call, which the next one resumes */
-#define INIT_PATIENCE_MS 30000 /* with one producer */
+#define INIT_TIMEOUT_MS 2000 /* for one call; the next call resumes it */
+#define INIT_LIMIT_MS 30000  /* for one producer */
 #define TOPIC_PAUSE_MS 1000
 
-/*
- * Decide by the sources and topics of the newest configuration from now on; without memory, by those before. The judge stays:
- * its key is what the dedup tables were filled with.
- */
+/* Apply the newest sources and topics, if memory allows. The judge stays: the dedup tables need its key. */
 static void
-take_newest(struct decider *decider)
+apply_newest(struct decider *decider)
 {
         const struct config *newest = current_hold(decider->current);
         const struct event_rules **rules = calloc(newest->n_sources, sizeof(*rules));
@@ -37,7 +34,7 @@ take_newest(struct decider *decider)
         config_free(decider->newest);
         decider->rules = rules;
         decider->newest = newest;
-        batch_renew(&decider->batch, newest);
+        batch_reload(&decider->batch, newest);
         if (decider->transaction != NULL)
                 transaction_know_topics(decider->transaction, newest);
         for (size_t i = 0; i < decider->partitions.n; i++) {
@@ -56,7 +53,7 @@ void
 decider_reload(struct decider *decider)
 {
         if (!decider->is_open && decider_is_outdated(decider))
-                take_newest(decider);
+                apply_newest(decider);
 }
 
 int
@@ -71,8 +68,8 @@ decider_open(struct decider *decider, struct current *current, const char *boots
         batch_init(&decider->batch, decider->config);
         decider->judge = judge_new(NULL, 0, NULL);
         if (decider->judge != NULL)
-                take_newest(decider);
-        return decider->newest == NULL ? error_set_openssl(error, "no judge of records") : 0;
+                apply_newest(decider);
+        return decider->newest == NULL ? error_set_openssl(error, "cannot create the judge of records") : 0;
 }
 
 void
@@ -92,9 +89,9 @@ decider_close(struct decider *decider)
 }
 
 /*
- * Kafka has not accepted a record of the open transaction, which cannot be committed now. Either that is about the record, or
- * about its topic; then the partition waits until the topic is available. An event that was refused becomes a stub in
- * quarantine; when that is refused as well, it is about the topic of quarantine.
+ * Kafka has not accepted a record of the open transaction, which can no longer be committed. The cause is the
+ * record, which becomes a stub in quarantine, or its topic: then the partition waits until the topic is
+ * available. A refused stub means that the quarantine topic is the cause.
  */
 static void
 on_failure(const struct transaction_failure *failure, void *arg)
@@ -134,7 +131,7 @@ decider_prepare(struct decider *decider, struct error *error)
         }
         result = transaction_init(decider->transaction, INIT_TIMEOUT_MS, error);
         decider->is_ready = result == 0;
-        return result > 0 && clock_monotonic_ms() - decider->made_ms >= INIT_PATIENCE_MS ? -1 : result;
+        return result > 0 && clock_monotonic_ms() - decider->made_ms >= INIT_LIMIT_MS ? -1 : result;
 }
 
 void
@@ -146,7 +143,7 @@ decider_note_membership(struct decider *decider, rd_kafka_t *consumer)
 }
 
 static void
-tell(struct decider *decider, const struct record *record, const struct verdict *verdict)
+log_decision(struct decider *decider, const struct record *record, const struct verdict *verdict)
 {
         const struct config_source *source =
             config_find_source(decider->newest, record->source.data, record->source.len);
@@ -154,7 +151,7 @@ tell(struct decider *decider, const struct record *record, const struct verdict 
         decision_log_add(&decider->decisions, source == NULL ? "" : source->name, record, verdict);
 }
 
-/* Kafka does not accept what would be published of a record: put a stub of it into quarantine. */
+/* Kafka does not accept the record that would be published: put a stub into quarantine instead. */
 static void
 replace_by_stub(struct verdict *verdict, const char *why)
 {
@@ -166,7 +163,7 @@ replace_by_stub(struct verdict *verdict, const char *why)
 }
 
 static int
-begin(struct decider *decider, struct error *error)
+begin_transaction(struct decider *decider, struct error *error)
 {
         crash_point("before-decision");
         if (!decider->is_behind)
@@ -178,7 +175,7 @@ begin(struct decider *decider, struct error *error)
         return 0;
 }
 
-/* Decide a record and do what was decided, in a transaction that is opened for it if none is. */
+/* Decide a record and carry out the verdict, in the open transaction or a new one. */
 static int
 decide(struct decider *decider, struct partition *partition, const struct record *record,
        const rd_kafka_message_t *message, struct error *error)
@@ -186,7 +183,7 @@ decide(struct decider *decider, struct partition *partition, const struct record
         struct verdict verdict;
         int result;
 
-        if (!decider->is_open && begin(decider, error) != 0)
+        if (!decider->is_open && begin_transaction(decider, error) != 0)
                 return -1;
         if (judge_decide(decider->judge, partition->dedup, record, &verdict) != 0)
                 return error_set_openssl(error, "the record could not be decided");
@@ -198,11 +195,11 @@ decide(struct decider *decider, struct partition *partition, const struct record
                            error);
         crash_point("after-produce");
         if (result == 0)
-                tell(decider, record, &verdict);
+                log_decision(decider, record, &verdict);
         return result;
 }
 
-/* The log is not the one that was routed: the record before decide_from is another one, or missing. */
+/* The log is not the routed one: the record before decide_from differs, or is missing. */
 static enum decider_result
 diverge(struct partition *partition, const char *topic)
 {
@@ -217,7 +214,7 @@ diverge(struct partition *partition, const char *topic)
         return DECIDER_UNPLACED;
 }
 
-/* Only remember a record that was routed before. */
+/* Add a record that was routed before to the dedup table. */
 static enum decider_result
 remember(struct decider *decider, struct partition *partition, const struct record *record,
          struct error *error)
@@ -225,14 +222,14 @@ remember(struct decider *decider, struct partition *partition, const struct reco
         if (!partition_recognises(partition, record->offset, record->timestamp_ms))
                 return diverge(partition, decider->config->deliveries_topic);
         if (judge_remember(decider->judge, partition->dedup, record) == 0)
-                return DECIDER_TAKEN;
+                return DECIDER_DONE;
         (void)error_set_openssl(error, "the record could not be remembered");
         return DECIDER_FAILED;
 }
 
-/* Ask for the position again: what is known of the log may be wrong. */
+/* Ask for the position again: the known state of the log may be wrong. */
 static enum decider_result
-look_again(struct partition *partition, const char *why)
+ask_again(struct partition *partition, const char *why)
 {
         char quoted[LOG_QUOTED_SIZE];
 
@@ -243,18 +240,18 @@ look_again(struct partition *partition, const char *why)
 }
 
 /*
- * The table knows records that were not committed, from a log that may since have been cut off before them: what is
- * accepted now would be taken for a repeat of what is gone.
+ * The dedup table contains uncommitted records of a log that may have been truncated before them: new
+ * deliveries would be mistaken for repeats of lost ones.
  */
 static enum decider_result
 forget(struct partition *partition)
 {
         partition_forget_open(partition, clock_monotonic_ms());
-        return look_again(partition,
-                          "the leader has changed or started again before a commit; filling the table anew");
+        return ask_again(partition,
+                         "the leader has changed or restarted before a commit; restoring the dedup table");
 }
 
-/* A record comes from elsewhere than the one before it. Returns whether it may be taken all the same. */
+/* A record comes from another origin than its predecessor. Returns whether it may be processed. */
 static int
 allows_change(struct partition *partition, const rd_kafka_message_t *message)
 {
@@ -262,25 +259,24 @@ allows_change(struct partition *partition, const rd_kafka_message_t *message)
 
         if (partition_allows_change(partition, message->offset, timestamp_ms))
                 return 1;
-        (void)look_again(partition, "the leader has changed or started again");
+        (void)ask_again(partition, "the leader has changed or restarted");
         partition_note_change(partition, message->offset, timestamp_ms);
         return 0;
 }
 
-/* Take a record that is the next one of its partition, as far as can be said from its offset. */
+/* Process a record that is the next one of its partition, judging by its offset. */
 static enum decider_result
 take_next(struct decider *decider, struct partition *partition, const rd_kafka_message_t *message,
           struct error *error)
 {
-        enum decider_result result = DECIDER_TAKEN;
+        enum decider_result result = DECIDER_DONE;
         struct record record;
 
         message_record(message, &record);
         if (!partition_confirms(partition, record.offset, record.timestamp_ms)) {
                 partition_forget_table(partition, clock_monotonic_ms());
-                return look_again(partition,
-                                  "another router has committed, and the log is not the one that was "
-                                  "read before; filling the table anew");
+                return ask_again(partition,
+                                 "another router has committed to another log; restoring the table");
         }
         if (message->offset < partition->decide_from) {
                 result = remember(decider, partition, &record, error);
@@ -288,13 +284,12 @@ take_next(struct decider *decider, struct partition *partition, const rd_kafka_m
                 if (partition->next < partition->decide_from && partition->routed_ms >= 0)
                         return diverge(partition, decider->config->deliveries_topic);
                 if (!partition_can_judge(partition, record.timestamp_ms))
-                        return look_again(partition,
-                                          "the timestamp falls back behind what is remembered: was a "
-                                          "broker's clock wrong? Restoring from an earlier time");
+                        return ask_again(partition,
+                                         "timestamp before the dedup table; was a broker's clock wrong?");
                 if (decide(decider, partition, &record, message, error) != 0)
                         result = DECIDER_FAILED;
         }
-        if (result == DECIDER_TAKEN)
+        if (result == DECIDER_DONE)
                 partition_advance(partition, message->offset, record.timestamp_ms);
         return result;
 }
@@ -307,25 +302,25 @@ decider_take(struct decider *decider, const rd_kafka_message_t *message, const s
         enum decider_result result;
 
         if (partition == NULL || partition->stage != PARTITION_PLACED || message->offset < partition->next)
-                return DECIDER_TAKEN;
+                return DECIDER_DONE;
         if (!partition_expects(partition, message->offset, origin) && !allows_change(partition, message))
                 return DECIDER_UNPLACED;
         if (partition->known_to > partition->decide_from && partition_open(partition) == 0 &&
             !consumer_origin_is(&partition->known_origin, origin))
                 return forget(partition);
         if (message->offset < partition->scan_next)
-                partition->scan_next = -1; /* read again from next, for another partition's sake */
+                partition->scan_next = -1; /* read again from next because another partition was */
         if (partition->scan_next >= 0 || !partition_accepts(partition, message->offset)) {
                 partition_scan(partition, message->offset, clock_monotonic_ms());
                 decider->is_scanning = 1;
-                return DECIDER_TAKEN;
+                return DECIDER_DONE;
         }
         result = take_next(decider, partition, message, error);
         if (result == DECIDER_UNPLACED)
                 return result;
         partition_note_origin(partition, origin);
         if (partition->known_to <= message->offset)
-                partition->known_to = message->offset + 1; /* one that failed may be known, too */
+                partition->known_to = message->offset + 1; /* even a failed record may be in the table */
         return result;
 }
 
@@ -352,7 +347,7 @@ drop_transaction(struct decider *decider)
         decider->is_ready = 0;
 }
 
-/* Add what is to be committed. Returns -1 when memory fails. */
+/* Collect the offsets to commit. Returns -1 when memory fails. */
 static int
 add_offsets(struct decider *decider, rd_kafka_topic_partition_list_t *offsets)
 {
@@ -401,7 +396,10 @@ decider_is_unfenced(const struct decider *decider)
         return decider->transaction != NULL && transaction_is_unfenced(decider->transaction);
 }
 
-/* Exactly one record was refused: from now on its stub takes its place. With more than one the batch is halved until it is one. */
+/*
+ * If only one record was refused, use its stub from now on; with several, the batch is halved until it is
+ * one.
+ */
 static void
 note_refused(struct decider *decider)
 {
@@ -410,8 +408,8 @@ note_refused(struct decider *decider)
         char quoted[LOG_QUOTED_SIZE];
 
         /*
-         * One before it that is known and not committed yet stays so: the batch is halved until it is committed without this
-         * one. One behind it comes later and is found again; kept, it would keep this one from ever being known.
+         * Keep an earlier unpublishable record that is not committed yet: the batch is halved until it is
+         * committed without this one. A later one may be replaced, since it will be found again.
          */
         if (partition == NULL || (partition->unpublishable >= partition->decide_from &&
                                   partition->unpublishable < decider->refused.offset))

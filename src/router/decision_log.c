@@ -36,7 +36,7 @@ action_name(enum verdict_action action)
         return "none";
 }
 
-/* Room for the values of a record as the log has them. */
+/* Buffers for the quoted values of a record. */
 struct values {
         char source[LOG_QUOTED_SIZE];
         char delivery_id[LOG_QUOTED_SIZE];
@@ -50,7 +50,7 @@ value(struct span span, char text[LOG_QUOTED_SIZE])
 }
 
 static void
-tell_each(const struct record *record, const struct verdict *verdict, struct values *values)
+log_each(const struct record *record, const struct verdict *verdict, struct values *values)
 {
         log_debug("decided action=%s topic=%s partition=%" PRId32 " offset=%" PRId64
                   " source=%s delivery_id=%s request_id=%s",
@@ -68,7 +68,7 @@ decision_log_add(struct decision_log *log, const char *known, const struct recor
         struct values values;
 
         if (log_is_on(LOG_LEVEL_DEBUG))
-                tell_each(record, verdict, &values);
+                log_each(record, verdict, &values);
         if (verdict->action != VERDICT_QUARANTINE || !log_is_on(LOG_LEVEL_NOTICE))
                 return;
         source = find_source(log, known);

@@ -9,25 +9,25 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "router/decider.h"
 #include "router/member.h"
 #include "router/partition_status.h"
 #include "router/placement.h"
 
 #define POLL_MS 100
-#define POLL_SOON_MS 5 /* while something is awaited that the consumer's queue does not announce */
+#define POLL_SOON_MS 5 /* while waiting for an event that the consumer's queue does not signal */
 #define PAUSE_MS 50
 #define REPLACE_PAUSE_MS 1000
 #define REPORT_INTERVAL_MS 200
 #define REASON_SIZE 256
-#define TROUBLED_FOR_MS 5000 /* after which, when nothing waits, trouble without a commit counts as over */
+#define TROUBLED_FOR_MS \
+        5000 /* with nothing to route, trouble is over after this time even without a commit */
 #define LOG_AGAIN_MS 10000
 
 /*
- * The worker's loop. What it needs before it can decide a record it makes first: a consumer, a producer that is ready, and
- * for each partition a position (placement.h). Any failure of a transaction throws the producer and all positions away;
- * that is the one way of recovering. What concerns one partition only takes its position away.
+ * The router's loop. Before it can decide records it creates a consumer and a producer, and finds a position
+ * for each partition (placement.h). Any failure of a transaction discards the producer and all positions;
+ * this is the only way of recovering. Trouble with one partition discards only its position.
  */
 struct loop {
         const struct config *config;
@@ -35,12 +35,12 @@ struct loop {
         struct member member;
         struct decider decider;
         struct placement placement;
-        int troubled;        /* since a recovery nothing was committed, and something waits */
+        int troubled;        /* nothing was committed since a recovery, and records wait */
         int64_t troubled_ms; /* monotonic time of that recovery */
-        int64_t logged_ms;   /* of the last line about trouble; 0: none since a commit */
+        int64_t logged_ms;   /* of the last log line about trouble; 0: none since a commit */
         int exit_status;
         int64_t reported_ms;
-        char waiting_for[REASON_SIZE]; /* what it was last logged to wait for; empty: nothing */
+        char waiting_for[REASON_SIZE]; /* the reason for waiting that was last logged; empty: none */
 };
 
 static void
@@ -74,7 +74,7 @@ note_trouble(struct loop *loop, const char *reason)
         return is_due;
 }
 
-/* Log why the worker cannot go on now, when that is news. */
+/* Log why the loop cannot continue now, if the reason is new. */
 static void
 wait_for(struct loop *loop, const char *reason)
 {
@@ -86,7 +86,7 @@ wait_for(struct loop *loop, const char *reason)
         if (strncmp(loop->waiting_for, reason, REASON_SIZE - 1) == 0)
                 return;
         (void)snprintf(loop->waiting_for, REASON_SIZE, "%s", reason);
-        log_warning("the router waits reason=%s", log_quote(reason, quoted));
+        log_warning("the router is waiting reason=%s", log_quote(reason, quoted));
 }
 
 static void
@@ -98,14 +98,14 @@ refuse(struct loop *loop, const char *reason)
         loop->exit_status = EX_CONFIG;
 }
 
-/* The one recovery: what was open is aborted, and all positions are taken anew from what was committed. */
+/* Recover: abort the open transaction, and find all positions again from the committed offsets. */
 static void
 recover(struct loop *loop, const char *reason)
 {
         char quoted[LOG_QUOTED_SIZE];
 
         if (reason != NULL && note_trouble(loop, reason))
-                log_warning("transaction aborted, starting again from the committed offsets reason=%s",
+                log_warning("transaction aborted; restarting from the committed offsets reason=%s",
                             log_quote(reason, quoted));
         pulse_wait(&loop->status->pulse);
         if (decider_is_unfenced(&loop->decider))
@@ -115,7 +115,7 @@ recover(struct loop *loop, const char *reason)
         set_state(loop, LOOP_RESTORING);
 }
 
-/* Returns 0 when the producer is ready, -1 when to try again. */
+/* Returns 0 when the producer is ready, -1 to try again. */
 static int
 prepare_decider(struct loop *loop)
 {
@@ -135,7 +135,7 @@ prepare_decider(struct loop *loop)
         return -1;
 }
 
-/* Returns 0 when there is a consumer, -1 when to try again. */
+/* Returns 0 when there is a consumer, -1 to try again. */
 static int
 prepare_member(struct loop *loop)
 {
@@ -148,7 +148,7 @@ prepare_member(struct loop *loop)
         return -1;
 }
 
-/* Commit what is open, or recover. */
+/* Commit the open batch, or recover. */
 static void
 commit(struct loop *loop)
 {
@@ -165,9 +165,12 @@ commit(struct loop *loop)
         clock_sleep_ms(PAUSE_MS);
 }
 
-/* A batch is decided by one configuration: the newest that there was when its first record was decided. */
+/*
+ * Apply a newer configuration. A batch is decided by the configuration that was the newest at its first
+ * record.
+ */
 static void
-renew(struct loop *loop)
+reload(struct loop *loop)
 {
         if (loop->decider.is_open && decider_is_outdated(&loop->decider))
                 commit(loop);
@@ -180,14 +183,14 @@ take_message(struct loop *loop, const rd_kafka_message_t *message)
         const struct consumer_origin origin = consumer_origin(loop->member.consumer, message);
         struct error error;
 
-        renew(loop);
+        reload(loop);
         switch (decider_take(&loop->decider, message, &origin, &error)) {
-        case DECIDER_TAKEN:
+        case DECIDER_DONE:
                 return;
         case DECIDER_UNPLACED:
                 loop->placement.is_stale = 1;
                 if (loop->decider.is_open)
-                        commit(loop); /* the position depends on it */
+                        commit(loop); /* the position depends on this commit */
                 return;
         case DECIDER_FAILED:
                 recover(loop, error.text);
@@ -196,7 +199,10 @@ take_message(struct loop *loop, const rd_kafka_message_t *message)
         }
 }
 
-/* The consumer has failed for good: the next round makes another, and all starts again from what was committed. */
+/*
+ * The consumer has failed for good: the next iteration creates another, which starts from the committed
+ * offsets.
+ */
 static void
 replace_consumer(struct loop *loop, const char *reason)
 {
@@ -259,7 +265,7 @@ take(struct loop *loop, enum consumer_result result, rd_kafka_message_t *message
         return 0;
 }
 
-/* Publish the heartbeat, and now and then the metrics and the state. */
+/* Publish the heartbeat, and from time to time the metrics and the state. */
 static void
 report(struct loop *loop)
 {
@@ -287,7 +293,7 @@ report(struct loop *loop)
         }
 }
 
-/* The partitions have changed. What is open is no longer ours to commit. */
+/* The assigned partitions have changed. The open batch must not be committed any more. */
 static void
 on_change(struct loop *loop)
 {
@@ -300,12 +306,12 @@ on_change(struct loop *loop)
                 return;
         decider_note_membership(&loop->decider, consumer_client(loop->member.consumer));
         if (placement_set(&loop->placement, loop->member.assigned) != 0)
-                loop->member.has_changed = 1; /* memory has failed: try again */
+                loop->member.has_changed = 1; /* out of memory: try again */
 }
 
 /*
- * One round: one record, or the end of a batch. The consumer is polled in each, whatever else is awaited: a member that does
- * not poll holds up its group, and is removed from it in the end.
+ * One iteration: one record, or the end of a batch. Each polls the consumer, even while waiting for other
+ * events: a member that does not poll delays its group, and is removed from it eventually.
  */
 static void
 step(struct loop *loop)
@@ -317,7 +323,7 @@ step(struct loop *loop)
         int timeout_ms;
 
         report(loop);
-        renew(loop);
+        reload(loop);
         if (loop->exit_status != 0 || prepare_member(loop) != 0)
                 return;
         if (prepare_decider(loop) == 0 && loop->member.assigned != NULL)
@@ -347,7 +353,7 @@ loop_run(struct current *current, const char *bootstrap, struct metrics *metrics
         if (decider_open(&loop.decider, current, bootstrap, metrics, &error) != 0 ||
             placement_open(&loop.placement, config, bootstrap, &loop.decider.partitions, metrics, &error) !=
                 0) {
-                log_error("the router does not start reason=%s", log_quote(error.text, quoted));
+                log_error("cannot start the router reason=%s", log_quote(error.text, quoted));
                 loop.exit_status = EX_SOFTWARE;
         }
         while (loop.exit_status == 0 && !atomic_load(&status->stopping))

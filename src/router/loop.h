@@ -10,25 +10,25 @@
 #include "config/current.h"
 #include "ops/metrics.h"
 
-/* What a worker shows of itself to other threads. */
+/* The loop's state, for other threads. */
 enum loop_state {
         LOOP_STARTING,  /* not in the group yet */
-        LOOP_RESTORING, /* reading back, or recovering */
+        LOOP_RESTORING, /* restoring dedup tables, or recovering */
         LOOP_ROUTING,
 };
 
 struct loop_status {
         _Atomic enum loop_state state;
-        struct pulse pulse;    /* beats with each step, and waits while Kafka is asked */
-        atomic_int stopping;   /* set by others: commit and end */
-        atomic_int is_asked;   /* set by others: say in the log where it stands */
-        pthread_mutex_t mutex; /* over trouble; the owner's to make */
-        struct error trouble;  /* why it does not route; empty: nothing is wrong */
+        struct pulse pulse;    /* beats with each iteration; waits during requests to Kafka */
+        atomic_int stopping;   /* set by other threads: commit, and end */
+        atomic_int is_asked;   /* set by other threads: log the partitions' status */
+        pthread_mutex_t mutex; /* protects trouble; initialized by the owner */
+        struct error trouble;  /* why it does not route; empty: no trouble */
 };
 
 /*
- * Runs the router in the calling thread until status->stopping is set. Returns 0, or a status of sysexits.h when it
- * cannot go on, after logging why.
+ * Run the router in the calling thread until status->stopping is set. Returns 0, or a status of sysexits.h
+ * when it cannot continue, after logging why.
  */
 int loop_run(struct current *current, const char *bootstrap, struct metrics *metrics,
              struct loop_status *status) MUST_CHECK;

@@ -11,7 +11,7 @@
 #include "base/thread.h"
 #include "router/loop.h"
 
-/* A step takes a tenth of a second; a commit that takes this long is stuck. */
+/* An iteration of the loop takes a tenth of a second; a commit that takes this long is stuck. */
 #define STUCK_MS 10000
 
 struct router {
@@ -27,7 +27,7 @@ struct router {
         pthread_t thread;
 };
 
-/* Wait until the topics are found right. Returns whether to go on. */
+/* Wait until the topics are verified. Returns 0 when the router is to stop instead. */
 static int
 wait_for_topics(struct router *router)
 {
@@ -71,21 +71,21 @@ router_new(struct current *current, const char *bootstrap, struct metrics *metri
         pthread_mutex_init(&router->status.mutex, NULL);
         pulse_beat(&router->status.pulse);
         if (pthread_create(&router->thread, NULL, run, router) != 0) {
-                (void)error_set(error, "the router's thread does not start");
+                (void)error_set(error, "cannot start the router's thread");
                 free(router);
                 return NULL;
         }
         return router;
 }
 
-/* Why the worker does not route though Kafka is there, or NULL. */
+/* Return why the loop does not route although Kafka is reachable, or NULL. */
 static const char *
-what_holds_up(struct router *router)
+unready_reason(struct router *router)
 {
         if (atomic_load(&router->status.state) == LOOP_STARTING)
                 return "not in the consumer group yet";
         if (atomic_load(&router->status.state) == LOOP_RESTORING)
-                return "reading back what is remembered, or recovering";
+                return "restoring the dedup table, or recovering";
         return pulse_age_ms(&router->status.pulse) > STUCK_MS ? "a commit takes long" : NULL;
 }
 
@@ -102,7 +102,7 @@ router_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
         if (atomic_load(&router->status.stopping))
                 why = "stopping";
         else if (why == NULL)
-                why = what_holds_up(router);
+                why = unready_reason(router);
         if (why != NULL)
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "%s%s%.*s", why,
                                trouble.text[0] == '\0' ? "" : ": ", HEALTH_REASON_SIZE - 64, trouble.text);
@@ -121,7 +121,7 @@ router_is_alive(struct router *router, int64_t limit_ms, char reason[HEALTH_REAS
         int is_alive = router_has_stopped(router) || pulse_is_alive(&router->status.pulse, limit_ms);
 
         if (!is_alive)
-                (void)snprintf(reason, HEALTH_REASON_SIZE, "the router stands still");
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "the router is stuck");
         return is_alive;
 }
 
