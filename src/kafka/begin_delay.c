@@ -3,7 +3,7 @@
 #include "base/clock.h"
 
 #define WAIT_MIN_MS 8
-#define WAIT_MAX_MS 20 /* librdkafka's own pause */
+#define WAIT_MAX_MS 20 /* librdkafka's own retry delay */
 #define LONGER_MS 4
 #define IN_TIME_ENOUGH 64
 
@@ -33,7 +33,7 @@ begin_delay_begun(struct begin_delay *delay)
         atomic_store(&delay->was_early, 0);
 }
 
-/* Only what was begun just after the wait tells anything of it. */
+/* Adapt the delay. Only a transaction that began right after the wait tells whether it was long enough. */
 void
 begin_delay_committed(struct begin_delay *delay)
 {
@@ -53,7 +53,10 @@ begin_delay_committed(struct begin_delay *delay)
         }
 }
 
-/* Partitions are added again so late, and nothing could be produced yet, when the first answer was to wait. */
+/*
+ * When the first answer was CONCURRENT_TRANSACTIONS, the second comes this late, before any record was
+ * produced.
+ */
 void
 begin_delay_partitions_added(struct begin_delay *delay)
 {

@@ -15,12 +15,17 @@
 #define REPORT_TIMEOUT_MS 1000 /* for reports on purged records, which usually come within milliseconds */
 #define REPORT_POLL_MS 100
 
-/* What has been logged of the present outage. The only state that all clients share, as they share the log. */
+/*
+ * What has been logged of the present outage. The only state that all clients share, as they share the log.
+ */
 enum outage_log { LOGGED_NOTHING, LOGGED_SYMPTOM, LOGGED_CAUSE };
 
 static _Atomic enum outage_log logged;
 
-/* Quote a message of librdkafka for the log, without the secret that follows the property's name at the end of some. */
+/*
+ * Quote a message of librdkafka for the log, without the secret that follows the property's name at the end
+ * of some.
+ */
 static void
 quote(const char *text, char quoted[LOG_QUOTED_SIZE])
 {
@@ -40,10 +45,13 @@ client_reached(void)
 {
         if (atomic_load_explicit(&logged, memory_order_relaxed) != LOGGED_NOTHING &&
             atomic_exchange(&logged, LOGGED_NOTHING) != LOGGED_NOTHING)
-                log_notice("kafka is back");
+                log_notice("kafka is reachable again");
 }
 
-/* Log an outage once, and its cause once if that becomes known later: a login may outlast the request that timed out. */
+/*
+ * Log an outage once, and its cause once if that becomes known later: a login may outlast the request that
+ * timed out.
+ */
 static void
 log_away(enum outage_log what, const char *reason)
 {
@@ -55,7 +63,7 @@ log_away(enum outage_log what, const char *reason)
         if (before >= what)
                 return;
         quote(reason, quoted);
-        log_warning("kafka is away, waiting for it reason=%s", quoted);
+        log_warning("kafka is unreachable; waiting for it reason=%s", quoted);
 }
 
 void
@@ -78,8 +86,8 @@ on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 }
 
 /*
- * librdkafka before 2.6.1 repeats its own nonce in SCRAM's final message, against RFC 5802. Kafka 4 answers as to a wrong
- * password; earlier brokers did not check.
+ * librdkafka before 2.6.1 repeats its own nonce in SCRAM's final message, against RFC 5802. Kafka 4 answers
+ * as to a wrong password; earlier brokers did not check.
  */
 static const char *
 login_remedy(const rd_kafka_t *client)
@@ -97,8 +105,9 @@ login_remedy(const rd_kafka_t *client)
 }
 
 /*
- * Requests return their own errors. What remains to be logged is why no broker can be reached or authenticates us. The event
- * that all brokers are down has no cause; that came in the transport error before it.
+ * Requests return their own errors. What remains to be logged is why no broker can be reached or
+ * authenticates us. The event that all brokers are down has no cause; that came in the transport error before
+ * it.
  */
 void
 client_log_error(const rd_kafka_t *client, int code, const char *reason)
@@ -165,8 +174,8 @@ set_some(rd_kafka_conf_t *conf, const struct client_property *properties, int yi
 }
 
 /*
- * Keep librdkafka from running kinit through the shell, with the principal and the keytab unquoted in the command. A
- * librdkafka without Kerberos rejects these properties, and runs nothing.
+ * Keep librdkafka from running kinit through the shell, with the principal and the keytab unquoted in the
+ * command. A librdkafka without Kerberos rejects these properties, and runs nothing.
  */
 static void
 forbid_kinit(rd_kafka_conf_t *conf)
@@ -310,9 +319,9 @@ client_is_denied(rd_kafka_resp_err_t err)
 }
 
 /*
- * librdkafka reports success for a record whose request was refused when a later request of the same producer is accepted
- * ("implicit ack", 2.0.2 and later). But a leader that does not know the producer accepts any first sequence number, so
- * the record may be in no log. Such a report has no offset.
+ * librdkafka reports success for a record whose request was refused when a later request of the same producer
+ * is accepted ("implicit ack", 2.0.2 and later). But a leader that does not know the producer accepts any
+ * first sequence number, so the record may be in no log. Such a report has no offset.
  */
 const char *
 client_append_error(const rd_kafka_message_t *report)

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 
-#define PATIENCE_MS 10000
+#define LIMIT_MS 10000
 
 struct commit_watchdog {
         pthread_t thread;
@@ -19,15 +19,15 @@ struct commit_watchdog {
         pthread_cond_t changed;
         int *fds; /* open ones */
         size_t n;
-        int64_t due_ms; /* monotonic: when to shut them; 0: no call is under way */
+        int64_t due_ms; /* monotonic: when to shut them down; 0: no call is in progress */
         int ending;
 };
 
-/* A descriptor is closed under the same mutex, so that it is still the client's here. */
+/* The descriptors still belong to the client: they are closed under the same mutex. */
 static void
 shut_all(const struct commit_watchdog *watchdog)
 {
-        log_info("a commit takes long, all connections are made anew n=%zu", watchdog->n);
+        log_info("a commit takes long; reconnecting to all brokers n=%zu", watchdog->n);
         for (size_t i = 0; i < watchdog->n; i++)
                 (void)shutdown(watchdog->fds[i], SHUT_RDWR);
 }
@@ -50,7 +50,7 @@ run(void *arg)
                                                      &due);
                 } else {
                         shut_all(watchdog);
-                        watchdog->due_ms = clock_monotonic_ms() + PATIENCE_MS;
+                        watchdog->due_ms = clock_monotonic_ms() + LIMIT_MS;
                 }
         }
         pthread_mutex_unlock(&watchdog->mutex);
@@ -65,7 +65,7 @@ commit_watchdog_new(struct error *error)
         pthread_mutex_init(&watchdog->mutex, NULL);
         pthread_cond_init(&watchdog->changed, NULL);
         if (pthread_create(&watchdog->thread, NULL, run, watchdog) != 0) {
-                (void)error_set(error, "a thread does not start");
+                (void)error_set(error, "cannot start a thread");
                 free(watchdog);
                 return NULL;
         }
@@ -87,7 +87,7 @@ commit_watchdog_free(struct commit_watchdog *watchdog)
 }
 
 static int
-keep(struct commit_watchdog *watchdog, int fd)
+add_fd(struct commit_watchdog *watchdog, int fd)
 {
         int *fds;
 
@@ -106,7 +106,7 @@ commit_watchdog_open(struct commit_watchdog *watchdog, int domain, int type, int
 {
         int fd = socket(domain, type | SOCK_CLOEXEC, protocol);
 
-        if (fd >= 0 && keep(watchdog, fd) != 0) {
+        if (fd >= 0 && add_fd(watchdog, fd) != 0) {
                 (void)close(fd);
                 errno = ENOMEM;
                 return -1;
@@ -134,7 +134,7 @@ void
 commit_watchdog_begin(struct commit_watchdog *watchdog)
 {
         pthread_mutex_lock(&watchdog->mutex);
-        watchdog->due_ms = clock_monotonic_ms() + PATIENCE_MS;
+        watchdog->due_ms = clock_monotonic_ms() + LIMIT_MS;
         pthread_cond_signal(&watchdog->changed);
         pthread_mutex_unlock(&watchdog->mutex);
 }

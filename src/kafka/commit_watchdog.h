@@ -5,26 +5,25 @@
 #include "base/error.h"
 
 /*
- * Rouses a client of librdkafka that waits for what it will not ask for again. To send offsets to a transaction it asks three
- * times who coordinates the group; when nobody does yet, as after a pause of all brokers, it waits until the state of some
- * connection changes, for ever if need be, whatever time limit it was given (its issue 5456, open in 2.14). So when a call
- * takes long, all connections of the client are shut: it makes them anew, which changes their state, and asks again.
- *
- * A thread of its own sees to that, since the caller's is inside of librdkafka.
+ * Unblocks a call of librdkafka that hangs. To send offsets to a transaction, librdkafka looks for the
+ * group's coordinator three times; if there is none yet, as after a pause of all brokers, it waits until the
+ * state of some connection changes, possibly forever, regardless of the call's time limit (issue 5456, open
+ * in 2.14). So after 10 s in a call, shut down all connections of the client: it reconnects, which changes
+ * their state, and looks again. A separate thread does this, since the caller's is inside librdkafka.
  */
 struct commit_watchdog;
 
 /* Returns NULL with the reason. */
 struct commit_watchdog *commit_watchdog_new(struct error *error) MUST_CHECK;
 
-/* After the client was destroyed. NULL is harmless. */
+/* Call this after the client was destroyed. NULL is harmless. */
 void commit_watchdog_free(struct commit_watchdog *watchdog);
 
-/* What librdkafka asks for by its socket_cb and closesocket_cb; from any thread. They return -1 with errno. */
+/* For librdkafka's socket_cb and closesocket_cb; from any thread. Return -1 with errno on failure. */
 int commit_watchdog_open(struct commit_watchdog *watchdog, int domain, int type, int protocol);
 int commit_watchdog_close(struct commit_watchdog *watchdog, int fd);
 
-/* A call begins that may come to wait, and ends. */
+/* A call that may hang begins, or has ended. */
 void commit_watchdog_begin(struct commit_watchdog *watchdog);
 void commit_watchdog_end(struct commit_watchdog *watchdog);
 

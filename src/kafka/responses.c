@@ -1,13 +1,15 @@
 #include "kafka/responses.h"
 
-/* Kafka's numbers of the requests that change a transaction, and of Produce, which is safe by its sequence numbers. */
+/*
+ * API keys of the requests that change a transaction, and of Produce, which is safe by its sequence numbers.
+ */
 #define API_PRODUCE 0
 #define API_ADD_PARTITIONS_TO_TXN 24
 #define API_ADD_OFFSETS_TO_TXN 25
 #define API_END_TXN 26
 #define API_TXN_OFFSET_COMMIT 28
 #define API_UNKNOWN (-1)
-#define TXN_OFFSET_COMMIT_FENCED 3 /* its first version that names the member's generation */
+#define TXN_OFFSET_COMMIT_FENCED 3 /* the first version that contains the member's generation */
 
 void
 responses_init(struct responses *responses, int is_embedded)
@@ -17,8 +19,8 @@ responses_init(struct responses *responses, int is_embedded)
 }
 
 /*
- * An interceptor, called for each request that is answered, and with an error for each that ends without an answer,
- * before librdkafka sends that once more. Nobody knows then whether Kafka has the first copy, or will have it later.
+ * An interceptor, called for each response, and with an error for each request that ends without one, before
+ * librdkafka sends the request again. It is then unknown whether Kafka has received the first copy, or will.
  */
 static rd_kafka_resp_err_t
 on_response(rd_kafka_t *client, int fd, const char *broker, int32_t broker_id, int16_t api, int16_t version,

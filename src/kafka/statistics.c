@@ -7,8 +7,8 @@
 #include "base/json_memory.h"
 
 /*
- * Depth of the parser within
- * {"brokers": {"host:port/id": {"state": …, "rtt": {"avg": …}}}, "topics": {"name": {"partitions": {"0": {"fetchq_cnt": …}}}}}
+ * Depth of the parser within {"brokers": {"host:port/id": {"state": …, "rtt": {"avg": …}}}, "topics":
+ * {"name": {"partitions": {"0": {"fetchq_cnt": …}}}}}
  */
 enum { LEVEL_TOP = 1, LEVEL_BROKERS, LEVEL_BROKER, LEVEL_WINDOW, LEVEL_PARTITION };
 
@@ -128,7 +128,10 @@ on_object(void *arg)
         return 1;
 }
 
-/* librdkafka also lists its own connections as brokers: one to the group's coordinator, and one without an address. */
+/*
+ * librdkafka also lists its own connections as brokers: one to the group's coordinator, and one without an
+ * address.
+ */
 static void
 add(struct parsing *parsing)
 {

@@ -39,9 +39,9 @@ struct statistics {
 
 /**
  * statistics_read(statistics, text, len):
- * Parse librdkafka's statistics, a JSON text. The brokers are the cluster's, and the bootstrap.servers that cannot be
- * reached (the others are brokers of the cluster, under the same name or another). Returns 0; or -1, with empty statistics,
- * when memory fails or the text is not such JSON.
+ * Parse librdkafka's statistics, a JSON text. The brokers are the cluster's, and the bootstrap.servers that
+ * cannot be reached (the others are brokers of the cluster, under the same name or another). Returns 0; or
+ * -1, with empty statistics, when memory fails or the text is not such JSON.
  */
 int statistics_read(struct statistics *statistics, const char *text, size_t len) MUST_CHECK;
 

@@ -56,7 +56,10 @@ read_topic(struct topic_state *state, const struct rd_kafka_metadata_topic *topi
         }
 }
 
-/* Which topics are there, and how. A list of all topics leaves out those that this account may not see. */
+/*
+ * Read which topics exist, and their partitions. A list of all topics omits those that this account may not
+ * describe.
+ */
 static int
 read_metadata(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
               int timeout_ms, struct error *error)
@@ -64,7 +67,7 @@ read_metadata(rd_kafka_t *client, const struct topic_need *needs, size_t n, stru
         const struct rd_kafka_metadata *metadata;
         rd_kafka_resp_err_t err = rd_kafka_metadata(client, 1, NULL, &metadata, timeout_ms);
 
-        (void)rd_kafka_poll(client, 0); /* tells why, where there is somebody to tell */
+        (void)rd_kafka_poll(client, 0); /* calls error callbacks, which log the cause */
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
         for (int t = 0; t < metadata->topic_cnt; t++) {
@@ -78,8 +81,8 @@ read_metadata(rd_kafka_t *client, const struct topic_need *needs, size_t n, stru
 }
 
 /*
- * Of the topics that may be hidden, rather than missing, ask for the first by name: that is a request for each, and whether
- * one more is hidden is not worth the time when there are hundreds. Clients are told not to create what they ask for.
+ * Find out which missing topics are hidden. That takes one request per topic, so check the first few only;
+ * there may be hundreds. The clients do not create topics by asking for them.
  */
 static void
 find_hidden(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
@@ -148,7 +151,7 @@ read_result(rd_kafka_event_t *event, const struct topic_need *needs, size_t n, s
         }
 }
 
-/* Ask for the settings of all in one request, which also says of those that no list had whether they are missing. */
+/* Request the settings of all topics at once; the answer also distinguishes missing from hidden topics. */
 static int
 describe_settings(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
                   int timeout_ms, struct error *error)
@@ -220,8 +223,11 @@ configure(rd_kafka_NewTopic_t *topic, const char *name, int64_t value)
         return rd_kafka_NewTopic_set_config(topic, name, text) == RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* What the topic's use asks for. Events and quarantine keep the brokers' retention: it is their readers' affair. None is
- * compacted, whatever the brokers' default: all events of a kind have the same key, unless the source's `key` says else. */
+/*
+ * Set what the topic's use requires. Events and quarantine keep the brokers' retention, which depends on
+ * their readers. No topic is compacted, whatever the brokers' default: all events of a kind have the same
+ * key, unless the source's `key` says otherwise.
+ */
 static int
 configure_for_use(rd_kafka_NewTopic_t *topic, const struct config *config, enum topic_use use, int replicas)
 {
@@ -238,7 +244,7 @@ configure_for_use(rd_kafka_NewTopic_t *topic, const struct config *config, enum 
                configure(topic, "retention.ms", (int64_t)config->dedup_window_ms + DAY_MS);
 }
 
-/* Send the request and read its one result. */
+/* Send the request, and read its single result. */
 static int
 create(rd_kafka_t *client, rd_kafka_NewTopic_t *topic, int only_check, int timeout_ms, struct error *error)
 {
@@ -287,7 +293,7 @@ topics_create(rd_kafka_t *client, const struct config *config, const struct topi
         if (configure_for_use(topic, config, need->use, settings->replicas))
                 result = create(client, topic, settings->only_check, timeout_ms, error);
         else
-                result = error_set(error, "its settings could not be written");
+                result = error_set(error, "cannot set its settings");
         rd_kafka_NewTopic_destroy(topic);
         return result;
 }
