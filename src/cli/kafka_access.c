@@ -24,7 +24,7 @@ kafka_access_open(const struct config *config, const char *bootstrap)
 {
         struct error error;
         rd_kafka_t *client =
-            client_new(RD_KAFKA_PRODUCER, config, bootstrap, NULL, client_tell_errors, NULL, &error);
+            client_new(RD_KAFKA_PRODUCER, config, bootstrap, NULL, client_log_errors, NULL, &error);
 
         if (client == NULL)
                 fprintf(stderr, "gatepost: %s\n", error.text);

@@ -98,8 +98,9 @@ print_router(const struct status *status)
         printf("\nlag: %.0f records", prometheus_sum(&status->page, "gatepost_router_lag_records"));
         if (prometheus_sum(&status->page, "gatepost_router_oldest_record_age_seconds") > 0) {
                 printf(", the oldest for ");
-                number_print_time(stdout, status_tame(prometheus_sum(&status->page,
-                                                              "gatepost_router_oldest_record_age_seconds")));
+                number_print_time(stdout,
+                                  status_tame(prometheus_sum(&status->page,
+                                                             "gatepost_router_oldest_record_age_seconds")));
         }
         putchar('\n');
         print_partitions(status);

@@ -14,7 +14,7 @@
 #include "cli/commands.h"
 #include "cli/diagnosis.h"
 #include "cli/source_choice.h"
-#include "receiver/screen.h"
+#include "model/delivery_check.h"
 
 #define BIT(header) (1u << (header))
 
@@ -26,14 +26,14 @@ enum verification_outcome {
 
 struct verification_check {
         enum verification_outcome outcome;
-        struct refusal refusal; /* the receiver's, if it failed */
+        struct delivery_refusal refusal; /* the receiver's, if it failed */
         char *message;
 };
 
 /* A receiver's verdict on a delivery. */
 struct verification {
         const struct config_source *source;
-        struct verification_check checks[SCREEN_N_CHECKS];
+        struct verification_check checks[DELIVERY_N_CHECKS];
         int status;       /* of the receiver's answer */
         const char *code; /* of its error; NULL: it accepts the delivery */
         int is_too_large; /* the body: the receiver answers that before it checks anything */
@@ -45,11 +45,12 @@ static const struct {
         const char *name;
         unsigned needs; /* bits of the headers without which it cannot be made */
         const char *success;
-} checks[SCREEN_N_CHECKS] = {
-    [SCREEN_HEADERS] = {"headers", 0, "all four are there, once and well formed"},
-    [SCREEN_WEBHOOK_ID] = {"webhook-id", BIT(DELIVERY_WEBHOOK_ID), "accepted by the source"},
-    [SCREEN_TIMESTAMP] = {"timestamp", BIT(DELIVERY_TIMESTAMP), NULL},
-    [SCREEN_SIGNATURE] = {"signature", BIT(DELIVERY_TIMESTAMP) | BIT(DELIVERY_SIGNATURE), "matches the body"},
+} checks[DELIVERY_N_CHECKS] = {
+    [DELIVERY_CHECK_HEADERS] = {"headers", 0, "all four are there, once and well formed"},
+    [DELIVERY_CHECK_WEBHOOK_ID] = {"webhook-id", BIT(DELIVERY_WEBHOOK_ID), "accepted by the source"},
+    [DELIVERY_CHECK_TIMESTAMP] = {"timestamp", BIT(DELIVERY_TIMESTAMP), NULL},
+    [DELIVERY_CHECK_SIGNATURE] = {"signature", BIT(DELIVERY_TIMESTAMP) | BIT(DELIVERY_SIGNATURE),
+                                  "matches the body"},
 };
 
 static const char *const outcomes[] = {
@@ -57,7 +58,7 @@ static const char *const outcomes[] = {
 
 /* Return bits of the headers that are missing or malformed. */
 static unsigned
-find_faulty(const struct screen_subject *subject)
+find_faulty(const struct delivery_subject *subject)
 {
         const char *faults[DELIVERY_N_HEADERS];
         struct delivery delivery;
@@ -72,7 +73,7 @@ find_faulty(const struct screen_subject *subject)
 
 /* Return what a check found, as a clause; the caller frees it. */
 static char *
-describe(const struct verification *verification, enum screen_check c)
+describe(const struct verification *verification, enum delivery_check c)
 {
         const struct verification_check *check = &verification->checks[c];
         int64_t s = verification->age_ms / 1000;
@@ -80,16 +81,16 @@ describe(const struct verification *verification, enum screen_check c)
 
         if (check->outcome == VERIFICATION_UNKNOWN)
                 return mem_strdup("not checked: a header is missing or malformed");
-        if (c == SCREEN_TIMESTAMP)
+        if (c == DELIVERY_CHECK_TIMESTAMP)
                 return mem_printf("%" PRId64 " s %s; the tolerance is %s", s < 0 ? -s : s,
                                   s < 0 ? "in the future" : "ago",
                                   number_format_duration(verification->source->tolerance_ms, tolerance));
-        return mem_strdup(check->outcome == VERIFICATION_OK ? checks[c].success
-                                                            : check->refusal.error.message);
+        return mem_strdup(check->outcome == VERIFICATION_OK ? checks[c].success : check->refusal.message);
 }
 
 static void
-diagnose(const struct config *config, const struct screen_subject *subject, struct verification *verification)
+diagnose(const struct config *config, const struct delivery_subject *subject,
+         struct verification *verification)
 {
         const struct diagnosis_subject failed = {
             .config = config,
@@ -113,9 +114,9 @@ describe_clock(const struct verification *verification)
 {
         int64_t s = verification->age_ms / 1000;
 
-        if (verification->checks[SCREEN_TIMESTAMP].outcome != VERIFICATION_FAILED)
+        if (verification->checks[DELIVERY_CHECK_TIMESTAMP].outcome != VERIFICATION_FAILED)
                 return NULL;
-        if (verification->checks[SCREEN_SIGNATURE].outcome != VERIFICATION_OK &&
+        if (verification->checks[DELIVERY_CHECK_SIGNATURE].outcome != VERIFICATION_OK &&
             !verification->diagnosis.is_found)
                 return NULL;
         if (s < 0)
@@ -135,10 +136,10 @@ find_answer(struct verification *verification)
                 verification->code = "PAYLOAD_TOO_LARGE";
                 return;
         }
-        for (int c = 0; c < SCREEN_N_CHECKS; c++) {
+        for (int c = 0; c < DELIVERY_N_CHECKS; c++) {
                 if (verification->checks[c].outcome == VERIFICATION_FAILED) {
-                        verification->status = verification->checks[c].refusal.error.status;
-                        verification->code = verification->checks[c].refusal.error.code;
+                        verification->status = verification->checks[c].refusal.status;
+                        verification->code = verification->checks[c].refusal.code;
                         return;
                 }
         }
@@ -147,24 +148,27 @@ find_answer(struct verification *verification)
 /* Make all of the receiver's checks, also after one has failed; diagnose a wrong signature. max_body 0: no limit. */
 static void
 make_verification(const struct config *config, const struct config_source *source,
-                  const struct screen_subject *subject, uint64_t max_body, struct verification *verification)
+                  const struct delivery_subject *subject, uint64_t max_body,
+                  struct verification *verification)
 {
-        struct screened screened = {.source = source};
+        struct delivery_policy policy = config_delivery_policy(source);
+        struct delivery delivery = {0};
         unsigned faulty = find_faulty(subject);
 
         *verification = (struct verification){.source = source};
-        for (int c = 0; c < SCREEN_N_CHECKS; c++) {
+        for (int c = 0; c < DELIVERY_N_CHECKS; c++) {
                 struct verification_check *check = &verification->checks[c];
 
                 if (checks[c].needs & faulty)
                         check->outcome = VERIFICATION_UNKNOWN;
-                else if (screen_check((enum screen_check)c, subject, &screened, &check->refusal) != 0)
+                else if (delivery_check_make((enum delivery_check)c, &policy, subject, &delivery,
+                                             &check->refusal) != 0)
                         check->outcome = VERIFICATION_FAILED;
         }
-        verification->age_ms = subject->now_ms - screened.delivery.timestamp * 1000;
-        for (int c = 0; c < SCREEN_N_CHECKS; c++)
-                verification->checks[c].message = describe(verification, (enum screen_check)c);
-        if (verification->checks[SCREEN_SIGNATURE].outcome != VERIFICATION_OK)
+        verification->age_ms = subject->now_ms - delivery.timestamp * 1000;
+        for (int c = 0; c < DELIVERY_N_CHECKS; c++)
+                verification->checks[c].message = describe(verification, (enum delivery_check)c);
+        if (verification->checks[DELIVERY_CHECK_SIGNATURE].outcome != VERIFICATION_OK)
                 diagnose(config, subject, verification);
         diagnosis_add(&verification->diagnosis, describe_clock(verification));
         verification->is_too_large = max_body != 0 && subject->len > max_body;
@@ -174,7 +178,7 @@ make_verification(const struct config *config, const struct config_source *sourc
 static void
 clear_verification(struct verification *verification)
 {
-        for (int c = 0; c < SCREEN_N_CHECKS; c++)
+        for (int c = 0; c < DELIVERY_N_CHECKS; c++)
                 free(verification->checks[c].message);
         diagnosis_clear(&verification->diagnosis);
 }
@@ -184,11 +188,11 @@ print_text(const struct verification *verification)
 {
         const struct diagnosis *diagnosis = &verification->diagnosis;
 
-        for (int c = 0; c < SCREEN_N_CHECKS; c++) {
+        for (int c = 0; c < DELIVERY_N_CHECKS; c++) {
                 const struct verification_check *check = &verification->checks[c];
 
                 printf("%-10s  %-7s  %s\n", checks[c].name, outcomes[check->outcome], check->message);
-                for (size_t v = 0; v < check->refusal.error.n_violations; v++)
+                for (size_t v = 0; v < check->refusal.n_violations; v++)
                         printf("%-10s  %-7s  %s %s\n", "", "", check->refusal.violations[v].field,
                                check->refusal.violations[v].message);
         }
@@ -214,7 +218,7 @@ put_check(yajl_gen json, const struct verification_check *check, const char *nam
         json_member(json, "message", check->message);
         json_text(json, "violations");
         (void)yajl_gen_array_open(json);
-        for (size_t v = 0; v < check->refusal.error.n_violations; v++) {
+        for (size_t v = 0; v < check->refusal.n_violations; v++) {
                 (void)yajl_gen_map_open(json);
                 json_member(json, "field", check->refusal.violations[v].field);
                 json_member(json, "message", check->refusal.violations[v].message);
@@ -236,7 +240,7 @@ print_json(const struct verification *verification)
         json_member(json, "code", verification->code);
         json_text(json, "checks");
         (void)yajl_gen_array_open(json);
-        for (int c = 0; c < SCREEN_N_CHECKS; c++)
+        for (int c = 0; c < DELIVERY_N_CHECKS; c++)
                 put_check(json, &verification->checks[c], checks[c].name);
         (void)yajl_gen_array_close(json);
         json_text(json, "causes");
@@ -287,7 +291,7 @@ diagnose_prefix(const struct capture *capture, const struct config_source *sourc
 
 static int
 verify(const struct command_context *context, const struct config *config,
-       const struct verify_arguments *args, const struct capture *capture, struct screen_subject *subject)
+       const struct verify_arguments *args, const struct capture *capture, struct delivery_subject *subject)
 {
         const struct config_source *source = find_source(context, config, args, capture);
         struct verification verification;
@@ -313,7 +317,7 @@ verify(const struct command_context *context, const struct config *config,
 static int
 run(const struct command_context *context, const struct config *config, const struct verify_arguments *args)
 {
-        struct screen_subject subject = {.now_ms = args->at_ms};
+        struct delivery_subject subject = {.now_ms = args->at_ms};
         struct capture capture = {NULL, 0};
         struct error error;
         size_t headers_len;

@@ -204,3 +204,14 @@ config_for_secret(const char *secret_file, const char *header_prefix, struct err
         config_free(config);
         return NULL;
 }
+
+struct delivery_policy
+config_delivery_policy(const struct config_source *source)
+{
+        return (struct delivery_policy){.header_prefix = source->header_prefix,
+                                        .webhook_ids = source->webhook_ids,
+                                        .n_webhook_ids = source->n_webhook_ids,
+                                        .tolerance_ms = source->tolerance_ms,
+                                        .keys = source->keys,
+                                        .n_keys = source->n_keys};
+}

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "config/certificate.h"
 #include "config/problems.h"
+#include "model/delivery_check.h"
 #include "model/rules.h"
 #include "model/signature.h"
 #include "model/topic_table.h"
@@ -174,5 +175,8 @@ struct config *config_for_secret(const char *secret_file, const char *header_pre
 
 /* Return the source with the name of len bytes, or NULL. */
 const struct config_source *config_find_source(const struct config *config, const char *name, size_t len);
+
+/* The source's rules for deliveries; they borrow from the source. */
+struct delivery_policy config_delivery_policy(const struct config_source *source);
 
 #endif

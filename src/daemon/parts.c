@@ -256,7 +256,7 @@ prepare(struct parts *parts, const struct config *next, struct error *error)
 {
         if (parts->embedded != NULL && embedded_make_topics(parts->embedded, next, error) != 0)
                 return -1;
-        return parts->receiver == NULL ? 0 : receiver_renew(parts->receiver, next, error);
+        return parts->receiver == NULL ? 0 : receiver_prepare_reload(parts->receiver, next, error);
 }
 
 /* Apply a configuration. Nothing here can fail, so it is applied as a whole. */
@@ -269,7 +269,7 @@ apply(struct parts *parts, const struct config *next)
         metrics_apply(parts->metrics, next);
         current_set(parts->current, next);
         if (parts->receiver != NULL)
-                receiver_renewed(parts->receiver);
+                receiver_reload(parts->receiver);
         parts->n_reloads++;
         parts->applied_ms = clock_now_ms();
         log_notice("configuration reloaded sources=%zu generation=%" PRIu64 " file=%s", next->n_sources,

@@ -6,16 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/process.h"
 
 #define APPEND_TIMEOUT_MS 15000
+#define DESTROY_TIMEOUT_S 5
+#define REPORT_TIMEOUT_MS 1000 /* for reports on purged records, which usually come within milliseconds */
+#define REPORT_POLL_MS 100
 
-/* What the log has said of Kafka's being away. The one thing that all clients share, as they share the log. */
-enum told { TOLD_NOTHING, TOLD_SYMPTOM, TOLD_CAUSE };
+/*
+ * What has been logged of the present outage. The only state that all clients share, as they share the log.
+ */
+enum outage_log { LOGGED_NOTHING, LOGGED_SYMPTOM, LOGGED_CAUSE };
 
-static _Atomic enum told told;
+static _Atomic enum outage_log logged;
 
-/* What librdkafka says, for the log: without the secret that some of its messages end with, after its name. */
+/*
+ * Quote a message of librdkafka for the log, without the secret that follows the property's name at the end
+ * of some.
+ */
 static void
 quote(const char *text, char quoted[LOG_QUOTED_SIZE])
 {
@@ -33,30 +43,33 @@ quote(const char *text, char quoted[LOG_QUOTED_SIZE])
 void
 client_reached(void)
 {
-        if (atomic_load_explicit(&told, memory_order_relaxed) != TOLD_NOTHING &&
-            atomic_exchange(&told, TOLD_NOTHING) != TOLD_NOTHING)
-                log_notice("kafka is back");
+        if (atomic_load_explicit(&logged, memory_order_relaxed) != LOGGED_NOTHING &&
+            atomic_exchange(&logged, LOGGED_NOTHING) != LOGGED_NOTHING)
+                log_notice("kafka is reachable again");
 }
 
-/* Once each time it goes away, and once more when only then is known why: a login may take longer than a question waits. */
+/*
+ * Log an outage once, and its cause once if that becomes known later: a login may outlast the request that
+ * timed out.
+ */
 static void
-tell_away(enum told what, const char *reason)
+log_away(enum outage_log what, const char *reason)
 {
         char quoted[LOG_QUOTED_SIZE];
-        enum told before = atomic_load(&told);
+        enum outage_log before = atomic_load(&logged);
 
-        while (before < what && !atomic_compare_exchange_weak(&told, &before, what))
+        while (before < what && !atomic_compare_exchange_weak(&logged, &before, what))
                 ;
         if (before >= what)
                 return;
         quote(reason, quoted);
-        log_warning("kafka is away, waiting for it reason=%s", quoted);
+        log_warning("kafka is unreachable; waiting for it reason=%s", quoted);
 }
 
 void
 client_not_reached(const char *reason)
 {
-        tell_away(TOLD_SYMPTOM, reason);
+        log_away(LOGGED_SYMPTOM, reason);
 }
 
 static void
@@ -66,15 +79,15 @@ on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 
         (void)rk;
         if (strcmp(facility, "FATAL") == 0)
-                return; /* comes back from the call that met it */
+                return; /* the call that failed returns it, too */
         quote(text, quoted);
         log_line(level < LOG_LEVEL_WARNING ? LOG_LEVEL_WARNING : (enum log_level)level,
                  "librdkafka facility=%s text=%s", facility, quoted);
 }
 
 /*
- * librdkafka before 2.6.1 repeats its nonce in SCRAM's last message. Kafka 4 holds that against RFC 5802 and answers as to a
- * wrong password; the Kafka before did not look.
+ * librdkafka before 2.6.1 repeats its own nonce in SCRAM's final message, against RFC 5802. Kafka 4 answers
+ * as to a wrong password; earlier brokers did not check.
  */
 static const char *
 login_remedy(const rd_kafka_t *client)
@@ -92,14 +105,15 @@ login_remedy(const rd_kafka_t *client)
 }
 
 /*
- * Errors that are about a client as a whole. Trouble with single requests comes back from those; what stays to be told
- * is why no broker can be reached or lets us in. That none can is told without the cause, which has come before.
+ * Requests return their own errors. What remains to be logged is why no broker can be reached or
+ * authenticates us. The event that all brokers are down has no cause; that came in the transport error before
+ * it.
  */
 void
-client_tell_error(const rd_kafka_t *client, int code, const char *reason)
+client_log_error(const rd_kafka_t *client, int code, const char *reason)
 {
         static _Thread_local char cause[400];
-        enum told what = TOLD_CAUSE;
+        enum outage_log what = LOGGED_CAUSE;
         char text[512];
 
         switch (code) {
@@ -109,7 +123,7 @@ client_tell_error(const rd_kafka_t *client, int code, const char *reason)
         case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
                 (void)snprintf(text, sizeof(text), "%s%s%s", reason,
                                cause[0] == '\0' ? "" : ", the last: ", cause);
-                what = cause[0] == '\0' ? TOLD_SYMPTOM : TOLD_CAUSE;
+                what = cause[0] == '\0' ? LOGGED_SYMPTOM : LOGGED_CAUSE;
                 break;
         case RD_KAFKA_RESP_ERR__AUTHENTICATION:
                 (void)snprintf(text, sizeof(text), "%s%s", login_remedy(client), reason);
@@ -121,18 +135,18 @@ client_tell_error(const rd_kafka_t *client, int code, const char *reason)
         default:
                 return;
         }
-        tell_away(what, text);
+        log_away(what, text);
 }
 
 static void
 on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 {
         (void)opaque;
-        client_tell_error(rk, code, reason);
+        client_log_error(rk, code, reason);
 }
 
 void
-client_tell_errors(rd_kafka_conf_t *conf)
+client_log_errors(rd_kafka_conf_t *conf)
 {
         rd_kafka_conf_set_error_cb(conf, on_error);
 }
@@ -147,7 +161,7 @@ set(rd_kafka_conf_t *conf, const char *name, const char *value, struct error *er
         return error_set(error, "kafka property %s: %s", name, reason);
 }
 
-/* Those of the properties that yield, or those that do not. */
+/* Set the properties that yield, or those that do not. */
 static int
 set_some(rd_kafka_conf_t *conf, const struct client_property *properties, int yields, struct error *error)
 {
@@ -160,8 +174,8 @@ set_some(rd_kafka_conf_t *conf, const struct client_property *properties, int yi
 }
 
 /*
- * librdkafka would run kinit by the shell, with the principal and the keytab as they are in the command. A librdkafka without
- * Kerberos refuses these properties, and runs nothing.
+ * Keep librdkafka from running kinit through the shell, with the principal and the keytab unquoted in the
+ * command. A librdkafka without Kerberos rejects these properties, and runs nothing.
  */
 static void
 forbid_kinit(rd_kafka_conf_t *conf)
@@ -176,7 +190,7 @@ set_all(rd_kafka_conf_t *conf, const struct config *config, const char *bootstra
 {
         int debug = 0;
 
-        /* Kafka is back the moment that it is back: librdkafka would wait up to ten seconds to try again. */
+        /* Reconnect soon: by default librdkafka waits up to ten seconds between attempts. */
         if (set(conf, "client.id", "gatepost", error) != 0 ||
             set(conf, "reconnect.backoff.max.ms", "500", error) != 0 ||
             set_some(conf, properties, 1, error) != 0)
@@ -188,7 +202,7 @@ set_all(rd_kafka_conf_t *conf, const struct config *config, const char *bootstra
         }
         if (bootstrap != NULL && set(conf, "bootstrap.servers", bootstrap, error) != 0)
                 return -1;
-        /* The clients own no topic: whether one is there is for `gatepost topics create`. */
+        /* Topics are created by `gatepost topics create` only. */
         if (set(conf, "allow.auto.create.topics", "false", error) != 0 ||
             set_some(conf, properties, 0, error) != 0)
                 return -1;
@@ -216,9 +230,69 @@ client_new(rd_kafka_type_t type, const struct config *config, const char *bootst
         client = rd_kafka_new(type, conf, reason, sizeof(reason));
         if (client == NULL) {
                 rd_kafka_conf_destroy(conf);
-                (void)error_set(error, "cannot make a Kafka client: %s", reason);
+                (void)error_set(error, "cannot create a Kafka client: %s", reason);
         }
         return client;
+}
+
+rd_kafka_t *
+client_new_reader(const struct config *config, const char *bootstrap, struct error *error)
+{
+        static const struct client_property properties[] = {
+            {"group.id", "gatepost-reader", 0}, /* librdkafka requires one; the client never joins it */
+            {"enable.auto.commit", "false", 0},       {"enable.auto.offset.store", "false", 0},
+            {"auto.offset.reset", "error", 0}, /* a deleted record must not go unnoticed */
+            {"isolation.level", "read_committed", 0}, {"enable.partition.eof", "true", 0},
+            {"fetch.error.backoff.ms", "50", 1},      {NULL, NULL, 0},
+        };
+        rd_kafka_t *client =
+            client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, client_log_errors, NULL, error);
+
+        if (client != NULL)
+                (void)rd_kafka_poll_set_consumer(client);
+        return client;
+}
+
+int
+client_purge(rd_kafka_t *client)
+{
+        int64_t until = clock_monotonic_ms() + REPORT_TIMEOUT_MS;
+        int left;
+
+        (void)rd_kafka_purge(client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
+                                         RD_KAFKA_PURGE_F_NON_BLOCKING);
+        while ((left = rd_kafka_outq_len(client)) > 0 && clock_monotonic_ms() < until)
+                (void)rd_kafka_poll(client, REPORT_POLL_MS);
+        return left;
+}
+
+static void *
+destroy(void *client)
+{
+        rd_kafka_destroy(client);
+        return NULL;
+}
+
+int
+client_destroy_within(rd_kafka_t *client, int seconds)
+{
+        pthread_t thread;
+
+        if (pthread_create(&thread, NULL, destroy, client) != 0) {
+                rd_kafka_destroy(client);
+        } else if (process_join_within(thread, seconds) != 0) {
+                (void)pthread_detach(thread);
+                log_warning("a client of librdkafka does not shut down; leaking it waited_seconds=%d",
+                            seconds);
+                return -1;
+        }
+        return 0;
+}
+
+int
+client_destroy(rd_kafka_t *client)
+{
+        return client_destroy_within(client, DESTROY_TIMEOUT_S);
 }
 
 long
@@ -245,9 +319,9 @@ client_is_denied(rd_kafka_resp_err_t err)
 }
 
 /*
- * librdkafka reports success for a record whose request was refused when a later request of the same producer is accepted
- * ("implicit ack", 2.0.2 and later). But a leader that does not know the producer accepts any first sequence number, so the
- * record may be in no log. Such a report has no offset.
+ * librdkafka reports success for a record whose request was refused when a later request of the same producer
+ * is accepted ("implicit ack", 2.0.2 and later). But a leader that does not know the producer accepts any
+ * first sequence number, so the record may be in no log. Such a report has no offset.
  */
 const char *
 client_append_error(const rd_kafka_message_t *report)

@@ -8,8 +8,9 @@
 #include "config/config.h"
 
 /*
- * What all Kafka clients of the process have in common: the [kafka] properties, and one voice in the log about whether
- * Kafka can be reached. librdkafka's own log lines appear only when its property `debug` is set.
+ * What all Kafka clients of the process share: the [kafka] properties, and one place that logs when Kafka
+ * becomes unreachable or reachable again. librdkafka's own log lines appear only when its property `debug` is
+ * set.
  */
 
 /* One of librdkafka's properties. A list of them ends with a NULL name. */
@@ -21,53 +22,82 @@ struct client_property {
 
 /**
  * client_new(type, config, bootstrap, properties, setup, arg, error):
- * A client with the configured properties and those given, which prevail unless they yield. bootstrap replaces the configured
- * bootstrap.servers unless it is NULL. setup may be NULL; it sets callbacks on the conf, whose opaque is arg. Returns
- * NULL with the reason.
+ * Create a client with the configured properties and the given ones, which prevail unless they yield.
+ * bootstrap replaces the configured bootstrap.servers unless it is NULL. setup, which may be NULL, sets
+ * callbacks on the conf; their opaque is arg. Returns NULL with the reason.
  */
 rd_kafka_t *client_new(rd_kafka_type_t type, const struct config *config, const char *bootstrap,
                        const struct client_property *properties, void (*setup)(rd_kafka_conf_t *conf),
                        void *arg, struct error *error) MUST_CHECK;
 
 /**
- * client_tell_errors(conf):
- * A setup: when no broker can be reached, or none lets us in, say why, as client_not_reached() does, while the client is
- * polled. For one client of a process, or each would have its own opinion.
+ * client_new_reader(config, bootstrap, error):
+ * Create a consumer that reads committed records of assigned partitions, joins no group and commits nothing.
+ * A record that no longer exists is an error, and the end of a partition an event. Returns NULL with the
+ * reason.
  */
-void client_tell_errors(rd_kafka_conf_t *conf);
+rd_kafka_t *client_new_reader(const struct config *config, const char *bootstrap,
+                              struct error *error) MUST_CHECK;
 
-/* For a client with an error callback of its own: say it, if it is why Kafka cannot be reached. */
-void client_tell_error(const rd_kafka_t *client, int code, const char *reason);
+/**
+ * client_purge(client):
+ * Give up the records that a producer has not sent or that Kafka has not acknowledged, and wait up to a
+ * second for their reports. librdkafka's threads, which purge and report, are stuck in getaddrinfo() for as
+ * long as name servers do not answer. Returns the number of missing reports: the threads that owe them do not
+ * end either.
+ */
+int client_purge(rd_kafka_t *client);
+
+/**
+ * client_destroy(client):
+ * Destroy a client. librdkafka 2.0.2 waits forever for its threads when a topic was deleted, or denied to the
+ * account, while a consumer read it: a client that has not ended after 5 s is leaked and logged. Returns 0,
+ * or -1 when it was leaked: its callbacks may then still be called.
+ */
+int client_destroy(rd_kafka_t *client);
+
+/* As client_destroy(), with another time limit; 0 does not wait at all. */
+int client_destroy_within(rd_kafka_t *client, int seconds);
+
+/**
+ * client_log_errors(conf):
+ * A setup for client_new(): whenever the client is polled, log why no broker can be reached or authenticates
+ * us, as client_not_reached() does. Use it for one client of the process; several would repeat each other.
+ */
+void client_log_errors(rd_kafka_conf_t *conf);
+
+/* Log an error from a client's own error callback, if it is the reason why Kafka is unreachable. */
+void client_log_error(const rd_kafka_t *client, int code, const char *reason);
 
 /*
- * How long a router tries to append a record, in ms: a topic without a leader holds up all others for this time. Never longer
- * than a transaction may last.
+ * How long a router tries to append a record, in ms: a topic without a leader delays all others by this time.
+ * Never longer than a transaction may last.
  */
 long client_append_timeout_ms(const struct config *config) MUST_CHECK;
 
-/* Whether an error says that this account is not permitted to do what it tried. */
+/* Whether an error means that the account lacks a permission. */
 int client_is_denied(rd_kafka_resp_err_t err);
 
-/* From a delivery report: why a record was not appended, a constant; NULL: it was. */
+/* From a delivery report: why a record was not appended, a constant; NULL: it was appended. */
 const char *client_append_error(const rd_kafka_message_t *report);
 
-/* Whether an error says that a record itself is not acceptable: too large for its topic, for instance. */
+/* Whether an error means that the record itself is unacceptable: too large for its topic, for instance. */
 int client_is_final(rd_kafka_resp_err_t err);
 
 /**
  * client_ask_topic(client, topic, timeout_ms, topic_err):
- * Ask Kafka for one topic by its name, without creating it. Returns RD_KAFKA_RESP_ERR_NO_ERROR with what Kafka says of the
- * topic in *topic_err, or why there was no answer.
+ * Request the metadata of one topic by name, without creating it. Returns RD_KAFKA_RESP_ERR_NO_ERROR with the
+ * topic's own error in *topic_err, or the reason why no broker answered.
  */
 rd_kafka_resp_err_t client_ask_topic(rd_kafka_t *client, const char *topic, int timeout_ms,
                                      rd_kafka_resp_err_t *topic_err) MUST_CHECK;
 
-/* Whether this account is not permitted to know of a topic: Kafka then does not tell whether it is there. */
+/* Whether the account may not describe a topic: Kafka then does not reveal whether it exists. */
 int client_is_hidden(rd_kafka_t *client, const char *topic, int timeout_ms);
 
 /*
- * Something that only a reachable Kafka can do has succeeded, or failed: says in the log when that is news. Why it failed is
- * news too, when client_tell_error() comes to know it after that.
+ * Something that requires Kafka has succeeded, or failed. Log a change; log the cause too when
+ * client_log_error() learns it only later.
  */
 void client_reached(void);
 void client_not_reached(const char *reason);

@@ -5,8 +5,9 @@
 #include "config/config.h"
 
 /*
- * Make the clients of the configured roles, without brokers: only then does librdkafka say that properties contradict each
- * other, or that it cannot read a key. Returns 0, or -1 after saying so on stderr.
+ * Create the clients of the configured roles, without brokers: only then does librdkafka report properties
+ * that contradict each other, or a key that it cannot read. Returns 0, or -1 after writing the reason to
+ * stderr.
  */
 int clients_check(const struct config *config) MUST_CHECK;
 

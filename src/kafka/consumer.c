@@ -6,34 +6,35 @@
 
 #include "base/mem.h"
 #include "kafka/client.h"
-#include "kafka/ending.h"
 
 #define READY_MAX 256
 #define SEEK_TIMEOUT_MS 1000
 #define API_API_VERSIONS 18
-#define COORDINATOR "GroupCoordinator" /* the name of connections that carry no records */
-#define N_CONNECTIONS 1024 /* brokers whose ids are equal modulo this share a counter, which does no harm */
+#define COORDINATOR "GroupCoordinator" /* name of connections that carry no records */
+#define N_CONNECTIONS \
+        1024 /* brokers whose ids are equal modulo this number share a counter, which is harmless */
 
 struct consumer {
-        uint32_t number; /* of this process's consumers */
+        uint32_t number; /* among this process's consumers */
         rd_kafka_t *client;
         rd_kafka_queue_t *queue;
-        rd_kafka_message_t
-            *ready[READY_MAX]; /* taken from the queue and not yet given out, from n_given on */
-        size_t n_ready, n_given;
+        /* Polled from the queue; returned up to n_returned. */
+        rd_kafka_message_t *ready[READY_MAX];
+        size_t n_ready, n_returned;
         const struct consumer_events *events;
         const char *topic;
         void *arg;
         int closing;
-        _Atomic uint32_t connections[N_CONNECTIONS]; /* how many there were, by broker id, */
-        uint32_t assigned_at[N_CONNECTIONS];         /* and when partitions were assigned last */
+        _Atomic uint32_t connections[N_CONNECTIONS]; /* number of connections so far, by broker id, */
+        uint32_t assigned_at[N_CONNECTIONS];         /* and at the last assignment */
 };
 
 /*
- * Read from these partitions and no others (NULL: none). librdkafka (2.15 still, its issue 5573) aborts the process when
- * a partition is taken away a second time before it has noted that the reading of it stopped. Its main thread works
- * through one queue: the orders to stop stand in it when rd_kafka_assign() returns, and the notes that they were carried
- * out when a question that came after them is answered; whatever is asked next comes after those.
+ * Assign exactly these partitions (NULL: none). librdkafka (still in 2.15, issue 5573) aborts the process
+ * when a partition is unassigned a second time before its main thread has noted that fetching stopped. The
+ * main thread works through one queue: when rd_kafka_assign() returns, the queue contains the requests to
+ * stop; when a later query is answered, it contains the notes that they were carried out. Any further call
+ * comes after these notes.
  */
 static rd_kafka_resp_err_t
 assign(rd_kafka_t *client, const rd_kafka_topic_partition_list_t *partitions)
@@ -47,20 +48,20 @@ assign(rd_kafka_t *client, const rd_kafka_topic_partition_list_t *partitions)
         return err;
 }
 
-/* What was taken from the queue belongs to positions that no longer count. */
+/* Drop the polled records, which belong to void positions. */
 static void
 drop_ready(struct consumer *consumer)
 {
-        while (consumer->n_given < consumer->n_ready)
-                rd_kafka_message_destroy(consumer->ready[consumer->n_given++]);
+        while (consumer->n_returned < consumer->n_ready)
+                rd_kafka_message_destroy(consumer->ready[consumer->n_returned++]);
 }
 
 /*
- * Once it has closed, librdkafka's main thread answers no question any more, and one without an answer waits for ever; and a
- * consumer that closes gives its partitions back once.
+ * After closing, librdkafka's main thread answers no more queries, and assign() would wait forever. It is not
+ * needed then, since a closing consumer unassigns its partitions only once.
  */
 static void
-give_back(const struct consumer *consumer, rd_kafka_t *client)
+unassign(const struct consumer *consumer, rd_kafka_t *client)
 {
         if (consumer->closing)
                 (void)rd_kafka_assign(client, NULL);
@@ -69,8 +70,8 @@ give_back(const struct consumer *consumer, rd_kafka_t *client)
 }
 
 /*
- * Partitions are always taken away all at once (the eager protocol). The positions are looked up by the owner, outside
- * of this callback; librdkafka waits for the call to assign.
+ * Partitions are always revoked all at once (the eager protocol). The owner looks up the positions outside
+ * this callback; librdkafka waits for the call to assign.
  */
 static void
 on_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *partitions,
@@ -83,7 +84,7 @@ on_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t err, rd_kafka_topic_partiti
                 return;
         }
         consumer->events->on_revoked(consumer->arg);
-        give_back(consumer, client);
+        unassign(consumer, client);
 }
 
 static int
@@ -99,8 +100,9 @@ on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
 }
 
 /*
- * An interceptor of requests, called by librdkafka's threads. The first request on a connection is ApiVersions; but one to a
- * bootstrap server becomes that of a broker when the id of that is known.
+ * An interceptor, called by librdkafka's threads for each request. The first request on a connection is
+ * ApiVersions; but the connection to a bootstrap server becomes that of a broker once the broker's id is
+ * known.
  */
 static rd_kafka_resp_err_t
 on_request(rd_kafka_t *client, int fd, const char *name, int32_t broker, int16_t api, int16_t version,
@@ -116,7 +118,7 @@ on_request(rd_kafka_t *client, int fd, const char *name, int32_t broker, int16_t
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* Interceptors of requests are added to a client before it has any connection. */
+/* Add the interceptor before the client has any connection. */
 static rd_kafka_resp_err_t
 on_new(rd_kafka_t *client, const rd_kafka_conf_t *conf, void *opaque, char *reason, size_t reason_size)
 {
@@ -151,8 +153,9 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
              void *arg, struct error *error)
 {
         /*
-         * A consumer that is faster than the broker's answers, as when reading back, empties its queue. A full queue is
-         * looked at again after a second, before librdkafka 2.2 always: so it must last for about as long there.
+         * A consumer that is faster than the broker, as during a restore, empties its queue. librdkafka
+         * checks a full queue again after one second, which is fixed before 2.2: there the queue must last
+         * about that long.
          */
         const int waits_a_second = rd_kafka_version() < 0x02020000;
         const struct client_property properties[] = {
@@ -170,7 +173,7 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
             {"partition.assignment.strategy", "range", 0},
             {"session.timeout.ms", "15000", 1},
             {"fetch.error.backoff.ms", "50", 1},
-            {"fetch.wait.max.ms", "100", 1}, /* how long a changed position waits for the fetch before it */
+            {"fetch.wait.max.ms", "100", 1}, /* a new position waits this long for the previous fetch */
             {NULL, NULL, 0},
         };
         static _Atomic uint32_t n_consumers;
@@ -204,11 +207,11 @@ consumer_free(struct consumer *consumer)
         rd_kafka_queue_destroy(consumer->queue);
         consumer->closing = 1;
         (void)rd_kafka_consumer_close(consumer->client);
-        if (ending_destroy(consumer->client) == 0)
-                free(consumer); /* else its interceptor may still be called */
+        if (client_destroy(consumer->client) == 0)
+                free(consumer); /* otherwise its interceptor may still be called */
 }
 
-/* The consequences of an error that came in place of a record. */
+/* Classify an error that came instead of a record. */
 static enum consumer_result
 classify(const struct consumer *consumer, const rd_kafka_message_t *message, int32_t *partition,
          struct error *error)
@@ -228,15 +231,15 @@ classify(const struct consumer *consumer, const rd_kafka_message_t *message, int
         case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
         case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
         case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-                return CONSUMER_BROKEN; /* librdkafka reports it once and does not try again */
+                return CONSUMER_BROKEN; /* librdkafka reports it once and does not retry */
         default:
                 return *partition < 0 ? CONSUMER_TROUBLE : CONSUMER_LOST;
         }
 }
 
 /*
- * The next message, or NULL. When one has come those behind it are taken along, which spares two thirds of the time that
- * librdkafka needs to give out one; it would wait until there are as many as it may give, so it is not asked to wait.
+ * Return the next message, or NULL. After polling one message, take all queued ones as a batch, which costs a
+ * third of polling each. The batch call would wait until the batch is full, so its timeout is 0.
  */
 static rd_kafka_message_t *
 next_message(struct consumer *consumer, int timeout_ms)
@@ -244,14 +247,14 @@ next_message(struct consumer *consumer, int timeout_ms)
         rd_kafka_message_t *message;
         ssize_t n;
 
-        if (consumer->n_given < consumer->n_ready)
-                return consumer->ready[consumer->n_given++];
+        if (consumer->n_returned < consumer->n_ready)
+                return consumer->ready[consumer->n_returned++];
         message = rd_kafka_consumer_poll(consumer->client, timeout_ms);
         if (message == NULL)
                 return NULL;
         n = rd_kafka_consume_batch_queue(consumer->queue, 0, consumer->ready, READY_MAX);
         consumer->n_ready = n > 0 ? (size_t)n : 0;
-        consumer->n_given = 0;
+        consumer->n_returned = 0;
         return message;
 }
 
@@ -287,13 +290,13 @@ consumer_assign(struct consumer *consumer, const rd_kafka_topic_partition_list_t
         return err == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : error_set(error, "assign: %s", rd_kafka_err2str(err));
 }
 
-/* Drop the records of a partition that were taken from the queue. */
+/* Drop the polled records of a partition. */
 static void
 drop_ready_of(struct consumer *consumer, int32_t partition)
 {
-        size_t kept = consumer->n_given;
+        size_t kept = consumer->n_returned;
 
-        for (size_t i = consumer->n_given; i < consumer->n_ready; i++) {
+        for (size_t i = consumer->n_returned; i < consumer->n_ready; i++) {
                 if (consumer->ready[i]->partition == partition)
                         rd_kafka_message_destroy(consumer->ready[i]);
                 else
@@ -325,7 +328,10 @@ consumer_rejoin(struct consumer *consumer)
 {
         struct error error;
 
-        /* A member that subscribes again joins again, and a group whose leader does so assigns all partitions anew. */
+        /*
+         * A member that subscribes again joins again; if it is the leader, the group reassigns all
+         * partitions.
+         */
         (void)subscribe(consumer->client, consumer->topic, &error);
 }
 

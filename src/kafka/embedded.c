@@ -9,7 +9,7 @@
 #include "kafka/topics.h"
 
 struct embedded {
-        rd_kafka_t *host; /* a client that does nothing but hold the cluster */
+        rd_kafka_t *host; /* a client that only holds the cluster */
         rd_kafka_mock_cluster_t *cluster;
 };
 
@@ -44,7 +44,7 @@ embedded_new(const struct config *config, struct error *error)
         if (embedded->host != NULL)
                 embedded->cluster = rd_kafka_mock_cluster_new(embedded->host, 1);
         if (embedded->host != NULL && embedded->cluster == NULL)
-                (void)error_set(error, "librdkafka's mock cluster does not start");
+                (void)error_set(error, "cannot start librdkafka's mock cluster");
         if (embedded->cluster == NULL || embedded_make_topics(embedded, config, error) != 0) {
                 embedded_free(embedded);
                 return NULL;

@@ -8,10 +8,9 @@
 
 #include "base/mem.h"
 #include "kafka/client.h"
-#include "kafka/ending.h"
 
 #define TIMEOUT_MS 3000
-#define GROUP_TIMEOUT_MS 1000 /* all brokers are asked; one that is down takes this time */
+#define GROUP_TIMEOUT_MS 1000 /* all brokers are queried; each one that is down costs this time */
 
 struct log_query {
         const struct config *config;
@@ -23,7 +22,7 @@ struct log_query *
 log_query_new(const struct config *config, const char *bootstrap, struct error *error)
 {
         const struct client_property properties[] = {
-            {"group.id", config->group, 0}, /* it never joins the group */
+            {"group.id", config->group, 0}, /* the client never joins the group */
             {"enable.auto.commit", "false", 0},       {"enable.auto.offset.store", "false", 0},
             {"isolation.level", "read_committed", 0}, {NULL, NULL, 0},
         };
@@ -44,7 +43,7 @@ log_query_stop(struct log_query *query)
         atomic_store(&query->is_stopped, 1);
 }
 
-/* The time for one question, in ms: none when it is to fail. */
+/* Return the time limit of a query, in ms; after log_query_stop() the query fails immediately. */
 static int
 timeout(const struct log_query *query)
 {
@@ -56,11 +55,11 @@ log_query_free(struct log_query *query)
 {
         if (query == NULL)
                 return;
-        (void)ending_destroy(query->client); /* which calls nothing of ours */
+        (void)client_destroy(query->client); /* it has no callbacks */
         free(query);
 }
 
-/* Ask for the metadata of one topic. Returns NULL with the reason. The caller destroys it. */
+/* Request the metadata of one topic; the caller destroys it. Returns NULL with the reason. */
 static const struct rd_kafka_metadata *
 fetch_metadata(struct log_query *query, const char *topic, struct error *error)
 {
@@ -127,7 +126,7 @@ log_query_topic_is_available(struct log_query *query, const char *topic, struct 
         return is_available;
 }
 
-/* How to ask for some partitions at once; returns an error when any of them failed. */
+/* A query for several partitions at once; returns an error if any of them failed. */
 typedef rd_kafka_resp_err_t ask_fn(rd_kafka_t *client, rd_kafka_topic_partition_list_t *list, int timeout_ms);
 
 static rd_kafka_resp_err_t
@@ -142,7 +141,7 @@ ask_committed(rd_kafka_t *client, rd_kafka_topic_partition_list_t *list, int tim
         return rd_kafka_committed(client, list, timeout_ms);
 }
 
-/* Take over the answer for one partition. */
+/* Copy the answer for one partition. */
 static void
 take_answer(const rd_kafka_topic_partition_t *answer, struct log_query_item *item,
             char metadata[LOG_QUERY_METADATA_SIZE])
@@ -171,8 +170,8 @@ is_about_the_broker(rd_kafka_resp_err_t err)
 }
 
 /*
- * Ask for the items picked, all by one call. librdkafka reports the failure of one partition as that of all: so ask for
- * each half by itself then, down to single partitions, unless it was the broker that did not answer.
+ * Query the picked items in one call. librdkafka reports the failure of one partition as the failure of all:
+ * then query each half separately, down to single partitions, unless the broker did not answer.
  */
 static void
 ask_some(struct log_query *query, ask_fn *ask, struct log_query_item *items, const size_t *picked, size_t n,
@@ -203,7 +202,10 @@ ask_some(struct log_query *query, ask_fn *ask, struct log_query_item *items, con
         rd_kafka_topic_partition_list_destroy(list);
 }
 
-/* Ask for the items without an error, those of one leader together: a leader that cannot be reached holds up no other's. */
+/*
+ * Query items without an error, grouped by leader: an unreachable leader does not affect the others'
+ * partitions.
+ */
 void
 log_query_offsets(struct log_query *query, struct log_query_item *items, size_t n)
 {
@@ -241,51 +243,51 @@ log_query_committed(struct log_query *query, struct log_query_item *items, size_
         free(picked);
 }
 
-/* Big-endian numbers of a member's assignment, which is bytes that a foreign member may have made. */
-struct reading {
+/* A parser of big-endian numbers in a member's assignment, whose bytes may come from a foreign member. */
+struct assignment_parser {
         const uint8_t *at;
         size_t left;
 };
 
-/* Returns -1 when there are fewer bytes than that. */
+/* Return the next number, or -1 when fewer bytes are left. */
 static int64_t
-read_number(struct reading *reading, size_t size)
+read_number(struct assignment_parser *parser, size_t size)
 {
         int64_t number = 0;
 
-        if (reading->left < size) {
-                reading->left = 0;
+        if (parser->left < size) {
+                parser->left = 0;
                 return -1;
         }
         for (size_t i = 0; i < size; i++)
-                number = number << 8 | reading->at[i];
-        reading->at += size;
-        reading->left -= size;
+                number = number << 8 | parser->at[i];
+        parser->at += size;
+        parser->left -= size;
         return number;
 }
 
-/* Mark the partitions of one member: ConsumerProtocolAssignment, of which all versions begin alike. */
+/* Mark the partitions of one member. All versions of ConsumerProtocolAssignment begin alike. */
 static void
 read_assignment(const struct rd_kafka_group_member_info *member, const char *topic, uint8_t *is_assigned,
                 int32_t n)
 {
-        struct reading reading = {member->member_assignment, (size_t)member->member_assignment_size};
+        struct assignment_parser parser = {member->member_assignment, (size_t)member->member_assignment_size};
         int64_t n_topics;
 
-        (void)read_number(&reading, 2); /* version */
-        n_topics = read_number(&reading, 4);
-        for (int64_t t = 0; t < n_topics && reading.left > 0; t++) {
-                int64_t len = read_number(&reading, 2), n_partitions;
-                int is_ours = len == (int64_t)strlen(topic) && (size_t)len <= reading.left &&
-                              memcmp(reading.at, topic, (size_t)len) == 0;
+        (void)read_number(&parser, 2); /* version */
+        n_topics = read_number(&parser, 4);
+        for (int64_t t = 0; t < n_topics && parser.left > 0; t++) {
+                int64_t len = read_number(&parser, 2), n_partitions;
+                int is_ours = len == (int64_t)strlen(topic) && (size_t)len <= parser.left &&
+                              memcmp(parser.at, topic, (size_t)len) == 0;
 
-                if (len < 0 || (size_t)len > reading.left)
+                if (len < 0 || (size_t)len > parser.left)
                         return;
-                reading.at += len;
-                reading.left -= (size_t)len;
-                n_partitions = read_number(&reading, 4);
-                for (int64_t p = 0; p < n_partitions && reading.left > 0; p++) {
-                        int64_t id = read_number(&reading, 4);
+                parser.at += len;
+                parser.left -= (size_t)len;
+                n_partitions = read_number(&parser, 4);
+                for (int64_t p = 0; p < n_partitions && parser.left > 0; p++) {
+                        int64_t id = read_number(&parser, 4);
 
                         if (is_ours && id >= 0 && id < n)
                                 is_assigned[id] = 1;
@@ -293,7 +295,10 @@ read_assignment(const struct rd_kafka_group_member_info *member, const char *top
         }
 }
 
-/* librdkafka 2.0.2's own DescribeConsumerGroups aborts the process when the coordinator fails; its older call does not. */
+/*
+ * Use the older call: DescribeConsumerGroups of librdkafka 2.0.2 aborts the process when the coordinator
+ * fails.
+ */
 int
 log_query_assigned(struct log_query *query, uint8_t *is_assigned, int32_t n)
 {

@@ -7,16 +7,22 @@
 #include "model/digest.h"
 #include "model/record.h"
 
-/* A message of `deliveries` as the model sees it; the spans are the message's. */
+/* Convert a message of `deliveries` to a record of the model; its spans point into the message. */
 void message_record(const rd_kafka_message_t *message, struct record *record);
 
-/* The value of the last header of this name; no data when there is none. It is the message's. */
+/*
+ * Return the value of the last header of this name, which points into the message; data is NULL if there is
+ * none.
+ */
 struct span message_header(const rd_kafka_message_t *message, const char *name);
 
-/* The partition, of n, that a record with this key goes to: murmur2, as Java's, by all who write for Gatepost. */
+/*
+ * Return the partition, of n, for a record with this key: murmur2 as in Java, which all writers of Gatepost
+ * use.
+ */
 int32_t message_partition(struct span key, int32_t n);
 
-/* Add all headers to a fingerprint that is being made: digest_header(). Returns 0, or -1 when OpenSSL fails. */
+/* Add all headers to a fingerprint, with digest_header(). Returns 0, or -1 when OpenSSL fails. */
 int message_digest_headers(const rd_kafka_message_t *message, struct digest *digest) MUST_CHECK;
 
 #endif

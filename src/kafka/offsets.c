@@ -6,15 +6,14 @@
 
 #include "base/mem.h"
 #include "kafka/client.h"
-#include "kafka/ending.h"
 
-#define PATIENCE_MS 3000 /* after which it is looked whether the account is not permitted */
+#define RECHECK_MS 3000 /* then check whether a permission is missing */
 
-/* The isolation level is a client's, not a question's. */
+/* Two clients, since the isolation level belongs to a client, not to a query. */
 struct offsets {
         rd_kafka_t *group;           /* read_committed */
         rd_kafka_t *log;             /* read_uncommitted */
-        rd_kafka_resp_err_t failure; /* the last one */
+        rd_kafka_resp_err_t failure; /* of the last call */
 };
 
 static rd_kafka_t *
@@ -37,7 +36,7 @@ offsets_new(const struct config *config, const char *bootstrap, struct error *er
 {
         struct offsets *offsets = mem_alloc(sizeof(*offsets));
 
-        offsets->log = open_client(config, bootstrap, "read_uncommitted", client_tell_errors, error);
+        offsets->log = open_client(config, bootstrap, "read_uncommitted", client_log_errors, error);
         offsets->group = open_client(config, bootstrap, "read_committed", NULL, error);
         if (offsets->log == NULL || offsets->group == NULL) {
                 offsets_free(offsets);
@@ -52,9 +51,9 @@ offsets_free(struct offsets *offsets)
         if (offsets == NULL)
                 return;
         if (offsets->log != NULL)
-                (void)ending_destroy(offsets->log);
+                (void)client_destroy(offsets->log);
         if (offsets->group != NULL)
-                (void)ending_destroy(offsets->group);
+                (void)client_destroy(offsets->group);
         free(offsets);
 }
 
@@ -85,11 +84,14 @@ offsets_partitions(struct offsets *offsets, const char *topic, int timeout_ms, s
         if (n < 0 && offsets_is_denied(offsets))
                 (void)error_set(error, "the topic %s: %s", topic, rd_kafka_err2str(offsets->failure));
         else if (n < 0)
-                (void)error_set(error, "the topic %s is missing; make it: gatepost topics create", topic);
+                (void)error_set(error, "the topic %s is missing; create it: gatepost topics create", topic);
         return n;
 }
 
-/* An account that may not see the group waits for its coordinator in vain; only the consumer's queue says why. */
+/*
+ * Look for a missing permission: the query for the coordinator then just times out, and only the consumer's
+ * queue says why.
+ */
 static rd_kafka_resp_err_t
 find_denial(rd_kafka_t *client, rd_kafka_resp_err_t err)
 {
@@ -113,10 +115,10 @@ offsets_committed(struct offsets *offsets, const char *topic, int32_t n, int64_t
         rd_kafka_topic_partition_list_add_range(list, topic, 0, n - 1);
         do {
                 err = rd_kafka_committed(offsets->group, list,
-                                         timeout_ms < PATIENCE_MS ? timeout_ms : PATIENCE_MS);
+                                         timeout_ms < RECHECK_MS ? timeout_ms : RECHECK_MS);
                 if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                         err = find_denial(offsets->group, err);
-                timeout_ms -= PATIENCE_MS;
+                timeout_ms -= RECHECK_MS;
         } while (err == RD_KAFKA_RESP_ERR__TIMED_OUT && timeout_ms > 0);
         for (int i = 0; i < list->cnt && err == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
                 const rd_kafka_topic_partition_t *item = &list->elems[i];
@@ -131,7 +133,7 @@ offsets_committed(struct offsets *offsets, const char *topic, int32_t n, int64_t
         return 0;
 }
 
-/* The end of a topic depends on the client that asks. */
+/* The isolation level of the client determines the end. */
 static int
 ask_bounds(struct offsets *offsets, rd_kafka_t *client, const char *topic, int32_t partition, int64_t *low,
            int64_t *high, int timeout_ms, struct error *error)
@@ -167,7 +169,7 @@ offsets_at_time(struct offsets *offsets, const char *topic, int32_t partition, i
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
         rd_kafka_resp_err_t err;
 
-        /* A negative number is no time to Kafka, but stands for an end of the log. */
+        /* Kafka interprets negative numbers as ends of the log, not as times. */
         rd_kafka_topic_partition_list_add(list, topic, partition)->offset = time_ms < 0 ? 0 : time_ms;
         err = rd_kafka_offsets_for_times(offsets->log, list, timeout_ms);
         if (err == RD_KAFKA_RESP_ERR_NO_ERROR)

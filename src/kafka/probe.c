@@ -10,15 +10,12 @@
 #include "base/mem.h"
 #include "base/process.h"
 #include "kafka/client.h"
-#include "kafka/ending.h"
-#include "kafka/statistics.h"
 #include "kafka/topics_check.h"
-#include "kafka/topics_new.h"
 
 #define TIMEOUT_MS 5000
-#define SOCKET_TIMEOUT_MS "4000" /* less: by then a broker that hangs is left for another one */
+#define SOCKET_TIMEOUT_MS "4000" /* shorter, so that another broker is tried when one hangs */
 #define INTERVAL_S 5
-#define MAX_ASKED 2 /* brokers, for one answer */
+#define MAX_ASKED 2 /* brokers, until one answers */
 
 struct probe {
         const struct config *config;
@@ -27,18 +24,18 @@ struct probe {
         void *arg;
         _Atomic enum probe_state state;
         atomic_int verified;
-        atomic_int_fast64_t asked_ms; /* monotonic, of what was answered last; 0: nothing was */
-        int n_refusals;               /* looks that found a topic wrong */
-        int n_missed;                 /* answers in a row that knew nothing of `deliveries` */
+        atomic_int_fast64_t asked_ms; /* monotonic: when the last answered query was sent; 0: none yet */
+        int n_refusals;               /* looks that found a fatal problem with a topic */
+        int n_missed;                 /* consecutive answers without `deliveries` */
         pthread_t thread;
         struct brokers brokers;
-        pthread_mutex_t mutex; /* over brokers and stopping */
+        pthread_mutex_t mutex; /* protects brokers and stopping */
         pthread_cond_t wake;
         int stopping;
 };
 
-/* What the check of the topics has found so far. */
-struct findings {
+/* The findings of the topic checks so far. */
+struct probe_findings {
         const struct config *config;
         int is_silent;
         int n_fatal;
@@ -47,16 +44,16 @@ struct findings {
 static void
 on_finding(const struct topic_finding *finding, void *arg)
 {
-        struct findings *findings = arg;
+        struct probe_findings *findings = arg;
         int routes = (findings->config->roles & CONFIG_ROUTER) != 0;
         int fatal = finding->fatal;
         char quoted[LOG_QUOTED_SIZE];
 
         if (!routes && (finding->routing_only || !fatal))
-                return; /* the affair of those who route */
+                return; /* concerns routers only */
         if (!findings->is_silent)
                 log_line(fatal ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
-                         "topic is not as it should be topic=%s reason=%s", finding->topic,
+                         "topic is misconfigured topic=%s reason=%s", finding->topic,
                          log_quote(finding->text, quoted));
         findings->n_fatal += fatal;
 }
@@ -65,7 +62,7 @@ static int
 check_all(const struct probe *probe, const struct topic_need *needs, const struct topic_state *states,
           size_t n, int is_silent)
 {
-        struct findings findings = {probe->config, is_silent, 0};
+        struct probe_findings findings = {probe->config, is_silent, 0};
 
         for (size_t i = 0; i < n; i++)
                 topics_check(probe->config, &needs[i], &states[i], on_finding, &findings);
@@ -73,8 +70,8 @@ check_all(const struct probe *probe, const struct topic_need *needs, const struc
 }
 
 /*
- * Returns the state that the topics put the probe in, or PROBE_STARTING with the reason when Kafka did not answer. A
- * topic that was made a moment ago may not be known to every broker yet: only the second look in a row refuses.
+ * Check the topics. Returns the resulting state, or PROBE_STARTING with the reason when Kafka did not answer.
+ * A new topic may not be known to every broker yet: only the second look in a row refuses.
  */
 static enum probe_state
 verify(struct probe *probe, struct error *error)
@@ -86,7 +83,7 @@ verify(struct probe *probe, struct error *error)
 
         error->text[0] = '\0';
         if (!(probe->config->roles & CONFIG_ROUTER))
-                n = 1; /* a receiver knows `deliveries` only, the first of them */
+                n = 1; /* a receiver uses only the first topic, `deliveries` */
         if (topics_describe(probe->client, needs, n, states, TIMEOUT_MS, error) == 0) {
                 if (check_all(probe, needs, states, n, 1) == 0)
                         state = PROBE_REACHABLE;
@@ -101,15 +98,15 @@ verify(struct probe *probe, struct error *error)
 }
 
 /*
- * What the answer to the question for `deliveries` means, which was there before. A broker that has just started may
- * know less than the others: only the second answer in a row says that the topic is gone.
+ * Query the verified topic `deliveries`. Returns the resulting state. A broker that has just started may know
+ * less than the others: only two answers in a row mean that the topic is gone.
  */
 static enum probe_state
 ask(struct probe *probe, struct error *error)
 {
         rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR__TIMED_OUT, topic_err = RD_KAFKA_RESP_ERR_NO_ERROR;
 
-        /* librdkafka asks one broker. When that one hangs, the others may be well. */
+        /* librdkafka queries one broker. If it hangs, others may answer. */
         for (int i = 0; i < MAX_ASKED && err == RD_KAFKA_RESP_ERR__TIMED_OUT; i++)
                 err =
                     client_ask_topic(probe->client, probe->config->deliveries_topic, TIMEOUT_MS, &topic_err);
@@ -154,14 +151,14 @@ on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
         (void)client;
         if (statistics_read(&statistics, json, len) == 0) {
                 pthread_mutex_lock(&probe->mutex);
-                brokers_keep_rtt(&statistics.brokers, &probe->brokers);
+                statistics_keep_rtt(&statistics.brokers, &probe->brokers);
                 probe->brokers = statistics.brokers;
                 pthread_mutex_unlock(&probe->mutex);
         }
         return 0; /* librdkafka frees the text */
 }
 
-/* While one broker is up, what is wrong with another does not mean that Kafka is away; the metrics tell it. */
+/* While one broker is up, an error of another one does not mean an outage; metrics show it. */
 static void
 on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)
 {
@@ -171,7 +168,7 @@ on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)
         while (i < probe->brokers.n && !probe->brokers.items[i].is_up)
                 i++;
         if (i == probe->brokers.n || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
-                client_tell_error(client, code, reason);
+                client_log_error(client, code, reason);
 }
 
 static void
@@ -181,7 +178,7 @@ set_callbacks(rd_kafka_conf_t *conf)
         rd_kafka_conf_set_stats_cb(conf, on_statistics);
 }
 
-/* With connections to all brokers, needed or not: what the others would meet there is known before they do. */
+/* Connect to all brokers, so that problems are known before other clients meet them. */
 static rd_kafka_t *
 open_client(const struct config *config, const char *bootstrap, struct probe *probe, struct error *error)
 {
@@ -193,7 +190,10 @@ open_client(const struct config *config, const char *bootstrap, struct probe *pr
         return client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_callbacks, probe, error);
 }
 
-/* Sleep until the next look. Returns whether to stop instead; sooner again while Kafka has never answered. */
+/*
+ * Sleep until the next look, which comes sooner while Kafka has never answered. Returns whether to stop
+ * instead.
+ */
 static int
 pause_or_stop(struct probe *probe)
 {
@@ -255,7 +255,7 @@ probe_free(struct probe *probe)
         pthread_cond_signal(&probe->wake);
         pthread_mutex_unlock(&probe->mutex);
         process_join(probe->thread, "probe");
-        if (ending_destroy(probe->client) == 0)
+        if (client_destroy(probe->client) == 0)
                 free(probe);
 }
 
@@ -275,7 +275,7 @@ const char *
 probe_reason(const struct probe *probe)
 {
         static const char *const reasons[] = {[PROBE_STARTING] = "Kafka is not reachable",
-                                              [PROBE_REFUSED] = "a topic is not as it should be",
+                                              [PROBE_REFUSED] = "a topic is misconfigured",
                                               [PROBE_REACHABLE] = NULL,
                                               [PROBE_AWAY] = "Kafka is not reachable",
                                               [PROBE_GONE] = "the topic of deliveries has been deleted; see "

@@ -9,10 +9,9 @@
 
 #include "base/clock.h"
 #include "kafka/client.h"
-#include "kafka/ending.h"
 
 #define STATISTICS_INTERVAL_MS 5000
-#define END_PATIENCE_S 1
+#define END_LIMIT_S 1
 
 struct producer {
         rd_kafka_t *client;
@@ -20,8 +19,8 @@ struct producer {
         producer_report *report;
         void *arg;
         atomic_int has_id;
-        void (*statistics)(const struct statistics_totals *totals, void *arg); /* NULL: nobody asks */
-        int64_t told_ms;                                                       /* monotonic */
+        void (*statistics)(const struct statistics_totals *totals, void *arg); /* NULL: not wanted */
+        int64_t passed_ms;                                                     /* monotonic */
 };
 
 static void
@@ -38,21 +37,21 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
                          producer->arg);
 }
 
-/* They come far more often than anybody wants to know them. */
+/* librdkafka reports far more often than needed; pass on one report in STATISTICS_INTERVAL_MS. */
 static void
-tell_statistics(struct producer *producer, const char *json, size_t len)
+pass_statistics(struct producer *producer, const char *json, size_t len)
 {
         int64_t now_ms = clock_monotonic_ms();
         struct statistics statistics;
 
-        if (producer->statistics == NULL || now_ms - producer->told_ms < STATISTICS_INTERVAL_MS)
+        if (producer->statistics == NULL || now_ms - producer->passed_ms < STATISTICS_INTERVAL_MS)
                 return;
-        producer->told_ms = now_ms;
+        producer->passed_ms = now_ms;
         if (statistics_read(&statistics, json, len) == 0)
                 producer->statistics(&statistics.totals, producer->arg);
 }
 
-/* Only librdkafka's statistics tell whether there is a producer id. */
+/* Only librdkafka's statistics show whether there is a producer id. */
 static int
 on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
 {
@@ -61,7 +60,7 @@ on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
 
         (void)client;
         atomic_store(&producer->has_id, memmem(json, len, assigned, sizeof(assigned) - 1) != NULL);
-        tell_statistics(producer, json, len);
+        pass_statistics(producer, json, len);
         return 0; /* librdkafka frees the text */
 }
 
@@ -84,8 +83,9 @@ open_client(const struct config *config, const char *bootstrap, struct producer 
             {"message.max.bytes", max_record, 0},
             {"message.timeout.ms", ack_timeout, 0},
             {"queue.buffering.max.messages", "10000000", 0},
-            {"queue.buffering.max.kbytes", "2147483647", 0}, /* max_in_flight bounds it, which may change */
-            {"linger.ms", "0.5", 1}, /* more deliveries in each request, with less work for all */
+            {"queue.buffering.max.kbytes", "2147483647",
+             0},                     /* max_in_flight limits it, which a reload may change */
+            {"linger.ms", "0.5", 1}, /* larger requests, less work per delivery */
             {"statistics.interval.ms", "250", 0},
             {NULL, NULL, 0},
         };
@@ -96,11 +96,11 @@ open_client(const struct config *config, const char *bootstrap, struct producer 
 }
 
 /*
- * librdkafka writes to the descriptor when its queue ceases to be empty. What has come into it before it was told so (that
- * no broker can be reached, within microseconds) keeps it from ever doing that: it is to be served first.
+ * librdkafka writes to the descriptor when its queue becomes non-empty. An event that was queued before (no
+ * broker is reachable, within microseconds) would prevent that forever: so have the queue served once.
  */
 static void
-report_to(struct producer *producer, int wake_fd)
+wake_through(struct producer *producer, int wake_fd)
 {
         rd_kafka_queue_t *queue = rd_kafka_queue_get_main(producer->client);
         ssize_t written;
@@ -108,7 +108,7 @@ report_to(struct producer *producer, int wake_fd)
         rd_kafka_queue_io_event_enable(queue, wake_fd, "r", 1);
         rd_kafka_queue_destroy(queue);
         written = write(wake_fd, "r", 1);
-        (void)written; /* a pipe that is full wakes as well */
+        (void)written; /* a full pipe wakes as well */
 }
 
 struct producer *
@@ -129,7 +129,7 @@ producer_new(const struct config *config, const char *bootstrap, int wake_fd, pr
                 return NULL;
         }
         producer->topic = rd_kafka_topic_new(producer->client, config->deliveries_topic, NULL);
-        report_to(producer, wake_fd);
+        wake_through(producer, wake_fd);
         return producer;
 }
 
@@ -149,7 +149,7 @@ producer_connect(struct producer *producer, int timeout_ms)
                 rd_kafka_metadata_destroy(metadata);
 }
 
-/* Write to the descriptor no more: it may soon be another file's. */
+/* Stop writing to the descriptor, which may soon be another file's. */
 static void
 stop_waking(struct producer *producer)
 {
@@ -160,8 +160,8 @@ stop_waking(struct producer *producer)
 }
 
 /*
- * A client that is leaked calls nothing of ours: all callbacks are called from rd_kafka_poll(), and librdkafka drops what nobody
- * polls.
+ * A leaked client calls none of our callbacks: they are called from rd_kafka_poll() only, and librdkafka
+ * drops unpolled events.
  */
 void
 producer_free(struct producer *producer)
@@ -170,10 +170,10 @@ producer_free(struct producer *producer)
 
         if (producer == NULL)
                 return;
-        left = ending_purge(producer->client);
+        left = client_purge(producer->client);
         stop_waking(producer);
         rd_kafka_topic_destroy(producer->topic);
-        (void)ending_destroy_within(producer->client, left > 0 ? 0 : END_PATIENCE_S);
+        (void)client_destroy_within(producer->client, left > 0 ? 0 : END_LIMIT_S);
         free(producer);
 }
 

@@ -11,42 +11,25 @@
 #define BATCH 1000
 #define POLL_MS 200
 
-/* Longer than a router's transaction may live (30 s) and its coordinator may take to notice (10 s). */
+/* Longer than a router's transaction may live (30 s) plus the time until its coordinator notices (10 s). */
 #define STALL_MS 60000
 
-struct reading {
+struct range_reading {
         rd_kafka_t *client;
         struct range *ranges;
         size_t n;
         size_t n_left; /* ranges that are not done */
-        size_t last;   /* the range of the last record: the next is mostly of it too */
+        size_t last;   /* index of the last record's range; the next record is usually from the same one */
         range_record *on_record;
         void *arg;
-        int64_t progress_ms; /* monotonic, of the last record or end of a partition; errors are none */
+        int64_t
+            progress_ms; /* monotonic: when the last record or end of a partition came; errors do not count */
         struct error *error;
 };
 
-static rd_kafka_t *
-open_client(const struct config *config, const char *bootstrap, struct error *error)
-{
-        const struct client_property properties[] = {
-            {"group.id", "gatepost-reader", 0}, /* librdkafka wants one; it is never joined */
-            {"enable.auto.commit", "false", 0},       {"enable.auto.offset.store", "false", 0},
-            {"auto.offset.reset", "error", 0}, /* a record that is gone must not go unnoticed */
-            {"isolation.level", "read_committed", 0}, {"enable.partition.eof", "true", 0},
-            {"fetch.error.backoff.ms", "50", 1},      {NULL, NULL, 0},
-        };
-        rd_kafka_t *client =
-            client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, client_tell_errors, NULL, error);
-
-        if (client != NULL)
-                (void)rd_kafka_poll_set_consumer(client);
-        return client;
-}
-
-/* The range that a message is of; n when it is none that is still read. */
+/* Return the index of a message's range; n if that range is not being read. */
 static size_t
-find(const struct reading *reading, const rd_kafka_message_t *message)
+find(const struct range_reading *reading, const rd_kafka_message_t *message)
 {
         const char *topic = rd_kafka_topic_name(message->rkt);
 
@@ -61,7 +44,7 @@ find(const struct reading *reading, const rd_kafka_message_t *message)
 }
 
 static void
-end_range(struct reading *reading, size_t index)
+end_range(struct range_reading *reading, size_t index)
 {
         struct range *range = &reading->ranges[index];
         rd_kafka_topic_partition_list_t *list;
@@ -70,7 +53,7 @@ end_range(struct reading *reading, size_t index)
                 return;
         range->is_done = 1;
         reading->n_left--;
-        /* What comes after it need not be fetched. */
+        /* Do not fetch further records. */
         list = rd_kafka_topic_partition_list_new(1);
         rd_kafka_topic_partition_list_add(list, range->topic, range->partition);
         (void)rd_kafka_pause_partitions(reading->client, list);
@@ -78,7 +61,7 @@ end_range(struct reading *reading, size_t index)
 }
 
 static enum range_result
-take_record(struct reading *reading, const rd_kafka_message_t *message, size_t index)
+take_record(struct range_reading *reading, const rd_kafka_message_t *message, size_t index)
 {
         struct range *range = &reading->ranges[index];
         enum range_answer answer = RANGE_ENOUGH;
@@ -96,7 +79,7 @@ take_record(struct reading *reading, const rd_kafka_message_t *message, size_t i
 }
 
 static enum range_result
-take_error(struct reading *reading, const rd_kafka_message_t *message)
+take_error(struct range_reading *reading, const rd_kafka_message_t *message)
 {
         size_t index;
 
@@ -126,12 +109,12 @@ take_error(struct reading *reading, const rd_kafka_message_t *message)
                 (void)error_set(reading->error, "%s", rd_kafka_message_errstr(message));
                 return RANGE_AWAY;
         default:
-                return RANGE_DONE; /* it goes on trying by itself, or it is about the group, which is never joined */
+                return RANGE_DONE; /* librdkafka retries, or it is about the group, which is never joined */
         }
 }
 
 static enum range_result
-take(struct reading *reading, const rd_kafka_message_t *message)
+take(struct range_reading *reading, const rd_kafka_message_t *message)
 {
         size_t index;
 
@@ -141,9 +124,9 @@ take(struct reading *reading, const rd_kafka_message_t *message)
         return index < reading->n ? take_record(reading, message, index) : RANGE_DONE;
 }
 
-/* Nothing has come for too long: say why. */
+/* Nothing has come for too long: report why. */
 static enum range_result
-give_up(struct reading *reading)
+give_up(struct range_reading *reading)
 {
         size_t i = 0;
 
@@ -160,7 +143,7 @@ give_up(struct reading *reading)
 }
 
 static enum range_result
-read_all(struct reading *reading, rd_kafka_queue_t *queue)
+read_all(struct range_reading *reading, rd_kafka_queue_t *queue)
 {
         rd_kafka_message_t *messages[BATCH];
         enum range_result result = RANGE_DONE;
@@ -180,9 +163,9 @@ read_all(struct reading *reading, rd_kafka_queue_t *queue)
         return result;
 }
 
-/* Those ranges that have anything in them. */
+/* List the ranges that are not empty. */
 static rd_kafka_topic_partition_list_t *
-list_ranges(struct reading *reading)
+list_ranges(struct range_reading *reading)
 {
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)reading->n);
 
@@ -200,7 +183,7 @@ list_ranges(struct reading *reading)
 }
 
 static enum range_result
-assign_and_read(struct reading *reading)
+assign_and_read(struct range_reading *reading)
 {
         rd_kafka_topic_partition_list_t *list = list_ranges(reading);
         rd_kafka_resp_err_t err = rd_kafka_assign(reading->client, list);
@@ -223,12 +206,12 @@ enum range_result
 range_read(const struct config *config, const char *bootstrap, struct range *ranges, size_t n,
            range_record *on_record, void *arg, struct error *error)
 {
-        struct reading reading = {
+        struct range_reading reading = {
             .ranges = ranges, .n = n, .on_record = on_record, .arg = arg, .error = error};
         enum range_result result;
 
-        /* A client of its own each time: what it has fetched ahead cannot be taken for a later range's. */
-        reading.client = open_client(config, bootstrap, error);
+        /* A new client each time: records it has prefetched cannot be mistaken for a later range's. */
+        reading.client = client_new_reader(config, bootstrap, error);
         if (reading.client == NULL)
                 return RANGE_FAILED;
         reading.progress_ms = clock_monotonic_ms();
@@ -273,7 +256,7 @@ range_kept_since(const struct config *config, const char *bootstrap, const struc
         memcpy(cut, ranges, n * sizeof(*cut));
         for (size_t i = 0; i < n; i++) {
                 if (cut[i].from == 0)
-                        cut[i].to = 0; /* whole: its first record need not be read */
+                        cut[i].to = 0; /* complete: its first record need not be read */
         }
         result = range_first(config, bootstrap, cut, n, since_ms, error);
         for (size_t i = 0; i < n; i++) {

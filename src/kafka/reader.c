@@ -6,43 +6,24 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kafka/client.h"
-#include "kafka/ending.h"
 
-#define LOOK_EVERY_MS 10000 /* for partitions that were added */
+#define LOOK_EVERY_MS 10000 /* for added partitions */
 #define LOOK_TIMEOUT_MS 1000
 #define STALL_MS 60000
 
 struct reader {
         rd_kafka_t *client;
         rd_kafka_topic_partition_list_t *partitions;
-        int n_at_end; /* of those with an end */
+        int n_at_end; /* of the partitions with an end */
         int64_t
             *ends; /* of the first n_ends of partitions, where to stop; INT64_MAX: at the end that is met */
         int n_ends;
-        rd_kafka_resp_err_t failure; /* what ends all reading */
+        rd_kafka_resp_err_t failure; /* the failure that ends all reading */
         struct error reason;
-        struct error notice; /* of this poll; empty when there is none */
-        int64_t progress_ms; /* monotonic, of the last record or end of a partition */
-        int64_t look_ms;     /* monotonic, of the last look for partitions that were added */
+        struct error notice; /* of this poll; empty: none */
+        int64_t progress_ms; /* monotonic: when the last record or end of a partition came */
+        int64_t look_ms;     /* monotonic: last look for added partitions */
 };
-
-static rd_kafka_t *
-open_client(const struct config *config, const char *bootstrap, struct error *error)
-{
-        const struct client_property properties[] = {
-            {"group.id", "gatepost-reader", 0}, /* librdkafka wants one; it is never joined */
-            {"enable.auto.commit", "false", 0},       {"enable.auto.offset.store", "false", 0},
-            {"auto.offset.reset", "error", 0}, /* a record that is gone must not go unnoticed */
-            {"isolation.level", "read_committed", 0}, {"enable.partition.eof", "true", 0},
-            {"fetch.error.backoff.ms", "50", 1},      {NULL, NULL, 0},
-        };
-        rd_kafka_t *client =
-            client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, client_tell_errors, NULL, error);
-
-        if (client != NULL)
-                (void)rd_kafka_poll_set_consumer(client);
-        return client;
-}
 
 static int
 add_topic(struct reader *reader, const struct rd_kafka_metadata *metadata, const char *topic, int64_t offset,
@@ -60,10 +41,10 @@ add_topic(struct reader *reader, const struct rd_kafka_metadata *metadata, const
         }
         if (client_is_hidden(reader->client, topic, timeout_ms))
                 return error_set(error, "the topic %s: the account may not read it", topic);
-        return error_set(error, "the topic %s is missing; make it: gatepost topics create", topic);
+        return error_set(error, "the topic %s is missing; create it: gatepost topics create", topic);
 }
 
-/* What the list has as offsets until it is known where the time is. */
+/* Return the initial offset in the list: an end of the log, or a time to be replaced by find_times(). */
 static int64_t
 first_offset(int64_t from_ms)
 {
@@ -72,7 +53,7 @@ first_offset(int64_t from_ms)
                                                 : from_ms;
 }
 
-/* Turn times into the offsets of the first records from then on; the end where there is none. */
+/* Replace times by the offsets of the first records from then on, or by the end if there is none. */
 static int
 find_times(struct reader *reader, int timeout_ms, struct error *error)
 {
@@ -82,10 +63,10 @@ find_times(struct reader *reader, int timeout_ms, struct error *error)
                 err = reader->partitions->elems[i].err;
         return err == RD_KAFKA_RESP_ERR_NO_ERROR
                    ? 0
-                   : error_set(error, "Kafka does not tell where the time is: %s", rd_kafka_err2str(err));
+                   : error_set(error, "cannot find the offsets of the time: %s", rd_kafka_err2str(err));
 }
 
-/* Before reading begins: then a question does not wait behind what the same broker has been asked to fetch. */
+/* Query the ends before reading begins: a query does not have to wait behind a fetch from the same broker. */
 static void
 ask_for_ends(struct reader *reader)
 {
@@ -136,7 +117,7 @@ reader_new(const struct config *config, const char *bootstrap, const struct read
 
         reader->partitions = rd_kafka_topic_partition_list_new((int)wish->n_topics);
         reader->progress_ms = reader->look_ms = clock_monotonic_ms();
-        reader->client = open_client(config, bootstrap, error);
+        reader->client = client_new_reader(config, bootstrap, error);
         if (reader->client == NULL || assign(reader, wish, timeout_ms, error) != 0) {
                 reader_free(reader);
                 return NULL;
@@ -150,13 +131,13 @@ reader_free(struct reader *reader)
         if (reader == NULL)
                 return;
         if (reader->client != NULL)
-                (void)ending_destroy(reader->client); /* which calls nothing of ours */
+                (void)client_destroy(reader->client); /* it has no callbacks */
         rd_kafka_topic_partition_list_destroy(reader->partitions);
         free(reader->ends);
         free(reader);
 }
 
-/* Read a partition from its beginning, if it is none of those that are read. */
+/* Read a partition from its beginning, unless it is being read already. */
 static void
 add_partition(struct reader *reader, const char *topic, int32_t partition,
               rd_kafka_topic_partition_list_t *added)
@@ -167,7 +148,7 @@ add_partition(struct reader *reader, const char *topic, int32_t partition,
         rd_kafka_topic_partition_list_add(added, topic, partition)->offset = RD_KAFKA_OFFSET_BEGINNING;
 }
 
-/* Look for partitions that were added. Failures show elsewhere. */
+/* Look for added partitions. Failures show elsewhere. */
 static void
 look_for_partitions(struct reader *reader)
 {
@@ -186,8 +167,8 @@ look_for_partitions(struct reader *reader)
                 }
                 error = added->cnt == 0 ? NULL : rd_kafka_incremental_assign(reader->client, added);
                 if (error != NULL)
-                        (void)error_set(&reader->notice, "%d partitions that were added cannot be read: %s",
-                                        added->cnt, rd_kafka_error_string(error));
+                        (void)error_set(&reader->notice, "%d added partitions cannot be read: %s", added->cnt,
+                                        rd_kafka_error_string(error));
                 rd_kafka_error_destroy(error);
                 rd_kafka_topic_partition_list_destroy(added);
                 rd_kafka_metadata_destroy(metadata);
@@ -196,8 +177,8 @@ look_for_partitions(struct reader *reader)
 }
 
 /*
- * The next record of a partition is not there any more: say so, and read on from what is. librdkafka 2.0.2 has given the
- * partition up by then and cannot seek in it, so that it is assigned again.
+ * The next record of a partition was deleted: note that, and continue at the first record that is left.
+ * librdkafka 2.0.2 has given up the partition by then and cannot seek in it, so assign it again.
  */
 static void
 skip_deleted(struct reader *reader, const rd_kafka_message_t *message)
@@ -224,7 +205,7 @@ skip_deleted(struct reader *reader, const rd_kafka_message_t *message)
         rd_kafka_topic_partition_list_destroy(list);
 }
 
-/* Where a message's partition stands in the list, or -1. */
+/* Return the index of a message's partition in the list, or -1. */
 static int
 index_of(const struct reader *reader, const rd_kafka_message_t *message)
 {
@@ -236,8 +217,8 @@ index_of(const struct reader *reader, const rd_kafka_message_t *message)
 }
 
 /*
- * The end that was met may be the beginning of what an open transaction hides. The log's end is that of the last fetch, which may have
- * brought more since; so it is asked whether the end is still where it was met.
+ * Note whether the end reached is the beginning of an open transaction. The known end of the log is from the
+ * last fetch, which may have brought further records; so query whether the stable end is still the same.
  */
 static void
 note_open_transaction(struct reader *reader, const char *topic, int32_t partition, int64_t end)
@@ -249,14 +230,13 @@ note_open_transaction(struct reader *reader, const char *topic, int32_t partitio
             rd_kafka_query_watermark_offsets(reader->client, topic, partition, &low, &stable,
                                              LOOK_TIMEOUT_MS) == RD_KAFKA_RESP_ERR_NO_ERROR &&
             stable <= end)
-                (void)
-                    error_set(&reader->notice,
-                              "%s, partition %d: a transaction is open; what has come since it began cannot "
-                              "be read before it ends",
-                              topic, partition);
+                (void)error_set(&reader->notice,
+                                "%s, partition %d: a transaction is open; records since it began cannot "
+                                "be read before it ends",
+                                topic, partition);
 }
 
-/* A partition, the i-th, has been read to an end; its opaque in the list is the mark that this was noted. */
+/* The i-th partition has been read to an end; its opaque in the list marks that this was noted. */
 static void
 note_end(struct reader *reader, int i, int64_t end)
 {
@@ -271,7 +251,7 @@ note_end(struct reader *reader, int i, int64_t end)
         note_open_transaction(reader, item->topic, item->partition, end);
 }
 
-/* Whether a record comes before the end where its partition stops to be read, which is noted when it is the last, or behind. */
+/* Whether a record is before the end of its partition. Notes the end at the last record, or beyond it. */
 static int
 is_before_end(struct reader *reader, const rd_kafka_message_t *message)
 {
@@ -284,7 +264,10 @@ is_before_end(struct reader *reader, const rd_kafka_message_t *message)
         return message->offset < reader->ends[i];
 }
 
-/* What librdkafka will not mend by trying again. That this account has no part in the group does not matter: it is never joined. */
+/*
+ * Note an error that librdkafka does not retry. Missing permissions for the group do not matter: it is never
+ * joined.
+ */
 static void
 note_failure(struct reader *reader, const rd_kafka_message_t *message)
 {

@@ -7,12 +7,12 @@
 #include "base/json_memory.h"
 
 /*
- * How deep one is:
- * {"brokers": {"host:port/id": {"state": …, "rtt": {"avg": …}}}, "topics": {"name": {"partitions": {"0": {"fetchq_cnt": …}}}}}
+ * Depth of the parser within {"brokers": {"host:port/id": {"state": …, "rtt": {"avg": …}}}, "topics":
+ * {"name": {"partitions": {"0": {"fetchq_cnt": …}}}}}
  */
 enum { LEVEL_TOP = 1, LEVEL_BROKERS, LEVEL_BROKER, LEVEL_WINDOW, LEVEL_PARTITION };
 
-/* The member of the outermost object that one is in. */
+/* The member of the outermost object that is being parsed. */
 enum section { SECTION_OTHER, SECTION_BROKERS, SECTION_TOPICS };
 
 enum field { FIELD_OTHER, FIELD_NAME, FIELD_SOURCE, FIELD_STATE, N_FIELDS };
@@ -20,7 +20,7 @@ enum field { FIELD_OTHER, FIELD_NAME, FIELD_SOURCE, FIELD_STATE, N_FIELDS };
 static const char *const field_names[N_FIELDS] = {
     [FIELD_OTHER] = "", [FIELD_NAME] = "name", [FIELD_SOURCE] = "source", [FIELD_STATE] = "state"};
 
-/* The numbers that are added up, and where. */
+/* The numbers to add up, and their totals. */
 static const struct {
         enum section section;
         size_t level;
@@ -42,13 +42,13 @@ struct parsing {
         struct statistics *statistics;
         size_t level;
         enum section section;
-        uint64_t *number; /* what the number that comes next is added to; NULL: nothing */
-        int is_rtt;       /* one is in that member of a broker */
+        uint64_t *number; /* total for the next number; NULL: ignore it */
+        int is_rtt;       /* inside a broker's "rtt" */
         uint64_t rtt_us;
         enum field field;
-        char texts[N_FIELDS][BROKERS_NAME_SIZE]; /* of the broker that is read */
-        int is_node;                             /* it has an id, that of a broker of the cluster */
-        int is_id;                               /* the id comes next */
+        char texts[N_FIELDS][STATISTICS_NAME_SIZE]; /* of the broker that is being parsed */
+        int is_node;                                /* the broker has an id, so it belongs to the cluster */
+        int is_id;                                  /* the id comes next */
 };
 
 static int
@@ -95,7 +95,7 @@ on_string(void *arg, const unsigned char *text, size_t len)
         if (parsing->section != SECTION_BROKERS || parsing->level != LEVEL_BROKER ||
             parsing->field == FIELD_OTHER)
                 return 1;
-        len = len < BROKERS_NAME_SIZE ? len : BROKERS_NAME_SIZE - 1;
+        len = len < STATISTICS_NAME_SIZE ? len : STATISTICS_NAME_SIZE - 1;
         memcpy(kept, text, len);
         kept[len] = '\0';
         return 1;
@@ -128,7 +128,10 @@ on_object(void *arg)
         return 1;
 }
 
-/* librdkafka also counts connections of its own as brokers: to the group's coordinator, and to nowhere. */
+/*
+ * librdkafka also lists its own connections as brokers: one to the group's coordinator, and one without an
+ * address.
+ */
 static void
 add(struct parsing *parsing)
 {
@@ -139,10 +142,10 @@ add(struct parsing *parsing)
 
         if (strcmp(source, "learned") != 0 && strcmp(source, "configured") != 0)
                 return;
-        if ((!parsing->is_node && is_up) || brokers->n == BROKERS_MAX)
+        if ((!parsing->is_node && is_up) || brokers->n == STATISTICS_BROKERS_MAX)
                 return;
         broker = &brokers->items[brokers->n++];
-        memcpy(broker->name, parsing->texts[FIELD_NAME], BROKERS_NAME_SIZE);
+        memcpy(broker->name, parsing->texts[FIELD_NAME], STATISTICS_NAME_SIZE);
         broker->is_up = is_up;
         broker->rtt_us = parsing->rtt_us;
 }
@@ -166,7 +169,7 @@ static const yajl_callbacks callbacks = {
     .yajl_end_map = on_object_end,
 };
 
-/* Returns 0, or -1 when that is no JSON. */
+/* Return 0, or -1 when the text is not JSON. */
 static int
 parse(struct json_memory *memory, struct parsing *parsing, const char *text, size_t len)
 {
@@ -196,4 +199,23 @@ statistics_read(struct statistics *statistics, const char *text, size_t len)
         if (result != 0)
                 memset(statistics, 0, sizeof(*statistics));
         return result;
+}
+
+static uint64_t
+rtt_of(const struct brokers *brokers, const char *name)
+{
+        for (size_t i = 0; i < brokers->n; i++) {
+                if (strcmp(brokers->items[i].name, name) == 0)
+                        return brokers->items[i].rtt_us;
+        }
+        return 0;
+}
+
+void
+statistics_keep_rtt(struct brokers *now, const struct brokers *before)
+{
+        for (size_t i = 0; i < now->n; i++) {
+                if (now->items[i].rtt_us == 0)
+                        now->items[i].rtt_us = rtt_of(before, now->items[i].name);
+        }
 }

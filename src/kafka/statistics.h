@@ -5,15 +5,30 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "kafka/brokers.h"
 
-/* What a client has done since it was made, and what it holds. A plain value. */
+#define STATISTICS_BROKERS_MAX 64
+#define STATISTICS_NAME_SIZE 128
+
+/* A broker as a client sees it. */
+struct broker {
+        char name[STATISTICS_NAME_SIZE]; /* host:port/id */
+        int is_up;                       /* connected and authenticated */
+        uint64_t rtt_us;                 /* recent average time from a request to its answer; 0: unknown */
+};
+
+/* The brokers that a client knows; of a larger cluster the first STATISTICS_BROKERS_MAX. A plain value. */
+struct brokers {
+        struct broker items[STATISTICS_BROKERS_MAX];
+        size_t n;
+};
+
+/* Counts since the client was made, and the present length of its queues. A plain value. */
 struct statistics_totals {
         uint64_t requests;       /* sent to brokers */
         uint64_t errors;         /* of sending and receiving */
         uint64_t timeouts;       /* requests that were not answered in time */
-        uint64_t retries;        /* requests sent once more */
-        uint64_t queued_records; /* to be sent, or fetched and not taken yet */
+        uint64_t retries;        /* requests that were sent again */
+        uint64_t queued_records; /* waiting to be sent, or fetched and waiting to be polled */
         uint64_t queued_bytes;
 };
 
@@ -24,10 +39,13 @@ struct statistics {
 
 /**
  * statistics_read(statistics, text, len):
- * Read librdkafka's statistics, a JSON text. The brokers are those of the cluster, and those of bootstrap.servers that
- * cannot be reached (the others are of the cluster, too, by this name or another). Returns 0; or -1, with nothing, when
- * memory fails or that is no such text.
+ * Parse librdkafka's statistics, a JSON text. The brokers are the cluster's, and the bootstrap.servers that
+ * cannot be reached (the others are brokers of the cluster, under the same name or another). Returns 0; or
+ * -1, with empty statistics, when memory fails or the text is not such JSON.
  */
 int statistics_read(struct statistics *statistics, const char *text, size_t len) MUST_CHECK;
+
+/* Take over a broker's rtt from the earlier statistics where the new ones have none. */
+void statistics_keep_rtt(struct brokers *now, const struct brokers *before);
 
 #endif

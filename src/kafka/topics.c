@@ -7,10 +7,12 @@
 
 #include "base/mem.h"
 #include "base/number.h"
+#include "kafka/client.h"
 
 #define DAY_MS INT64_C(86400000)
 #define DEFAULT_PARTITIONS 6
 #define DEFAULT_REPLICAS 3
+#define MAX_ASKED_BY_NAME 10
 
 static int
 is_listed(const struct topic_need *needs, size_t n, const char *name)
@@ -40,6 +42,162 @@ topics_needed(const struct config *config, size_t *n)
         return needs;
 }
 
+static void
+read_topic(struct topic_state *state, const struct rd_kafka_metadata_topic *topic)
+{
+        if (topic->partition_cnt == 0)
+                return;
+        state->exists = 1;
+        state->partitions = topic->partition_cnt;
+        state->replicas = topic->partitions[0].replica_cnt;
+        for (int p = 1; p < topic->partition_cnt; p++) {
+                if (topic->partitions[p].replica_cnt < state->replicas)
+                        state->replicas = topic->partitions[p].replica_cnt;
+        }
+}
+
+/*
+ * Read which topics exist, and their partitions. A list of all topics omits those that this account may not
+ * describe.
+ */
+static int
+read_metadata(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
+              int timeout_ms, struct error *error)
+{
+        const struct rd_kafka_metadata *metadata;
+        rd_kafka_resp_err_t err = rd_kafka_metadata(client, 1, NULL, &metadata, timeout_ms);
+
+        (void)rd_kafka_poll(client, 0); /* calls error callbacks, which log the cause */
+        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+                return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
+        for (int t = 0; t < metadata->topic_cnt; t++) {
+                for (size_t i = 0; i < n; i++) {
+                        if (strcmp(metadata->topics[t].topic, needs[i].name) == 0)
+                                read_topic(&states[i], &metadata->topics[t]);
+                }
+        }
+        rd_kafka_metadata_destroy(metadata);
+        return 0;
+}
+
+/*
+ * Find out which missing topics are hidden. That takes one request per topic, so check the first few only;
+ * there may be hundreds. The clients do not create topics by asking for them.
+ */
+static void
+find_hidden(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
+            int timeout_ms)
+{
+        size_t n_asked = 0;
+
+        for (size_t i = 0; i < n && n_asked < MAX_ASKED_BY_NAME; i++) {
+                if (!states[i].hidden)
+                        continue;
+                states[i].hidden = client_is_hidden(client, needs[i].name, timeout_ms);
+                n_asked++;
+        }
+}
+
+static void
+read_setting(struct topic_state *state, const char *name, const char *value)
+{
+        if (value == NULL)
+                return;
+        if (strcmp(name, "retention.ms") == 0)
+                state->retention_ms = strtoll(value, NULL, 10);
+        else if (strcmp(name, "retention.bytes") == 0)
+                state->retention_bytes = strtoll(value, NULL, 10);
+        else if (strcmp(name, "max.message.bytes") == 0)
+                state->max_message_bytes = strtoll(value, NULL, 10);
+        else if (strcmp(name, "min.insync.replicas") == 0)
+                state->min_insync_replicas = strtoll(value, NULL, 10);
+        else if (strcmp(name, "cleanup.policy") == 0)
+                state->compacted = strstr(value, "compact") != NULL;
+        else if (strcmp(name, "message.timestamp.type") == 0)
+                state->log_append_time = strcmp(value, "LogAppendTime") == 0;
+        else if (strcmp(name, "unclean.leader.election.enable") == 0)
+                state->unclean_election = strcmp(value, "true") == 0;
+}
+
+static void
+read_settings(const rd_kafka_ConfigResource_t *resource, struct topic_state *state)
+{
+        size_t n;
+        const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(resource, &n);
+        rd_kafka_resp_err_t err = rd_kafka_ConfigResource_error(resource);
+
+        state->hidden = !state->exists && err != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+        state->settings_known = state->exists && err == RD_KAFKA_RESP_ERR_NO_ERROR;
+        if (!state->settings_known)
+                return;
+        for (size_t i = 0; i < n; i++)
+                read_setting(state, rd_kafka_ConfigEntry_name(entries[i]),
+                             rd_kafka_ConfigEntry_value(entries[i]));
+}
+
+static void
+read_result(rd_kafka_event_t *event, const struct topic_need *needs, size_t n, struct topic_state *states)
+{
+        size_t n_resources;
+        const rd_kafka_ConfigResource_t **resources =
+            rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event),
+                                                      &n_resources);
+
+        for (size_t r = 0; r < n_resources; r++) {
+                for (size_t i = 0; i < n; i++) {
+                        if (strcmp(rd_kafka_ConfigResource_name(resources[r]), needs[i].name) == 0)
+                                read_settings(resources[r], &states[i]);
+                }
+        }
+}
+
+/* Request the settings of all topics at once; the answer also distinguishes missing from hidden topics. */
+static int
+describe_settings(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
+                  int timeout_ms, struct error *error)
+{
+        rd_kafka_AdminOptions_t *options =
+            rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
+        rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+        rd_kafka_ConfigResource_t **resources = calloc(n + 1, sizeof(*resources));
+        rd_kafka_event_t *event = NULL;
+        size_t n_resources = 0;
+        int result = 0;
+
+        (void)rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, NULL, 0);
+        for (size_t i = 0; resources != NULL && i < n; i++) {
+                resources[n_resources++] =
+                    rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, needs[i].name);
+        }
+        if (n_resources > 0) {
+                rd_kafka_DescribeConfigs(client, resources, n_resources, options, queue);
+                event = rd_kafka_queue_poll(queue, timeout_ms + 1000);
+                if (event == NULL || rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
+                        result = error_set(error, "the settings of topics cannot be read: %s",
+                                           event == NULL ? "no answer" : rd_kafka_event_error_string(event));
+                else
+                        read_result(event, needs, n, states);
+        }
+        rd_kafka_event_destroy(event);
+        rd_kafka_ConfigResource_destroy_array(resources, n_resources);
+        free(resources);
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_AdminOptions_destroy(options);
+        return result;
+}
+
+int
+topics_describe(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
+                int timeout_ms, struct error *error)
+{
+        memset(states, 0, n * sizeof(*states));
+        if (read_metadata(client, needs, n, states, timeout_ms, error) != 0 ||
+            describe_settings(client, needs, n, states, timeout_ms, error) != 0)
+                return -1;
+        find_hidden(client, needs, n, states, timeout_ms);
+        return 0;
+}
+
 int
 topics_default_settings(rd_kafka_t *client, struct topic_settings *settings, int timeout_ms,
                         struct error *error)
@@ -65,8 +223,11 @@ configure(rd_kafka_NewTopic_t *topic, const char *name, int64_t value)
         return rd_kafka_NewTopic_set_config(topic, name, text) == RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* What the topic's use asks for. Events and quarantine keep the brokers' retention: it is their readers' affair. None is
- * compacted, whatever the brokers' default: all events of a kind have the same key, unless the source's `key` says else. */
+/*
+ * Set what the topic's use requires. Events and quarantine keep the brokers' retention, which depends on
+ * their readers. No topic is compacted, whatever the brokers' default: all events of a kind have the same
+ * key, unless the source's `key` says otherwise.
+ */
 static int
 configure_for_use(rd_kafka_NewTopic_t *topic, const struct config *config, enum topic_use use, int replicas)
 {
@@ -83,7 +244,7 @@ configure_for_use(rd_kafka_NewTopic_t *topic, const struct config *config, enum 
                configure(topic, "retention.ms", (int64_t)config->dedup_window_ms + DAY_MS);
 }
 
-/* Send the request and read its one result. */
+/* Send the request, and read its single result. */
 static int
 create(rd_kafka_t *client, rd_kafka_NewTopic_t *topic, int only_check, int timeout_ms, struct error *error)
 {
@@ -132,7 +293,7 @@ topics_create(rd_kafka_t *client, const struct config *config, const struct topi
         if (configure_for_use(topic, config, need->use, settings->replicas))
                 result = create(client, topic, settings->only_check, timeout_ms, error);
         else
-                result = error_set(error, "its settings could not be written");
+                result = error_set(error, "cannot set its settings");
         rd_kafka_NewTopic_destroy(topic);
         return result;
 }

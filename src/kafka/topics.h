@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "config/config.h"
 
-/* What a topic is for, and so how it must be made. */
+/* The use of a topic, which determines its settings. */
 enum topic_use { TOPIC_DELIVERIES, TOPIC_QUARANTINE, TOPIC_EVENTS };
 
 /* A topic that the configuration names. */
@@ -19,13 +19,13 @@ struct topic_need {
         enum topic_use use;
 };
 
-/* A topic as Kafka has it. */
+/* The state of a topic in Kafka. */
 struct topic_state {
         int exists;
-        int hidden; /* the account may not even see whether it exists */
+        int hidden; /* the account may not even know whether it exists */
         int partitions;
-        int replicas;       /* the fewest of any partition */
-        int settings_known; /* 0: the account may not read them; then what follows is 0 */
+        int replicas;       /* the minimum of all partitions */
+        int settings_known; /* 0: the account may not read them, and the members below are 0 */
         int compacted;
         int64_t retention_ms;    /* -1: unlimited */
         int64_t retention_bytes; /* -1: unlimited */
@@ -37,14 +37,14 @@ struct topic_state {
 
 /**
  * topics_needed(config, n):
- * The topics that the configuration names, each once: deliveries, quarantine, those of events. Returns an array of *n
- * that the caller frees; the names are the configuration's.
+ * List the topics that the configuration names, each once: deliveries, quarantine, those of events. Returns
+ * an array of *n, which the caller frees; the names belong to the configuration.
  */
 struct topic_need *topics_needed(const struct config *config, size_t *n);
 
 /**
  * topics_describe(client, needs, n, states, timeout_ms, error):
- * Ask Kafka for the topics. Returns 0, or -1 with the reason when Kafka cannot be reached.
+ * Query the state of the topics. Returns 0, or -1 with the reason when Kafka is unreachable.
  */
 int topics_describe(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
                     int timeout_ms, struct error *error) MUST_CHECK;
@@ -52,16 +52,19 @@ int topics_describe(rd_kafka_t *client, const struct topic_need *needs, size_t n
 struct topic_settings {
         int partitions;
         int replicas;
-        int only_check; /* make nothing, but have Kafka check whether it would */
+        int only_check; /* create nothing, but let Kafka check whether it could */
 };
 
-/* 6 partitions, and 3 replicas where there are three brokers. Returns 0, or -1 with the reason. */
+/*
+ * Set 6 partitions, and 3 replicas if there are three brokers, otherwise 1. Returns 0, or -1 with the reason.
+ */
 int topics_default_settings(rd_kafka_t *client, struct topic_settings *settings, int timeout_ms,
                             struct error *error) MUST_CHECK;
 
 /**
  * topics_create(client, config, need, settings, timeout_ms, error):
- * Make a topic with what its use asks for. Returns 1 when it was made, or would be, 0 when it was there already, -1 with the reason.
+ * Create a topic with the settings for its use. Returns 1 when it was created, or could be; 0 when it exists
+ * already; -1 with the reason.
  */
 int topics_create(rd_kafka_t *client, const struct config *config, const struct topic_need *need,
                   const struct topic_settings *settings, int timeout_ms, struct error *error) MUST_CHECK;

@@ -3,24 +3,33 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
 #include "base/number.h"
 
-/* Who is told, and about which topic. */
-struct check {
+#define TIMEOUT_MS 2000
+#define LOOKS 5 /* a new topic may not be known to every broker yet */
+#define PAUSE_MS 100
+#define DEADLINE_MS 10000
+
+/* A check of one topic, and the receiver of its findings. */
+struct topic_check {
         const struct config *config;
         const struct topic_need *need;
         const struct topic_state *state;
         void (*found)(const struct topic_finding *finding, void *arg);
         void *arg;
-        int routing_only; /* what is looked at concerns a router only */
+        int routing_only; /* the present check concerns a router only */
 };
 
-static void report(const struct check *check, int fatal, const char *format, ...) PRINTF_LIKE(3, 4);
+static void report(const struct topic_check *check, int fatal, const char *format, ...) PRINTF_LIKE(3, 4);
 
 static void
-report(const struct check *check, int fatal, const char *format, ...)
+report(const struct topic_check *check, int fatal, const char *format, ...)
 {
         struct topic_finding finding = {.fatal = fatal,
                                         .routing_only = check->routing_only,
@@ -33,17 +42,17 @@ report(const struct check *check, int fatal, const char *format, ...)
         check->found(&finding, check->arg);
 }
 
-/* How to set a topic's setting, with Kafka's own tool. */
+/* Report a wrong setting, with the command of Kafka's own tool that fixes it. */
 static void
-report_setting(const struct check *check, int fatal, const char *what, const char *setting)
+report_setting(const struct topic_check *check, int fatal, const char *what, const char *setting)
 {
         report(check, fatal,
-               "%s; mend it: kafka-configs.sh --bootstrap-server BROKER --alter --topic %s --add-config %s",
+               "%s; fix it: kafka-configs.sh --bootstrap-server BROKER --alter --topic %s --add-config %s",
                what, check->need->name, setting);
 }
 
 static void
-check_retention(const struct check *check)
+check_retention(const struct topic_check *check)
 {
         const struct topic_state *state = check->state;
         int64_t wanted_ms = (int64_t)check->config->dedup_window_ms + INT64_C(86400000);
@@ -51,11 +60,11 @@ check_retention(const struct check *check)
         int fatal = state->retention_ms < (int64_t)check->config->dedup_window_ms;
 
         if (state->compacted)
-                report_setting(check, 1, "compaction is on: records that tell repeats would vanish",
+                report_setting(check, 1, "compaction is on: records that identify repeats would vanish",
                                "cleanup.policy=delete");
         if (state->retention_bytes >= 0)
                 report_setting(check, 1,
-                               "retention.bytes is limited: records may go before dedup_window is over",
+                               "retention.bytes is limited: records may be deleted within dedup_window",
                                "retention.bytes=-1");
         if (state->retention_ms < 0 || state->retention_ms >= wanted_ms)
                 return;
@@ -67,7 +76,7 @@ check_retention(const struct check *check)
 }
 
 static void
-check_record_size(const struct check *check)
+check_record_size(const struct topic_check *check)
 {
         char what[128], setting[64];
 
@@ -80,9 +89,9 @@ check_record_size(const struct check *check)
         report_setting(check, 1, what, setting);
 }
 
-/* Receivers with a configuration of their own may write larger records than this configuration's max_body. */
+/* Receivers with another configuration may write records larger than this configuration's max_body. */
 static void
-check_receive_limit(const struct check *check)
+check_receive_limit(const struct topic_check *check)
 {
         const struct config *config = check->config;
         int64_t largest = check->state->max_message_bytes;
@@ -103,7 +112,7 @@ void
 topics_check(const struct config *config, const struct topic_need *need, const struct topic_state *state,
              void (*found)(const struct topic_finding *finding, void *arg), void *arg)
 {
-        struct check check = {config, need, state, found, arg, 0};
+        struct topic_check check = {config, need, state, found, arg, 0};
 
         if (state->hidden) {
                 report(&check, 1,
@@ -113,7 +122,7 @@ topics_check(const struct config *config, const struct topic_need *need, const s
                 return;
         }
         if (!state->exists) {
-                report(&check, 1, "the topic is missing; make it: gatepost -c %s topics create",
+                report(&check, 1, "the topic is missing; create it: gatepost -c %s topics create",
                        config->file);
                 return;
         }
@@ -140,7 +149,7 @@ topics_check(const struct config *config, const struct topic_need *need, const s
         if (need->use != TOPIC_DELIVERIES) {
                 if (state->compacted)
                         report_setting(&check, 0,
-                                       "compaction is on: of the records with one key only the last stays",
+                                       "compaction is on: only the last record with each key is kept",
                                        "cleanup.policy=delete");
                 return;
         }
@@ -152,4 +161,92 @@ topics_check(const struct config *config, const struct topic_need *need, const s
                                "message.timestamp.type is not LogAppendTime: dedup_window follows the "
                                "receivers' clocks",
                                "message.timestamp.type=LogAppendTime");
+}
+
+struct new_findings {
+        int logs; /* log warnings */
+        size_t n_fatal;
+        struct error *error; /* the first fatal one */
+};
+
+static void
+on_finding(const struct topic_finding *finding, void *arg)
+{
+        struct new_findings *findings = arg;
+        char quoted[LOG_QUOTED_SIZE];
+
+        if (finding->fatal && findings->n_fatal++ == 0)
+                (void)error_set(findings->error, "topic %s: %s", finding->topic, finding->text);
+        if (!finding->fatal && findings->logs)
+                log_warning("topic is misconfigured topic=%s reason=%s", finding->topic,
+                            log_quote(finding->text, quoted));
+}
+
+/* List the topics of next that before does not name. Returns an array of *n, which the caller frees. */
+static struct topic_need *
+find_new(const struct config *before, const struct config *next, size_t *n)
+{
+        size_t n_before, n_next;
+        struct topic_need *known = topics_needed(before, &n_before), *needs = topics_needed(next, &n_next);
+
+        *n = 0;
+        for (size_t i = 0; i < n_next; i++) {
+                size_t k = 0;
+
+                while (k < n_before && strcmp(known[k].name, needs[i].name) != 0)
+                        k++;
+                if (k == n_before)
+                        needs[(*n)++] = needs[i];
+        }
+        free(known);
+        return needs;
+}
+
+/*
+ * Check topics once. Returns 1 when they are right; otherwise, with the reason, 0, or -1 when Kafka did not
+ * answer.
+ */
+static int
+look(rd_kafka_t *client, const struct config *config, const struct topic_need *needs, size_t n,
+     int timeout_ms, struct error *error)
+{
+        struct topic_state *states = mem_alloc(n * sizeof(*states));
+        struct new_findings findings = {0, 0, error};
+        int result = topics_describe(client, needs, n, states, timeout_ms, error);
+
+        for (size_t i = 0; i < n && result == 0; i++)
+                topics_check(config, &needs[i], &states[i], on_finding, &findings);
+        if (result == 0 && findings.n_fatal == 0) {
+                findings.logs = 1;
+                for (size_t i = 0; i < n; i++)
+                        topics_check(config, &needs[i], &states[i], on_finding, &findings);
+                result = 1;
+        }
+        free(states);
+        return result;
+}
+
+int
+topics_check_new(rd_kafka_t *client, const struct config *before, const struct config *next,
+                 const atomic_int *cancelled, struct error *error)
+{
+        int64_t end_ms = clock_monotonic_ms() + DEADLINE_MS;
+        size_t n;
+        struct topic_need *needs = find_new(before, next, &n);
+        int result = n == 0;
+
+        for (int looks = 0; looks < LOOKS && result == 0; looks++) {
+                int64_t left_ms = end_ms - clock_monotonic_ms();
+
+                if (looks > 0 && (left_ms <= 0 || atomic_load(cancelled)))
+                        break;
+                if (looks > 0)
+                        clock_sleep_ms(PAUSE_MS);
+                result =
+                    look(client, next, needs, n, left_ms < TIMEOUT_MS ? (int)left_ms : TIMEOUT_MS, error);
+        }
+        if (result < 0)
+                (void)error_prefix(error, "the new topics cannot be checked");
+        free(needs);
+        return result > 0 ? 0 : -1;
 }

@@ -8,39 +8,41 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/mem.h"
-#include "kafka/answers.h"
 #include "kafka/client.h"
-#include "kafka/ending.h"
-#include "kafka/rouser.h"
+#include "kafka/commit_watchdog.h"
+#include "kafka/responses.h"
 #include "kafka/topics.h"
 
 #define ABORT_TIMEOUT_MS 5000
-#define LEAVE_TIMEOUT_MS 1000
+#define EARLY_TIMEOUT_MS 1000
 #define METADATA_TIMEOUT_MS 2000
 #define REPORT_WAIT_MS 50
 #define TOPIC_SIZE 256 /* Kafka allows 249 characters */
 
-/* Brokers accept requests of 100 MiB (socket.request.max.bytes). What a topic accepts its brokers say. */
+/*
+ * Brokers accept requests of 100 MiB (socket.request.max.bytes). The limits of topics are checked by the
+ * brokers.
+ */
 #define MAX_RECORD_BYTES 100000000
 #define MAX_BATCH_BYTES 1000000
 
 struct transaction {
         rd_kafka_t *client;
-        struct rouser *rouser;
-        rd_kafka_topic_t **topics; /* held so that their metadata stay known */
+        struct commit_watchdog *watchdog;
+        rd_kafka_topic_t **topics; /* held so that their metadata is kept */
         size_t n_topics;
         int is_open;
-        struct answers answers;
+        struct responses responses;
         void (*on_failure)(const struct transaction_failure *failure, void *arg);
         void *arg;
         int n_failures;
-        struct error failure; /* the first of them */
+        struct error failure; /* of the first failure */
         size_t n_produced;
-        uintptr_t first_tag; /* of the records produced, and where it goes */
+        uintptr_t first_tag; /* of the first record produced, and its topic */
         char first_topic[TOPIC_SIZE];
 };
 
-/* Write an error's text and release it. Returns -1. */
+/* Copy an error's text, and destroy it. Returns -1. */
 static int
 take_error(rd_kafka_error_t *failure, const char *what, struct error *error)
 {
@@ -50,14 +52,14 @@ take_error(rd_kafka_error_t *failure, const char *what, struct error *error)
         return -1;
 }
 
-/* Interceptors of responses are added to a client before it has any connection. */
+/* Add the interceptor before the client has any connection. */
 static rd_kafka_resp_err_t
 on_new(rd_kafka_t *client, const rd_kafka_conf_t *conf, void *opaque, char *reason, size_t reason_size)
 {
         struct transaction *transaction = rd_kafka_opaque(client);
 
         (void)conf, (void)opaque, (void)reason, (void)reason_size;
-        return answers_watch(&transaction->answers, client);
+        return responses_watch(&transaction->responses, client);
 }
 
 static int
@@ -65,7 +67,7 @@ open_socket(int domain, int type, int protocol, void *opaque)
 {
         const struct transaction *transaction = opaque;
 
-        return rouser_open(transaction->rouser, domain, type, protocol);
+        return commit_watchdog_open(transaction->watchdog, domain, type, protocol);
 }
 
 static int
@@ -73,7 +75,7 @@ close_socket(int fd, void *opaque)
 {
         const struct transaction *transaction = opaque;
 
-        return rouser_close(transaction->rouser, fd);
+        return commit_watchdog_close(transaction->watchdog, fd);
 }
 
 static void
@@ -88,8 +90,8 @@ fail(struct transaction *transaction, uintptr_t tag, const char *topic, const ch
 }
 
 /*
- * Called for every record. A commit also waits for these reports: without a callback it looks only every 10 ms whether all
- * records have arrived.
+ * Called for every record. A commit waits for these reports: without a callback, librdkafka would check only
+ * every 10 ms whether all records have arrived.
  */
 static void
 on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
@@ -153,7 +155,7 @@ forget_topics(rd_kafka_topic_t **topics, size_t n)
         free(topics);
 }
 
-/* librdkafka counts the references to a topic: one that is named again is not forgotten meanwhile. */
+/* librdkafka counts references to topics: get the new ones before the old ones are released. */
 void
 transaction_know_topics(struct transaction *transaction, const struct config *config)
 {
@@ -178,12 +180,12 @@ transaction_new(const struct config *config, const char *bootstrap,
         transaction->on_failure = on_failure;
         transaction->arg = arg;
 
-        answers_init(&transaction->answers, config->embedded);
-        transaction->rouser = rouser_new(error);
-        if (transaction->rouser != NULL)
+        responses_init(&transaction->responses, config->embedded);
+        transaction->watchdog = commit_watchdog_new(error);
+        if (transaction->watchdog != NULL)
                 transaction->client = open_client(config, bootstrap, transaction, error);
         if (transaction->client == NULL) {
-                rouser_free(transaction->rouser);
+                commit_watchdog_free(transaction->watchdog);
                 free(transaction);
                 return NULL;
         }
@@ -191,7 +193,7 @@ transaction_new(const struct config *config, const char *bootstrap,
         return transaction;
 }
 
-/* Learn where the topics' leaders are, so that the first record need not wait for it. */
+/* Fetch the topics' leaders, so that the first record need not wait for them. */
 static void
 fetch_metadata(struct transaction *transaction)
 {
@@ -221,7 +223,7 @@ transaction_init(struct transaction *transaction, int timeout_ms, struct error *
 void
 transaction_settle(struct transaction *transaction)
 {
-        markers_wait(&transaction->answers.markers);
+        begin_delay_wait(&transaction->responses.delay);
 }
 
 int
@@ -229,13 +231,13 @@ transaction_begin(struct transaction *transaction, struct error *error)
 {
         rd_kafka_error_t *failure;
 
-        atomic_store(&transaction->answers.is_any, 0);
+        atomic_store(&transaction->responses.is_any, 0);
         transaction->n_failures = 0;
         transaction->n_produced = 0;
         failure = rd_kafka_begin_transaction(transaction->client);
         if (failure != NULL)
                 return take_error(failure, "begin_transaction", error);
-        markers_begin(&transaction->answers.markers);
+        begin_delay_begun(&transaction->responses.delay);
         transaction->is_open = 1;
         return 0;
 }
@@ -251,7 +253,7 @@ transaction_produce(struct transaction *transaction, const char *topic, struct s
                     rd_kafka_headers_t *headers, uintptr_t tag, struct error *error)
 {
         static const char nothing[1] = "";
-        const char *data = value.data == NULL ? nothing : value.data; /* an empty value, not a missing one */
+        const char *data = value.data == NULL ? nothing : value.data; /* an empty value, not a null one */
         rd_kafka_vu_t fields[] = {
             {.vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = topic},
             {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)key.data, key.len}},
@@ -277,8 +279,8 @@ transaction_produce(struct transaction *transaction, const char *topic, struct s
 }
 
 /*
- * What failed because the transaction had failed already says so and no more. Asked to begin another, which it refuses,
- * librdkafka says why.
+ * An error that follows from an earlier failure of the transaction does not tell its cause. When asked to
+ * begin another transaction, librdkafka refuses with the cause.
  */
 static rd_kafka_error_t *
 find_cause(const struct transaction *transaction, rd_kafka_error_t *failure)
@@ -293,7 +295,10 @@ find_cause(const struct transaction *transaction, rd_kafka_error_t *failure)
         return cause;
 }
 
-/* Kafka does not say to which of the topics in a transaction the account may not write: one record has one topic. */
+/*
+ * Kafka does not say which topic of a transaction the account may not write to; with a single record it is
+ * known.
+ */
 static int
 take_commit_error(struct transaction *transaction, rd_kafka_error_t *failure, const char *what,
                   struct error *error)
@@ -318,7 +323,10 @@ commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t
                                          "send_offsets_to_transaction", error);
         if (transaction_is_unfenced(transaction))
                 return error_set(error, "the brokers are older than Kafka 2.5, which the router needs");
-        /* All reports must be seen first: librdkafka would commit without a record that no broker has confirmed. */
+        /*
+         * All reports must arrive first: librdkafka would commit without a record that no broker has
+         * confirmed.
+         */
         (void)rd_kafka_flush(transaction->client, -1);
         if (transaction->n_failures > 0)
                 return error_set(error, "Kafka has not accepted %d records, the first for %s",
@@ -335,19 +343,22 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
 {
         int result;
 
-        rouser_begin(transaction->rouser);
+        commit_watchdog_begin(transaction->watchdog);
         result = commit(transaction, group, offsets, error);
-        rouser_end(transaction->rouser);
+        commit_watchdog_end(transaction->watchdog);
         (void)rd_kafka_poll(transaction->client, 0);
         if (result == 0) {
                 transaction->is_open = 0;
-                markers_committed(&transaction->answers.markers);
+                begin_delay_committed(&transaction->responses.delay);
                 client_reached();
         }
         return result;
 }
 
-/* The report of the record that was refused follows its transaction's failure, behind those of the records before it. */
+/*
+ * The report of a refused record comes after its transaction's failure, behind the reports of earlier
+ * records.
+ */
 void
 transaction_learn(struct transaction *transaction)
 {
@@ -361,13 +372,13 @@ transaction_learn(struct transaction *transaction)
 int
 transaction_is_tainted(struct transaction *transaction)
 {
-        return atomic_load(&transaction->answers.is_tainted);
+        return atomic_load(&transaction->responses.is_tainted);
 }
 
 int
 transaction_is_unfenced(struct transaction *transaction)
 {
-        return atomic_load(&transaction->answers.is_unfenced);
+        return atomic_load(&transaction->responses.is_unfenced);
 }
 
 static void
@@ -390,18 +401,19 @@ transaction_abort(struct transaction *transaction)
 }
 
 /*
- * To destroy a producer while it sends the first AddPartitionsToTxn of a transaction may end the process: librdkafka's
- * main thread queues the request and only then counts it (txn_req_cnt); a broker's thread, which fails what is queued
- * once the producer is being destroyed, may come between, and asserts that something was counted (2.0.2 to 2.12.1). So
- * abort first, while no request was answered. That begins in the main thread too, so never in the midst of sending, and
- * ends all sending of these. Later it is not needed: what was answered stays counted. Nor is it then as good as what the
- * next one's transaction_init() does, for a record may be late; until the first answer none was sent.
+ * Destroying a producer while it sends the first AddPartitionsToTxn of a transaction may abort the process:
+ * librdkafka's main thread queues the request before it counts it (txn_req_cnt); in between, a broker's
+ * thread, which fails all queued requests of a producer that is being destroyed, may assert that the count is
+ * positive (2.0.2 to 2.12.1). So abort the transaction first, as long as no request was answered. The abort
+ * starts in the main thread, too, so never during the sending, and stops further AddPartitionsToTxn. Later it
+ * is not needed: answered requests stay counted. It would also be inferior then to the next producer's
+ * transaction_init(), since a record may be late; before the first answer none was sent.
  */
 static void
-leave_early(struct transaction *transaction)
+abort_early(struct transaction *transaction)
 {
-        if (!atomic_load(&transaction->answers.is_any))
-                abort_within(transaction, LEAVE_TIMEOUT_MS);
+        if (!atomic_load(&transaction->responses.is_any))
+                abort_within(transaction, EARLY_TIMEOUT_MS);
 }
 
 void
@@ -409,12 +421,12 @@ transaction_free(struct transaction *transaction)
 {
         if (transaction == NULL)
                 return;
-        leave_early(transaction);
+        abort_early(transaction);
         forget_topics(transaction->topics, transaction->n_topics);
         transaction->on_failure = NULL;
-        (void)ending_purge(transaction->client);
-        if (ending_destroy(transaction->client) != 0)
-                return; /* it still calls back: all of this is leaked with it */
-        rouser_free(transaction->rouser);
+        (void)client_purge(transaction->client);
+        if (client_destroy(transaction->client) != 0)
+                return; /* its callbacks may still be called: leak everything with it */
+        commit_watchdog_free(transaction->watchdog);
         free(transaction);
 }

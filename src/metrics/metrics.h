@@ -8,7 +8,6 @@
 #include "config/config.h"
 #include "http/connection_stats.h"
 #include "http/memory_budget.h"
-#include "kafka/brokers.h"
 #include "kafka/statistics.h"
 #include "metrics/health.h"
 #include "model/judge.h"

@@ -17,48 +17,49 @@
 #include "base/process.h"
 #include "config/activation.h"
 #include "http/server.h"
-#include "receiver/intake.h"
-#include "receiver/screen.h"
+#include "receiver/appender.h"
+#include "receiver/handler.h"
 
 #define MAX_HEADER_BYTES 32768
 #define WAKE_STOP 'q' /* written to the lane's pipe; librdkafka writes other bytes */
-#define WAKE_RENEW 'r'
+#define WAKE_RELOAD 'r'
 #define WAKE_STATUS 's'
-#define FLUSH_MS 100 /* after the last answer, for it to leave */
+#define FLUSH_MS 100 /* for the last answer to be sent */
 #define BEAT_MS 500
-#define HANDLING_SLACK_MS 10000 /* a delivery is answered within ack_timeout, unless the thread is held up */
+#define HANDLING_SLACK_MS 10000 /* a delivery is answered within ack_timeout, unless the thread is delayed */
 
 _Static_assert(CONFIG_LISTEN_MAX <= HTTP_LISTENERS_MAX && ACTIVATION_MAX <= HTTP_LISTENERS_MAX,
-               "a server accepts from all that may be configured or passed on");
+               "a server accepts from all sockets that can be configured or passed on");
 
 /* All but the pipe's writing end belongs to the lane's own thread. */
 struct lane {
         struct receiver_shared *shared;
         struct event_base *base;
         struct http_server *server;
-        struct intake *intake;
-        const struct config *limited_by; /* held: the server's limits are of it */
+        struct appender *appender;
+        struct handler *handler;
+        const struct config *limited_by; /* held: the server's limits come from it */
         int pipe[2];
         struct event *wake;
-        struct event *timer; /* for the first deadline, or the last flush */
+        struct event *timer; /* for the first deadline, or the last answers */
         struct event *beat;
         struct heartbeat heartbeat;
         size_t number;
         int stopping;
-        int64_t flushed_ms; /* monotonic: while stopping with nothing waiting, when the lane ends; else 0 */
-        atomic_int is_open; /* it accepts */
+        int64_t flushed_ms; /* monotonic: when the lane ends, while it stops and no delivery waits; else 0 */
+        atomic_int is_open; /* it accepts connections */
         atomic_int has_stopped;
         pthread_t thread;
 };
 
 /*
- * Run the timer at the first deadline; while stopping with nothing waiting, after the time to flush, which does not begin
- * anew with each event of Kafka's client.
+ * Run the timer at the first deadline. While the lane stops and no delivery waits, run it FLUSH_MS after the
+ * last answer; further events of Kafka's client do not extend this time.
  */
 static void
 set_timer(struct lane *lane)
 {
-        int64_t deadline = intake_next_deadline(lane->intake), now = clock_monotonic_ms(), left;
+        int64_t deadline = appender_next_deadline(lane->appender), now = clock_monotonic_ms(), left;
         struct timeval in;
 
         if (deadline < 0 && !lane->stopping) {
@@ -80,7 +81,7 @@ on_head(struct http_request *request, void *arg)
 {
         struct lane *lane = arg;
 
-        intake_head(lane->intake, request);
+        handler_head(lane->handler, request);
 }
 
 static void
@@ -88,7 +89,7 @@ on_complete(struct http_request *request, void *arg)
 {
         struct lane *lane = arg;
 
-        intake_complete(lane->intake, request);
+        handler_complete(lane->handler, request);
 }
 
 static void
@@ -96,11 +97,11 @@ on_request(struct http_request *request, void *arg)
 {
         struct lane *lane = arg;
 
-        intake_append(lane->intake, request);
+        handler_append(lane->handler, request);
         set_timer(lane);
 }
 
-/* The HTTP server refused by itself. */
+/* The HTTP server itself has refused a request. */
 static void
 on_refused(int status, const struct address *client, int is_proxy, const char *request_id, void *arg)
 {
@@ -119,11 +120,11 @@ on_refused(int status, const struct address *client, int is_proxy, const char *r
         receiver_shared_refused(lane->shared, &refused);
 }
 
-/* The limits of the newest configuration, which the lane holds as long as they point into it. */
+/* Fill in the limits of the newest configuration, which the lane holds while they point into it. */
 static void
 take_limits(struct lane *lane, struct http_limits *limits)
 {
-        const struct config *first = lane->shared->config, *newest = intake_config(lane->intake);
+        const struct config *first = lane->shared->config, *newest = handler_config(lane->handler);
         uint64_t max_connections = atomic_load(&lane->shared->max_connections);
 
         *limits = (struct http_limits){
@@ -148,28 +149,28 @@ take_limits(struct lane *lane, struct http_limits *limits)
 }
 
 static void
-renew_limits(struct lane *lane)
+reload_limits(struct lane *lane)
 {
         const struct config *before = lane->limited_by;
         struct http_limits limits;
 
-        if (intake_config(lane->intake) == before)
+        if (handler_config(lane->handler) == before)
                 return;
         take_limits(lane, &limits);
         http_server_set_limits(lane->server, &limits);
         config_free(before);
 }
 
-/* Accept connections, once what they bring can be appended, or when they have waited for that long enough. */
+/* Accept connections once deliveries can be appended, or when connections have waited for it long enough. */
 static void
-open_door(struct lane *lane)
+accept_when_ready(struct lane *lane)
 {
         struct error error;
 
         if (lane->stopping || atomic_load(&lane->is_open))
                 return;
         if (clock_monotonic_ms() < lane->shared->hold_until_ms &&
-            !(atomic_load(&lane->shared->may_append) && intake_is_ready(lane->intake, &error)))
+            !(atomic_load(&lane->shared->may_append) && appender_is_ready(lane->appender, &error)))
                 return;
         http_server_hold(lane->server, 0);
         atomic_store(&lane->is_open, 1);
@@ -186,18 +187,24 @@ on_wake(evutil_socket_t fd, short what, void *arg)
         while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
                 if (memchr(bytes, WAKE_STATUS, (size_t)n) != NULL)
                         log_notice("status of lane connections=%zu appending=%zu",
-                                   http_server_n_connections(lane->server), intake_n_pending(lane->intake));
+                                   http_server_n_connections(lane->server),
+                                   appender_n_pending(lane->appender));
                 if (memchr(bytes, WAKE_STOP, (size_t)n) == NULL || lane->stopping)
                         continue;
                 lane->stopping = 1;
-                /* A connection closes with its next answer; but clients with many of them must not hold the end up. */
-                intake_refuse_from(lane->intake,
-                                   clock_monotonic_ms() + (int64_t)lane->shared->config->ack_timeout_ms);
+                /*
+                 * A connection closes with its next answer; but clients with many requests must not delay the
+                 * end.
+                 */
+                handler_refuse_from(lane->handler,
+                                    clock_monotonic_ms() + (int64_t)lane->shared->config->ack_timeout_ms);
                 http_server_stop_listening(lane->server);
         }
-        open_door(lane);
-        intake_serve(lane->intake);
-        renew_limits(lane);
+        accept_when_ready(lane);
+        (void)handler_config(
+            lane->handler); /* the previous one and its secrets need not wait for the next request */
+        appender_serve(lane->appender);
+        reload_limits(lane);
         set_timer(lane);
 }
 
@@ -208,11 +215,11 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 
         (void)fd;
         (void)what;
-        if (lane->stopping && intake_next_deadline(lane->intake) < 0) {
+        if (lane->stopping && appender_next_deadline(lane->appender) < 0) {
                 (void)event_base_loopbreak(lane->base);
                 return;
         }
-        intake_expire(lane->intake);
+        appender_expire(lane->appender);
         set_timer(lane);
 }
 
@@ -225,14 +232,15 @@ on_beat(evutil_socket_t fd, short what, void *arg)
         (void)what;
         heartbeat_beat(&lane->heartbeat);
         http_server_keep_to_limits(lane->server);
-        open_door(lane);
+        accept_when_ready(lane);
 }
 
 static void
 close_lane(struct lane *lane)
 {
-        intake_free(lane->intake); /* before the server: it answers its requests */
+        appender_free(lane->appender); /* before the server, whose requests it answers */
         http_server_free(lane->server);
+        handler_free(lane->handler);
         config_free(lane->limited_by);
         if (lane->wake != NULL)
                 event_free(lane->wake);
@@ -324,16 +332,17 @@ lane_new(struct receiver_shared *shared, size_t number, const int *listeners, si
         lane->number = number;
         lane->pipe[0] = lane->pipe[1] = -1;
         if (open_events(lane) == 0) {
-                lane->intake = intake_new(shared, lane->pipe[1], error);
-                if (lane->intake == NULL) {
+                lane->appender = appender_new(shared, lane->pipe[1], error);
+                if (lane->appender == NULL) {
                         close_lane(lane);
                         return NULL;
                 }
+                lane->handler = handler_new(shared, lane->appender);
                 if (open_server(lane, listeners, n) == 0 &&
                     pthread_create(&lane->thread, NULL, run, lane) == 0)
                         return lane;
         }
-        (void)error_set(error, "a receiver lane does not start: out of memory, descriptors or threads");
+        (void)error_set(error, "cannot start a receiver lane: out of memory, descriptors or threads");
         close_lane(lane);
         return NULL;
 }
@@ -341,10 +350,10 @@ lane_new(struct receiver_shared *shared, size_t number, const int *listeners, si
 int
 lane_is_ready(struct lane *lane, struct error *error)
 {
-        if (!intake_is_ready(lane->intake, error))
+        if (!appender_is_ready(lane->appender, error))
                 return 0;
         if (!atomic_load(&lane->is_open))
-                (void)error_set(error, "it does not accept yet");
+                (void)error_set(error, "it does not accept connections yet");
         return atomic_load(&lane->is_open);
 }
 
@@ -359,20 +368,20 @@ wake(struct lane *lane, char why)
 {
         ssize_t written = write(lane->pipe[1], &why, 1);
 
-        (void)written; /* what is in the pipe, if it is full, wakes it as well */
+        (void)written; /* a full pipe wakes the lane as well */
 }
 
 void
 lane_connect(struct lane *lane, int timeout_ms)
 {
-        intake_connect(lane->intake, timeout_ms);
-        wake(lane, WAKE_RENEW);
+        appender_connect(lane->appender, timeout_ms);
+        wake(lane, WAKE_RELOAD);
 }
 
 void
-lane_renew(struct lane *lane)
+lane_reload(struct lane *lane)
 {
-        wake(lane, WAKE_RENEW);
+        wake(lane, WAKE_RELOAD);
 }
 
 void

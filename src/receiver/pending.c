@@ -140,7 +140,7 @@ pending_report(struct pending_list *list, struct pending *pending, const char *r
 }
 
 void
-pending_give_up(struct pending_list *list, const char *reason)
+pending_fail_all(struct pending_list *list, const char *reason)
 {
         struct pending *pending;
 

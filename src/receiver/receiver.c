@@ -13,16 +13,16 @@
 #include "receiver/lane.h"
 #include "receiver/shared.h"
 
-/* So long after a failed append readiness stays off, unless one succeeds. */
+/* Stay unready for this long after a failed append, unless one succeeds. */
 #define FAILURE_COUNTS_MS 10000
 
-/* A lane that has stood still for so long is not ready. */
-#define STILL_MAX_MS 5000
+/* A lane whose event loop has not run for this long is not ready. */
+#define STUCK_MS 5000
 
-/* So long those that come to a socket which was open before us wait for Kafka, rather than be sent away with 503. */
+/* On sockets passed on by the manager, let connections wait this long for Kafka instead of answering 503. */
 #define HOLD_MS 10000
 
-/* So long the lanes together may take to connect, while the main thread does nothing else. */
+/* Time for all lanes to connect, during which the main thread is blocked. */
 #define CONNECT_MS 2000
 
 struct receiver {
@@ -33,7 +33,7 @@ struct receiver {
         size_t n_listeners;
         struct lane **lanes;
         size_t n_lanes;
-        int is_connected; /* the lanes have been told that Kafka is there */
+        int is_connected; /* lane_connect() was called since Kafka became reachable */
         int is_stopping;
 };
 
@@ -116,7 +116,7 @@ receiver_new(struct current *current, const char *bootstrap, struct metrics *met
 }
 
 int
-receiver_renew(struct receiver *receiver, const struct config *config, struct error *error)
+receiver_prepare_reload(struct receiver *receiver, const struct config *config, struct error *error)
 {
         struct tls *tls = receiver->shared->tls;
 
@@ -127,13 +127,13 @@ receiver_renew(struct receiver *receiver, const struct config *config, struct er
 }
 
 void
-receiver_renewed(struct receiver *receiver)
+receiver_reload(struct receiver *receiver)
 {
         for (size_t i = 0; i < receiver->n_lanes; i++)
-                lane_renew(receiver->lanes[i]);
+                lane_reload(receiver->lanes[i]);
 }
 
-/* Those for which no time is left do not wait for it; what comes to them first does. */
+/* Lanes for which no time is left connect when their first delivery comes, which then waits. */
 static void
 connect_lanes(struct receiver *receiver)
 {
@@ -178,7 +178,7 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
                                why != NULL ? why : "Kafka is not reachable");
                 return 0;
         }
-        if (!receiver_is_alive(receiver, STILL_MAX_MS, reason))
+        if (!receiver_is_alive(receiver, STUCK_MS, reason))
                 return 0;
         for (size_t i = 0; i < receiver->n_lanes; i++) {
                 if (!lane_is_ready(receiver->lanes[i], &error)) {
@@ -194,7 +194,7 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
         return 1;
 }
 
-/* The receiver shuts its own listeners down when it stops. */
+/* Whether no listening socket was shut down. The receiver itself shuts its sockets down when it stops. */
 static int
 is_listening(const struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
 {
@@ -217,7 +217,7 @@ receiver_is_alive(struct receiver *receiver, int64_t limit_ms, char reason[HEALT
         for (size_t i = 0; i < receiver->n_lanes; i++) {
                 if (lane_has_stopped(receiver->lanes[i]) || lane_is_alive(receiver->lanes[i], limit_ms))
                         continue;
-                (void)snprintf(reason, HEALTH_REASON_SIZE, "receiver lane %zu stands still", i + 1);
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "receiver lane %zu is stuck", i + 1);
                 return 0;
         }
         return is_listening(receiver, reason);
@@ -232,8 +232,8 @@ receiver_stop(struct receiver *receiver)
         for (size_t i = 0; i < receiver->n_lanes; i++)
                 lane_stop(receiver->lanes[i]);
         /*
-         * Who connects from now on is refused, and does not wait in vain. Sockets that the manager has passed on stay open for the
-         * next process.
+         * Refuse new connections instead of letting them wait in vain. Sockets passed on by the manager stay
+         * open for the next process.
          */
         for (size_t i = 0; i < receiver->n_listeners && receiver->activation->n_receivers == 0; i++)
                 (void)shutdown(receiver->listeners[i], SHUT_RDWR);

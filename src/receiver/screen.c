@@ -1,13 +1,12 @@
 #include "receiver/screen.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "model/delivery.h"
 
 static int
-refuse(struct refusal *refusal, enum metrics_outcome outcome, int status, const char *code,
+refuse(struct screen_refusal *refusal, enum metrics_outcome outcome, int status, const char *code,
        const char *message)
 {
         refusal->outcome = outcome;
@@ -27,10 +26,10 @@ find_source(const struct config *config, const char *path, size_t len)
         return NULL;
 }
 
-/* What is collected in one pass over the headers. */
+/* The delivery and trace headers, collected in one pass. */
 struct collected {
         const char *prefix;
-        struct screen_subject subject;
+        struct delivery_subject subject;
         const char *traceparent;
         const char *tracestate;
         unsigned n_traceparents;
@@ -62,88 +61,35 @@ keep_trace(const struct collected *collected, struct screened *screened)
                 screened->tracestate = collected->tracestate;
 }
 
+/* Make one of the delivery's checks, and turn its refusal into an answer. */
 static int
-check_headers(const struct screen_subject *subject, struct screened *screened, struct refusal *refusal)
+check(enum delivery_check which, const struct delivery_subject *subject, struct screened *screened,
+      struct screen_refusal *refusal)
 {
-        const char *faults[DELIVERY_N_HEADERS];
-        size_t n = 0;
+        static const enum metrics_outcome outcomes[DELIVERY_N_CHECKS] = {
+            [DELIVERY_CHECK_HEADERS] = OUTCOME_MALFORMED,
+            [DELIVERY_CHECK_WEBHOOK_ID] = OUTCOME_FORBIDDEN,
+            [DELIVERY_CHECK_TIMESTAMP] = OUTCOME_STALE,
+            [DELIVERY_CHECK_SIGNATURE] = OUTCOME_FORGED,
+        };
+        const struct delivery_policy policy = config_delivery_policy(screened->source);
+        const struct delivery_refusal *found = &refusal->found;
 
-        if (delivery_parse(&subject->headers, &screened->delivery, faults) == 0)
+        if (delivery_check_make(which, &policy, subject, &screened->delivery, &refusal->found) == 0)
                 return 0;
-        (void)refuse(refusal, OUTCOME_MALFORMED, 400, "VALIDATION_ERROR",
-                     "the delivery's headers are missing or malformed");
-        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++) {
-                if (faults[h] == NULL)
-                        continue;
-                (void)snprintf(refusal->fields[n], SCREEN_FIELD_SIZE, "%s-%s",
-                               screened->source->header_prefix,
-                               delivery_header_suffix((enum delivery_header)h));
-                refusal->violations[n] = (struct http_violation){refusal->fields[n], faults[h]};
-                n++;
-        }
+        (void)refuse(refusal, found->status == 500 ? OUTCOME_ERROR : outcomes[which], found->status,
+                     found->code, found->message);
+        for (size_t i = 0; i < found->n_violations; i++)
+                refusal->violations[i] =
+                    (struct http_violation){found->violations[i].field, found->violations[i].message};
         refusal->error.violations = refusal->violations;
-        refusal->error.n_violations = n;
+        refusal->error.n_violations = found->n_violations;
         return -1;
-}
-
-static int
-check_webhook_id(const struct screen_subject *subject, struct screened *screened, struct refusal *refusal)
-{
-        const struct config_source *source = screened->source;
-
-        (void)subject;
-        for (size_t i = 0; i < source->n_webhook_ids; i++) {
-                if (strcmp(source->webhook_ids[i], screened->delivery.webhook_id) == 0)
-                        return 0;
-        }
-        if (source->n_webhook_ids == 0)
-                return 0;
-        return refuse(refusal, OUTCOME_FORBIDDEN, 403, "FORBIDDEN",
-                      "this webhook-id is not one of the source's");
-}
-
-static int
-check_timestamp(const struct screen_subject *subject, struct screened *screened, struct refusal *refusal)
-{
-        if (delivery_is_fresh(&screened->delivery, subject->now_ms, screened->source->tolerance_ms))
-                return 0;
-        return refuse(refusal, OUTCOME_STALE, 401, "STALE_TIMESTAMP",
-                      "the signed timestamp is too far from now");
-}
-
-static int
-check_signature(const struct screen_subject *subject, struct screened *screened, struct refusal *refusal)
-{
-        const struct config_source *source = screened->source;
-        int genuine = signature_verify(source->keys, source->n_keys, screened->delivery.timestamp_text,
-                                       subject->body, subject->len, screened->delivery.signature);
-
-        if (genuine > 0)
-                return 0;
-        if (genuine < 0)
-                return refuse(refusal, OUTCOME_ERROR, 500, "INTERNAL_ERROR",
-                              "the signature could not be checked");
-        return refuse(refusal, OUTCOME_FORGED, 401, "INVALID_SIGNATURE", "the signature does not match");
-}
-
-static int (*const checks[SCREEN_N_CHECKS])(const struct screen_subject *subject, struct screened *screened,
-                                            struct refusal *refusal) = {
-    [SCREEN_HEADERS] = check_headers,
-    [SCREEN_WEBHOOK_ID] = check_webhook_id,
-    [SCREEN_TIMESTAMP] = check_timestamp,
-    [SCREEN_SIGNATURE] = check_signature,
-};
-
-int
-screen_check(enum screen_check check, const struct screen_subject *subject, struct screened *screened,
-             struct refusal *refusal)
-{
-        return checks[check](subject, screened, refusal);
 }
 
 int
 screen_line(const struct config *config, const struct http_request *request, struct screened *screened,
-            struct refusal *refusal)
+            struct screen_refusal *refusal)
 {
         size_t len;
         const char *path = http_request_path(request, &len);
@@ -159,32 +105,32 @@ screen_line(const struct config *config, const struct http_request *request, str
 
 int
 screen_headers(const struct http_request *request, int64_t now_ms, struct screened *screened,
-               struct refusal *refusal)
+               struct screen_refusal *refusal)
 {
         struct collected collected = {.prefix = screened->source->header_prefix,
                                       .subject = {.now_ms = now_ms}};
 
         http_request_headers(request, collect, &collected);
         keep_trace(&collected, screened);
-        for (int check = SCREEN_HEADERS; check < SCREEN_SIGNATURE; check++) {
-                if (screen_check((enum screen_check)check, &collected.subject, screened, refusal) != 0)
+        for (int which = DELIVERY_CHECK_HEADERS; which < DELIVERY_CHECK_SIGNATURE; which++) {
+                if (check((enum delivery_check)which, &collected.subject, screened, refusal) != 0)
                         return -1;
         }
         return 0;
 }
 
 int
-screen_verify(struct screened *screened, const void *body, size_t len, struct refusal *refusal)
+screen_verify(struct screened *screened, const void *body, size_t len, struct screen_refusal *refusal)
 {
-        const struct screen_subject subject = {.body = body, .len = len};
+        const struct delivery_subject subject = {.body = body, .len = len};
 
-        return screen_check(SCREEN_SIGNATURE, &subject, screened, refusal);
+        return check(DELIVERY_CHECK_SIGNATURE, &subject, screened, refusal);
 }
 
 int
 screen_is_genuine(struct screened *screened, const void *body, size_t len)
 {
-        struct refusal ignored;
+        struct screen_refusal ignored;
 
         return screen_verify(screened, body, len, &ignored) == 0;
 }

@@ -3,17 +3,30 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
-#include "receiver/capacity.h"
 
-/* A quarter of a million accepted deliveries: 29 MB at most, and five minutes at 800 a second. */
+/* A quarter of a million accepted deliveries: at most 29 MB, and five minutes at 800 a second. */
 #define REPLAY_ENTRIES (1u << 18)
 
 #define STALE_BYTES_PER_S (8u << 20)
-#define STALE_BYTES_EACH 1024 /* what a check costs beside the hashing */
+#define STALE_BYTES_EACH 1024 /* cost of a check apart from the hashing */
 #define S_US 1000000
+
+/*
+ * Descriptors for one lane's connections to brokers, the router's, the log and the event loops: about 100
+ * with 12 brokers.
+ */
+#define BASE_DESCRIPTORS 128
+
+/*
+ * Descriptors for each further lane: an event loop, and a Kafka client with three per broker: about 45 with
+ * 12 brokers.
+ */
+#define LANE_DESCRIPTORS 48
 
 static struct source_account *
 new_account(struct receiver_shared *shared, const char *name)
@@ -23,6 +36,36 @@ new_account(struct receiver_shared *shared, const char *name)
         account->name = mem_strdup(name);
         account->requests = metrics_requests(shared->metrics, name);
         return account;
+}
+
+/*
+ * Return how many connections may be open, at least 1: max_connections, or as many as the limit of
+ * descriptors leaves (RLIMIT_NOFILE, which is raised first), less those that Kafka clients and the rest need.
+ * Log it when fewer are possible than configured.
+ */
+static uint64_t
+connection_limit(const struct config *config, uint64_t n_lanes)
+{
+        uint64_t others = BASE_DESCRIPTORS + (n_lanes - 1) * (LANE_DESCRIPTORS + config->n_listen);
+        uint64_t wanted = config->max_connections + others;
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+                return config->max_connections;
+        if (limit.rlim_cur < wanted) {
+                limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+                (void)setrlimit(RLIMIT_NOFILE, &limit);
+        }
+        if (limit.rlim_cur >= wanted)
+                return config->max_connections;
+        if (others > limit.rlim_cur / 2)
+                others = limit.rlim_cur / 2;
+        log_warning("fewer connections than max_connections: the limit of descriptors is too low "
+                    "max_connections=%" PRIu64 " descriptors=%" PRIu64 " connections=%" PRIu64
+                    " remedy=\"LimitNOFILE= in the unit, or ulimit -n, of %" PRIu64 "\"",
+                    config->max_connections, (uint64_t)limit.rlim_cur, (uint64_t)limit.rlim_cur - others,
+                    wanted);
+        return limit.rlim_cur - others;
 }
 
 struct receiver_shared *
@@ -69,7 +112,7 @@ receiver_shared_free(struct receiver_shared *shared)
         free(shared);
 }
 
-/* The account of that name, or the last of all. */
+/* Return the account of that name, or the last one in the list. */
 static struct source_account *
 find_account(struct receiver_shared *shared, const char *name)
 {
@@ -83,7 +126,7 @@ find_account(struct receiver_shared *shared, const char *name)
 void
 receiver_shared_renew(struct receiver_shared *shared, const struct config *config)
 {
-        atomic_store(&shared->max_connections, capacity_connections(config, shared->config->threads));
+        atomic_store(&shared->max_connections, connection_limit(config, shared->config->threads));
         if (shared->budget != NULL)
                 memory_budget_resize(shared->budget, config->max_in_flight);
         if (shared->clients != NULL)
@@ -110,7 +153,7 @@ is_the_clients_fault(enum metrics_outcome outcome)
         return outcome != OUTCOME_UNAVAILABLE && outcome != OUTCOME_ERROR && outcome != OUTCOME_THROTTLED;
 }
 
-/* What is logged of a stale but genuine delivery. Its age is below 0 when its timestamp is in the future. */
+/* Log a stale but genuine delivery. Its age is negative when its timestamp is in the future. */
 static void
 log_stale_genuine(struct source_account *account, const struct receiver_refused *refused)
 {

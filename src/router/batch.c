@@ -8,17 +8,62 @@
 #include "model/output.h"
 
 #define MAX_AGE_MS 1000
+#define AGES_SIZE 64
+
+static int
+ages_grow(struct batch_ages *ages)
+{
+        size_t size = ages->size == 0 ? AGES_SIZE : 2 * ages->size;
+        struct batch_ages_run *runs = reallocarray(ages->runs, size, sizeof(*runs));
+
+        if (runs == NULL)
+                return -1;
+        ages->runs = runs;
+        ages->size = size;
+        return 0;
+}
+
+/* Add an event; -1 means an unknown time, which is ignored. Returns 0, or -1 when memory fails. */
+static int
+ages_add(struct batch_ages *ages, int64_t signed_s)
+{
+        if (signed_s < 0)
+                return 0;
+        if (ages->n > 0 && ages->runs[ages->n - 1].signed_s == signed_s) {
+                ages->runs[ages->n - 1].n++;
+                return 0;
+        }
+        if (ages->n == ages->size && ages_grow(ages) != 0)
+                return -1;
+        ages->runs[ages->n++] = (struct batch_ages_run){signed_s, 1};
+        return 0;
+}
+
+/*
+ * Observe the events' ages at the time of their commit (since the epoch). A time in the future counts as age
+ * 0.
+ */
+static void
+ages_observe(const struct batch_ages *ages, int64_t now_ms, struct metrics *metrics)
+{
+        for (size_t i = 0; i < ages->n; i++) {
+                int64_t age_ms = now_ms - ages->runs[i].signed_s * 1000;
+
+                metrics_observe(metrics, HISTOGRAM_EVENT_AGE, age_ms > 0 ? (uint64_t)age_ms : 0,
+                                ages->runs[i].n);
+        }
+}
 
 void
 batch_init(struct batch *batch, const struct config *config)
 {
         memset(batch, 0, sizeof(*batch));
         batch->max_records = config->max_batch;
-        batch_renew(batch, config);
+        batch_reload(batch, config);
 }
 
 void
-batch_renew(struct batch *batch, const struct config *config)
+batch_reload(struct batch *batch, const struct config *config)
 {
         free(batch->n_events);
         batch->n_rules = topic_table_size(config->topics);
@@ -30,7 +75,7 @@ batch_free(struct batch *batch)
 {
         free(batch->n_events);
         free(batch->origins);
-        ages_free(&batch->ages);
+        free(batch->ages.runs);
 }
 
 void
@@ -42,7 +87,7 @@ batch_reset(struct batch *batch)
         batch->n_duplicates = 0;
         memset(batch->n_events, 0, batch->n_rules * sizeof(uint64_t));
         memset(batch->n_quarantined, 0, sizeof(batch->n_quarantined));
-        ages_reset(&batch->ages);
+        batch->ages.n = 0;
 }
 
 void
@@ -69,7 +114,10 @@ batch_is_full(const struct batch *batch, const struct config *config)
                clock_monotonic_ms() - batch->started_ms >= MAX_AGE_MS;
 }
 
-/* The headers of what is published: the delivery's own where they are kept, and those that say more. NULL: no memory. */
+/*
+ * Return the headers of a published record: the delivery's own if they are kept, and further ones. NULL: no
+ * memory.
+ */
 static rd_kafka_headers_t *
 make_headers(const struct output *published, const rd_kafka_message_t *message)
 {
@@ -98,7 +146,7 @@ batch_origin(const struct batch *batch, uintptr_t tag)
         return tag >= 1 && tag <= batch->n_produced ? &batch->origins[tag - 1] : NULL;
 }
 
-/* Note where a record comes from. Returns its tag, 0 when memory fails. */
+/* Note the origin of a record. Returns its tag, 0 when memory fails. */
 static uintptr_t
 add_origin(struct batch *batch, const struct record *record)
 {
@@ -116,7 +164,7 @@ add_origin(struct batch *batch, const struct record *record)
         return ++batch->n_produced;
 }
 
-/* Produce what becomes of a record, if anything does. */
+/* Produce the record that the verdict asks for, if any. */
 static int
 publish(struct batch *batch, const struct config *config, struct transaction *transaction,
         const struct record *record, const rd_kafka_message_t *message, const struct verdict *verdict,

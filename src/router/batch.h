@@ -9,23 +9,30 @@
 #include "kafka/transaction.h"
 #include "metrics/metrics.h"
 #include "model/judge.h"
-#include "router/ages.h"
 
-/*
- * What is decided between two commits: the records of one transaction, counted so that the metrics tell what was
- * committed and nothing else.
- */
+/* The record of `deliveries` that a produced record comes from. */
 struct batch_origin {
-        int32_t partition; /* of `deliveries` */
+        int32_t partition;
         int64_t offset;
         int64_t timestamp_ms;
 };
 
+/* When the events of the batch were signed: their age is known only when the transaction has committed. */
+struct batch_ages {
+        struct batch_ages_run {
+                int64_t signed_s; /* since the epoch */
+                uint64_t n;       /* consecutive events */
+        } * runs;
+        size_t n;
+        size_t size;
+};
+
+/* The decisions of one transaction, counted so that the metrics include them only once they are committed. */
 struct batch {
         size_t n_records;
         size_t
-            max_records; /* fewer than max_batch after a transaction has failed; grows again as others succeed */
-        struct batch_origin *origins; /* of the records that were produced, n_produced of them */
+            max_records; /* below max_batch after a transaction has failed; grows again as others succeed */
+        struct batch_origin *origins; /* of the n_produced records that were produced */
         size_t n_produced;
         size_t origins_size;
         size_t n_bytes;
@@ -34,37 +41,38 @@ struct batch {
         uint64_t n_duplicates;
         uint64_t n_quarantined[QUARANTINE_N_REASONS];
         size_t n_rules;
-        struct ages ages; /* of the events */
+        struct batch_ages ages; /* of the events */
 };
 
 void batch_init(struct batch *batch, const struct config *config);
 void batch_free(struct batch *batch);
 
-/* Decided is by another configuration from now on. Only while nothing is in it. */
-void batch_renew(struct batch *batch, const struct config *config);
+/* Use another configuration from now on. Only while the batch is empty. */
+void batch_reload(struct batch *batch, const struct config *config);
 
 void batch_reset(struct batch *batch);
 
-/* Its transaction has failed: let the next one have half as many records. Or it was committed: twice as many. */
+/* Halve the size of the next batch after a failed transaction; double it after a commit, up to max_batch. */
 void batch_shrink(struct batch *batch);
 void batch_grow(struct batch *batch, const struct config *config);
 
-/* Whether it has reached max_records, max_batch_bytes or a second's age. */
+/* Whether it has reached max_records, max_batch_bytes or an age of one second. */
 int batch_is_full(const struct batch *batch, const struct config *config);
 
-/* The record that was produced with a tag. */
+/* Return the origin of the record that was produced with a tag, or NULL. */
 const struct batch_origin *batch_origin(const struct batch *batch, uintptr_t tag);
 
 /**
  * batch_add(batch, config, transaction, record, message, verdict, error):
- * Do what the verdict says within the transaction: produce the event, or the quarantined record with the headers of
- * message, or nothing. The tag of what is produced is for batch_origin(). Returns 0 or -1 with the reason.
+ * Carry out a verdict within the transaction: produce the event, or the quarantined record with the headers
+ * of message, or nothing. The tag of the produced record is for batch_origin(). Returns 0, or -1 with the
+ * reason.
  */
 int batch_add(struct batch *batch, const struct config *config, struct transaction *transaction,
               const struct record *record, const rd_kafka_message_t *message, const struct verdict *verdict,
               struct error *error) MUST_CHECK;
 
-/* The transaction has committed: count what was in it. */
+/* The transaction has committed: add its decisions to the metrics. */
 void batch_count(const struct batch *batch, const struct config *config, struct metrics *metrics);
 
 #endif

@@ -14,7 +14,7 @@ struct locator {
         const struct config *config;
         struct log_query *query;
         pthread_t thread;
-        pthread_mutex_t mutex; /* over all that follows */
+        pthread_mutex_t mutex; /* protects all that follows */
         pthread_cond_t wake;
         int stopping;
         struct position_question *questions; /* NULL: none; n of them */
@@ -25,7 +25,7 @@ struct locator {
         struct locator_view view; /* of the last look */
 };
 
-/* Wait for questions or the next look. Returns the questions, which remain the locator's, or NULL. */
+/* Wait for questions or the next look. Returns the questions, which the locator keeps, or NULL. */
 static const struct position_question *
 wait_for_work(struct locator *locator, struct timespec *next_look, int *stopping)
 {
@@ -60,7 +60,7 @@ answer(struct locator *locator, const struct position_question *questions)
         pthread_mutex_unlock(&locator->mutex);
 }
 
-/* How many records wait in partitions that nobody has. */
+/* Count the records that wait in unassigned partitions. */
 static void
 count_waiting(struct locator *locator, struct locator_unassigned *unassigned, size_t n)
 {
@@ -82,7 +82,7 @@ count_waiting(struct locator *locator, struct locator_unassigned *unassigned, si
         free(positions);
 }
 
-/* Find the partitions that nobody has. Returns 1, or 0 when that cannot be said now. */
+/* Find the unassigned partitions. Returns 1, or 0 when they cannot be determined now. */
 static int
 find_unassigned(struct locator *locator, int n_assigned, struct locator_view *view)
 {
@@ -106,7 +106,7 @@ find_unassigned(struct locator *locator, int n_assigned, struct locator_view *vi
         return is_known;
 }
 
-/* Ask how many partitions the topic has, and for the leaders and the ends of the first n_known. Returns 0 or -1. */
+/* Request the number of partitions, and the leaders and log ends of the first n_known. Returns 0 or -1. */
 static int
 find_logs(struct locator *locator, int32_t n_known, struct locator_view *view)
 {
@@ -149,7 +149,7 @@ look_around(struct locator *locator)
                 found.n_looks = -1;
         pthread_mutex_lock(&locator->mutex);
         before = locator->view;
-        if (found.n_looks < 0) { /* still as it was */
+        if (found.n_looks < 0) { /* unknown: keep the previous findings */
                 found.unassigned = before.unassigned;
                 found.n_unassigned = before.n_unassigned;
                 found.n_looks = before.n_looks;
@@ -275,7 +275,7 @@ locator_set_assigned(struct locator *locator, int n)
         pthread_mutex_unlock(&locator->mutex);
 }
 
-/* A copy of n items, NULL for none. */
+/* Return a copy of n items, NULL for none. */
 static void *
 copy(const void *items, size_t n, size_t size)
 {

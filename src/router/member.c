@@ -55,7 +55,7 @@ member_leave(struct member *member)
 {
         consumer_free(member->consumer);
         member->consumer = NULL;
-        forget_assigned(member); /* one that failed for good does not say that its partitions are gone */
+        forget_assigned(member); /* a failed consumer does not report them as revoked */
 }
 
 int

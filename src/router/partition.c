@@ -5,9 +5,12 @@
 
 #define REFUSED_AFTER_MS 10000
 #define PAUSE_MAX_MS 30000
-/* Records that came in the same answer follow at once; those that are appended meanwhile would follow for ever. */
+/* Records of the same fetch follow immediately; records that are appended meanwhile would follow forever. */
 #define SCAN_MS 10
-/* A fetch that goes well takes less, on slow disks and lines as well; its own time limit in librdkafka is 60 s. */
+/*
+ * Longer than a successful fetch takes, even on slow disks and networks; its time limit in librdkafka is 60
+ * s.
+ */
 #define UNREAD_AFTER_MS 30000
 
 const char *
@@ -124,7 +127,7 @@ partition_unplace(struct partition *partition, enum partition_trouble trouble, c
         partition->stage = PARTITION_UNPLACED;
         partition->scan_next = -1;
         if (trouble != TROUBLE_NONE)
-                partition->n_gaps = 0; /* it may come back as another log */
+                partition->n_gaps = 0; /* it may return as another log */
         partition->origin = (struct consumer_origin){0};
         partition->changed_at = -1;
 }
@@ -347,26 +350,29 @@ partition_note_leader(struct partition *partition, int has_leader, int64_t now_m
         return 1;
 }
 
-/* Say why a partition counts as one whose records do not come. */
+/* Explain why no records of a partition arrive. */
 static void
 explain_no_records(struct partition *partition, int64_t end, int64_t read_to)
 {
         if (end < 0)
                 (void)error_set(
                     &partition->reason,
-                    "its leader has not said for %d s where the log ends, and no record has come from "
-                    "offset %" PRId64 ": look at the path to the leader",
+                    "its leader has not reported the end of the log for %d s, and no record has come from "
+                    "offset %" PRId64 ": check the network path to the leader",
                     UNREAD_AFTER_MS / 1000, read_to);
         else
                 (void)error_set(
                     &partition->reason,
-                    "the log goes on to offset %" PRId64 " but no record has come from offset %" PRId64
-                    " for %d s: look for a delivery larger than receive.message.max.bytes in [kafka], and "
-                    "for a path to the broker that loses large packets",
+                    "the log ends at offset %" PRId64 " but no record has come from offset %" PRId64
+                    " for %d s: look for a delivery larger than receive.message.max.bytes in [kafka], or "
+                    "for a network path to the broker that loses large packets",
                     end, read_to, UNREAD_AFTER_MS / 1000);
 }
 
-/* Whether its log has ended before the committed offset twice in a row. Once may mean that the answer is older than that. */
+/*
+ * Whether its log has ended before the committed offset twice in a row. A single answer may predate the
+ * commit.
+ */
 static int
 ends_short(struct partition *partition, int64_t end)
 {

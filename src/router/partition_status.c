@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* Records that are not routed, those of the open batch included, as far as the last fetch or look knew. */
+/* Return the number of unrouted records, including the open batch, as of the last fetch or look. */
 static int64_t
 lag_of(struct partition *partition, const struct consumer *consumer, const char *topic)
 {
@@ -31,7 +31,7 @@ by_id(const void *a, const void *b)
         return first < second ? -1 : first > second;
 }
 
-/* Note the first reason, and for the others that there are more. */
+/* Note the first reason. */
 static void
 note_reason(struct partition_status *status, const struct partition *partition, enum partition_state state)
 {

@@ -7,28 +7,28 @@
 #include "router/locator.h"
 #include "router/partition.h"
 
-/* What others see of the partitions: metrics, the reason why not all are routed, lines in the log. */
+/* Publish the state of the partitions: metrics, the reason why not all are routed, lines in the log. */
 struct partition_status {
         size_t n_routing;
         size_t n_refused;
-        size_t n; /* partitions that this router has */
+        size_t n; /* partitions assigned to this router */
         size_t n_unassigned;
-        uint64_t lag; /* those of nobody included */
+        uint64_t lag; /* including unassigned partitions */
         uint64_t oldest_ms;
         uint64_t remembered_ids;
-        struct error reason; /* why not all are routed; empty: nothing is wrong, or they are being restored */
+        struct error reason; /* why not all are routed; empty: no trouble, or they are being restored */
 };
 
 /**
  * partition_status_read(status, partitions, consumer, topic, unassigned, n_unassigned, metrics):
- * Sum up the partitions, and set their metrics. consumer is NULL while there is none.
+ * Summarize the partitions, and set their metrics. consumer may be NULL.
  */
 void partition_status_read(struct partition_status *status, const struct partition_list *partitions,
                            const struct consumer *consumer, const char *topic,
                            const struct locator_unassigned *unassigned, size_t n_unassigned,
                            struct metrics *metrics);
 
-/* Write a line for each partition to the log. */
+/* Log a line for each partition. */
 void partition_status_log(const struct partition_list *partitions, const struct consumer *consumer,
                           const char *topic);
 

@@ -10,8 +10,8 @@
 
 #define PAUSE_MS 200
 #define CERTAIN_AFTER_MS 10000 /* a broker that was cut off may report an old end of the log for a while */
-#define SETTLED_AFTER_MS 5000  /* read without trouble for so long, a partition has none */
-#define REJOIN_AFTER_LOOKS 2   /* in a row that found partitions without a router */
+#define SETTLED_AFTER_MS 5000  /* reading for this long clears a trouble */
+#define REJOIN_AFTER_LOOKS 2   /* consecutive looks that found unassigned partitions */
 #define REJOIN_PAUSE_MS 30000
 
 int
@@ -70,7 +70,7 @@ placement_restart(struct placement *placement)
         }
 }
 
-/* A new table, to be filled from restore_from on. Returns -1 when memory fails. */
+/* Create a dedup table, to be restored from restore_from on. Returns -1 when memory fails. */
 static int
 begin_restore(const struct position *position, const struct config *config, struct partition *partition)
 {
@@ -83,7 +83,7 @@ begin_restore(const struct position *position, const struct config *config, stru
         return partition->dedup == NULL ? -1 : 0;
 }
 
-/* Whether what is committed was committed by this router, as far as the table is concerned: nothing, or its last attempt. */
+/* Whether the committed offset is this router's own: unchanged, or its last attempt. */
 static int
 is_own(const struct position *position, const struct partition *partition)
 {
@@ -93,8 +93,8 @@ is_own(const struct position *position, const struct partition *partition)
 }
 
 /*
- * Another router has committed, perhaps of a log that had been cut off before it came. The table serves if it knows nothing that was
- * not committed, and the last record that this router committed is still there.
+ * Whether the dedup table may be kept although another router has committed: it contains no uncommitted
+ * records, and the last record that this router committed can be looked up in the log.
  */
 static int
 has_witness(const struct position *position, const struct partition *partition)
@@ -103,7 +103,7 @@ has_witness(const struct position *position, const struct partition *partition)
                partition->decide_from > position->low && partition->decide_from <= position->decide_from;
 }
 
-/* Have the last record that this router committed read again. */
+/* Read the last record that this router committed again. */
 static void
 call_witness(struct partition *partition)
 {
@@ -113,7 +113,7 @@ call_witness(struct partition *partition)
                 partition->next = partition->witness;
 }
 
-/* Whether the log was cut off, and not where it is known to have been; until a commit each answer says that it was. */
+/* Whether the log was truncated at a new offset; until a commit each answer reports the known truncation. */
 static int
 is_new_cut(const struct position *position, const struct partition *partition)
 {
@@ -121,8 +121,7 @@ is_new_cut(const struct position *position, const struct partition *partition)
 }
 
 /*
- * A table serves on if nothing that it forgot is needed, and what it lacks is still there to be read. It may know records
- * beyond the committed offset: that does no harm.
+ * Whether the dedup table can be kept: no dropped entry is needed, and missing records are still in the log.
  */
 static int
 table_serves(const struct position *position, const struct partition *partition)
@@ -135,7 +134,7 @@ table_serves(const struct position *position, const struct partition *partition)
 }
 
 static void
-tell_cut(const struct position *position, struct metrics *metrics)
+log_truncation(const struct position *position, struct metrics *metrics)
 {
         log_error("Kafka has lost records that were routed: the log was cut off; routing resumes at the "
                   "first record appended since partition=%" PRId32 " offset=%" PRId64
@@ -150,17 +149,19 @@ log_waiting(const struct partition *partition)
         char quoted[LOG_QUOTED_SIZE];
 
         log_line(partition->trouble >= TROUBLE_NO_OFFSET ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
-                 "partition waits partition=%" PRId32 " cause=%s reason=%s", partition->id,
+                 "partition is waiting partition=%" PRId32 " cause=%s reason=%s", partition->id,
                  partition_trouble_name(partition->trouble), log_quote(partition->reason.text, quoted));
 }
 
-/* Note what keeps the partition from being placed. */
+/* Note the trouble that keeps the partition from being placed. Returns 0. */
 static int
-give_up(struct partition *partition, enum partition_trouble trouble, const char *reason, int64_t now_ms)
+keep_waiting(struct partition *partition, enum partition_trouble trouble, const char *reason, int64_t now_ms)
 {
         int is_news = partition->trouble != trouble;
 
-        /* A log that cannot be asked or read may come back as another one; where only an output topic fails, it is there. */
+        /*
+         * An unavailable log may return as another one. If only an output topic fails, the log is available.
+         */
         if (trouble != TROUBLE_TOPIC)
                 partition_forget_open(partition, now_ms);
         partition_unplace(partition, trouble, reason, PAUSE_MS, now_ms);
@@ -169,7 +170,7 @@ give_up(struct partition *partition, enum partition_trouble trouble, const char 
         return 0;
 }
 
-/* Place a partition where a position says, or note why that is not possible. Returns whether it is placed. */
+/* Place a partition at a position, or note why that is impossible. Returns whether it is placed. */
 static int
 apply(const struct position *position, const struct config *config, struct partition *partition,
       int64_t now_ms)
@@ -177,18 +178,19 @@ apply(const struct position *position, const struct config *config, struct parti
         if (position->high >= 0)
                 partition->high = position->high;
         if (position->trouble != TROUBLE_NONE)
-                return give_up(partition, position->trouble, position->error.text, now_ms);
+                return keep_waiting(partition, position->trouble, position->error.text, now_ms);
         if (is_new_cut(position, partition) && partition->diverged_at < 0 &&
             (partition->trouble != TROUBLE_TRUNCATED || now_ms - partition->troubled_ms < CERTAIN_AFTER_MS))
-                return give_up(partition, TROUBLE_TRUNCATED,
-                               "the log ends before the committed offset, and has newer records", now_ms);
+                return keep_waiting(partition, TROUBLE_TRUNCATED,
+                                    "the log ends before the committed offset, and has newer records",
+                                    now_ms);
         if (!table_serves(position, partition)) {
                 if (begin_restore(position, config, partition) != 0)
-                        return give_up(partition, TROUBLE_UNREACHABLE, "out of memory", now_ms);
+                        return keep_waiting(partition, TROUBLE_UNREACHABLE, "out of memory", now_ms);
         } else if (position->n_cut_off == 0 && !is_own(position, partition)) {
                 call_witness(partition);
         }
-        /* The record before the committed offset is always read again, to see that the log is still the one that was routed. */
+        /* Read the record before the committed offset again, to verify that the log is the routed one. */
         if (partition->next > position->decide_from)
                 partition->next = position->decide_from;
         if (position->routed_ms >= 0 && partition->next == position->decide_from &&
@@ -208,7 +210,7 @@ apply(const struct position *position, const struct config *config, struct parti
 }
 
 static void
-count(struct placement *placement, const struct position *position, struct partition *partition)
+count_deleted(struct placement *placement, const struct position *position, struct partition *partition)
 {
         if (position->n_deleted == 0 || position->low <= partition->counted_to)
                 return;
@@ -238,16 +240,16 @@ take_answers(struct placement *placement)
                         continue;
                 is_cut = is_new_cut(&positions[i], partition);
                 if (apply(&positions[i], placement->config, partition, clock_monotonic_ms())) {
-                        count(placement, &positions[i], partition);
+                        count_deleted(placement, &positions[i], partition);
                         if (is_cut)
-                                tell_cut(&positions[i], placement->metrics);
+                                log_truncation(&positions[i], placement->metrics);
                         placement->is_stale = 1;
                 }
         }
         free(positions);
 }
 
-/* Ask for the positions that are due. Records that are decided and not committed come first: the answer depends on them. */
+/* Ask for the positions that are due. Open records must be committed first: the answer depends on them. */
 static void
 ask(struct placement *placement)
 {
@@ -275,7 +277,7 @@ ask(struct placement *placement)
         free(questions);
 }
 
-/* Read the partitions that have a position, and no others. */
+/* Assign the partitions with a position to the consumer. */
 static void
 assign(struct placement *placement, struct consumer *consumer)
 {
@@ -295,7 +297,8 @@ assign(struct placement *placement, struct consumer *consumer)
         }
         placement->is_stale = consumer_assign(consumer, list, &error) != 0;
         if (placement->is_stale)
-                log_warning("partitions cannot be read reason=%s", log_quote(error.text, quoted));
+                log_warning("cannot assign partitions to the consumer reason=%s",
+                            log_quote(error.text, quoted));
         rd_kafka_topic_partition_list_destroy(list);
 }
 
@@ -320,7 +323,7 @@ lose(struct placement *placement, struct partition *partition, const char *reaso
         char quoted[LOG_QUOTED_SIZE];
 
         if (partition->trouble != TROUBLE_READ)
-                log_warning("partition cannot be read on; asking for its position again partition=%" PRId32
+                log_warning("reading a partition failed; looking up its position again partition=%" PRId32
                             " offset=%" PRId64 " reason=%s",
                             partition->id, partition->next, log_quote(reason, quoted));
         partition_unplace(partition, TROUBLE_READ, reason, PAUSE_MS, clock_monotonic_ms());
@@ -357,7 +360,7 @@ placement_end_scans(struct placement *placement, struct consumer *consumer)
         return is_scanning;
 }
 
-/* Trouble is over when a partition has been read for a while. */
+/* Clear the trouble of partitions that have been read for a while. */
 static void
 settle(struct placement *placement)
 {
@@ -373,7 +376,7 @@ settle(struct placement *placement)
         }
 }
 
-/* librdkafka waits for a leader, or for an answer that it can read, without a word. */
+/* Note missing leaders and records: librdkafka waits for them silently. */
 static void
 note_logs(struct placement *placement, const struct locator_view *view)
 {
@@ -401,17 +404,16 @@ static void
 note_growth(struct placement *placement, int32_t n)
 {
         if (placement->n_partitions >= 0 && n > placement->n_partitions)
-                log_error("partitions were added to %s: for dedup_window from now on, a repeat of a delivery "
-                          "that was "
-                          "accepted before may be published again before=%" PRId32 " now=%" PRId32,
+                log_error("partitions were added to %s: for dedup_window from now on, a repeat of an earlier "
+                          "delivery may be published again before=%" PRId32 " now=%" PRId32,
                           placement->config->deliveries_topic, placement->n_partitions, n);
         if (n >= 0)
                 placement->n_partitions = n;
 }
 
 /*
- * A coordinator gives a static member that comes back in time its former partitions (KIP-345), although partitions were added
- * meanwhile, and no member looks at the topic again for minutes.
+ * A coordinator assigns a static member that returns in time its former partitions (KIP-345), although
+ * partitions were added meanwhile, and no member checks the topic again for minutes.
  */
 static void
 rejoin(struct placement *placement, struct consumer *consumer, const struct locator_unassigned *first,
@@ -422,7 +424,7 @@ rejoin(struct placement *placement, struct consumer *consumer, const struct loca
         if (consumer == NULL || n_looks < REJOIN_AFTER_LOOKS ||
             (placement->rejoined_ms != 0 && now_ms - placement->rejoined_ms < REJOIN_PAUSE_MS))
                 return;
-        log_warning("partition is assigned to no router; joining the group again partition=%" PRId32
+        log_warning("partition is assigned to no router; rejoining the group partition=%" PRId32
                     " waiting=%" PRId64,
                     first->partition, first->waiting);
         placement->rejoined_ms = now_ms;

@@ -7,16 +7,16 @@
 
 #include "base/mem.h"
 
-#define TIME_DIGITS_MAX 18 /* which leave room in 64 bits for reckoning */
+#define TIME_DIGITS_MAX 18 /* leaves room for arithmetic in 64 bits */
 
-/* The questions of one call, with all that is asked of Kafka for them. Index i is question i everywhere. */
+/* The questions of one call, and the answers from Kafka. Index i is question i everywhere. */
 struct search {
         const struct config *config;
         struct log_query *query;
         const struct position_question *questions;
         struct position *positions;
         size_t n;
-        struct log_query_item *items; /* leaders, and whatever is asked just now */
+        struct log_query_item *items; /* leaders, and the answers to the last request */
         char (*metadata)[LOG_QUERY_METADATA_SIZE];
         int64_t *committed; /* -1: none */
 };
@@ -31,16 +31,16 @@ position_add_offset(rd_kafka_topic_partition_list_t *offsets, const char *topic,
         if (asprintf(&metadata, "%" PRId64, partition->last_ms) < 0)
                 return -1;
         item->offset = partition->next;
-        item->metadata = metadata; /* released with the list */
+        item->metadata = metadata; /* freed with the list */
         item->metadata_size = strlen(metadata);
         return 0;
 }
 
-/* The timestamp that position_add_offset() stored; -1 when somebody else committed the offset. */
+/* Return the timestamp that position_add_offset() stored; -1 when another program committed the offset. */
 static int64_t
 read_routed_ms(const char *metadata)
 {
-        /* Some clients that commit the offset again store the NUL as well, which ends the text here, too. */
+        /* Some clients that commit the offset again store the terminating NUL as well. */
         size_t n_digits = strspn(metadata, "0123456789");
 
         return n_digits > 0 && n_digits <= TIME_DIGITS_MAX && metadata[n_digits] == '\0'
@@ -62,7 +62,7 @@ fail(struct search *search, size_t i, enum partition_trouble trouble, const char
                         search->items[i].error.text);
 }
 
-/* Partitions for which something could not be found out are asked for again later. */
+/* Note failed requests; the caller asks for these partitions again later. */
 static void
 note_errors(struct search *search, enum partition_trouble trouble, const char *what)
 {
@@ -72,7 +72,7 @@ note_errors(struct search *search, enum partition_trouble trouble, const char *w
         }
 }
 
-/* Ask for an offset of each open partition: items[i].offset says which. */
+/* Request an offset for each partition without trouble: items[i].offset says which. */
 static void
 ask(struct search *search, const char *what)
 {
@@ -103,7 +103,9 @@ ask_leaders(struct search *search, int32_t *n_partitions)
         note_errors(search, TROUBLE_UNREACHABLE, "");
 }
 
-/* A partition whose records cannot be published would only be given up again. */
+/*
+ * Leave partitions waiting whose output topic is still unavailable: their transaction would only fail again.
+ */
 static void
 ask_topics(struct search *search)
 {
@@ -116,7 +118,7 @@ ask_topics(struct search *search)
         }
 }
 
-/* Ask for the facts: the committed offsets and the ends of the logs. */
+/* Request the committed offsets and the bounds of the logs. */
 static void
 ask_facts(struct search *search)
 {
@@ -134,8 +136,9 @@ ask_facts(struct search *search)
 }
 
 /*
- * Nothing is committed. Then the log is new. A log that has lost its beginning to retention had a router whose offsets have
- * expired (brokers delete those of a group without members after offsets.retention.minutes): all would be published again.
+ * No offset is committed, so the log should be new. If it has lost its beginning to retention, the group's
+ * offsets have expired (brokers delete those of a group without members after offsets.retention.minutes), and
+ * all records would be published again.
  */
 static void
 judge_first(struct search *search, size_t i)
@@ -149,8 +152,8 @@ judge_first(struct search *search, size_t i)
         (void)error_set(
             &position->error,
             "partition %d of %s begins at offset %" PRId64
-            " and the group has no committed offset in it: it never had one, or it has expired. Set it by "
-            "kafka-consumer-groups.sh --reset-offsets, --to-earliest to publish all that is there",
+            " and the group has no committed offset in it: it never had one, or it has expired. Set it with "
+            "kafka-consumer-groups.sh --reset-offsets; --to-earliest publishes all records in the log",
             position->partition, search->config->deliveries_topic, position->low);
 }
 
@@ -171,7 +174,7 @@ judge_committed(struct search *search, size_t i)
         if (position->decide_from < position->low) {
                 position->n_deleted = position->low - position->decide_from;
                 position->decide_from = position->low;
-                position->routed_ms = -1; /* that record is gone, too */
+                position->routed_ms = -1; /* that record was deleted, too */
         }
 }
 
@@ -188,7 +191,7 @@ is_cut_off(const struct search *search, size_t i)
                is_beyond_end(&search->positions[i]);
 }
 
-/* Nobody can say which of the records have been routed. */
+/* It cannot be determined which records have been routed. */
 static void
 refuse(const struct search *search, struct position *position)
 {
@@ -196,7 +199,7 @@ refuse(const struct search *search, struct position *position)
                 position->trouble = TROUBLE_BEYOND_END;
                 (void)error_set(&position->error,
                                 "partition %d of %s ends at offset %" PRId64 " but was routed up to %" PRId64
-                                ": was the topic deleted and made anew? If so, reset the group: "
+                                ": was the topic deleted and recreated? If so, reset the group: "
                                 "kafka-consumer-groups.sh --reset-offsets --to-earliest",
                                 position->partition, search->config->deliveries_topic, position->high,
                                 position->decide_from);
@@ -204,9 +207,8 @@ refuse(const struct search *search, struct position *position)
                 position->trouble = TROUBLE_OTHER_LOG;
                 (void)error_set(&position->error,
                                 "partition %d of %s has another record at offset %" PRId64
-                                " than the one that was routed: the log was cut off, or the topic made anew. "
-                                "Compare with "
-                                "what was published, then set the group's offset: "
+                                " than the one that was routed: the log was cut off, or the topic recreated. "
+                                "Compare with what was published, then set the group's offset: "
                                 "kafka-consumer-groups.sh --reset-offsets",
                                 position->partition, search->config->deliveries_topic,
                                 position->decide_from - 1);
@@ -214,8 +216,9 @@ refuse(const struct search *search, struct position *position)
 }
 
 /*
- * The log was cut off below the committed offset. Where, the first record shows that is younger than the last one routed. Without
- * any older record before it this is another log; and as long as it has not appeared, nothing has come that could be routed.
+ * The log was truncated below the committed offset. The first record that is newer than the last routed one
+ * shows where. If no older record precedes it, this is another log. Until such a record is appended, there is
+ * nothing to route.
  */
 static void
 judge_cut_off(struct search *search, size_t i, int64_t first_younger)
@@ -239,7 +242,7 @@ judge_cut_off(struct search *search, size_t i, int64_t first_younger)
         }
 }
 
-/* Find out, for the logs that were cut off, where their new records begin. */
+/* For the logs that were truncated, find where their new records begin. */
 static void
 find_cuts(struct search *search)
 {
@@ -262,7 +265,7 @@ find_cuts(struct search *search)
         }
 }
 
-/* The time from which all records must be in the table; DEDUP_COMPLETE: all that there are. */
+/* Return the time from which all records must be in the dedup table; DEDUP_COMPLETE: all records. */
 static int64_t
 restore_time(const struct search *search, size_t i)
 {
@@ -278,8 +281,8 @@ restore_time(const struct search *search, size_t i)
 }
 
 /*
- * The first offset from which the records must be read to fill the table: all of the log when it is not known how old the
- * record before decide_from is, or when nothing is older than what is needed.
+ * Find the offset from which records must be read to restore the dedup table: the start of the log when the
+ * age of the record before decide_from is unknown, or when no record is older than needed.
  */
 static void
 find_restore_starts(struct search *search)

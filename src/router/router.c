@@ -9,9 +9,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process.h"
-#include "router/worker.h"
+#include "router/loop.h"
 
-/* A step takes a tenth of a second; a commit that takes this long is stuck. */
+/* An iteration of the loop takes a tenth of a second; a commit that takes this long is stuck. */
 #define STUCK_MS 10000
 
 struct router {
@@ -21,13 +21,13 @@ struct router {
         const struct probe *probe;
         void (*stopped)(void *arg);
         void *arg;
-        struct worker_status status;
+        struct loop_status status;
         atomic_int exit_status;
         atomic_int has_stopped;
         pthread_t thread;
 };
 
-/* Wait until the topics are found right. Returns whether to go on. */
+/* Wait until the topics are verified. Returns 0 when the router is to stop instead. */
 static int
 wait_for_topics(struct router *router)
 {
@@ -48,7 +48,7 @@ run(void *arg)
 
         (void)pthread_setname_np(pthread_self(), "router");
         if (wait_for_topics(router))
-                status = worker_run(router->current, router->bootstrap, router->metrics, &router->status);
+                status = loop_run(router->current, router->bootstrap, router->metrics, &router->status);
         atomic_store(&router->exit_status, status);
         atomic_store(&router->has_stopped, 1);
         if (status != 0)
@@ -71,21 +71,21 @@ router_new(struct current *current, const char *bootstrap, struct metrics *metri
         pthread_mutex_init(&router->status.mutex, NULL);
         heartbeat_beat(&router->status.heartbeat);
         if (pthread_create(&router->thread, NULL, run, router) != 0) {
-                (void)error_set(error, "the router's thread does not start");
+                (void)error_set(error, "cannot start the router's thread");
                 free(router);
                 return NULL;
         }
         return router;
 }
 
-/* Why the worker does not route though Kafka is there, or NULL. */
+/* Return why the loop does not route although Kafka is reachable, or NULL. */
 static const char *
-what_holds_up(struct router *router)
+unready_reason(struct router *router)
 {
-        if (atomic_load(&router->status.state) == WORKER_STARTING)
+        if (atomic_load(&router->status.state) == LOOP_STARTING)
                 return "not in the consumer group yet";
-        if (atomic_load(&router->status.state) == WORKER_RESTORING)
-                return "reading back what is remembered, or recovering";
+        if (atomic_load(&router->status.state) == LOOP_RESTORING)
+                return "restoring the dedup table, or recovering";
         return heartbeat_age_ms(&router->status.heartbeat) > STUCK_MS ? "a commit takes long" : NULL;
 }
 
@@ -102,7 +102,7 @@ router_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
         if (atomic_load(&router->status.stopping))
                 why = "stopping";
         else if (why == NULL)
-                why = what_holds_up(router);
+                why = unready_reason(router);
         if (why != NULL)
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "%s%s%.*s", why,
                                trouble.text[0] == '\0' ? "" : ": ", HEALTH_REASON_SIZE - 64, trouble.text);
@@ -121,7 +121,7 @@ router_is_alive(struct router *router, int64_t limit_ms, char reason[HEALTH_REAS
         int is_alive = router_has_stopped(router) || heartbeat_is_alive(&router->status.heartbeat, limit_ms);
 
         if (!is_alive)
-                (void)snprintf(reason, HEALTH_REASON_SIZE, "the router stands still");
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "the router is stuck");
         return is_alive;
 }
 
@@ -141,7 +141,7 @@ void
 router_log_status(struct router *router)
 {
         static const char *const names[] = {
-            [WORKER_STARTING] = "starting", [WORKER_RESTORING] = "restoring", [WORKER_ROUTING] = "routing"};
+            [LOOP_STARTING] = "starting", [LOOP_RESTORING] = "restoring", [LOOP_ROUTING] = "routing"};
 
         log_notice("status of router state=%s alive_ms_ago=%" PRId64,
                    names[atomic_load(&router->status.state)], heartbeat_age_ms(&router->status.heartbeat));

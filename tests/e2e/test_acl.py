@@ -385,7 +385,7 @@ WRONG_LOGINS = [
 
 def wait_for_cause(daemon, told):
     """Wait for the log to say why Kafka is away."""
-    lines = lambda: [line for line in daemon.log.splitlines() if "kafka is away" in line]
+    lines = lambda: [line for line in daemon.log.splitlines() if "kafka is unreachable" in line]
     waiting.until(lambda: any(told in line for line in lines()), SECONDS, lambda: f"{told!r}: {lines()}")
     assert len(lines()) <= 2  # a second only when the first did not know why
 

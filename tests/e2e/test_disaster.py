@@ -87,7 +87,7 @@ def test_deliveries_made_anew_while_no_router_runs_begin_anew(installation):
     route(installation, config, first)
     kafka.delete(kafka.deliveries)
     router = installation.daemon(config).launch()
-    router.wait_for_log("the topic is missing; make it: gatepost")
+    router.wait_for_log("the topic is missing; create it: gatepost")
     router.wait_for_exit(EX_CONFIG)
     installation.create_topics(config, partitions=2)
     second = [Delivery() for _ in range(3)]

@@ -312,7 +312,7 @@ def test_idle_daemon_ends_on_sigterm_after_kafka_died_while_name_servers_hang(in
     installation.kafka.wait_until_routed()
     with lookups:
         dead()
-        daemon.wait_for_log("kafka is away", BACK_SECONDS)
+        daemon.wait_for_log("kafka is unreachable", BACK_SECONDS)
         daemon.stop()
 
 
@@ -326,7 +326,7 @@ def test_tail_ends_on_an_interrupt_after_kafka_died_while_name_servers_hang(inst
     installation.kafka.read(f"{installation.prefix}.invoice.accepted")
     with lookups:
         dead()
-        assert "kafka is away" in tail.stderr.readline()
+        assert "kafka is unreachable" in tail.stderr.readline()
         tail.send_signal(signal.SIGINT)
         _, stderr = tail.communicate(timeout=30)
     assert tail.returncode == 0, stderr

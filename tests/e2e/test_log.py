@@ -89,7 +89,7 @@ def test_lines_of_one_that_cannot_start_can_be_read_too(installation, tmp_path):
     away = installation.config().tls(*Authority(tmp_path).issue("late", end="20270101000000Z", begin="20200101000000Z"))
     away["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
     third = installation.daemon(away).start()
-    third.wait_for_log("kafka is away")
+    third.wait_for_log("kafka is unreachable")
     with http_client.connect(third.address) as connection:
         connection.sendall(b"no TLS\r\n\r\n")
         connection.recv(100)

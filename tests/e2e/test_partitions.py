@@ -125,7 +125,7 @@ def test_router_ends_when_every_partition_is_refused(single):
     for partition in range(3):
         commit_beyond_end(kafka, partition, 500)
     daemon = installation.daemon(config).launch()
-    assert "was the topic deleted and made anew" in daemon.wait_for_log("cannot route")
+    assert "was the topic deleted and recreated" in daemon.wait_for_log("cannot route")
     daemon.wait_for_exit(78)
 
 
@@ -242,7 +242,7 @@ def test_partition_whose_records_do_not_come_waits(installation):
     assert daemon.metric("gatepost_router_lag_records") == 6
     assert daemon.metric("gatepost_router_oldest_record_age_seconds") > 10
     ready = daemon.admin("/readyz")
-    assert ready.status == 503 and b"partition 0 waiting: the log goes on to offset" in ready.body, ready.body
+    assert ready.status == 503 and b"partition 0 waiting: the log ends at offset" in ready.body, ready.body
     assert daemon.log.count("cause=no-records") == 1
     daemon.stop()
     config["kafka"]["receive.message.max.bytes"] = "8000000"
@@ -261,7 +261,7 @@ def test_gap_is_passed_although_each_answer_comes_over_another_connection(instal
     kafka.wait_until_routed()
     append_large(kafka, deliveries_of(0, 1, 2, padding="x" * (3 << 20)))
     sent = []
-    while "the leader has changed or started again" not in daemon.log:
+    while "the leader has changed or restarted" not in daemon.log:
         more = deliveries_of(1, 2, 2)
         kafka.append(more)
         wait_until_published(kafka, more, 60)

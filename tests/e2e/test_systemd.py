@@ -221,9 +221,9 @@ def assert_no_sign_of_life(manager, since):
     assert not late, [message.time - since for message in late]
 
 
-@pytest.mark.parametrize("thread, words", [("receiver-1", "receiver lane 1 stands still"),
-                                           ("receiver-2", "receiver lane 2 stands still"),
-                                           ("router", "the router stands still")])
+@pytest.mark.parametrize("thread, words", [("receiver-1", "receiver lane 1 is stuck"),
+                                           ("receiver-2", "receiver lane 2 is stuck"),
+                                           ("router", "the router is stuck")])
 def test_watchdog_is_answered_until_a_part_stands_still(embedded, manager, thread, words):
     config = embedded.config()
     config["receiver"]["threads"] = 2
@@ -257,6 +257,7 @@ def test_router_that_waits_for_kafka_is_alive(away, own_broker, manager):
     own_broker.resume(1)
     load.stop()
     assert "stalled" not in daemon.log
+    assert "is stuck" not in daemon.log
 
 
 def test_watchdog_of_another_process_is_not_answered(embedded, manager):

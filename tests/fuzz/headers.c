@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/delivery.h"
-#include "receiver/screen.h"
+#include "model/delivery_check.h"
 #include "transcript.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -11,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 #define PREFIX "x-invoicing"
 #define NOW_MS INT64_C(1790000000000)
 
-static struct config_source source = {.name = "invoicing", .header_prefix = PREFIX, .tolerance_ms = 300000};
+static struct delivery_policy policy = {.header_prefix = PREFIX, .tolerance_ms = 300000};
 
 static void
 check_id(const char *id)
@@ -35,40 +34,39 @@ check_delivery(const struct delivery *delivery)
         MUST(strcmp(text, delivery->timestamp_text) == 0);
 }
 
-/* Check that every refusal has a reason. */
+/* Every refusal has a status, a code and a message, and names the headers at fault. */
 static void
-check_refusal(const struct refusal *refusal)
+check_refusal(const struct delivery_refusal *refusal)
 {
-        const struct http_error *error = &refusal->error;
-
-        MUST(error->status >= 400 && error->code != NULL && error->message != NULL);
-        MUST(error->n_violations <= DELIVERY_N_HEADERS);
-        for (size_t i = 0; i < error->n_violations; i++)
-                MUST(strncmp(error->violations[i].field, PREFIX "-", strlen(PREFIX) + 1) == 0);
+        MUST(refusal->status >= 400 && refusal->code != NULL && refusal->message != NULL);
+        MUST(refusal->n_violations <= DELIVERY_N_HEADERS);
+        for (size_t i = 0; i < refusal->n_violations; i++)
+                MUST(strncmp(refusal->violations[i].field, PREFIX "-", strlen(PREFIX) + 1) == 0);
 }
 
 static void
-screen(struct screen_subject *subject)
+screen(struct delivery_subject *subject)
 {
-        struct screened screened = {.source = &source};
-        struct refusal refusal;
+        struct delivery delivery;
+        struct delivery_refusal refusal;
 
-        for (int check = 0; check < SCREEN_N_CHECKS; check++) {
-                if (screen_check((enum screen_check)check, subject, &screened, &refusal) != 0) {
+        for (int check = 0; check < DELIVERY_N_CHECKS; check++) {
+                if (delivery_check_make((enum delivery_check)check, &policy, subject, &delivery, &refusal) !=
+                    0) {
                         check_refusal(&refusal);
                         return;
                 }
-                if (check == SCREEN_HEADERS)
-                        check_delivery(&screened.delivery);
-                if (check == SCREEN_TIMESTAMP)
-                        MUST(screened.delivery.timestamp >= NOW_MS / 1000 - 300 &&
-                             screened.delivery.timestamp <= NOW_MS / 1000 + 300);
+                if (check == DELIVERY_CHECK_HEADERS)
+                        check_delivery(&delivery);
+                if (check == DELIVERY_CHECK_TIMESTAMP)
+                        MUST(delivery.timestamp >= NOW_MS / 1000 - 300 &&
+                             delivery.timestamp <= NOW_MS / 1000 + 300);
         }
-        abort(); /* a fuzzer cannot find a genuine signature */
+        abort(); /* a fuzzer cannot make a genuine signature */
 }
 
 static void
-take_line(struct screen_subject *subject, char *line)
+take_line(struct delivery_subject *subject, char *line)
 {
         char *value = strchr(line, ':');
 
@@ -85,14 +83,15 @@ take_line(struct screen_subject *subject, char *line)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-        struct screen_subject subject = {.now_ms = NOW_MS, .body = "{}", .len = 2};
+        static struct signature_key *key;
+        struct delivery_subject subject = {.now_ms = NOW_MS, .body = "{}", .len = 2};
         char *text = malloc(len + 1), *rest = text, *line;
 
-        if (source.n_keys == 0) {
-                source.keys = malloc(sizeof(*source.keys));
-                source.keys[0] = signature_key_new("a secret of the fuzzer, long enough", 35);
-                MUST(source.keys[0] != NULL);
-                source.n_keys = 1;
+        if (key == NULL) {
+                key = signature_key_new("a secret of the fuzzer, long enough", 35);
+                MUST(key != NULL);
+                policy.keys = &key;
+                policy.n_keys = 1;
         }
         memcpy(text, data, len);
         text[len] = '\0';

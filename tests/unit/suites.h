@@ -10,6 +10,7 @@
         X(answer) \
         X(arguments) \
         X(base) \
+        X(begin_delay) \
         X(certificate) \
         X(client) \
         X(clients) \
@@ -43,7 +44,6 @@
         X(judge_repeats) \
         X(judge_verify) \
         X(log) \
-        X(markers) \
         X(memory_budget) \
         X(notify) \
         X(number) \

@@ -70,14 +70,14 @@ START_TEST(test_more_and_longer_ones_than_there_is_room_for_are_cut)
         static char text[65536];
         size_t len = (size_t)sprintf(text, "{\"brokers\":{");
 
-        for (int i = 0; i < BROKERS_MAX + 5; i++)
+        for (int i = 0; i < STATISTICS_BROKERS_MAX + 5; i++)
                 len += (size_t)sprintf(text + len,
                                        "%s\"%d\":{\"nodeid\":%d,\"source\":\"learned\",\"name\":\"%0300d\"}",
                                        i == 0 ? "" : ",", i, i, i);
         (void)sprintf(text + len, "}}");
         ck_assert_int_eq(read_text(text), 0);
-        ck_assert_uint_eq(statistics.brokers.n, BROKERS_MAX);
-        ck_assert_uint_eq(strlen(statistics.brokers.items[0].name), BROKERS_NAME_SIZE - 1);
+        ck_assert_uint_eq(statistics.brokers.n, STATISTICS_BROKERS_MAX);
+        ck_assert_uint_eq(strlen(statistics.brokers.items[0].name), STATISTICS_NAME_SIZE - 1);
 }
 END_TEST
 
@@ -111,7 +111,7 @@ START_TEST(test_rtt_that_is_not_known_stays_what_it_was)
         struct brokers before = {.items = {{"a", 1, 100}, {"b", 1, 200}}, .n = 2};
         struct brokers now = {.items = {{"b", 1, 0}, {"a", 1, 150}, {"c", 1, 0}}, .n = 3};
 
-        brokers_keep_rtt(&now, &before);
+        statistics_keep_rtt(&now, &before);
         ck_assert_uint_eq(now.items[0].rtt_us, 200);
         ck_assert_uint_eq(now.items[1].rtt_us, 150);
         ck_assert_uint_eq(now.items[2].rtt_us, 0);

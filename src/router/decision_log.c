@@ -1,4 +1,4 @@
-#include "router/trail.h"
+#include "router/decision_log.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -6,10 +6,10 @@
 
 #include "base/mem.h"
 
-static struct trail_source *
-find_source(struct trail *trail, const char *name)
+static struct decision_log_source *
+find_source(struct decision_log *log, const char *name)
 {
-        struct trail_source *source = trail->sources;
+        struct decision_log_source *source = log->sources;
 
         while (source != NULL && strcmp(source->name, name) != 0)
                 source = source->next;
@@ -17,8 +17,8 @@ find_source(struct trail *trail, const char *name)
                 return source;
         source = mem_alloc(sizeof(*source));
         source->name = mem_strdup(name);
-        source->next = trail->sources;
-        trail->sources = source;
+        source->next = log->sources;
+        log->sources = source;
         return source;
 }
 
@@ -36,7 +36,7 @@ action_name(enum verdict_action action)
         return "none";
 }
 
-/* Room for the values of a record as the log has them. */
+/* Buffers for the quoted values of a record. */
 struct values {
         char source[LOG_QUOTED_SIZE];
         char delivery_id[LOG_QUOTED_SIZE];
@@ -50,7 +50,7 @@ value(struct span span, char text[LOG_QUOTED_SIZE])
 }
 
 static void
-tell_each(const struct record *record, const struct verdict *verdict, struct values *values)
+log_each(const struct record *record, const struct verdict *verdict, struct values *values)
 {
         log_debug("decided action=%s topic=%s partition=%" PRId32 " offset=%" PRId64
                   " source=%s delivery_id=%s request_id=%s",
@@ -61,16 +61,17 @@ tell_each(const struct record *record, const struct verdict *verdict, struct val
 }
 
 void
-trail_tell(struct trail *trail, const char *known, const struct record *record, const struct verdict *verdict)
+decision_log_add(struct decision_log *log, const char *known, const struct record *record,
+                 const struct verdict *verdict)
 {
-        struct trail_source *source;
+        struct decision_log_source *source;
         struct values values;
 
         if (log_is_on(LOG_LEVEL_DEBUG))
-                tell_each(record, verdict, &values);
+                log_each(record, verdict, &values);
         if (verdict->action != VERDICT_QUARANTINE || !log_is_on(LOG_LEVEL_NOTICE))
                 return;
-        source = find_source(trail, known);
+        source = find_source(log, known);
         log_flood(&source->quarantined[verdict->reason], LOG_LEVEL_NOTICE,
                   "quarantined reason=%s source=%s last_partition=%" PRId32 " last_offset=%" PRId64
                   " last_delivery_id=%s last_request_id=%s",
@@ -80,12 +81,12 @@ trail_tell(struct trail *trail, const char *known, const struct record *record, 
 }
 
 void
-trail_clear(struct trail *trail)
+decision_log_clear(struct decision_log *log)
 {
-        struct trail_source *source;
+        struct decision_log_source *source;
 
-        while ((source = trail->sources) != NULL) {
-                trail->sources = source->next;
+        while ((source = log->sources) != NULL) {
+                log->sources = source->next;
                 for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
                         log_flood_end(&source->quarantined[r]);
                 free(source->name);

@@ -1,0 +1,289 @@
+#include "receiver/appender.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "kafka/producer.h"
+#include "model/record.h"
+
+#define RETRY_PRODUCER_MS 1000
+#define CONNECT_TIMEOUT_MS 2000
+#define STUCK_MS 5000 /* without progress while Kafka answers the probe; doubled with each replacement */
+#define STUCK_MAX_MS 300000
+
+struct appender {
+        struct receiver_shared *shared;
+        int wake_fd;
+        struct producer *producer; /* NULL while it cannot be created; the lane's own */
+        pthread_mutex_t mutex;     /* held to replace the producer, and by other threads to use it */
+        int64_t producer_tried_ms;
+        int64_t failing_since_ms; /* 0: the last append did not fail */
+        int64_t stuck_ms;
+        struct statistics_totals statistics; /* of the producer, as last reported */
+        struct error failure; /* why the last producer was replaced, until one has its id; under the mutex */
+        struct pending_list pending;
+};
+
+static void
+note_failure(struct appender *appender)
+{
+        if (appender->failing_since_ms == 0)
+                appender->failing_since_ms = clock_monotonic_ms();
+}
+
+static void
+on_report(void *record_arg, const char *reason, int may_be_there, void *arg)
+{
+        struct appender *appender = arg;
+
+        if (reason == NULL) {
+                appender->failing_since_ms = 0;
+                appender->stuck_ms = STUCK_MS;
+        } else {
+                note_failure(appender);
+        }
+        pending_report(&appender->pending, record_arg, reason, may_be_there);
+}
+
+static void
+on_statistics(const struct statistics_totals *totals, void *arg)
+{
+        struct appender *appender = arg;
+
+        metrics_note_client(appender->shared->metrics, CLIENT_RECEIVER, &appender->statistics, totals);
+}
+
+/*
+ * Whether the producer has made no progress for too long although Kafka answers the probe. Outages do not
+ * count: the probe must have asked, and been answered, when this producer had already been failing for as
+ * long.
+ */
+static int
+is_stuck(const struct appender *appender)
+{
+        int64_t since = atomic_load(&appender->shared->reachable_since_ms);
+
+        if (since == 0 || (appender->failing_since_ms == 0 && producer_has_id(appender->producer)))
+                return 0;
+        if (since < appender->failing_since_ms)
+                since = appender->failing_since_ms;
+        if (since < appender->producer_tried_ms)
+                since = appender->producer_tried_ms;
+        return probe_asked_ms(appender->shared->probe) - since >= appender->stuck_ms;
+}
+
+/*
+ * Whether to create another producer, and why: there is none, or it has failed for good, or it is stuck. Wait
+ * a second after the last attempt: without a permission each producer fails as soon as it is created.
+ */
+static int
+needs_producer(struct appender *appender, int64_t now, struct error *why)
+{
+        if (appender->producer == NULL || producer_is_broken(appender->producer, why))
+                return now - appender->producer_tried_ms >= RETRY_PRODUCER_MS;
+        if (!is_stuck(appender))
+                return 0;
+        (void)error_set(why, "no progress although Kafka is reachable");
+        appender->stuck_ms *= 2;
+        if (appender->stuck_ms > STUCK_MAX_MS)
+                appender->stuck_ms = STUCK_MAX_MS;
+        return 1;
+}
+
+/* Close the producer, and report its outstanding records as failed. */
+static void
+close_producer(struct appender *appender)
+{
+        struct producer *producer = appender->producer;
+
+        appender->producer = NULL;
+        producer_free(producer);
+        pending_fail_all(&appender->pending, "Kafka's client did not shut down");
+}
+
+int
+appender_renew(struct appender *appender)
+{
+        int64_t now = clock_monotonic_ms();
+        struct error error, why = {""};
+        char quoted[LOG_QUOTED_SIZE];
+        int is_news;
+
+        if (!needs_producer(appender, now, &why))
+                return appender->producer != NULL;
+        pthread_mutex_lock(&appender->mutex);
+        if (appender->producer != NULL && producer_has_id(appender->producer))
+                appender->failure.text[0] = '\0';
+        is_news = strcmp(appender->failure.text, why.text) != 0;
+        appender->failure = why;
+        close_producer(appender);
+        appender->failing_since_ms = 0;
+        appender->producer_tried_ms = now;
+        appender->producer = producer_new(appender->shared->config, appender->shared->bootstrap,
+                                          appender->wake_fd, on_report, appender, &error);
+        if (appender->producer != NULL && atomic_load(&appender->shared->reachable_since_ms) != 0)
+                producer_connect(appender->producer, CONNECT_TIMEOUT_MS);
+        pthread_mutex_unlock(&appender->mutex);
+        if (appender->producer == NULL)
+                log_error("cannot create a producer reason=%s", log_quote(error.text, quoted));
+        else if (is_news)
+                log_warning("a producer has failed and was replaced reason=%s", log_quote(why.text, quoted));
+        if (appender->producer != NULL)
+                producer_watch(appender->producer, on_statistics);
+        return appender->producer != NULL;
+}
+
+static int
+add(rd_kafka_headers_t *headers, const char *name, const char *value)
+{
+        return value == NULL ||
+               rd_kafka_header_add(headers, name, -1, value, -1) == RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* Return the headers of a delivery's record in `deliveries`, or NULL when memory fails. */
+static rd_kafka_headers_t *
+record_headers(const struct config *config, const struct screened *screened, int64_t now_ms,
+               const char *request_id, const char *replay_of)
+{
+        const struct delivery *delivery = &screened->delivery;
+        rd_kafka_headers_t *headers = rd_kafka_headers_new(11);
+        char received[CLOCK_RFC3339_SIZE];
+
+        if (headers == NULL)
+                return NULL;
+        if (add(headers, RECORD_SOURCE, screened->source->name) &&
+            add(headers, RECORD_WEBHOOK_ID, delivery->webhook_id) &&
+            add(headers, RECORD_TIMESTAMP, delivery->timestamp_text) &&
+            add(headers, RECORD_SIGNATURE, delivery->signature_text) &&
+            add(headers, RECORD_RECEIVED, clock_format_ms(now_ms, received)) &&
+            add(headers, RECORD_REQUEST_ID, request_id) && add(headers, RECORD_INSTANCE, config->instance) &&
+            add(headers, RECORD_REPLAY_OF, replay_of) &&
+            add(headers, RECORD_TRACEPARENT, screened->traceparent) &&
+            add(headers, RECORD_TRACESTATE, screened->tracestate))
+                return headers;
+        rd_kafka_headers_destroy(headers);
+        return NULL;
+}
+
+const char *
+appender_append(struct appender *appender, struct http_request *request, const struct screened *screened,
+                const char *original, int64_t began_ns)
+{
+        const struct delivery *delivery = &screened->delivery;
+        rd_kafka_headers_t *headers = record_headers(appender->shared->config, screened, clock_now_ms(),
+                                                     http_request_id(request), original);
+        struct span key = {delivery->delivery_id, strlen(delivery->delivery_id)};
+        struct pending *pending = NULL;
+        struct error error;
+        size_t len;
+        void *body;
+
+        if (headers != NULL)
+                pending = pending_add(&appender->pending, request, screened, original != NULL, began_ns);
+        if (pending == NULL) {
+                if (headers != NULL)
+                        rd_kafka_headers_destroy(headers);
+                if (original == NULL && screened->source->replay_guard)
+                        receiver_shared_end_append(appender->shared, screened->source->name,
+                                                   delivery->signature, delivery->delivery_id, 0);
+                return "out of memory; send it again";
+        }
+        crash_point("before-append");
+        body = http_request_take_body(request, &len);
+        if (producer_append(appender->producer, key, body, len, headers, pending, &error) != 0) {
+                free(body);
+                pending_cancel(&appender->pending, pending, error.text);
+                return "no room for the delivery; send it again";
+        }
+        crash_point("after-append");
+        http_request_forget(request); /* the next request reuses the memory, warm in the processor's cache */
+        return NULL;
+}
+
+struct appender *
+appender_new(struct receiver_shared *shared, int wake_fd, struct error *error)
+{
+        struct appender *appender = mem_alloc(sizeof(*appender));
+
+        appender->shared = shared;
+        appender->wake_fd = wake_fd;
+        appender->stuck_ms = STUCK_MS;
+        pthread_mutex_init(&appender->mutex, NULL);
+        pending_init(&appender->pending, shared);
+        appender->producer =
+            producer_new(shared->config, shared->bootstrap, wake_fd, on_report, appender, error);
+        if (appender->producer == NULL) {
+                free(appender);
+                return NULL;
+        }
+        producer_watch(appender->producer, on_statistics);
+        return appender;
+}
+
+void
+appender_free(struct appender *appender)
+{
+        if (appender == NULL)
+                return;
+        close_producer(appender);
+        free(appender);
+}
+
+void
+appender_serve(struct appender *appender)
+{
+        if (appender->producer != NULL)
+                producer_serve(appender->producer);
+        (void)appender_renew(appender);
+}
+
+void
+appender_expire(struct appender *appender)
+{
+        if (pending_expire(&appender->pending, clock_monotonic_ms()) > 0)
+                note_failure(appender);
+}
+
+int
+appender_is_ready(struct appender *appender, struct error *error)
+{
+        int is_ready;
+
+        if (pthread_mutex_trylock(&appender->mutex) != 0) { /* held while the producer is replaced */
+                (void)error_set(error, "its producer is being replaced");
+                return 0;
+        }
+        is_ready = appender->producer != NULL && producer_has_id(appender->producer);
+        if (!is_ready)
+                (void)error_set(error, "Kafka has given no producer id yet%s%s",
+                                appender->failure.text[0] == '\0' ? "" : ": ", appender->failure.text);
+        pthread_mutex_unlock(&appender->mutex);
+        return is_ready;
+}
+
+void
+appender_connect(struct appender *appender, int timeout_ms)
+{
+        if (pthread_mutex_trylock(&appender->mutex) != 0)
+                return; /* a producer that is being created connects by itself */
+        if (appender->producer != NULL)
+                producer_connect(appender->producer, timeout_ms);
+        pthread_mutex_unlock(&appender->mutex);
+}
+
+int64_t
+appender_next_deadline(const struct appender *appender)
+{
+        return pending_next_deadline(&appender->pending);
+}
+
+size_t
+appender_n_pending(const struct appender *appender)
+{
+        return pending_count(&appender->pending);
+}
