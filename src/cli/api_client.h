@@ -36,13 +36,16 @@ struct api_client_answer {
 
 /**
  * api_client_call(client, method, path, body, len, answer):
- * Call {base_url}path, with the path percent-encoded. answer->n_calls counts the calls; set it to 0 before the
- * first. Release the answer with api_client_answer_clear().
+ * Call {base_url}path, with the path percent-encoded. answer->n_calls counts the calls; set it to 0 before
+ * the first. Release the answer with api_client_answer_clear().
  */
 void api_client_call(struct api_client *client, const char *method, const char *path, const char *body,
                      size_t len, struct api_client_answer *answer);
 
-/* Likewise, for GET and DELETE: without an answer or after a 5xx, repeat up to three times, with growing pauses. */
+/*
+ * Likewise, for GET and DELETE: without an answer or after a 5xx, repeat up to three times, with growing
+ * pauses.
+ */
 void api_client_call_repeatedly(struct api_client *client, const char *method, const char *path,
                                 struct api_client_answer *answer);
 

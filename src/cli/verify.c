@@ -145,7 +145,10 @@ find_answer(struct verification *verification)
         }
 }
 
-/* Make all of the receiver's checks, also after one has failed; diagnose a wrong signature. max_body 0: no limit. */
+/*
+ * Make all of the receiver's checks, also after one has failed; diagnose a wrong signature. max_body 0: no
+ * limit.
+ */
 static void
 make_verification(const struct config *config, const struct config_source *source,
                   const struct delivery_subject *subject, uint64_t max_body,

@@ -13,7 +13,8 @@
 /* The result of reading a body, named like the quarantine reasons. */
 enum decode_result {
         DECODE_OK,
-        DECODE_MALFORMED_JSON, /* not UTF-8, not JSON, not an object, too deep, or the kind's member duplicated */
+        /* not UTF-8, not JSON, not an object, too deep, or the kind's member duplicated */
+        DECODE_MALFORMED_JSON,
         DECODE_MISSING_KIND, /* the kind's pointer leads nowhere, or to null */
         DECODE_INVALID_KIND, /* the kind is not a string */
 };

@@ -50,8 +50,8 @@ struct delivery_refusal {
 
 /**
  * delivery_check_make(check, policy, subject, delivery, refusal):
- * Make one check. DELIVERY_CHECK_HEADERS comes first; if it fails, the checks of the headers without a fault can still be
- * made. Returns 0, or -1 with the refusal.
+ * Make one check. DELIVERY_CHECK_HEADERS comes first; if it fails, the checks of the headers without a fault
+ * can still be made. Returns 0, or -1 with the refusal.
  */
 int delivery_check_make(enum delivery_check check, const struct delivery_policy *policy,
                         const struct delivery_subject *subject, struct delivery *delivery,

@@ -43,7 +43,8 @@ int digest_body(struct digest *digest, const struct record *record, uint64_t *bo
 #define DIGEST_FINGERPRINT_SIZE 16
 
 /**
- * digest_begin(digest, topic, key, value), digest_header(digest, name, value), digest_end(digest, fingerprint):
+ * digest_begin(digest, topic, key, value), digest_header(digest, name, value),
+ * digest_end(digest, fingerprint):
  * Compute the first 128 bits of SHA-256 over a whole record with its headers in order. A null key, value or
  * header value counts as empty. Each function returns 0, or -1 if OpenSSL fails.
  */
