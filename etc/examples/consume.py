@@ -37,4 +37,4 @@ try:
             except KafkaException as error:  # the partitions went to another member: it gets the records again
                 print("offsets were not committed:", error, file=sys.stderr)
 finally:
-    consumer.close()  # leaves the group, so that others take over at once
+    consumer.close()  # leaves the group, so that other members get its partitions at once

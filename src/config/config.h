@@ -90,7 +90,7 @@ struct config {
         char *tls_key_file;
         char *tls_client_ca_file; /* NULL: clients need no certificate */
         size_t tls_line;          /* of tls_certificate_file in the file */
-        /* The content of these files; NULL without TLS or without a receiver. */
+        /* Certificate and key from these files; NULL without TLS or without a receiver. */
         struct certificate *certificate;
 
         uint64_t dedup_window_ms;

@@ -216,7 +216,7 @@ kafka_property_changed(rd_kafka_conf_t *conf)
         rd_kafka_conf_t *fresh = rd_kafka_conf_new();
         const char *reason = NULL;
 
-        /* Topic properties exist only after one of them has been set. */
+        /* Topic properties exist only after the first has been set. */
         (void)rd_kafka_conf_set(fresh, "request.timeout.ms", "30000", NULL, 0);
         for (size_t i = 0; i < ARRAY_LEN(refused) && reason == NULL; i++) {
                 if (differs(conf, fresh, refused[i].name))
@@ -368,7 +368,7 @@ add(struct config *config, const struct kafka_properties *properties, const char
         return 0;
 }
 
-/* Set sasl.password_file and the like. Return 1, 0 if the name is not one of these, or -1 with the reason. */
+/* Set sasl.password_file and the like. Return 1, 0 for other names, or -1 with the reason. */
 static int
 set_from_file(struct config *config, const struct kafka_properties *properties, const char *name,
               const char *path, struct error *error)

@@ -14,7 +14,7 @@
 #define UNREAD_REPLY_MS 1000 /* an answer unread for longer may be cut off for another connection */
 #define SLOW_GRACE_MS 500    /* before the speed of a body is measured */
 #define SLOW_MS 2000         /* a body expected to take longer is slow */
-#define HELD_MAX_MS 1500     /* so is one that has held its memory for longer; less than waiters wait */
+#define HELD_MAX_MS 1500 /* a body that has held its memory for longer is slow; less than MEMORY_WAIT_MS */
 
 void
 connections_next_id(struct connections *all, char id[ANSWER_ID_SIZE])

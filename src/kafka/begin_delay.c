@@ -33,7 +33,7 @@ begin_delay_begun(struct begin_delay *delay)
         atomic_store(&delay->was_early, 0);
 }
 
-/* Adapt the delay. Only a transaction that began right after the wait tells whether it was long enough. */
+/* Adapt the delay. Only a transaction that began right after the wait shows whether it was long enough. */
 void
 begin_delay_committed(struct begin_delay *delay)
 {

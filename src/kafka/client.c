@@ -161,7 +161,7 @@ set(rd_kafka_conf_t *conf, const char *name, const char *value, struct error *er
         return error_set(error, "kafka property %s: %s", name, reason);
 }
 
-/* Set the properties that yield, or those that do not. */
+/* Set the properties that yield, or the others. */
 static int
 set_some(rd_kafka_conf_t *conf, const struct client_property *properties, int yields, struct error *error)
 {

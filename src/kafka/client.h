@@ -13,7 +13,7 @@
  * set.
  */
 
-/* One of librdkafka's properties. A list of them ends with a NULL name. */
+/* A property of librdkafka. Lists end with a NULL name. */
 struct client_property {
         const char *name;
         const char *value;

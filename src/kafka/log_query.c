@@ -126,7 +126,7 @@ log_query_topic_is_available(struct log_query *query, const char *topic, struct 
         return is_available;
 }
 
-/* A query for several partitions at once; returns an error if any of them failed. */
+/* A query for several partitions at once; returns an error if any partition failed. */
 typedef rd_kafka_resp_err_t ask_fn(rd_kafka_t *client, rd_kafka_topic_partition_list_t *list, int timeout_ms);
 
 static rd_kafka_resp_err_t

@@ -35,7 +35,7 @@ struct log_query_item {
         int32_t leader; /* broker id, from log_query_leaders(); -1: none */
         /*
          * Query: a time in ms since the epoch, 0 or later, or one of the two constants above. Answer: the
-         * first offset with that timestamp or a later one, -1 if there is none; the log start offset; or the
+         * first offset with that timestamp or a later one, or -1; the log start offset; or the
          * last stable offset.
          */
         int64_t offset;

@@ -50,14 +50,15 @@ int offsets_stable_bounds(struct offsets *offsets, const char *topic, int32_t pa
                           int64_t *high, int timeout_ms, struct error *error) MUST_CHECK;
 
 /*
- * Find the first record at a time or later; *offset is -1 if there is none. Returns 0, or -1 with the reason.
+ * Find the first record at a time or later; *offset is -1 without such a record. Returns 0, or -1 with the
+ * reason.
  */
 int offsets_at_time(struct offsets *offsets, const char *topic, int32_t partition, int64_t time_ms,
                     int64_t *offset, int timeout_ms, struct error *error) MUST_CHECK;
 
 /*
- * Make a range begin at its first record at a time or later; it becomes empty if there is none. Returns 0, or
- * -1 with the reason.
+ * Make a range begin at its first record at a time or later; it becomes empty without such a record. Returns
+ * 0, or -1 with the reason.
  */
 int offsets_begin_at(struct offsets *offsets, struct range *range, int64_t time_ms, int timeout_ms,
                      struct error *error) MUST_CHECK;

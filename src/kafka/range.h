@@ -55,8 +55,8 @@ enum range_result range_read(const struct config *config, const char *bootstrap,
 
 /**
  * range_first(config, bootstrap, ranges, n, first_ms, error):
- * Find the timestamp of the first record of each of n ranges, RANGE_KEPT_NOTHING if there is none. Returns as
- * range_read().
+ * Find the timestamp of the first record of each of n ranges, RANGE_KEPT_NOTHING for an empty range. Returns
+ * as range_read().
  */
 enum range_result range_first(const struct config *config, const char *bootstrap, const struct range *ranges,
                               size_t n, int64_t *first_ms, struct error *error) MUST_CHECK;

@@ -53,7 +53,7 @@ first_offset(int64_t from_ms)
                                                 : from_ms;
 }
 
-/* Replace times by the offsets of the first records from then on, or by the end if there is none. */
+/* Replace times by the offsets of the first records from then on, or by the end of the log. */
 static int
 find_times(struct reader *reader, int timeout_ms, struct error *error)
 {

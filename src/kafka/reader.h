@@ -19,7 +19,7 @@ struct reader;
 #define READER_FROM_BEGINNING INT64_MIN
 #define READER_FROM_END INT64_MAX
 
-/* What to read: all partitions of these topics. */
+/* The partitions to read: all partitions of these topics. */
 struct reader_wish {
         const char *const *topics;
         size_t n_topics;

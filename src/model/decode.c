@@ -233,7 +233,7 @@ start(struct decoder *decoder, const struct event_rules *rules, struct decoded *
         memset(decoded, 0, sizeof(*decoded));
 }
 
-/* Return the UTF-16 code unit of the escape \uXXXX at an offset, or -1 if there is none. */
+/* Return the UTF-16 code unit of the escape \uXXXX at an offset, or -1. */
 static int
 escaped_unit(struct span body, size_t at)
 {

@@ -16,7 +16,7 @@ enum delivery_check {
         DELIVERY_N_CHECKS
 };
 
-/* What a source demands of a delivery. A plain value that borrows the source's texts and keys. */
+/* A source's requirements for a delivery. A plain value that borrows the source's texts and keys. */
 struct delivery_policy {
         const char *header_prefix;
         char *const *webhook_ids;

@@ -33,7 +33,7 @@ struct pointer_watch {
         size_t n_segments; /* 0: matches nothing */
 };
 
-/* An open object or array. Bit i stands for watch i. */
+/* An open object or array. Bit i represents watch i. */
 struct pointer_level {
         uint32_t on_the_way; /* watches that lead into this level */
         uint32_t current;    /* watches whose next segment is the current member or element */

@@ -14,7 +14,7 @@ struct handler {
         int64_t refuse_from_ms;      /* monotonic; 0: never */
 };
 
-/* What is kept with a request between its steps. Its source belongs to the configuration of that version. */
+/* State of a request between its steps. Its source belongs to the configuration of that version. */
 struct progress {
         struct screened screened;
         unsigned version;

@@ -39,7 +39,7 @@ struct decider {
         struct partition_list partitions;
         struct batch batch;
         struct decision_log decisions;
-        /* Records of the open transaction that Kafka has refused for good, and one of them. */
+        /* Number of records of the open transaction that Kafka has refused for good, and an example. */
         size_t n_refused;
         struct batch_origin refused;
         struct error refused_why;

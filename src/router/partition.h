@@ -238,7 +238,9 @@ void partition_note_origin(struct partition *partition, const struct consumer_or
 int partition_is_unpublishable(const struct partition *partition, int64_t offset,
                                int64_t timestamp_ms) MUST_CHECK;
 
-/* Whether a record below decide_from can be the routed one: the timestamp of the last of them is known. */
+/*
+ * Whether a record below decide_from can be the routed one: the timestamp of the last routed record is known.
+ */
 int partition_recognises(const struct partition *partition, int64_t offset, int64_t timestamp_ms) MUST_CHECK;
 
 /*

@@ -36,7 +36,7 @@ int placement_open(struct placement *placement, const struct config *config, con
                    struct error *error) MUST_CHECK;
 void placement_close(struct placement *placement);
 
-/* Set the assigned partitions. Those that stay keep their dedup tables. Returns -1 when memory fails. */
+/* Set the assigned partitions. Partitions that stay keep their dedup tables. Returns -1 when memory fails. */
 int placement_set(struct placement *placement, const rd_kafka_topic_partition_list_t *assigned) MUST_CHECK;
 
 /* Void the positions of all partitions, and pending answers. */

@@ -28,7 +28,7 @@ struct invoice_decision {
         int terminal;
 };
 
-/* Return the decision with a name, or NULL if there is none. A NULL name means accepted. */
+/* Return the decision with a name, or NULL. A NULL name means accepted. */
 const struct invoice_decision *invoice_rules_decision(const char *name);
 
 /* The status before the authority has decided; it has no kind. */

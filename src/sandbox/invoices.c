@@ -103,7 +103,7 @@ current_decision(const struct invoice *invoice)
         return invoice->decided_ms == 0 ? &invoice_rules_undecided : invoice->decision;
 }
 
-/* Write the members of the payload, except those that are instructions to the sandbox. */
+/* Write the members of the payload, except instructions to the sandbox. */
 static void
 write_payload(yajl_gen json, const struct json_value *payload)
 {

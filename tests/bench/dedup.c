@@ -121,7 +121,7 @@ report_memory(struct bench *bench)
         bench->failed |= bytes > MAX_BYTES;
 }
 
-/* Make an identity whose bits look random, like those of a digest. */
+/* Make an identity whose bits look random, like a digest. */
 static void
 make_identity(uint64_t number, uint8_t identity[DEDUP_IDENTITY_SIZE])
 {

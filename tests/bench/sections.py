@@ -60,7 +60,7 @@ class Figures:
         self.samples.setdefault((what, name), Samples()).add(value)
 
     def names(self, what):
-        """Names of the subjects that have samples of this figure, without those that failed later."""
+        """Names of the subjects that have samples of this figure and have not failed."""
         return list(dict.fromkeys(name for each, name in self.samples if each == what and name not in self.failed))
 
     def print(self, what, title, unit, baselines):

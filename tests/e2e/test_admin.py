@@ -1,4 +1,4 @@
-"""The admin endpoint: who can reach it, and what it reports."""
+"""The admin endpoint: access and reports."""
 
 import stat
 

@@ -65,7 +65,7 @@ def test_each_alert_is_seen_to_fire_and_not_to_fire():
     fired = {name for name, nothing in cases if not nothing}
     assert fired == set(alerts())
     quiet = {name for name, nothing in cases if nothing}
-    # Of these, alerts beside the one that fires do not.
+    # Alerts that must not fire beside it.
     assert set(alerts()) - quiet <= {"GatepostReceiverNotReady", "GatepostKafkaAway", "GatepostCertificateExpiring"}
 
 

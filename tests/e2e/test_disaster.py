@@ -29,7 +29,7 @@ def route(installation, config, deliveries):
 
 
 def forget_offsets(kafka):
-    """Delete the group and its offsets, as soon as it is empty."""
+    """Delete the group and its offsets, once it is empty."""
     def deleted():
         return kafka.admin.delete_consumer_groups([kafka.group])[kafka.group].exception(SECONDS) is None
     waiting.until(deleted, SECONDS, "the group to be empty")

@@ -58,7 +58,7 @@ class Slow:
             try:
                 connection.send(beginning)
             except ConnectionError:
-                pass  # closed for want of room
+                pass  # closed for another connection
             self.connections.append(connection)
 
     def dribble(self, piece):

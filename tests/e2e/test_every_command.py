@@ -118,7 +118,7 @@ def test_what_is_not_there_exits_as_unavailable_and_says_so(run, config):
 
     def try_it(name):
         return name, run(path, *name.split(), *COMMANDS[name][0])
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # most of them wait
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # most commands wait
         ended = dict(pool.map(try_it, COMMANDS))
     assert {name: (done.returncode, done.stderr) for name, done in ended.items() if done.returncode != COMMANDS[name][1]} == {}
     assert [name for name, done in ended.items() if done.returncode and (done.stdout or not done.stderr)] == []

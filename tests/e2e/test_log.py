@@ -118,7 +118,7 @@ def test_a_request_id_leads_from_the_answer_to_the_record(installation, daemon):
 
 
 def test_an_accepted_deliverys_client_is_who_the_proxy_says(installation):
-    """Even though the request's headers are freed as soon as it is handed to Kafka."""
+    """Even though the request's headers are freed when it is handed to Kafka."""
     config = installation.config("receiver")
     config["gatepost"]["log_level"] = "debug"
     config["receiver"]["trusted_proxy"] = "127.0.0.1"
@@ -145,7 +145,7 @@ def test_a_flood_is_summed_to_its_last_event(daemon):
     def told():
         lines = [line for line in daemon.log.splitlines() if "outcome=forged" in line]
         return sum(int(values(line)["n"]) for line in lines) == 57 and lines
-    assert len(waiting.until(told, 20, "all of them in the sums")) < 57
+    assert len(waiting.until(told, 20, "all reasons in the sums")) < 57
 
 
 def test_quarantine_is_summed_by_reason_and_source(installation, daemon):
@@ -159,7 +159,7 @@ def test_quarantine_is_summed_by_reason_and_source(installation, daemon):
     def n_decided():
         """More than there are, when a transaction was given up."""
         return daemon.log.count(" decided action=quarantine ")
-    waiting.until(lambda: told("unknown-kind") + told("malformed-json") == n_decided() >= 31, 30, "all of them in the sums")
+    waiting.until(lambda: told("unknown-kind") + told("malformed-json") == n_decided() >= 31, 30, "all reasons in the sums")
     assert told("malformed-json") >= 1 and told("unknown-kind") >= 30
     assert n_decided() == 31 or "transaction given up" in daemon.log
 

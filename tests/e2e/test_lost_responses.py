@@ -145,7 +145,7 @@ def start_router(installation, proxied):
 
 
 def append(installation):
-    """One more delivery."""
+    """Another delivery."""
     delivery = Delivery()
     installation.kafka.append([delivery])
     return {delivery.delivery_id: delivery}

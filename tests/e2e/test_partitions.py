@@ -1,4 +1,4 @@
-"""A partition's trouble is its own: what keeps one of them from being routed neither stops nor delays the others."""
+"""A partition's trouble is its own: a partition that cannot be routed neither stops nor delays the others."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def wait_for_state(daemon, partition, *expected):
 
 
 def assert_shown(installation, daemon, partition, name, cause):
-    """A partition's state stands in the metrics, in `gatepost status`, and in what the status page shows."""
+    """A partition's state is in the metrics, in `gatepost status` and on the status page."""
     wait_for_state(daemon, partition, name, cause)
     said = installation.gatepost("status", config=daemon.config).stdout
     assert re.search(rf"^  partition {partition} {name}, {cause}, lag \d+$", said, re.M), said
@@ -254,7 +254,7 @@ def test_partition_whose_records_do_not_come_waits(installation):
 
 
 def test_gap_is_passed_although_each_answer_comes_over_another_connection(installation):
-    """librdkafka closes the connection after an answer that is too large for it, and those of other partitions come between."""
+    """librdkafka closes the connection after a response that is too large; responses of other partitions arrive in between."""
     config, kafka = with_small_answers(installation), installation.kafka
     daemon = installation.start(config)
     kafka.append(deliveries_of(0, 2, 2))
@@ -275,7 +275,7 @@ def test_gap_is_passed_although_each_answer_comes_over_another_connection(instal
 
 
 def test_large_records_are_routed_although_each_answer_comes_over_another_connection(installation):
-    """So large that an answer has one of them: never two records come over the same connection."""
+    """So large that each response has a single record: no two records come over the same connection."""
     config, kafka = with_small_answers(installation), installation.kafka
     installation.start(config)
     kafka.append(deliveries_of(0, 2, 2) + deliveries_of(1, 2, 2))
@@ -340,7 +340,7 @@ def test_refused_record_stops_nothing_although_each_answer_comes_over_another_co
 
 
 def test_log_that_was_cut_off_is_read_on_although_each_answer_comes_over_another_connection(lone):
-    """The table is filled from its beginning; what was read of it must not be read again with each connection."""
+    """The table is restored from its beginning; a new connection must not restart that."""
     cluster, installation = lone
     config, kafka = with_small_answers(installation), installation.kafka
     daemon = installation.start(config)
@@ -382,7 +382,7 @@ def test_record_with_headers_that_librdkafka_refuses_stops_nothing(installation)
 # Gaps and times
 
 def test_control_records_cost_no_second_each(single):
-    """60 took 62 s, since the position was asked for anew at each of them, behind the consumer's own fetch."""
+    """60 took 62 s, since the position was looked up again at each, behind the consumer's own fetch."""
     installation, config = single
     kafka = installation.kafka
     sent = [Delivery() for _ in range(60)]
@@ -404,7 +404,7 @@ def test_control_records_cost_no_second_each(single):
 
 
 def append_steadily(kafka, sent, stop):
-    """A hundred records a second, without the pause of kafka.append() between two of them."""
+    """A hundred records a second, without the pauses of kafka.append()."""
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "acks": "all", "linger.ms": 0,
                                          "partitioner": "murmur2", "log_level": 3})
     while not stop.wait(0.01):
@@ -544,7 +544,7 @@ def test_partitions_added_to_a_running_router_are_routed_and_reported(installati
 # Reloads
 
 def test_source_that_a_reload_adds_is_known_to_the_router_at_once(installation):
-    """Lanes use a new configuration at once; a batch that the router has open was begun with the one before."""
+    """Lanes use a new configuration at once; the router's open batch still uses the previous one."""
     config = installation.config()
     config["receiver"]["threads"] = 2
     installation.create_topics(config, partitions=3)
@@ -607,7 +607,7 @@ def leader(kafka, partition):
 
 
 def test_records_are_routed_that_follow_those_of_another_leader(spread, brokers, new_library):
-    """With a newer librdkafka, which tells under which leader a record was appended."""
+    """With a newer librdkafka, which reports the leader epoch of a record."""
     create_deliveries(spread, [[1, 2, 3], [2, 3, 1]])
     kafka = spread.kafka
     daemon = spread.daemon(spread.config())
@@ -747,7 +747,7 @@ def test_new_consumer_does_not_take_a_log_that_was_cut_off_for_the_former(lone):
 
 @pytest.fixture
 def offset_set_by_hand(lone):
-    """A router that goes on from offset 20, set by hand, and whose log is cut off to two records then."""
+    """A router continues at offset 20, set by hand; then its log is truncated to two records."""
     cluster, installation = lone
     config, kafka = installation.config("router"), installation.kafka
     installation.create_topics(config, partitions=1)
@@ -872,7 +872,7 @@ def fence(installation, router):
 
 
 def seconds_to_route(kafka, daemon, deliveries):
-    """How long it takes until all of these have been published, from when they were appended."""
+    """Time from appending the records until all are published."""
     wanted = daemon.metric("gatepost_events_total") + len(deliveries)
     kafka.append(deliveries)
     begun = time.monotonic()

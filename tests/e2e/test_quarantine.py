@@ -1,4 +1,4 @@
-"""gatepost quarantine: what is there, and letting it in after all, once."""
+"""gatepost quarantine: list, show, and release records once."""
 
 import json
 import os
@@ -255,7 +255,7 @@ def test_second_release_says_that_there_was_one(shared_quarantine):
 
 
 def test_record_released_by_many_at_the_same_time_is_published_once(shared_quarantine):
-    """Each of them may look before the others have appended: then only the router can tell."""
+    """Each command may look before the others have appended: then only the router can recognise repeats."""
     kafka = shared_quarantine.kafka
     first = shared_quarantine.daemon.accept(Delivery())
     again = [first.but(delivery_id=unique()) for _ in range(20)]
@@ -272,7 +272,7 @@ def test_record_released_by_many_at_the_same_time_is_published_once(shared_quara
         _, stderr = person.communicate(timeout=120)
         assert_no_sanitizer_report(stderr)
         assert person.returncode == 0, stderr
-    # And once more, by somebody who does not look first.
+    # And again, by somebody who does not look first.
     released = [record for record in kafka.read(kafka.deliveries) if record.header("gatepost-released")]
     copies = [record for record in released if record.delivery_id in wanted]
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "partitioner": "murmur2", "log_level": 3})
@@ -319,7 +319,7 @@ def read_terminal(terminal):
 
 
 def test_thousands_are_released_once_with_progress_and_little_memory(quarantine, tmp_path):
-    """By two people at the same time; one of them looks on."""
+    """By two people at the same time; one only looks."""
     n, size = 4000, 60000
     kafka, config = quarantine.kafka, quarantine.daemon.config
     sent = [Delivery(event_body("bulk.kind", text="x" * size)) for _ in range(n)]
@@ -395,7 +395,7 @@ def test_release_by_reason_takes_those_and_no_others(quarantine):
     events = quarantine.kafka.read(f"{quarantine.kafka.prefix}.invoice.pending")
     assert sorted(event.value for event in events) == sorted(delivery.body for delivery in unknown)
     assert len(quarantine.list()) == 10 and len(quarantine.list("--reason", "unknown-kind")) == 5
-    # Audit agrees: each release is a delivery of its own. What was judged before the change is left out.
+    # Audit agrees: each release is a delivery of its own. Decisions before the change are excluded.
     done = quarantine.installation.gatepost("audit", config=quarantine.daemon.config)
     assert done.returncode == EX_DATAERR  # five were quarantined that by now would be published
     assert quarantine.release("--reason", "missing-kind") == []
@@ -438,7 +438,7 @@ def test_release_that_may_have_been_done_before_has_to_be_forced(quarantine):
     outcome, = quarantine.release(id, "--force")
     assert outcome["outcome"] == "released"
     assert quarantine.entry(delivery.delivery_id)["released"] is True
-    # Force is for what is not known: what is known to have been released is not released again.
+    # --force is for unknown cases: a record known to have been released is not released again.
     assert quarantine.release(id, "--force")[0]["outcome"] == "released-before"
 
 

@@ -1,4 +1,4 @@
-"""gatepost quarantine: a record that stands for a delivery that no topic takes has no body."""
+"""gatepost quarantine: the stub of a delivery that no topic accepts has no body."""
 
 import json
 

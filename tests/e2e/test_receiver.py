@@ -129,7 +129,7 @@ def test_chunked_body_is_signed_and_appended_as_one(daemon, reader):
 @pytest.mark.parametrize("version, connection, n_answered", [
     ("1.1", None, 2), ("1.1", "close", 1), ("1.1", "keep-alive, close", 1), ("1.0", None, 1), ("1.0", "keep-alive", 2)])
 def test_connection_stays_or_goes_after_a_delivery_as_its_client_asked(daemon, version, connection, n_answered):
-    """Even though its headers are freed as soon as it is handed to Kafka."""
+    """Even though its headers are freed when it is handed to Kafka."""
     fields = {"host": "a"} | ({"connection": connection} if connection else {})
     data = b"".join(written(Delivery(), version, **fields) for _ in range(2))
     answers = framing.talk(daemon.address, data, [b"POST"] * 2)

@@ -77,7 +77,7 @@ def test_any_allocations_of_libevent_for_a_connection_may_fail(offline, plain_bu
             break
         failing.arm("libevent", first, 8)
         with contextlib.ExitStack() as held, contextlib.suppress(OSError, http.client.HTTPException):
-            for _ in range(3):  # so that no connection reuses memory that another one has freed
+            for _ in range(3):  # so that no connection reuses freed memory of another
                 connection = held.enter_context(http_client.connect(daemon.address, 1))
                 connection.sendall(half)
             daemon.post(timeout=1)

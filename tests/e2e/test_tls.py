@@ -1,4 +1,4 @@
-"""Deliveries over TLS: who is admitted, what is refused, and that clients can read their answers."""
+"""Deliveries over TLS: admission, refusals, and answers that clients can read."""
 
 import contextlib
 import pathlib
@@ -398,7 +398,7 @@ def test_answer_behind_half_a_handshake_message_waits_without_spinning(daemon, o
 
 
 def test_key_updates_whose_answers_nobody_reads_do_not_spin(offline, authority, own_records, tmp_path):
-    """Each asks for a KeyUpdate in return. A Unix-domain socket soon takes no more of them."""
+    """Each asks for a KeyUpdate in return. A Unix-domain socket's buffer is soon full."""
     config = offline.config("receiver").tls(*authority.issue("gateway"))
     config["receiver"]["listen"] = f"unix:{tmp_path}/socket"
     daemon = offline.daemon(config).start()

@@ -70,7 +70,7 @@ def test_exposure_is_low(root, unit):
 
 @pytest.mark.parametrize("unit", SERVICES)
 def test_account_can_do_no_more_than_the_manual_says(root, unit):
-    """Each of these settings is needed to keep the exposure below its limit."""
+    """Without any of the settings, the exposure exceeds its limit."""
     expected = {"ProtectSystem": "strict", "ProtectHome": "yes", "PrivateTmp": "yes", "PrivateUsers": "yes",
                 "PrivateDevices": "yes", "NoNewPrivileges": "yes", "CapabilityBoundingSet": "", "AmbientCapabilities": "",
                 "MemoryDenyWriteExecute": "yes", "ProtectProc": "invisible", "RestrictNamespaces": "yes",

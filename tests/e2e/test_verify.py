@@ -1,4 +1,4 @@
-"""gatepost verify: how a receiver answers a saved delivery, off line, and what is wrong with it."""
+"""gatepost verify: the receiver's answer to a saved delivery, off line, and the cause of a refusal."""
 
 import hashlib
 import hmac

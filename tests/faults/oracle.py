@@ -30,7 +30,7 @@ def header(headers, name):
 
 
 def original(headers):
-    """Return the headers without those of replays and releases."""
+    """Return the headers, except for replays and releases."""
     return [each for each in headers if each[0] not in ("gatepost-released", "gatepost-release-signature", "gatepost-replay-of")]
 
 

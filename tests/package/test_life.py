@@ -142,7 +142,7 @@ def test_daemon_that_is_not_configured_ends_and_is_not_started_again(machine, de
 
 
 def test_first_steps_of_the_documentation_lead_to_a_daemon_that_accepts(machine, deb):
-    """All commands except those that need your own Kafka."""
+    """All commands, without the ones that need your own Kafka."""
     machine.install(deb)
     text = (machine.root / "usr/share/doc/gatepost/README.Debian").read_text()
     steps = [line.strip() for line in text.splitlines() if line.startswith("    ")]

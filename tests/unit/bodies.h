@@ -8,7 +8,7 @@
 #include "model/decode.h"
 #include "spans.h"
 
-/* What the tests of the decoder share: a decoder, the rules it reads by, and what it found last. */
+/* State that the tests of the decoder share: a decoder, its rules, its last result. */
 static struct decoder *decoder;
 static struct event_rules rules;
 static struct decoded decoded;

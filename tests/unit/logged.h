@@ -1,12 +1,12 @@
 #ifndef TESTS_LOGGED_H
 #define TESTS_LOGGED_H
 
-/* What is logged goes into a pipe, and comes out of logged[0]: use both as a checked fixture. */
+/* A checked fixture: log lines go into a pipe whose reading end is logged[0]. */
 extern int logged[2];
 void logged_setup(void);
 void logged_teardown(void);
 
-/* What was logged since the last call. Valid until the next. */
+/* Return the log lines since the last call, valid until the next one. */
 const char *logged_read(void);
 
 #endif

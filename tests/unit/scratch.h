@@ -19,8 +19,7 @@ const char *scratch_path(const char *name);
 /* How loading a configuration went. */
 struct loaded {
         struct config *config; /* NULL: it was refused */
-        char
-            *messages; /* what was written to stderr, without the path before each line's number: `7: what` */
+        char *messages; /* text written to stderr, without the path before each line number: `7: message` */
 };
 
 /* Load a text with config_load(), from a file of mode 0600 or of another. */
@@ -35,7 +34,7 @@ extern const char scratch_minimal[];
 /* A whole configuration, with the broker inside the process. */
 extern const char scratch_embedded[];
 
-/* Load the minimal configuration with more lines after it; line 1 of those is line SCRATCH_MINIMAL_LINES + 1. */
+/* Load the minimal configuration and more lines; the first of these is line SCRATCH_MINIMAL_LINES + 1. */
 struct loaded scratch_load_more(const char *more);
 
 /* How many lines of messages there are. */
@@ -47,7 +46,7 @@ const char *scratch_expect(const struct loaded *loaded, unsigned line, const cha
 /* Fail unless the minimal configuration with more lines has exactly one message, for the last line, with the words in it. */
 void scratch_expect_refused(const char *more, const char *words);
 
-/* What a function writes to stderr while it runs. The caller frees it. */
+/* Return the text that a function writes to stderr. The caller frees it. */
 char *scratch_capture(void (*run)(void *arg), void *arg);
 
 #endif

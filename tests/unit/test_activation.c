@@ -29,7 +29,7 @@ pass_on(enum passed what, int at)
                 (void)close(at);
 }
 
-/* In the process that sockets were passed on to: what has become of them, as text. */
+/* In the process that sockets were passed to: describe them as text. */
 static void
 report(FILE *out)
 {
@@ -66,7 +66,7 @@ be_the_daemon(const enum passed *passed, int n, const char *names, int pid_offse
                 (void)setenv("LISTEN_FDNAMES", names, 1);
 }
 
-/* What a process makes of these descriptors, with these names. */
+/* Return the description of descriptors with these names by a process that they are passed to. */
 static void
 expect(const char *expected, const enum passed *passed, int n, const char *names, int pid_offset)
 {

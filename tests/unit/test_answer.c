@@ -101,7 +101,7 @@ START_TEST(test_envelope_lists_violations_in_their_order)
 }
 END_TEST
 
-/* What a JSON string must not contain as it is: RFC 8259 section 7. */
+/* Characters that a JSON string must escape (RFC 8259 section 7). */
 static const char *const awkward[][2] = {
     {"say \"no\"", "say \\\"no\\\""},
     {"a\\b", "a\\\\b"},

@@ -23,7 +23,7 @@ follow(struct begin_delay *delay, int64_t apart_ms, int has_produced)
         begin_delay_committed(delay);
 }
 
-/* A slow machine comes too late to wait, now and then; nothing is learnt of that. */
+/* A slow machine is sometimes too late to wait; the delay must not adapt to that. */
 static void
 follow_until(struct begin_delay *delay, int wait_ms, int64_t apart_ms, int has_produced)
 {

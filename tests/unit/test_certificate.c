@@ -30,7 +30,7 @@ tear_down(void)
         scratch_teardown();
 }
 
-/* Append a certificate for the key, valid between two times, to what is written. */
+/* Append a certificate for the key, valid between two times, to the file. */
 static void
 write_certificate(BIO *out, int64_t begin_s, int64_t end_s)
 {

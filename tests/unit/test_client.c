@@ -5,7 +5,7 @@
 #include "logged.h"
 #include "suites.h"
 
-/* What the log says of Kafka's being away, as several clients meet it. */
+/* Log lines about an unreachable Kafka, when several clients notice it. */
 
 static void
 expect(const char *said)

@@ -47,7 +47,7 @@ tear_down(void)
         free(messages);
 }
 
-/* Load a configuration; what it says on stderr is in said, a string. */
+/* Load a configuration; `said` receives its output on stderr. */
 static struct config *
 load(const char *text, mode_t mode, char said[4096])
 {

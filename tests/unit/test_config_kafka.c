@@ -153,7 +153,7 @@ is_taken(const char *name)
         return strstr(taken, word) != NULL;
 }
 
-/* What a program sets by a function of its own: librdkafka does not take a text for it. */
+/* Properties that a program sets by a function; librdkafka does not accept a text for them. */
 static int
 is_set_by_function(const char *name)
 {

@@ -223,7 +223,7 @@ START_TEST(test_nothing_is_left_of_the_body_before)
 }
 END_TEST
 
-/* An escaped surrogate that stands alone is JSON, and names no character. What else there is stays as it is. */
+/* A lone escaped surrogate is valid JSON, but not a character. The rest of the text is unchanged. */
 static const struct {
         const char *escaped;
         const char *read;

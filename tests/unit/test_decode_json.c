@@ -7,7 +7,7 @@
 #include "bodies.h"
 #include "suites.h"
 
-/* What is a body at all: UTF-8 by RFC 3629, JSON by RFC 8259, an object, 64 levels. */
+/* Well-formed bodies: UTF-8 by RFC 3629, JSON by RFC 8259, an object, 64 levels. */
 
 static const char *const values[] = {
     "0",

@@ -283,7 +283,7 @@ START_TEST(test_record_that_was_only_remembered_counts_as_any)
 }
 END_TEST
 
-/* More than one call can give back: what is left of it is not there for anybody, and new entries of that time are. */
+/* More than one call can free at once: look-ups miss the rest of a dropped slice, and find new entries. */
 START_TEST(test_slice_whose_memory_is_being_given_back_is_forgotten)
 {
         enum { N = 600000 };

@@ -110,7 +110,7 @@ read_line(struct reader *reader, size_t index)
         return answer;
 }
 
-/* What is before the next line is committed: it will not be decided again. */
+/* Commit the records before the next line: they will not be decided again. */
 static void
 commit(struct reader *reader)
 {

@@ -14,14 +14,14 @@ static const struct {
     /* from others it is ignored */
     {"203.0.113.5", "198.51.100.1", "203.0.113.5"},
     {"203.0.113.5", "10.0.0.9", "203.0.113.5"},
-    /* from a trusted proxy: the one before it */
+    /* from a trusted proxy: the address before it */
     {"10.0.0.1", "198.51.100.1", "198.51.100.1"},
     {"10.0.0.1", " 198.51.100.1\t", "198.51.100.1"},
     {"10.0.0.1", "198.51.100.1:4711", "198.51.100.1"},
     {"10.0.0.1", "2001:db8::1", "2001:db8::1"},
     {"10.0.0.1", "[2001:db8::1]", "2001:db8::1"},
     {"10.0.0.1", "[2001:db8::1]:4711", "2001:db8::1"},
-    /* what the client itself wrote stands further left, and is not believed */
+    /* entries further left were written by the client, and are not trusted */
     {"10.0.0.1", "127.0.0.1, 198.51.100.1", "198.51.100.1"},
     {"10.0.0.1", "10.0.0.2, 198.51.100.1", "198.51.100.1"},
     /* through several trusted proxies */
@@ -32,7 +32,7 @@ static const struct {
     {"10.0.0.1", "10.0.0.2", "10.0.0.2"},
     {"10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"},
     {"10.0.0.1", "", "10.0.0.1"},
-    /* no address: what is known stands */
+    /* not an address: keep the known client */
     {"10.0.0.1", "unknown", "10.0.0.1"},
     {"10.0.0.1", "198.51.100.1, unknown", "10.0.0.1"},
     {"10.0.0.1", "198.51.100.1, unknown, 10.0.0.2", "10.0.0.2"},
@@ -135,7 +135,7 @@ static const struct {
     {SIGNATURE "\x21\x21\0\x0c", IPV4_PART, 12, -1, NULL},
 };
 
-/* A connection's two ends; what is read is non-blocking. */
+/* A connection's two ends; the reading end is non-blocking. */
 static void
 open_pair(int pair[2])
 {

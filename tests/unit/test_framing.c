@@ -105,7 +105,7 @@ START_TEST(test_names_and_values_of_a_head_are_strings_without_white_space)
 }
 END_TEST
 
-/* A header line, and what the head then says: closes, keeps_alive, expects_continue, chunked. */
+/* A header line and its effect on the head: closes, keeps_alive, expects_continue, chunked. */
 static const struct {
         const char *line;
         int closes, keeps_alive, expects, chunked;

@@ -200,7 +200,7 @@ END_TEST
 
 #define LOG_SIZE 120
 
-/* A log of few ids and bodies, with replays and releases, over three windows; timestamps fall back now and then. */
+/* A log of few ids and bodies, with replays and releases, over three windows; timestamps sometimes fall back. */
 static void
 make_log(unsigned seed, struct record log[LOG_SIZE])
 {

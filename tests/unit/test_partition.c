@@ -349,7 +349,7 @@ START_TEST(test_first_record_counts_as_fetched_over_the_earliest_connection)
         ck_assert(partition_expects(partition, 10, &over_new));
         partition_note_origin(partition, &over_new);
         ck_assert(partition_expects(partition, 10, &over_new));
-        /* One that is taken because it has come again does not make the later connection that of the log. */
+        /* A record that is accepted because it came twice does not make the later connection the log's. */
         partition_note_origin(partition, &(struct consumer_origin){1, 0, 7, .connection = 4, .earliest = 3});
         ck_assert(partition_expects(partition, 11, &over_new));
         ck_assert(consumer_origin_is(&partition->known_origin, &over_new));

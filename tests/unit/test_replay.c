@@ -30,7 +30,7 @@ end(struct replay *replay, uint32_t n, const char *delivery_id, int may_be_store
         replay_end(replay, "invoicing", signature, delivery_id, may_be_stored);
 }
 
-/* As check(), and what is no replay is stored. */
+/* Like check(), but store a signature that is not a replay. */
 static int
 store(struct replay *replay, uint32_t n, const char *delivery_id)
 {
@@ -239,7 +239,7 @@ START_TEST(test_full_it_forgets_the_oldest_and_no_more)
 
         for (uint32_t i = 0; i < n; i++)
                 ck_assert_int_eq(store(replay, i, "d"), 0);
-        /* From the newest back to the one that is not known any more, which then takes the place of another. */
+        /* From the newest back to the first forgotten one, which then replaces another. */
         ck_assert_uint_eq(first_remembered(replay, n), n - maxima[_i]);
         replay_free(replay);
 }

@@ -21,7 +21,7 @@ note(const char *section, const char *name, void *arg)
                        name == NULL ? "" : name);
 }
 
-/* Fail unless the minimal configuration, with more and with other lines, differs in what is told. */
+/* Fail unless the report lists the differences between the minimal configuration with two sets of lines. */
 static void
 expect_told(const char *more, const char *other, const char *expected)
 {

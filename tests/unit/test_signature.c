@@ -83,7 +83,7 @@ START_TEST(test_signature_under_any_of_several_keys_is_genuine)
                                                   signature),
                                  1);
         }
-        /* The last of them is a stranger to the others. */
+        /* The last key is unrelated to the others. */
         ck_assert_int_eq(signature_verify(keys, ARRAY_LEN(keys) - 1, TIMESTAMP, BODY, LEN(BODY), signature),
                          0);
         ck_assert_int_eq(signature_verify(keys, 0, TIMESTAMP, BODY, LEN(BODY), signature), 0);

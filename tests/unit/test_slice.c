@@ -161,7 +161,7 @@ START_TEST(test_memory_is_given_back_in_pieces)
 }
 END_TEST
 
-/* One more bucket is one more chance to lose an entry: each number of them up to some doublings. */
+/* Each number of buckets up to some doublings: each growth is a chance to lose an entry. */
 START_TEST(test_every_entry_is_there_at_each_size)
 {
         for (uint32_t n = 1; n <= 1100; n++) {

@@ -46,7 +46,7 @@ commit(struct transaction *transaction, const struct config *config)
         rd_kafka_consumer_group_metadata_destroy(group);
 }
 
-/* Begin a transaction, maybe after another, and give it up before Kafka can have been told of any partition. */
+/* Begin a transaction, maybe after another, and abandon it before Kafka can know of any partition. */
 static void
 give_up(const struct config *config, const char *bootstrap, int comes_second)
 {

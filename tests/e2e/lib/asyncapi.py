@@ -55,7 +55,7 @@ class Channel:
     def problems(self, record):
         """What is wrong with a record by the document."""
         headers = {name: value.decode() for name, value in record.headers}
-        repeated = [] if len(headers) == len(record.headers) else ["a header stands there twice"]
+        repeated = [] if len(headers) == len(record.headers) else ["a header appears twice"]
         return (repeated + problems(self.headers, headers) + problems(self.key, record.key.decode()) +
                 self._problems_of_body(record.value))
 
