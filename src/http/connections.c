@@ -14,6 +14,7 @@
 #define UNREAD_REPLY_MS 1000 /* an answer unread for longer may be cut off for another connection */
 #define SLOW_GRACE_MS 500    /* before the speed of a body is measured */
 #define SLOW_MS 2000         /* a body expected to take longer is slow */
+#define EVICTIONS_MAX 256    /* in one pass of the event loop, since each looks at all bodies */
 #define HELD_MAX_MS 1500 /* a body that has held its memory for longer is slow; less than MEMORY_WAIT_MS */
 
 void
@@ -275,12 +276,14 @@ connections_evict_slow(struct connections *all)
 {
         int64_t now_ms = clock_coarse_ms();
         struct connection *connection;
+        int n = 0;
 
         if (memory_budget_missing(all->limits.budget) == 0)
                 return 0;
         TAILQ_FOREACH(connection, &all->lists[GATE_BODY], entry)
         measure_body(connection, now_ms);
-        while (memory_budget_missing(all->limits.budget) > 0 && (connection = find_slow(all, now_ms)) != NULL)
+        while (n++ < EVICTIONS_MAX && memory_budget_missing(all->limits.budget) > 0 &&
+               (connection = find_slow(all, now_ms)) != NULL)
                 gate_refuse(connection, 503, "the body came too slowly while others waited; send it again");
         return 1;
 }

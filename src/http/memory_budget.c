@@ -27,9 +27,11 @@ struct memory_budget {
         TAILQ_HEAD(waiters, memory_waiter) waiters; /* oldest first */
         size_t n_waiters;
         uint64_t seed;
-        uint64_t now;                /* virtual time: granted bytes for each address that waits */
-        uint64_t latest;             /* the greatest tag that was served */
-        uint64_t tags[N_TURNS];      /* by turn: the tag of its last grant */
+        uint64_t now;           /* virtual time: granted bytes for each address that waits */
+        uint64_t latest;        /* the greatest tag that was served */
+        uint64_t tags[N_TURNS]; /* by turn: the tag of its last grant */
+        /* by turn: arrival of its last waiter, if that left without memory; else 0 */
+        uint64_t unserved[N_TURNS];
         uint16_t n_of_turn[N_TURNS]; /* waiters */
         size_t n_turns;              /* that have waiters */
         LIST_HEAD(members, budget_member) members;
@@ -139,6 +141,7 @@ grant(struct memory_budget *budget, struct memory_waiter *waiter)
 
         budget->used += waiter->bytes;
         budget->tags[waiter->turn] = tag;
+        budget->unserved[waiter->turn] = 0;
         budget->now += cost_of(waiter) / budget->n_turns;
         if (tag > budget->latest)
                 budget->latest = tag;
@@ -270,6 +273,21 @@ make_room_for(struct memory_budget *budget, const struct memory_waiter *added)
         return 0;
 }
 
+/*
+ * Return the virtual time from which a waiter counts. A client whose last body left without memory keeps its
+ * place for the next one, but for no more than that body's cost: else a client whose share takes longer than
+ * a body may wait would never be served.
+ */
+static uint64_t
+arrival_of(const struct memory_budget *budget, const struct memory_waiter *waiter)
+{
+        uint64_t unserved = budget->unserved[waiter->turn], cost = cost_of(waiter);
+
+        if (unserved == 0 || budget->n_of_turn[waiter->turn] > 0)
+                return budget->now;
+        return budget->now - unserved > cost ? budget->now - cost : unserved;
+}
+
 static void
 enqueue(struct memory_budget *budget, struct memory_waiter *waiter)
 {
@@ -277,7 +295,7 @@ enqueue(struct memory_budget *budget, struct memory_waiter *waiter)
 
         waiter->is_waiting = 1;
         TAILQ_INSERT_TAIL(&budget->waiters, waiter, entry);
-        waiter->since = budget->now;
+        waiter->since = arrival_of(budget, waiter);
         if (budget->n_of_turn[waiter->turn]++ == 0)
                 budget->n_turns++;
         if (++budget->n_waiters > 1)
@@ -319,10 +337,13 @@ void
 memory_budget_stop_waiting(struct memory_budget *budget, struct memory_waiter *waiter)
 {
         pthread_mutex_lock(&budget->mutex);
-        if (waiter->is_waiting)
+        if (waiter->is_waiting) {
                 dequeue(budget, waiter);
-        else if (waiter->result > 0)
+                if (budget->n_of_turn[waiter->turn] == 0)
+                        budget->unserved[waiter->turn] = waiter->since;
+        } else if (waiter->result > 0) {
                 budget->used -= waiter->bytes;
+        }
         waiter->result = 0;
         serve_waiters(budget); /* the next waiter may need less */
         pthread_mutex_unlock(&budget->mutex);

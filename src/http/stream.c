@@ -103,6 +103,8 @@ read_session(struct stream *stream, void *data, size_t size)
         ERR_clear_error();
         stream->read_needs = EV_READ;
         result = SSL_read_ex(stream->session, data, size, &n);
+        if (!SSL_in_init(stream->session)) /* it may have read the message that a write waits for */
+                stream->write_needs = EV_WRITE;
         return result == 1 ? (ssize_t)n : judge(stream, result, &stream->read_needs);
 }
 

@@ -154,6 +154,52 @@ START_TEST(test_small_bodies_do_not_wait_for_as_many_large_ones)
 }
 END_TEST
 
+static void
+await_as(struct memory_waiter *waiter, uint64_t bytes, uint8_t address)
+{
+        const struct address each = {{address}};
+
+        ck_assert_int_eq(memory_budget_wait(budget, waiter, bytes, &each, wake_fd), 0);
+}
+
+/* Release memory for one of the small waiters. Returns 0 when it is kept for another waiter. */
+static int
+serve_one(struct memory_waiter *small, size_t n)
+{
+        memory_budget_release(budget, 20000);
+        for (size_t i = 0; i < n; i++) {
+                if (is_granted(&small[i])) {
+                        await_as(&small[i], 20000, (uint8_t)(i + 10));
+                        return 1;
+                }
+        }
+        return 0;
+}
+
+/* It stops waiting, as after two seconds, and comes again, while others are served. */
+START_TEST(test_client_that_was_not_served_in_time_keeps_its_place)
+{
+        struct memory_waiter large, small[4];
+        int n_rounds = 0;
+
+        memory_budget_resize(budget, 100000);
+        reserve(100000);
+        for (size_t i = 0; i < ARRAY_LEN(small); i++)
+                await_as(&small[i], 20000, (uint8_t)(i + 10));
+        await_as(&large, 80000, 1);
+        while (serve_one(small, ARRAY_LEN(small))) {
+                ck_assert_int_lt(n_rounds++, 40);
+                memory_budget_stop_waiting(budget, &large);
+                await_as(&large, 80000, 1);
+        }
+        memory_budget_release(budget, 60000);
+        ck_assert(is_granted(&large));
+        memory_budget_stop_waiting(budget, &large);
+        for (size_t i = 0; i < ARRAY_LEN(small); i++)
+                memory_budget_stop_waiting(budget, &small[i]);
+}
+END_TEST
+
 START_TEST(test_waiters_of_a_client_are_served_in_their_order)
 {
         struct memory_waiter first, second, third;
@@ -387,6 +433,7 @@ suite_memory_budget(void)
         tcase_add_test(cases, test_waiter_that_is_larger_than_the_budget_gets_it_when_it_is_empty);
         tcase_add_test(cases, test_clients_take_turns);
         tcase_add_test(cases, test_small_bodies_do_not_wait_for_as_many_large_ones);
+        tcase_add_test(cases, test_client_that_was_not_served_in_time_keeps_its_place);
         tcase_add_test(cases, test_waiters_of_a_client_are_served_in_their_order);
         tcase_add_test(cases, test_nobody_overtakes_those_who_wait);
         tcase_add_test(cases, test_grant_wakes_the_waiter_s_server);
