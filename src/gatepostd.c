@@ -6,7 +6,7 @@
 #include "base/process.h"
 #include "config/config.h"
 #include "daemon/daemon.h"
-#include "http/tls_check.h"
+#include "http/tls.h"
 #include "kafka/clients_check.h"
 
 #define DEFAULT_FILE SYSCONFDIR "/gatepost/gatepost.conf"

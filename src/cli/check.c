@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "cli/kafka_access.h"
 #include "config/config.h"
-#include "http/tls_check.h"
+#include "http/tls.h"
 #include "kafka/clients_check.h"
 #include "kafka/topics_check.h"
 

@@ -1,11 +1,13 @@
 #include "http/tls.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <openssl/err.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/log_flood.h"
 #include "base/mem.h"
@@ -264,4 +266,42 @@ tls_log_timeout(const struct address *client)
 
         log_flood(&flood, LOG_LEVEL_NOTICE, "TLS handshakes were not done in time last_client=%s",
                   address_format(client, address));
+}
+
+/* Checks at the start */
+
+static void
+print_problem(const struct config *config, const char *severity, const struct error *error)
+{
+        fprintf(stderr, "%s:%zu: %stls_certificate_file: %s\n", config->file, config->tls_line, severity,
+                error->text);
+}
+
+int
+tls_check_strength(const struct config *config)
+{
+        struct error error;
+        struct tls *tls;
+
+        if (config->certificate == NULL)
+                return 0;
+        tls = tls_new(config->certificate, &error);
+        if (tls == NULL)
+                print_problem(config, "", &error);
+        tls_free(tls);
+        return tls == NULL ? -1 : 0;
+}
+
+int
+tls_check_dates(const struct config *config)
+{
+        enum certificate_state state;
+        struct error error;
+
+        if (config->certificate == NULL)
+                return 0;
+        state = certificate_state(config->certificate, clock_now_ms() / 1000, &error);
+        if (state != CERTIFICATE_VALID)
+                print_problem(config, state == CERTIFICATE_ENDING ? "warning: " : "", &error);
+        return state == CERTIFICATE_UNUSABLE ? -1 : 0;
 }

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/certificate.h"
+#include "config/config.h"
 
 /*
  * TLS of the servers of a process: versions 1.2 and 1.3, ciphers with forward secrecy and authenticated
@@ -43,5 +44,16 @@ void tls_log_end(const SSL *session, int in_handshake, unsigned long code, const
 
 /* Log that a handshake took longer than handshake_timeout. */
 void tls_log_timeout(const struct address *client);
+
+/*
+ * Checks of the certificate that reading its files does not make. Both print errors to stderr, as
+ * config_load() does, and return 0, also without TLS, or -1.
+ */
+
+/* Check that OpenSSL accepts the certificate and its key, which may be too weak. */
+int tls_check_strength(const struct config *config) MUST_CHECK;
+
+/* Check that the certificate is valid now; warn when it expires soon. */
+int tls_check_dates(const struct config *config) MUST_CHECK;
 
 #endif

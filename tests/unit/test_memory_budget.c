@@ -50,9 +50,17 @@ reserve(uint64_t bytes)
 }
 
 static void
+await_as(struct memory_waiter *waiter, uint64_t bytes, uint8_t address)
+{
+        const struct address each = {{address}};
+
+        ck_assert_int_eq(memory_budget_wait(budget, waiter, bytes, &each, wake_fd), 0);
+}
+
+static void
 await(struct memory_waiter *waiter, uint64_t bytes)
 {
-        ck_assert_int_eq(memory_budget_wait(budget, waiter, bytes, &client, wake_fd), 0);
+        await_as(waiter, bytes, client.bytes[0]);
 }
 
 static int
@@ -132,11 +140,8 @@ START_TEST(test_small_bodies_do_not_wait_for_as_many_large_ones)
         budget = memory_budget_new(1 << 20);
         ck_assert_ptr_nonnull(budget);
         reserve(1 << 20);
-        for (size_t i = 0; i < ARRAY_LEN(large); i++) {
-                const struct address each = {{(uint8_t)(i + 10)}};
-
-                ck_assert_int_eq(memory_budget_wait(budget, &large[i], 1 << 19, &each, wake_fd), 0);
-        }
+        for (size_t i = 0; i < ARRAY_LEN(large); i++)
+                await_as(&large[i], 1 << 19, (uint8_t)(i + 10));
         memory_budget_release(budget, 1 << 19);
         ck_assert(is_granted(&large[0]));
         for (size_t i = 0; i < ARRAY_LEN(small); i++)
@@ -153,14 +158,6 @@ START_TEST(test_small_bodies_do_not_wait_for_as_many_large_ones)
         budget = whole;
 }
 END_TEST
-
-static void
-await_as(struct memory_waiter *waiter, uint64_t bytes, uint8_t address)
-{
-        const struct address each = {{address}};
-
-        ck_assert_int_eq(memory_budget_wait(budget, waiter, bytes, &each, wake_fd), 0);
-}
 
 /* Release memory for one of the small waiters. Returns 0 when it is kept for another waiter. */
 static int
