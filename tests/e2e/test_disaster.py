@@ -146,7 +146,7 @@ def test_offsets_beyond_the_log_are_set_back_by_the_command_of_the_guide(install
     offsets = ConsumerGroupTopicPartitions(kafka.group, [TopicPartition(kafka.deliveries, 0, 50)])
     kafka.admin.alter_consumer_group_offsets([offsets])[kafka.group].result(SECONDS)
     router = installation.daemon(config).launch()
-    assert "was the topic deleted and made anew" in router.wait_for_log("cannot route")
+    assert "was the topic deleted and recreated" in router.wait_for_log("cannot route")
     router.wait_for_exit(EX_CONFIG)
 
     def reset():

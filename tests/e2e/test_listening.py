@@ -113,4 +113,4 @@ def test_more_addresses_than_can_be_listened_on_are_refused_with_their_line(offl
     daemon.stop()
     config["receiver"]["listen"].append("127.0.0.1:0")
     done = offline.gatepost("check", config=config)
-    assert done.returncode == 78 and "64 addresses already" in done.stderr
+    assert done.returncode == 78 and "more than 64 addresses" in done.stderr

@@ -17,7 +17,7 @@ def daemon(installation):
 
 
 def test_what_takes_a_restart_is_told(installation, daemon):
-    assert "only a restart" not in reload(daemon)
+    assert "needs a restart" not in reload(daemon)
     config = daemon.config
     config["receiver"].update({"threads": 3, "max_body": "2MiB", "ack_timeout": "9s", "listen": ["127.0.0.1:0", "[::1]:0"]})
     config["router"]["dedup_window"] = "2d"
@@ -42,7 +42,7 @@ def test_tls_does_not_come_or_go_by_a_reload(daemon, tmp_path):
     assert "option=tls_certificate_file" in reload(daemon)
     daemon.accept()
     del daemon.config["receiver"]["tls_certificate_file"], daemon.config["receiver"]["tls_key_file"]
-    assert "only a restart" not in reload(daemon)
+    assert "needs a restart" not in reload(daemon)
 
 
 def test_tolerance_beyond_what_is_remembered_is_refused(installation):

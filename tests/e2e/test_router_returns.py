@@ -87,5 +87,5 @@ def test_offset_whose_metadata_are_another_clients_is_judged_without_them(instal
     kafka.append([Delivery() for _ in range(3)])
     commit_beyond_end(kafka, 0, 5, metadata=str(2 ** 63 - 1))
     router = installation.daemon(config).launch()
-    router.wait_for_log("was the topic deleted and made anew")
+    router.wait_for_log("was the topic deleted and recreated")
     router.wait_for_exit(78)
