@@ -18,7 +18,7 @@ def process(record):
     headers = {name: value.decode() for name, value in record.headers()}
     event = headers["ce_source"], headers["ce_id"], headers["ce_type"], record.value().decode()
     if database.execute("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?)", event).rowcount == 1:
-        print(*event, flush=True)  # it is new: here goes what you make of it, in the same database
+        print(*event, flush=True)  # a new event: process it here, in the same transaction
 
 consumer = Consumer({"bootstrap.servers": brokers, "group.id": group, "isolation.level": "read_committed",
                      "enable.auto.commit": False, "auto.offset.reset": "earliest"})

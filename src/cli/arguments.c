@@ -76,7 +76,7 @@ read_file(const char *file, size_t max, const char *limit, size_t *len, struct e
 char *
 arguments_body(const char *file, size_t *len, struct error *error)
 {
-        return read_file(file, ARGUMENTS_MAX_BODY, "the largest possible body (128 MiB)", len, error);
+        return read_file(file, ARGUMENTS_MAX_BODY, "the limit for a body (128 MiB)", len, error);
 }
 
 char *

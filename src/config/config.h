@@ -117,7 +117,7 @@ struct config {
         int admin_allows_remote;     /* other machines may connect to it */
 
         char *service_base_url;     /* NULL: not configured */
-        char *service_api_key_file; /* likewise; cli/service_key.h reads it */
+        char *service_api_key_file; /* likewise; cli/api_client.c reads it */
         char *service_api_key;      /* likewise */
         char *service_ca_file;      /* NULL: the system's */
 };

@@ -140,8 +140,8 @@ topics_check(const struct config *config, const struct topic_need *need, const s
         if (state->replicas >= 2 && state->min_insync_replicas >= state->replicas)
                 report_setting(
                     &check, 0,
-                    "min.insync.replicas is the number of replicas: without one broker nothing can "
-                    "be written to it, and a router that has tried to stops until that is over",
+                    "min.insync.replicas is the number of replicas: when one broker is down, nothing can "
+                    "be written to it, and a router that has tried to stops until the broker is back",
                     state->replicas == 2 ? "min.insync.replicas=1" : "min.insync.replicas=2");
         if (state->unclean_election)
                 report_setting(&check, 0, "unclean leader election is on: acknowledged records may be lost",

@@ -29,7 +29,7 @@ enum metrics_outcome {
         OUTCOME_FORBIDDEN,
         OUTCOME_STALE,           /* signature wrong */
         OUTCOME_STALE_GENUINE,   /* signature right */
-        OUTCOME_STALE_UNCHECKED, /* signature not checked: too many stale deliveries at once */
+        OUTCOME_STALE_UNCHECKED, /* signature not checked: too many at once, no memory, or Expect */
         OUTCOME_FORGED,
         OUTCOME_THROTTLED,
         OUTCOME_UNAVAILABLE,

@@ -161,7 +161,7 @@ def test_quarantine_is_summed_by_reason_and_source(installation, daemon):
         return daemon.log.count(" decided action=quarantine ")
     waiting.until(lambda: told("unknown-kind") + told("malformed-json") == n_decided() >= 31, 30, "all reasons in the sums")
     assert told("malformed-json") >= 1 and told("unknown-kind") >= 30
-    assert n_decided() == 31 or "transaction given up" in daemon.log
+    assert n_decided() == 31 or "transaction aborted" in daemon.log
 
 
 def test_status_is_told(installation, daemon):
