@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "model/output.h"
 
-#define MAX_AGE_MS 1000
+#define MAX_AGE_MS 1000 /* a batch is committed after this time, even if records keep coming */
 #define AGES_SIZE 64
 
 static int

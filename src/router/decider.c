@@ -368,6 +368,7 @@ decider_commit(struct decider *decider, struct error *error)
 {
         rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(8);
         int64_t began_ns = clock_monotonic_ns();
+        int is_full = decider_is_full(decider); /* now: the commit's own time does not count */
         int result = add_offsets(decider, offsets) != 0
                          ? error_set(error, "out of memory")
                          : transaction_commit(decider->transaction, decider->group, offsets, error);
@@ -376,7 +377,7 @@ decider_commit(struct decider *decider, struct error *error)
         if (result != 0)
                 return -1;
         metrics_observe(decider->metrics, HISTOGRAM_COMMIT, (uint64_t)(clock_monotonic_ns() - began_ns), 1);
-        decider->is_behind = decider_is_full(decider);
+        decider->is_behind = is_full;
         decider->is_open = 0;
         for (size_t i = 0; i < decider->partitions.n; i++)
                 partition_committed(decider->partitions.items[i]);

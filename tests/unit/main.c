@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "suites.h"
@@ -13,6 +14,8 @@ main(void)
 #undef ADD_SUITE
         srunner_run_all(runner, CK_ENV);
         n_failed = srunner_ntests_failed(runner);
+        if (srunner_ntests_run(runner) == 0)
+                n_failed = fprintf(stderr, "unit: no suite has the name in CK_RUN_SUITE\n");
         srunner_free(runner);
         return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

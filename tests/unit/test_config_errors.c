@@ -392,7 +392,7 @@ values(void)
 Suite *
 suite_config_errors(void)
 {
-        Suite *suite = suite_create("config errors");
+        Suite *suite = suite_create("config_errors");
 
         suite_add_tcase(suite, texts_and_names());
         suite_add_tcase(suite, values());

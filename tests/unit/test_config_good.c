@@ -237,7 +237,7 @@ END_TEST
 Suite *
 suite_config_good(void)
 {
-        Suite *suite = suite_create("config good");
+        Suite *suite = suite_create("config_good");
         TCase *tests = tcase_create("good files");
 
         tcase_add_checked_fixture(tests, scratch_setup, teardown);

@@ -364,7 +364,7 @@ END_TEST
 Suite *
 suite_config_kafka(void)
 {
-        Suite *suite = suite_create("config kafka");
+        Suite *suite = suite_create("config_kafka");
         TCase *tests = tcase_create("properties");
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);

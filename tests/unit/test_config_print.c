@@ -166,7 +166,7 @@ END_TEST
 Suite *
 suite_config_print(void)
 {
-        Suite *suite = suite_create("config print");
+        Suite *suite = suite_create("config_print");
         TCase *tests = tcase_create("dump");
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);

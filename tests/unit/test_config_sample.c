@@ -266,7 +266,7 @@ END_TEST
 Suite *
 suite_config_sample(void)
 {
-        Suite *suite = suite_create("config sample");
+        Suite *suite = suite_create("config_sample");
         TCase *tests = tcase_create("sample and manual");
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);

@@ -299,7 +299,7 @@ END_TEST
 Suite *
 suite_config_secrets(void)
 {
-        Suite *suite = suite_create("config secrets");
+        Suite *suite = suite_create("config_secrets");
         TCase *tests = tcase_create("secrets");
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);

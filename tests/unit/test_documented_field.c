@@ -141,7 +141,7 @@ END_TEST
 Suite *
 suite_documented_field(void)
 {
-        Suite *suite = suite_create("fields");
+        Suite *suite = suite_create("documented_field");
         TCase *tcase = tcase_create("fields");
 
         tcase_add_test(tcase, test_documented_fields_are_known_at_the_top_and_under_data);

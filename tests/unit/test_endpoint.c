@@ -128,7 +128,7 @@ END_TEST
 Suite *
 suite_endpoint(void)
 {
-        Suite *suite = suite_create("service url");
+        Suite *suite = suite_create("endpoint");
         TCase *tcase = tcase_create("url");
 
         tcase_add_test(tcase, test_addresses_of_services_are_taken);

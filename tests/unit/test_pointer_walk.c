@@ -185,7 +185,7 @@ END_TEST
 Suite *
 suite_pointer_walk(void)
 {
-        Suite *suite = suite_create("walk");
+        Suite *suite = suite_create("pointer_walk");
         TCase *tcase = tcase_create("walk");
 
         tcase_add_checked_fixture(tcase, set_up, NULL);

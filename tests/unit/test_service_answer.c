@@ -221,7 +221,7 @@ END_TEST
 Suite *
 suite_service_answer(void)
 {
-        Suite *suite = suite_create("service answer");
+        Suite *suite = suite_create("service_answer");
         TCase *tcase = tcase_create("answers");
 
         tcase_add_test(tcase, test_envelope_is_read_whole);
