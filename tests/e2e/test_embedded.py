@@ -13,7 +13,7 @@ def test_embedded_broker_needs_no_kafka(installation):
     config = installation.config()
     config["kafka"]["bootstrap.servers"] = "embedded"
     daemon = installation.start(config)
-    assert "forget" in daemon.log
+    assert "keeps nothing across restarts" in daemon.log
     address = re.search(r"embedded.*?(127\.0\.0\.1:\d+)", daemon.log)[1]
     delivery = daemon.accept(Delivery(event_body("invoice.received")))
 
