@@ -10,17 +10,12 @@ import pytest
 import http_client
 import waiting
 from authority import Authority
+from raw_tls import PROXY_SIGNATURE, proxy_header
 from signing import Delivery
 from stillness import standing_still
 
 PATH = "/webhooks/invoicing"
-PROXY_SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 FORGED = b"another secret, long enough as well"
-
-
-def proxy_header(client, command=1, family=0x11, tail=b""):
-    addresses = socket.inet_aton(client) + socket.inet_aton("10.9.9.9") + struct.pack(">HH", 4711, 443) + tail
-    return PROXY_SIGNATURE + struct.pack(">BBH", 0x20 | command, family, len(addresses)) + addresses
 
 
 def receiver(offline, **options):

@@ -17,9 +17,8 @@ import pytest
 import http_client
 import waiting
 from authority import EC, RSA, Authority
-from raw_tls import PATH, RawTls, head, whole
+from raw_tls import PATH, RawTls, head, proxy_header, whole
 from signing import Delivery, event_body
-from test_edge_clients import proxy_header
 from test_edge_slow import cpu_seconds
 from tls_records import HANDSHAKE, KEY_UPDATE, TlsRecords
 

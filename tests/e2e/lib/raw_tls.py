@@ -8,6 +8,7 @@ import struct
 import http_client
 
 PATH = "/webhooks/invoicing"
+PROXY_SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 
 
 def head(delivery, *more):
@@ -19,6 +20,12 @@ def head(delivery, *more):
 
 def whole(delivery, *more):
     return head(delivery, f"content-length: {len(delivery.body)}", *more) + delivery.body
+
+
+def proxy_header(client, command=1, family=0x11, tail=b""):
+    """The header of the PROXY protocol, version 2, that names a client."""
+    addresses = socket.inet_aton(client) + socket.inet_aton("10.9.9.9") + struct.pack(">HH", 4711, 443) + tail
+    return PROXY_SIGNATURE + struct.pack(">BBH", 0x20 | command, family, len(addresses)) + addresses
 
 
 class RawTls:

@@ -16,9 +16,8 @@ import sys
 import time
 
 import http_client
-from raw_tls import PATH, RawPlain, RawTls, head, whole
+from raw_tls import PATH, RawPlain, RawTls, head, proxy_header, whole
 from signing import Delivery, event_body
-from test_edge_clients import proxy_header
 
 GENUINE = 0.15  # of the connections
 SLOW = 40  # connections kept open at a time
