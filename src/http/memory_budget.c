@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 
 #include <openssl/rand.h>
@@ -120,9 +121,12 @@ is_before(const struct memory_budget *budget, const struct memory_waiter *a, con
 static struct memory_waiter *
 find_next(struct memory_budget *budget)
 {
-        uint8_t is_seen[N_TURNS] = {0};
+        uint8_t is_seen[N_TURNS];
         struct memory_waiter *waiter, *next = TAILQ_FIRST(&budget->waiters);
 
+        if (budget->n_waiters < 2)
+                return next;
+        memset(is_seen, 0, sizeof(is_seen));
         TAILQ_FOREACH(waiter, &budget->waiters, entry)
         {
                 if (is_seen[waiter->turn])
