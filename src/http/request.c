@@ -196,12 +196,6 @@ http_request_headers(const struct http_request *request,
         }
 }
 
-uint64_t
-http_request_content_length(const struct http_request *request)
-{
-        return request->head.content_length;
-}
-
 int
 http_request_awaits_continue(const struct http_request *request)
 {

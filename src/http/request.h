@@ -34,9 +34,6 @@ const char *http_request_path(const struct http_request *request, size_t *len);
 void http_request_headers(const struct http_request *request,
                           void (*visit)(const struct http_header *header, void *arg), void *arg);
 
-/* Return Content-Length; 0 without it. */
-uint64_t http_request_content_length(const struct http_request *request);
-
 /* Returns 1 when the client waits for 100 Continue before it sends the body. */
 int http_request_awaits_continue(const struct http_request *request);
 
