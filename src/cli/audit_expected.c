@@ -244,8 +244,8 @@ add(struct audit *audit, const struct record *record, const struct verdict *verd
 static enum range_answer
 on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
-        struct audit_decider *decider = arg;
-        struct dedup *dedup = decider->dedups[index];
+        struct audit_decider *processor = arg;
+        struct dedup *dedup = processor->dedups[index];
         struct verdict verdict;
         struct record record;
 
@@ -255,49 +255,49 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
                                 "the timestamps of %s, partition %d, fall back at offset %" PRId64
                                 ": a broker's clock was wrong, so earlier deliveries cannot be judged",
                                 rd_kafka_topic_name(message->rkt), message->partition, message->offset);
-                decider->fell_back = 1;
+                processor->fell_back = 1;
                 return RANGE_FAIL;
         }
-        if (judge_decide(decider->judge, dedup, &record, &verdict) != 0 ||
-            add(decider->audit, &record, &verdict, message) != 0) {
+        if (judge_decide(processor->judge, dedup, &record, &verdict) != 0 ||
+            add(processor->audit, &record, &verdict, message) != 0) {
                 (void)error_set_openssl(error, "the record cannot be evaluated");
                 return RANGE_FAIL;
         }
         dedup_expire(dedup, record.timestamp_ms);
-        terminal_progress_step(&decider->audit->progress);
+        terminal_progress_step(&processor->audit->progress);
         return RANGE_GO_ON;
 }
 
 static int
-open_decider(struct audit_decider *decider, struct audit *audit)
+open_decider(struct audit_decider *processor, struct audit *audit)
 {
         const struct config *config = audit->plan->config;
         size_t n = audit->plan->n_deliveries;
 
-        decider->audit = audit;
-        decider->rules = mem_alloc(config->n_sources * sizeof(*decider->rules));
-        decider->dedups = mem_alloc(n * sizeof(*decider->dedups));
+        processor->audit = audit;
+        processor->rules = mem_alloc(config->n_sources * sizeof(*processor->rules));
+        processor->dedups = mem_alloc(n * sizeof(*processor->dedups));
         for (size_t i = 0; i < config->n_sources; i++)
-                decider->rules[i] = &config->sources[i].rules;
-        decider->judge = judge_new(decider->rules, config->n_sources, config->topics);
-        if (decider->judge == NULL)
+                processor->rules[i] = &config->sources[i].rules;
+        processor->judge = judge_new(processor->rules, config->n_sources, config->topics);
+        if (processor->judge == NULL)
                 return -1;
         for (size_t p = 0; p < n; p++) {
-                decider->dedups[p] = dedup_new(config->dedup_window_ms, DEDUP_COMPLETE);
-                if (decider->dedups[p] == NULL)
+                processor->dedups[p] = dedup_new(config->dedup_window_ms, DEDUP_COMPLETE);
+                if (processor->dedups[p] == NULL)
                         return -1;
         }
         return 0;
 }
 
 static void
-close_decider(struct audit_decider *decider)
+close_decider(struct audit_decider *processor)
 {
-        for (size_t p = 0; p < decider->audit->plan->n_deliveries; p++)
-                dedup_free(decider->dedups[p]);
-        free(decider->dedups);
-        judge_free(decider->judge);
-        free(decider->rules);
+        for (size_t p = 0; p < processor->audit->plan->n_deliveries; p++)
+                dedup_free(processor->dedups[p]);
+        free(processor->dedups);
+        judge_free(processor->judge);
+        free(processor->rules);
 }
 
 int
@@ -305,18 +305,18 @@ audit_expected_read(struct audit *audit)
 {
         const struct audit_plan *plan = audit->plan;
         enum range_result result = RANGE_FAILED;
-        struct audit_decider decider = {0};
+        struct audit_decider processor = {0};
         struct error error;
 
         audit_begin_progress(audit, "deliveries", plan->deliveries, plan->n_deliveries);
-        if (open_decider(&decider, audit) == 0)
+        if (open_decider(&processor, audit) == 0)
                 result = range_read(plan->config, plan->bootstrap, plan->deliveries, plan->n_deliveries,
-                                    on_delivery, &decider, &error);
+                                    on_delivery, &processor, &error);
         else
                 (void)error_set_openssl(&error, "records cannot be evaluated");
-        close_decider(&decider);
+        close_decider(&processor);
         terminal_progress_end(&audit->progress);
-        if (decider.fell_back)
+        if (processor.fell_back)
                 return audit_plan_fail(EX_DATAERR, error.text);
         return result == RANGE_DONE ? 0 : audit_plan_fail_read(result, &error);
 }

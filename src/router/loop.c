@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
-#include "router/decider.h"
+#include "router/assignment.h"
 #include "router/member.h"
 #include "router/partition_status.h"
-#include "router/placement.h"
+#include "router/processor.h"
 
 #define POLL_MS 100
 #define POLL_SOON_MS 5 /* while waiting for an event that the consumer's queue does not signal */
@@ -26,15 +26,15 @@
 
 /*
  * The router's loop. Before it can decide records it creates a consumer and a producer, and finds a position
- * for each partition (placement.h). Any failure of a transaction discards the producer and all positions;
+ * for each partition (assignment.h). Any failure of a transaction discards the producer and all positions;
  * this is the only way of recovering. Trouble with one partition discards only its position.
  */
 struct loop {
         const struct config *config;
         struct loop_status *status;
         struct member member;
-        struct decider decider;
-        struct placement placement;
+        struct processor processor;
+        struct assignment assignment;
         int troubled;        /* nothing was committed since a recovery, and records wait */
         int64_t troubled_ms; /* monotonic time of that recovery */
         int64_t logged_ms;   /* of the last log line about trouble; 0: none since a commit */
@@ -108,10 +108,10 @@ recover(struct loop *loop, const char *reason)
                 log_warning("transaction aborted; restarting from the committed offsets reason=%s",
                             log_quote(reason, quoted));
         heartbeat_wait(&loop->status->heartbeat);
-        if (decider_is_unfenced(&loop->decider))
+        if (processor_is_unfenced(&loop->processor))
                 refuse(loop, reason == NULL ? "the brokers are too old" : reason);
-        decider_abandon(&loop->decider);
-        placement_restart(&loop->placement);
+        processor_abandon(&loop->processor);
+        assignment_void_positions(&loop->assignment);
         set_state(loop, LOOP_RESTORING);
 }
 
@@ -123,7 +123,7 @@ prepare_decider(struct loop *loop)
         int result;
 
         heartbeat_wait(&loop->status->heartbeat);
-        result = decider_prepare(&loop->decider, &error);
+        result = processor_prepare(&loop->processor, &error);
         heartbeat_beat(&loop->status->heartbeat);
         if (result == 0)
                 return 0;
@@ -155,7 +155,7 @@ commit(struct loop *loop)
         struct error error;
 
         heartbeat_wait(&loop->status->heartbeat);
-        if (decider_commit(&loop->decider, &error) == 0) {
+        if (processor_commit(&loop->processor, &error) == 0) {
                 loop->troubled = 0;
                 loop->logged_ms = 0;
                 loop->waiting_for[0] = '\0';
@@ -172,9 +172,9 @@ commit(struct loop *loop)
 static void
 reload(struct loop *loop)
 {
-        if (loop->decider.is_open && decider_is_outdated(&loop->decider))
+        if (loop->processor.is_open && processor_is_outdated(&loop->processor))
                 commit(loop);
-        decider_reload(&loop->decider);
+        processor_reload(&loop->processor);
 }
 
 static void
@@ -184,15 +184,15 @@ take_message(struct loop *loop, const rd_kafka_message_t *message)
         struct error error;
 
         reload(loop);
-        switch (decider_take(&loop->decider, message, &origin, &error)) {
-        case DECIDER_DONE:
+        switch (processor_take(&loop->processor, message, &origin, &error)) {
+        case PROCESSOR_DONE:
                 return;
-        case DECIDER_UNPLACED:
-                loop->placement.is_stale = 1;
-                if (loop->decider.is_open)
+        case PROCESSOR_UNPOSITIONED:
+                loop->assignment.is_stale = 1;
+                if (loop->processor.is_open)
                         commit(loop); /* the position depends on this commit */
                 return;
-        case DECIDER_FAILED:
+        case PROCESSOR_FAILED:
                 recover(loop, error.text);
                 clock_sleep_ms(PAUSE_MS);
                 return;
@@ -220,8 +220,8 @@ replace_consumer(struct loop *loop, const char *reason)
 static void
 end_scans(struct loop *loop)
 {
-        if (loop->decider.is_scanning)
-                loop->decider.is_scanning = placement_end_scans(&loop->placement, loop->member.consumer);
+        if (loop->processor.is_scanning)
+                loop->processor.is_scanning = assignment_end_scans(&loop->assignment, loop->member.consumer);
 }
 
 /* Handle what the poll returned. Returns whether the batch is to be committed now. */
@@ -235,23 +235,23 @@ take(struct loop *loop, enum consumer_result result, rd_kafka_message_t *message
                 take_message(loop, message);
                 rd_kafka_message_destroy(message);
                 end_scans(loop);
-                return decider_is_full(&loop->decider);
+                return processor_is_full(&loop->processor);
         case CONSUMER_END:
-                decider_note_end(&loop->decider, message->partition, message->offset);
+                processor_note_end(&loop->processor, message->partition, message->offset);
                 rd_kafka_message_destroy(message);
                 end_scans(loop);
                 return 0;
         case CONSUMER_NOTHING:
-                loop->placement.emptied_ms = clock_monotonic_ms();
+                loop->assignment.emptied_ms = clock_monotonic_ms();
                 end_scans(loop);
-                return loop->decider.is_open;
+                return loop->processor.is_open;
         case CONSUMER_TROUBLE:
                 if (loop->member.assigned == NULL)
                         wait_for(loop, error->text);
                 return 0;
         case CONSUMER_LOST:
-                placement_lose(&loop->placement, partition, error->text);
-                return loop->decider.is_open;
+                assignment_lose_position(&loop->assignment, partition, error->text);
+                return loop->processor.is_open;
         case CONSUMER_FENCED:
                 if (member_note_fenced(&loop->member))
                         refuse(loop,
@@ -274,13 +274,13 @@ report(struct loop *loop)
 
         heartbeat_beat(&loop->status->heartbeat);
         if (atomic_exchange(&loop->status->is_asked, 0))
-                partition_status_log(&loop->decider.partitions, loop->member.consumer,
+                partition_status_log(&loop->processor.partitions, loop->member.consumer,
                                      loop->config->deliveries_topic);
         if (now - loop->reported_ms < REPORT_INTERVAL_MS)
                 return;
         loop->reported_ms = now;
-        placement_look(&loop->placement, loop->member.consumer, &status);
-        if (status.lag == 0 && !loop->decider.is_open && now - loop->troubled_ms >= TROUBLED_FOR_MS)
+        assignment_update_status(&loop->assignment, loop->member.consumer, &status);
+        if (status.lag == 0 && !loop->processor.is_open && now - loop->troubled_ms >= TROUBLED_FOR_MS)
                 loop->troubled = 0;
         if (status.n > 0 && status.n_refused == status.n) {
                 refuse(loop, status.reason.text);
@@ -299,13 +299,13 @@ on_change(struct loop *loop)
 {
         loop->member.has_changed = 0;
         set_state(loop, LOOP_RESTORING);
-        if (loop->decider.is_open)
+        if (loop->processor.is_open)
                 recover(loop, NULL);
-        placement_restart(&loop->placement);
+        assignment_void_positions(&loop->assignment);
         if (loop->member.assigned == NULL)
                 return;
-        decider_note_membership(&loop->decider, consumer_client(loop->member.consumer));
-        if (placement_set(&loop->placement, loop->member.assigned) != 0)
+        processor_note_membership(&loop->processor, consumer_client(loop->member.consumer));
+        if (assignment_set(&loop->assignment, loop->member.assigned) != 0)
                 loop->member.has_changed = 1; /* out of memory: try again */
 }
 
@@ -327,16 +327,16 @@ step(struct loop *loop)
         if (loop->exit_status != 0 || prepare_member(loop) != 0)
                 return;
         if (prepare_decider(loop) == 0 && loop->member.assigned != NULL)
-                placement_place(&loop->placement, loop->member.consumer);
+                assignment_start_reading(&loop->assignment, loop->member.consumer);
         if (loop->exit_status != 0)
                 return;
-        timeout_ms = loop->decider.is_open                                                 ? 0
-                     : placement_is_awaited(&loop->placement) || loop->decider.is_scanning ? POLL_SOON_MS
-                                                                                           : POLL_MS;
+        timeout_ms = loop->processor.is_open                                                   ? 0
+                     : assignment_is_awaited(&loop->assignment) || loop->processor.is_scanning ? POLL_SOON_MS
+                                                                                               : POLL_MS;
         result = consumer_poll(loop->member.consumer, timeout_ms, &message, &partition, &error);
         if (loop->member.has_changed)
                 on_change(loop);
-        if (take(loop, result, message, partition, &error) && loop->decider.is_open)
+        if (take(loop, result, message, partition, &error) && loop->processor.is_open)
                 commit(loop);
 }
 
@@ -350,19 +350,19 @@ loop_run(struct current *current, const char *bootstrap, struct metrics *metrics
         char quoted[LOG_QUOTED_SIZE];
         struct error error;
 
-        if (decider_open(&loop.decider, current, bootstrap, metrics, &error) != 0 ||
-            placement_open(&loop.placement, config, bootstrap, &loop.decider.partitions, metrics, &error) !=
-                0) {
+        if (processor_open(&loop.processor, current, bootstrap, metrics, &error) != 0 ||
+            assignment_open(&loop.assignment, config, bootstrap, &loop.processor.partitions, metrics,
+                            &error) != 0) {
                 log_error("cannot start the router reason=%s", log_quote(error.text, quoted));
                 loop.exit_status = EX_SOFTWARE;
         }
         while (loop.exit_status == 0 && !atomic_load(&status->stopping))
                 step(&loop);
         heartbeat_wait(&status->heartbeat);
-        if (loop.decider.is_open && loop.exit_status == 0)
+        if (loop.processor.is_open && loop.exit_status == 0)
                 commit(&loop);
-        placement_close(&loop.placement);
-        decider_close(&loop.decider);
+        assignment_close(&loop.assignment);
+        processor_close(&loop.processor);
         member_leave(&loop.member);
         return loop.exit_status;
 }

@@ -82,7 +82,7 @@ partition_add(struct partition_list *list, int32_t id)
                                         .cut_at = -1,
                                         .changed_at = -1,
                                         .tried_to = -1,
-                                        .witness = -1,
+                                        .anchor = -1,
                                         .scan_next = -1,
                                         .unpublishable = -1};
         items[list->n++] = partition;
@@ -110,8 +110,8 @@ partition_clear(struct partition_list *list)
 }
 
 void
-partition_unplace(struct partition *partition, enum partition_trouble trouble, const char *reason,
-                  int64_t pause_ms, int64_t now_ms)
+partition_void_position(struct partition *partition, enum partition_trouble trouble, const char *reason,
+                        int64_t pause_ms, int64_t now_ms)
 {
         if (partition->trouble != trouble)
                 partition->troubled_ms = now_ms;
@@ -124,7 +124,7 @@ partition_unplace(struct partition *partition, enum partition_trouble trouble, c
         if (trouble != TROUBLE_NONE)
                 partition->n_retries++;
         partition->retry_ms = now_ms + (pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS);
-        partition->stage = PARTITION_UNPLACED;
+        partition->stage = PARTITION_UNPOSITIONED;
         partition->scan_next = -1;
         if (trouble != TROUBLE_NONE)
                 partition->n_gaps = 0; /* it may return as another log */
@@ -164,10 +164,10 @@ partition_forget_table(struct partition *partition, int64_t now_ms)
         dedup_free(partition->dedup);
         partition->dedup = NULL;
         partition->known_to = 0;
-        partition->witness = -1;
+        partition->anchor = -1;
         partition->n_gaps = 0;
         if (partition->stage == PARTITION_PLACED)
-                partition_unplace(partition, TROUBLE_NONE, NULL, 0, now_ms);
+                partition_void_position(partition, TROUBLE_NONE, NULL, 0, now_ms);
 }
 
 void
@@ -274,10 +274,10 @@ partition_confirms(struct partition *partition, int64_t offset, int64_t timestam
 {
         int confirms;
 
-        if (partition->witness < 0 || offset < partition->witness)
+        if (partition->anchor < 0 || offset < partition->anchor)
                 return 1;
-        confirms = offset == partition->witness && timestamp_ms == partition->witness_ms;
-        partition->witness = -1;
+        confirms = offset == partition->anchor && timestamp_ms == partition->anchor_ms;
+        partition->anchor = -1;
         return confirms;
 }
 
@@ -392,7 +392,7 @@ partition_note_log_end(struct partition *partition, int64_t end, int64_t emptied
         if (end >= 0)
                 partition->high = end;
         if (ends_short(partition, end))
-                partition_unplace(partition, TROUBLE_NONE, NULL, 0, now_ms);
+                partition_void_position(partition, TROUBLE_NONE, NULL, 0, now_ms);
         if (partition->stage != PARTITION_PLACED || is_read || read_to != partition->unread_from) {
                 partition->unread_from = read_to;
                 partition->unread_ms = now_ms;

@@ -29,7 +29,7 @@ enum partition_trouble {
 const char *partition_trouble_name(enum partition_trouble trouble);
 
 enum partition_stage {
-        PARTITION_UNPLACED, /* its position must be asked for, once retry_ms has passed */
+        PARTITION_UNPOSITIONED, /* its position must be asked for, once retry_ms has passed */
         PARTITION_ASKED,
         PARTITION_PLACED, /* it is being read */
 };
@@ -79,9 +79,10 @@ struct partition {
             unread_ms; /* monotonic: since when records beyond unread_from have existed without being read */
         int64_t short_of;   /* the decide_from before which the log was last seen to end; -1: it was not */
         int64_t counted_to; /* unrouted records deleted below this offset have been counted */
-        struct consumer_origin origin; /* of its records since it was placed; unknown: any is accepted */
-        int64_t changed_at;            /* offset of the last record that came from another origin; -1: none */
-        int64_t changed_ms;            /* its timestamp */
+        struct consumer_origin
+            origin;         /* of its records since its position was found; unknown: any is accepted */
+        int64_t changed_at; /* offset of the last record that came from another origin; -1: none */
+        int64_t changed_ms; /* its timestamp */
         /*
          * The dedup table also contains records from decide_from up to known_to, of a transaction that was
          * not committed, read from the log known_origin.
@@ -98,16 +99,16 @@ struct partition {
          * Another router has committed meanwhile: the dedup table is valid only if this record is still in
          * the log.
          */
-        int64_t witness; /* its offset; -1: none */
-        int64_t witness_ms;
+        int64_t anchor; /* its offset; -1: none */
+        int64_t anchor_ms;
 
         enum partition_stage stage;
         enum partition_trouble trouble;
         struct error reason;
-        int64_t troubled_ms; /* monotonic: since when it has had this trouble, if any */
-        int64_t retry_ms;    /* monotonic: when to ask for the position */
-        int64_t placed_ms;   /* monotonic: when the position was last found */
-        int n_retries;       /* since the last commit */
+        int64_t troubled_ms;   /* monotonic: since when it has had this trouble, if any */
+        int64_t retry_ms;      /* monotonic: when to ask for the position */
+        int64_t positioned_ms; /* monotonic: when the position was last found */
+        int n_retries;         /* since the last commit */
         /* The decide_from before which the log has another record than the routed one; -1: none. */
         int64_t diverged_at;
         /* Where the log was truncated, for which the dedup table is being restored; -1: it was not. */
@@ -148,12 +149,12 @@ void partition_remove(struct partition_list *list, struct partition *partition);
 void partition_clear(struct partition_list *list);
 
 /**
- * partition_unplace(partition, trouble, reason, pause_ms, now_ms):
+ * partition_void_position(partition, trouble, reason, pause_ms, now_ms):
  * Stop deciding its records until its position has been asked for again, after pause_ms, which doubles with
  * each retry since the last commit (up to 30 s). reason may be NULL for TROUBLE_NONE. now_ms is monotonic.
  */
-void partition_unplace(struct partition *partition, enum partition_trouble trouble, const char *reason,
-                       int64_t pause_ms, int64_t now_ms);
+void partition_void_position(struct partition *partition, enum partition_trouble trouble, const char *reason,
+                             int64_t pause_ms, int64_t now_ms);
 
 /* Read from decide_from again: decisions beyond it will not be committed. */
 void partition_rewind(struct partition *partition);
@@ -208,8 +209,8 @@ void partition_scan(struct partition *partition, int64_t offset, int64_t now_ms)
 int partition_ends_scan(struct partition *partition, int64_t now_ms) MUST_CHECK;
 
 /*
- * Whether a record comes from the same origin as the records before it since its partition was placed. If
- * there were none, because the log has no record before the committed offset, its leader must not have
+ * Whether a record comes from the same origin as the records before it since its partition got its position.
+ * If there were none, because the log has no record before the committed offset, its leader must not have
  * restarted since.
  */
 int partition_expects(const struct partition *partition, int64_t offset,
@@ -224,7 +225,7 @@ int partition_expects(const struct partition *partition, int64_t offset,
 int partition_allows_change(const struct partition *partition, int64_t offset,
                             int64_t timestamp_ms) MUST_CHECK;
 
-/* Note a record from another origin that is not allowed yet, after partition_unplace(). */
+/* Note a record from another origin that is not allowed yet, after partition_void_position(). */
 void partition_note_change(struct partition *partition, int64_t offset, int64_t timestamp_ms);
 
 /*
@@ -245,7 +246,7 @@ int partition_recognises(const struct partition *partition, int64_t offset, int6
 
 /*
  * Whether the log is still the one that the dedup table was restored from, judging by the record at this
- * offset: the witness, or a later record, which means that the witness is missing.
+ * offset: the anchor, or a later record, which means that the anchor is missing.
  */
 int partition_confirms(struct partition *partition, int64_t offset, int64_t timestamp_ms) MUST_CHECK;
 

@@ -64,7 +64,7 @@ read_one(struct partition_status *status, struct partition *partition, int64_t l
 void
 partition_status_read(struct partition_status *status, const struct partition_list *partitions,
                       const struct consumer *consumer, const char *topic,
-                      const struct locator_unassigned *unassigned, size_t n_unassigned,
+                      const struct unassigned_partition *unassigned, size_t n_unassigned,
                       struct metrics *metrics)
 {
         struct metrics_partition *shown = mem_alloc((partitions->n + n_unassigned + 1) * sizeof(*shown));

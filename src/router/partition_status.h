@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "kafka/consumer.h"
 #include "metrics/metrics.h"
-#include "router/locator.h"
 #include "router/partition.h"
+#include "router/position_finder.h"
 
 /* Publish the state of the partitions: metrics, the reason why not all are routed, lines in the log. */
 struct partition_status {
@@ -25,7 +25,7 @@ struct partition_status {
  */
 void partition_status_read(struct partition_status *status, const struct partition_list *partitions,
                            const struct consumer *consumer, const char *topic,
-                           const struct locator_unassigned *unassigned, size_t n_unassigned,
+                           const struct unassigned_partition *unassigned, size_t n_unassigned,
                            struct metrics *metrics);
 
 /* Log a line for each partition. */

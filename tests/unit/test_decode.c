@@ -247,7 +247,7 @@ static const struct {
     {"\\ud83d\\\\ude00", "\xef\xbf\xbd\\ude00"},
 };
 
-START_TEST(test_lone_surrogate_reads_as_a_replacement_character)
+START_TEST(test_lone_surrogate_reads_as_a_reassignment_character)
 {
         char body[128];
         enum decode_result result;
@@ -292,7 +292,7 @@ suite_decode(void)
         tcase_add_loop_test(tcase, test_of_a_repeated_key_or_subject_the_last_counts, 0,
                             ARRAY_LEN(repeated_key));
         tcase_add_test(tcase, test_nothing_is_left_of_the_body_before);
-        tcase_add_loop_test(tcase, test_lone_surrogate_reads_as_a_replacement_character, 0,
+        tcase_add_loop_test(tcase, test_lone_surrogate_reads_as_a_reassignment_character, 0,
                             ARRAY_LEN(surrogates));
         tcase_add_test(tcase, test_decoder_free_of_nothing_is_harmless);
         suite_add_tcase(suite, tcase);

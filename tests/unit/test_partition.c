@@ -52,10 +52,10 @@ START_TEST(test_gap_is_known_as_long_as_the_log_is_the_same)
                 partition->next = 11;
                 partition_scan(partition, 13, 5000);
                 ck_assert(partition_accepts(partition, 13));
-                partition_unplace(partition, TROUBLE_NONE, NULL, 0, 5000);
+                partition_void_position(partition, TROUBLE_NONE, NULL, 0, 5000);
                 ck_assert(partition_accepts(partition, 13));
                 if (i == 0)
-                        partition_unplace(partition, TROUBLE_TRUNCATED, "", 0, 5000);
+                        partition_void_position(partition, TROUBLE_TRUNCATED, "", 0, 5000);
                 else
                         partition_forget_table(partition, 5000);
                 ck_assert(!partition_accepts(partition, 13));
@@ -70,7 +70,7 @@ START_TEST(test_record_from_elsewhere_is_taken_when_it_comes_again)
         struct partition *partition = partition_add(&list, 0);
 
         ck_assert(!partition_allows_change(partition, 11, 700));
-        partition_unplace(partition, TROUBLE_NONE, NULL, 0, 5000);
+        partition_void_position(partition, TROUBLE_NONE, NULL, 0, 5000);
         partition_note_change(partition, 11, 700);
         ck_assert(partition_allows_change(partition, 11, 700));
         ck_assert(!partition_allows_change(partition, 11, 701));
@@ -78,7 +78,7 @@ START_TEST(test_record_from_elsewhere_is_taken_when_it_comes_again)
         partition_rewind(partition);
         ck_assert(!partition_allows_change(partition, 11, 700));
         partition_note_change(partition, 11, 700);
-        partition_unplace(partition, TROUBLE_NO_LEADER, NULL, 0, 5000);
+        partition_void_position(partition, TROUBLE_NO_LEADER, NULL, 0, 5000);
         ck_assert(!partition_allows_change(partition, 11, 700));
         partition_clear(&list);
 }
@@ -110,20 +110,20 @@ START_TEST(test_partition_that_fails_again_waits_longer_until_it_is_read)
         struct partition *partition = partition_add(&list, 0);
 
         partition->dedup = dedup_new(1000, DEDUP_COMPLETE);
-        partition_unplace(partition, TROUBLE_READ, "corrupt", 200, 1000);
+        partition_void_position(partition, TROUBLE_READ, "corrupt", 200, 1000);
         ck_assert_int_eq((int)partition->retry_ms, 1200);
         ck_assert_int_eq(partition_state(partition, 60000), PARTITION_WAITING);
-        partition_unplace(partition, TROUBLE_READ, "corrupt", 200, 2000);
+        partition_void_position(partition, TROUBLE_READ, "corrupt", 200, 2000);
         ck_assert_int_eq((int)partition->retry_ms, 2400);
         for (int i = 0; i < 20; i++)
-                partition_unplace(partition, TROUBLE_READ, "corrupt", 200, 2000);
+                partition_void_position(partition, TROUBLE_READ, "corrupt", 200, 2000);
         ck_assert_int_eq((int)partition->retry_ms, 32000);
         ck_assert_int_eq((int)partition->troubled_ms, 1000);
         partition->stage = PARTITION_PLACED;
         partition_advance(partition, 0, 0);
         partition_committed(partition);
         ck_assert_int_eq(partition_state(partition, 60000), PARTITION_ROUTING);
-        partition_unplace(partition, TROUBLE_READ, "corrupt", 200, 2000);
+        partition_void_position(partition, TROUBLE_READ, "corrupt", 200, 2000);
         ck_assert_int_eq((int)partition->retry_ms, 2200);
         partition_clear(&list);
 }
@@ -134,15 +134,15 @@ START_TEST(test_partition_is_refused_only_after_a_while)
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
 
-        partition_unplace(partition, TROUBLE_BEYOND_END, "ends before", 200, 1000);
+        partition_void_position(partition, TROUBLE_BEYOND_END, "ends before", 200, 1000);
         ck_assert_int_eq(partition_state(partition, 10999), PARTITION_WAITING);
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_REFUSED);
         partition->stage = PARTITION_PLACED; /* until it has been read for a while, it has the trouble */
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_WAITING);
-        partition_unplace(partition, TROUBLE_NONE, NULL, 0, 11000);
+        partition_void_position(partition, TROUBLE_NONE, NULL, 0, 11000);
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_RESTORING);
-        partition_unplace(partition, TROUBLE_TOPIC, "not available", 200, 12000);
-        partition_unplace(partition, TROUBLE_OTHER_LOG, "another record", 200, 60000);
+        partition_void_position(partition, TROUBLE_TOPIC, "not available", 200, 12000);
+        partition_void_position(partition, TROUBLE_OTHER_LOG, "another record", 200, 60000);
         ck_assert_int_eq(partition_state(partition, 69999), PARTITION_WAITING);
         ck_assert_int_eq(partition_state(partition, 70000), PARTITION_REFUSED);
         partition_clear(&list);
@@ -269,7 +269,7 @@ START_TEST(test_what_was_decided_by_other_rules_and_not_committed_is_forgotten)
         partition->known_to = 11;
         partition_forget_open(partition, 5000);
         ck_assert_ptr_null(partition->dedup);
-        ck_assert_int_eq(partition->stage, PARTITION_UNPLACED);
+        ck_assert_int_eq(partition->stage, PARTITION_UNPOSITIONED);
         ck_assert_int_eq(partition->retry_ms, 5000);
         partition_clear(&list);
 }
@@ -345,7 +345,7 @@ START_TEST(test_first_record_counts_as_fetched_over_the_earliest_connection)
         ck_assert(!partition_expects(partition, 10, &first)); /* nothing has shown which log that is */
         partition_note_origin(partition, &first);
         ck_assert(!partition_expects(partition, 10, &second)); /* it may be of another log */
-        partition_unplace(partition, TROUBLE_NONE, NULL, 0, 1000);
+        partition_void_position(partition, TROUBLE_NONE, NULL, 0, 1000);
         ck_assert(partition_expects(partition, 10, &over_new));
         partition_note_origin(partition, &over_new);
         ck_assert(partition_expects(partition, 10, &over_new));
@@ -371,7 +371,7 @@ START_TEST(test_partition_whose_log_ends_before_its_offset_is_placed_anew)
         ck_assert(!partition_note_log_end(partition, 10, 16000, 16000));
         ck_assert_int_eq(partition->stage, PARTITION_PLACED);
         ck_assert(!partition_note_log_end(partition, 10, 21000, 21000));
-        ck_assert_int_eq(partition->stage, PARTITION_UNPLACED);
+        ck_assert_int_eq(partition->stage, PARTITION_UNPOSITIONED);
         partition->stage = PARTITION_PLACED;
         ck_assert(!partition_note_log_end(partition, 10, 26000, 26000));
         ck_assert_int_eq(partition->stage, PARTITION_PLACED);

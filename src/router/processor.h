@@ -1,5 +1,5 @@
-#ifndef ROUTER_DECIDER_H
-#define ROUTER_DECIDER_H
+#ifndef ROUTER_PROCESSOR_H
+#define ROUTER_PROCESSOR_H
 
 #include <librdkafka/rdkafka.h>
 
@@ -15,9 +15,9 @@
 
 /*
  * Decides records within one transaction, and commits it together with the offsets of the next records. When
- * a transaction fails, the caller calls decider_abandon() and asks for all positions again.
+ * a transaction fails, the caller calls processor_abandon() and asks for all positions again.
  */
-struct decider {
+struct processor {
         struct current *current;
         const struct config *config; /* the first */
         const struct config *newest; /* held: decides rules, topics and limits */
@@ -45,59 +45,59 @@ struct decider {
         struct error refused_why;
 };
 
-/* Returns 0, or -1 with the reason; call decider_close() in either case. */
-int decider_open(struct decider *decider, struct current *current, const char *bootstrap,
-                 struct metrics *metrics, struct error *error) MUST_CHECK;
-void decider_close(struct decider *decider);
+/* Returns 0, or -1 with the reason; call processor_close() in either case. */
+int processor_open(struct processor *processor, struct current *current, const char *bootstrap,
+                   struct metrics *metrics, struct error *error) MUST_CHECK;
+void processor_close(struct processor *processor);
 
 /*
  * Whether records are still decided by an earlier configuration. Each batch is decided by one configuration:
- * commit the open batch, then call decider_reload(), before the next record.
+ * commit the open batch, then call processor_reload(), before the next record.
  */
-int decider_is_outdated(const struct decider *decider);
+int processor_is_outdated(const struct processor *processor);
 
 /* Apply the newest configuration, if no batch is open. */
-void decider_reload(struct decider *decider);
+void processor_reload(struct processor *processor);
 
 /*
  * Create and initialize the transactional producer. Returns 0 when it is ready, 1 to try again, -1 with the
- * reason when decider_abandon() must come first.
+ * reason when processor_abandon() must come first.
  */
-int decider_prepare(struct decider *decider, struct error *error) MUST_CHECK;
+int processor_prepare(struct processor *processor, struct error *error) MUST_CHECK;
 
 /* Note the group membership under which positions are found from now on; commits depend on it. */
-void decider_note_membership(struct decider *decider, rd_kafka_t *consumer);
+void processor_note_membership(struct processor *processor, rd_kafka_t *consumer);
 
-enum decider_result {
-        DECIDER_DONE,     /* or ignored */
-        DECIDER_UNPLACED, /* not processed: ask for the partition's position again */
-        DECIDER_FAILED,   /* call decider_abandon() */
+enum processor_result {
+        PROCESSOR_DONE,         /* or ignored */
+        PROCESSOR_UNPOSITIONED, /* not processed: ask for the partition's position again */
+        PROCESSOR_FAILED,       /* call processor_abandon() */
 };
 
 /**
- * decider_take(decider, message, origin, error):
+ * processor_take(processor, message, origin, error):
  * Remember or decide a record, depending on its offset. Ignore records of partitions without a position. On
- * DECIDER_FAILED, error has the reason.
+ * PROCESSOR_FAILED, error has the reason.
  */
-enum decider_result decider_take(struct decider *decider, const rd_kafka_message_t *message,
-                                 const struct consumer_origin *origin, struct error *error) MUST_CHECK;
+enum processor_result processor_take(struct processor *processor, const rd_kafka_message_t *message,
+                                     const struct consumer_origin *origin, struct error *error) MUST_CHECK;
 
 /* A partition has been read up to its end, the given offset. */
-void decider_note_end(struct decider *decider, int32_t id, int64_t end);
+void processor_note_end(struct processor *processor, int32_t id, int64_t end);
 
 /* Whether the open batch has reached its limits. */
-int decider_is_full(const struct decider *decider);
+int processor_is_full(const struct processor *processor);
 
 /* Commit the open batch. Returns 0; or -1 with the reason, and the outcome may be unknown. */
-int decider_commit(struct decider *decider, struct error *error) MUST_CHECK;
+int processor_commit(struct processor *processor, struct error *error) MUST_CHECK;
 
 /* Whether no commit can succeed because the brokers are too old. */
-int decider_is_unfenced(const struct decider *decider);
+int processor_is_unfenced(const struct processor *processor);
 
 /*
  * Discard the open batch and the producer; the next producer aborts its transaction. The dedup tables stay;
  * all positions must be asked for again.
  */
-void decider_abandon(struct decider *decider);
+void processor_abandon(struct processor *processor);
 
 #endif

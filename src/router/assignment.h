@@ -1,5 +1,5 @@
-#ifndef ROUTER_PLACEMENT_H
-#define ROUTER_PLACEMENT_H
+#ifndef ROUTER_ASSIGNMENT_H
+#define ROUTER_ASSIGNMENT_H
 
 #include <stdint.h>
 
@@ -8,19 +8,19 @@
 #include "config/config.h"
 #include "kafka/consumer.h"
 #include "metrics/metrics.h"
-#include "router/locator.h"
 #include "router/partition.h"
 #include "router/partition_status.h"
+#include "router/position_finder.h"
 
 /*
  * Gives each assigned partition a position, and has it read from there. A partition without a position waits
  * alone: it is not read, and its position is asked for again after a pause. For the router's thread.
  */
-struct placement {
+struct assignment {
         const struct config *config;
         struct metrics *metrics;
         struct partition_list *partitions; /* the owner's */
-        struct locator *locator;
+        struct position_finder *finder;
         uint64_t generation; /* changes when pending answers become void */
         uint64_t asked_generation;
         int is_stale;         /* the consumer is assigned other partitions than those with a position */
@@ -30,37 +30,38 @@ struct placement {
         int64_t emptied_ms;   /* monotonic: when the consumer's queue was last empty; set by the owner */
 };
 
-/* Returns 0, or -1 with the reason; call placement_close() in either case. */
-int placement_open(struct placement *placement, const struct config *config, const char *bootstrap,
-                   struct partition_list *partitions, struct metrics *metrics,
-                   struct error *error) MUST_CHECK;
-void placement_close(struct placement *placement);
+/* Returns 0, or -1 with the reason; call assignment_close() in either case. */
+int assignment_open(struct assignment *assignment, const struct config *config, const char *bootstrap,
+                    struct partition_list *partitions, struct metrics *metrics,
+                    struct error *error) MUST_CHECK;
+void assignment_close(struct assignment *assignment);
 
 /* Set the assigned partitions. Partitions that stay keep their dedup tables. Returns -1 when memory fails. */
-int placement_set(struct placement *placement, const rd_kafka_topic_partition_list_t *assigned) MUST_CHECK;
+int assignment_set(struct assignment *assignment, const rd_kafka_topic_partition_list_t *assigned) MUST_CHECK;
 
 /* Void the positions of all partitions, and pending answers. */
-void placement_restart(struct placement *placement);
+void assignment_void_positions(struct assignment *assignment);
 
 /* Ask for positions that are due, and read from the positions that were found. Never blocks on Kafka. */
-void placement_place(struct placement *placement, struct consumer *consumer);
+void assignment_start_reading(struct assignment *assignment, struct consumer *consumer);
 
 /* Whether an answer is pending. */
-int placement_is_awaited(const struct placement *placement);
+int assignment_is_awaited(const struct assignment *assignment);
 
 /* The consumer has lost its position in a partition. */
-void placement_lose(struct placement *placement, int32_t id, const char *reason);
+void assignment_lose_position(struct assignment *assignment, int32_t id, const char *reason);
 
 /*
  * Read partitions again whose scan for gaps has ended (partition_scan()). Returns whether some scans are
  * still running.
  */
-int placement_end_scans(struct placement *placement, struct consumer *consumer);
+int assignment_end_scans(struct assignment *assignment, struct consumer *consumer);
 
 /*
  * Set the metrics of the partitions, and fill in status. When partitions have been assigned to no router for
  * a while, rejoin the group. consumer may be NULL.
  */
-void placement_look(struct placement *placement, struct consumer *consumer, struct partition_status *status);
+void assignment_update_status(struct assignment *assignment, struct consumer *consumer,
+                              struct partition_status *status);
 
 #endif

@@ -1,4 +1,4 @@
-#include "router/placement.h"
+#include "router/assignment.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,30 +15,30 @@
 #define REJOIN_PAUSE_MS 30000
 
 int
-placement_open(struct placement *placement, const struct config *config, const char *bootstrap,
-               struct partition_list *partitions, struct metrics *metrics, struct error *error)
+assignment_open(struct assignment *assignment, const struct config *config, const char *bootstrap,
+                struct partition_list *partitions, struct metrics *metrics, struct error *error)
 {
-        *placement = (struct placement){.config = config,
-                                        .metrics = metrics,
-                                        .partitions = partitions,
-                                        .n_partitions = -1};
-        placement->locator = locator_new(config, bootstrap, error);
-        return placement->locator == NULL ? -1 : 0;
+        *assignment = (struct assignment){.config = config,
+                                          .metrics = metrics,
+                                          .partitions = partitions,
+                                          .n_partitions = -1};
+        assignment->finder = position_finder_new(config, bootstrap, error);
+        return assignment->finder == NULL ? -1 : 0;
 }
 
 void
-placement_close(struct placement *placement)
+assignment_close(struct assignment *assignment)
 {
-        locator_free(placement->locator);
+        position_finder_free(assignment->finder);
 }
 
 int
-placement_set(struct placement *placement, const rd_kafka_topic_partition_list_t *assigned)
+assignment_set(struct assignment *assignment, const rd_kafka_topic_partition_list_t *assigned)
 {
-        struct partition_list *partitions = placement->partitions;
+        struct partition_list *partitions = assignment->partitions;
 
         for (size_t i = partitions->n; i > 0; i--) {
-                if (rd_kafka_topic_partition_list_find(assigned, placement->config->deliveries_topic,
+                if (rd_kafka_topic_partition_list_find(assigned, assignment->config->deliveries_topic,
                                                        partitions->items[i - 1]->id) == NULL)
                         partition_remove(partitions, partitions->items[i - 1]);
         }
@@ -47,24 +47,24 @@ placement_set(struct placement *placement, const rd_kafka_topic_partition_list_t
                     partition_add(partitions, assigned->elems[i].partition) == NULL)
                         return -1;
         }
-        placement_restart(placement);
-        locator_set_assigned(placement->locator, assigned->cnt);
-        placement->is_stale = 1;
+        assignment_void_positions(assignment);
+        position_finder_set_assigned(assignment->finder, assigned->cnt);
+        assignment->is_stale = 1;
         return 0;
 }
 
 void
-placement_restart(struct placement *placement)
+assignment_void_positions(struct assignment *assignment)
 {
         int64_t now_ms = clock_monotonic_ms();
 
-        placement->generation++;
-        for (size_t i = 0; i < placement->partitions->n; i++) {
-                struct partition *partition = placement->partitions->items[i];
+        assignment->generation++;
+        for (size_t i = 0; i < assignment->partitions->n; i++) {
+                struct partition *partition = assignment->partitions->items[i];
 
-                if (partition->stage == PARTITION_UNPLACED)
+                if (partition->stage == PARTITION_UNPOSITIONED)
                         continue;
-                partition->stage = PARTITION_UNPLACED;
+                partition->stage = PARTITION_UNPOSITIONED;
                 partition->retry_ms = now_ms;
                 partition_rewind(partition);
         }
@@ -79,7 +79,7 @@ begin_restore(const struct position *position, const struct config *config, stru
         partition->next = partition->reached = position->restore_from;
         partition->expired_from = position->decide_from;
         partition->known_to = 0;
-        partition->witness = -1;
+        partition->anchor = -1;
         return partition->dedup == NULL ? -1 : 0;
 }
 
@@ -97,7 +97,7 @@ is_own(const struct position *position, const struct partition *partition)
  * records, and the last record that this router committed can be looked up in the log.
  */
 static int
-has_witness(const struct position *position, const struct partition *partition)
+has_anchor(const struct position *position, const struct partition *partition)
 {
         return partition->known_to <= partition->decide_from && partition->routed_ms >= 0 &&
                partition->decide_from > position->low && partition->decide_from <= position->decide_from;
@@ -105,12 +105,12 @@ has_witness(const struct position *position, const struct partition *partition)
 
 /* Read the last record that this router committed again. */
 static void
-call_witness(struct partition *partition)
+read_anchor_again(struct partition *partition)
 {
-        partition->witness = partition->decide_from - 1;
-        partition->witness_ms = partition->routed_ms;
-        if (partition->next > partition->witness)
-                partition->next = partition->witness;
+        partition->anchor = partition->decide_from - 1;
+        partition->anchor_ms = partition->routed_ms;
+        if (partition->next > partition->anchor)
+                partition->next = partition->anchor;
 }
 
 /* Whether the log was truncated at a new offset; until a commit each answer reports the known truncation. */
@@ -128,7 +128,7 @@ table_serves(const struct position *position, const struct partition *partition)
 {
         return partition->dedup != NULL &&
                (position->n_cut_off > 0 ? !is_new_cut(position, partition)
-                                        : is_own(position, partition) || has_witness(position, partition)) &&
+                                        : is_own(position, partition) || has_anchor(position, partition)) &&
                position->decide_from >= partition->expired_from && partition->next >= position->low &&
                dedup_covers(partition->dedup, partition->needed_ms);
 }
@@ -153,7 +153,7 @@ log_waiting(const struct partition *partition)
                  partition_trouble_name(partition->trouble), log_quote(partition->reason.text, quoted));
 }
 
-/* Note the trouble that keeps the partition from being placed. Returns 0. */
+/* Note the trouble that keeps the partition without a position. Returns 0. */
 static int
 keep_waiting(struct partition *partition, enum partition_trouble trouble, const char *reason, int64_t now_ms)
 {
@@ -164,13 +164,13 @@ keep_waiting(struct partition *partition, enum partition_trouble trouble, const 
          */
         if (trouble != TROUBLE_TOPIC)
                 partition_forget_open(partition, now_ms);
-        partition_unplace(partition, trouble, reason, PAUSE_MS, now_ms);
+        partition_void_position(partition, trouble, reason, PAUSE_MS, now_ms);
         if (is_news)
                 log_waiting(partition);
         return 0;
 }
 
-/* Place a partition at a position, or note why that is impossible. Returns whether it is placed. */
+/* Give a partition its position, or note why that is impossible. Returns whether it has one. */
 static int
 apply(const struct position *position, const struct config *config, struct partition *partition,
       int64_t now_ms)
@@ -188,7 +188,7 @@ apply(const struct position *position, const struct config *config, struct parti
                 if (begin_restore(position, config, partition) != 0)
                         return keep_waiting(partition, TROUBLE_UNREACHABLE, "out of memory", now_ms);
         } else if (position->n_cut_off == 0 && !is_own(position, partition)) {
-                call_witness(partition);
+                read_anchor_again(partition);
         }
         /* Read the record before the committed offset again, to verify that the log is the routed one. */
         if (partition->next > position->decide_from)
@@ -203,14 +203,14 @@ apply(const struct position *position, const struct config *config, struct parti
                 partition->diverged_at = -1;
         partition->topic[0] = '\0';
         partition->stage = PARTITION_PLACED;
-        partition->placed_ms = now_ms;
+        partition->positioned_ms = now_ms;
         log_info("partition assigned partition=%" PRId32 " committed=%" PRId64 " reading_from=%" PRId64,
                  partition->id, partition->decide_from, partition->next);
         return 1;
 }
 
 static void
-count_deleted(struct placement *placement, const struct position *position, struct partition *partition)
+count_deleted(struct assignment *assignment, const struct position *position, struct partition *partition)
 {
         if (position->n_deleted == 0 || position->low <= partition->counted_to)
                 return;
@@ -218,7 +218,7 @@ count_deleted(struct placement *placement, const struct position *position, stru
             "records were deleted before they were routed: the retention is too short partition=%" PRId32
             " from=%" PRId64 " to=%" PRId64,
             position->partition, position->low - position->n_deleted, position->low - 1);
-        metrics_count_deleted(placement->metrics,
+        metrics_count_deleted(assignment->metrics,
                               (uint64_t)(partition->counted_to > position->low - position->n_deleted
                                              ? position->low - partition->counted_to
                                              : position->n_deleted));
@@ -226,24 +226,24 @@ count_deleted(struct placement *placement, const struct position *position, stru
 }
 
 static void
-take_answers(struct placement *placement)
+take_answers(struct assignment *assignment)
 {
         size_t n;
-        struct position *positions = locator_take(placement->locator, &n);
+        struct position *positions = position_finder_take(assignment->finder, &n);
 
         for (size_t i = 0; positions != NULL && i < n; i++) {
-                struct partition *partition = partition_find(placement->partitions, positions[i].partition);
+                struct partition *partition = partition_find(assignment->partitions, positions[i].partition);
                 int is_cut;
 
-                if (placement->asked_generation != placement->generation || partition == NULL ||
+                if (assignment->asked_generation != assignment->generation || partition == NULL ||
                     partition->stage != PARTITION_ASKED)
                         continue;
                 is_cut = is_new_cut(&positions[i], partition);
-                if (apply(&positions[i], placement->config, partition, clock_monotonic_ms())) {
-                        count_deleted(placement, &positions[i], partition);
+                if (apply(&positions[i], assignment->config, partition, clock_monotonic_ms())) {
+                        count_deleted(assignment, &positions[i], partition);
                         if (is_cut)
-                                log_truncation(&positions[i], placement->metrics);
-                        placement->is_stale = 1;
+                                log_truncation(&positions[i], assignment->metrics);
+                        assignment->is_stale = 1;
                 }
         }
         free(positions);
@@ -251,37 +251,37 @@ take_answers(struct placement *placement)
 
 /* Ask for the positions that are due. Open records must be committed first: the answer depends on them. */
 static void
-ask(struct placement *placement)
+ask(struct assignment *assignment)
 {
-        const struct partition_list *partitions = placement->partitions;
+        const struct partition_list *partitions = assignment->partitions;
         int64_t now_ms = clock_monotonic_ms();
         struct position_question *questions;
         size_t n = 0;
 
-        if (locator_is_busy(placement->locator))
+        if (position_finder_is_busy(assignment->finder))
                 return;
         questions = mem_alloc(partitions->n * sizeof(*questions));
         for (size_t i = 0; i < partitions->n; i++) {
                 struct partition *partition = partitions->items[i];
 
-                if (partition->stage != PARTITION_UNPLACED || partition->retry_ms > now_ms ||
+                if (partition->stage != PARTITION_UNPOSITIONED || partition->retry_ms > now_ms ||
                     partition_open(partition) > 0)
                         continue;
                 partition->stage = PARTITION_ASKED;
                 questions[n++] = position_question(partition);
         }
         if (n > 0) {
-                locator_ask(placement->locator, questions, n);
-                placement->asked_generation = placement->generation;
+                position_finder_ask(assignment->finder, questions, n);
+                assignment->asked_generation = assignment->generation;
         }
         free(questions);
 }
 
 /* Assign the partitions with a position to the consumer. */
 static void
-assign(struct placement *placement, struct consumer *consumer)
+assign(struct assignment *assignment, struct consumer *consumer)
 {
-        const struct partition_list *partitions = placement->partitions;
+        const struct partition_list *partitions = assignment->partitions;
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)partitions->n);
         char quoted[LOG_QUOTED_SIZE];
         struct error error;
@@ -292,33 +292,33 @@ assign(struct placement *placement, struct consumer *consumer)
                 if (partition->stage != PARTITION_PLACED)
                         continue;
                 partition->scan_next = -1;
-                rd_kafka_topic_partition_list_add(list, placement->config->deliveries_topic, partition->id)
+                rd_kafka_topic_partition_list_add(list, assignment->config->deliveries_topic, partition->id)
                     ->offset = partition->next;
         }
-        placement->is_stale = consumer_assign(consumer, list, &error) != 0;
-        if (placement->is_stale)
+        assignment->is_stale = consumer_assign(consumer, list, &error) != 0;
+        if (assignment->is_stale)
                 log_warning("cannot assign partitions to the consumer reason=%s",
                             log_quote(error.text, quoted));
         rd_kafka_topic_partition_list_destroy(list);
 }
 
 void
-placement_place(struct placement *placement, struct consumer *consumer)
+assignment_start_reading(struct assignment *assignment, struct consumer *consumer)
 {
-        take_answers(placement);
-        ask(placement);
-        if (placement->is_stale)
-                assign(placement, consumer);
+        take_answers(assignment);
+        ask(assignment);
+        if (assignment->is_stale)
+                assign(assignment, consumer);
 }
 
 int
-placement_is_awaited(const struct placement *placement)
+assignment_is_awaited(const struct assignment *assignment)
 {
-        return locator_is_busy(placement->locator);
+        return position_finder_is_busy(assignment->finder);
 }
 
 static void
-lose(struct placement *placement, struct partition *partition, const char *reason)
+lose(struct assignment *assignment, struct partition *partition, const char *reason)
 {
         char quoted[LOG_QUOTED_SIZE];
 
@@ -326,89 +326,89 @@ lose(struct placement *placement, struct partition *partition, const char *reaso
                 log_warning("reading a partition failed; looking up its position again partition=%" PRId32
                             " offset=%" PRId64 " reason=%s",
                             partition->id, partition->next, log_quote(reason, quoted));
-        partition_unplace(partition, TROUBLE_READ, reason, PAUSE_MS, clock_monotonic_ms());
-        placement->is_stale = 1;
+        partition_void_position(partition, TROUBLE_READ, reason, PAUSE_MS, clock_monotonic_ms());
+        assignment->is_stale = 1;
 }
 
 void
-placement_lose(struct placement *placement, int32_t id, const char *reason)
+assignment_lose_position(struct assignment *assignment, int32_t id, const char *reason)
 {
-        struct partition *partition = partition_find(placement->partitions, id);
+        struct partition *partition = partition_find(assignment->partitions, id);
 
         if (partition != NULL && partition->stage == PARTITION_PLACED)
-                lose(placement, partition, reason);
+                lose(assignment, partition, reason);
 }
 
 int
-placement_end_scans(struct placement *placement, struct consumer *consumer)
+assignment_end_scans(struct assignment *assignment, struct consumer *consumer)
 {
         int64_t now_ms = clock_monotonic_ms();
         int is_scanning = 0;
 
-        for (size_t i = 0; i < placement->partitions->n; i++) {
-                struct partition *partition = placement->partitions->items[i];
+        for (size_t i = 0; i < assignment->partitions->n; i++) {
+                struct partition *partition = assignment->partitions->items[i];
                 struct error error;
 
                 if (partition->scan_next < 0)
                         continue;
                 if (!partition_ends_scan(partition, now_ms))
                         is_scanning = 1;
-                else if (consumer_seek(consumer, placement->config->deliveries_topic, partition->id,
+                else if (consumer_seek(consumer, assignment->config->deliveries_topic, partition->id,
                                        partition->next, &error) != 0)
-                        lose(placement, partition, error.text);
+                        lose(assignment, partition, error.text);
         }
         return is_scanning;
 }
 
 /* Clear the trouble of partitions that have been read for a while. */
 static void
-settle(struct placement *placement)
+settle(struct assignment *assignment)
 {
         int64_t now_ms = clock_monotonic_ms();
 
-        for (size_t i = 0; i < placement->partitions->n; i++) {
-                struct partition *partition = placement->partitions->items[i];
+        for (size_t i = 0; i < assignment->partitions->n; i++) {
+                struct partition *partition = assignment->partitions->items[i];
 
                 if (partition->stage == PARTITION_PLACED && partition->trouble != TROUBLE_NONE &&
                     partition->trouble != TROUBLE_NO_LEADER && partition->trouble != TROUBLE_NO_RECORDS &&
-                    now_ms - partition->placed_ms >= SETTLED_AFTER_MS)
+                    now_ms - partition->positioned_ms >= SETTLED_AFTER_MS)
                         partition_settle(partition);
         }
 }
 
 /* Note missing leaders and records: librdkafka waits for them silently. */
 static void
-note_logs(struct placement *placement, const struct locator_view *view)
+note_logs(struct assignment *assignment, const struct topic_view *view)
 {
         int64_t now_ms = clock_monotonic_ms();
 
-        if (placement->n_looks == view->number)
+        if (assignment->n_looks == view->number)
                 return;
-        placement->n_looks = view->number;
-        for (size_t i = 0; i < placement->partitions->n; i++) {
-                struct partition *partition = placement->partitions->items[i];
-                const struct locator_log *log;
+        assignment->n_looks = view->number;
+        for (size_t i = 0; i < assignment->partitions->n; i++) {
+                struct partition *partition = assignment->partitions->items[i];
+                const struct partition_log *log;
                 int is_news;
 
                 if ((size_t)partition->id >= view->n_logs)
                         continue;
                 log = &view->logs[partition->id];
                 is_news = partition_note_leader(partition, log->has_leader, now_ms);
-                is_news |= partition_note_log_end(partition, log->end, placement->emptied_ms, now_ms);
+                is_news |= partition_note_log_end(partition, log->end, assignment->emptied_ms, now_ms);
                 if (is_news)
                         log_waiting(partition);
         }
 }
 
 static void
-note_growth(struct placement *placement, int32_t n)
+note_growth(struct assignment *assignment, int32_t n)
 {
-        if (placement->n_partitions >= 0 && n > placement->n_partitions)
+        if (assignment->n_partitions >= 0 && n > assignment->n_partitions)
                 log_error("partitions were added to %s: for dedup_window from now on, a repeat of an earlier "
                           "delivery may be published again before=%" PRId32 " now=%" PRId32,
-                          placement->config->deliveries_topic, placement->n_partitions, n);
+                          assignment->config->deliveries_topic, assignment->n_partitions, n);
         if (n >= 0)
-                placement->n_partitions = n;
+                assignment->n_partitions = n;
 }
 
 /*
@@ -416,33 +416,34 @@ note_growth(struct placement *placement, int32_t n)
  * partitions were added meanwhile, and no member checks the topic again for minutes.
  */
 static void
-rejoin(struct placement *placement, struct consumer *consumer, const struct locator_unassigned *first,
+rejoin(struct assignment *assignment, struct consumer *consumer, const struct unassigned_partition *first,
        int n_looks)
 {
         int64_t now_ms = clock_monotonic_ms();
 
         if (consumer == NULL || n_looks < REJOIN_AFTER_LOOKS ||
-            (placement->rejoined_ms != 0 && now_ms - placement->rejoined_ms < REJOIN_PAUSE_MS))
+            (assignment->rejoined_ms != 0 && now_ms - assignment->rejoined_ms < REJOIN_PAUSE_MS))
                 return;
         log_warning("partition is assigned to no router; rejoining the group partition=%" PRId32
                     " waiting=%" PRId64,
                     first->partition, first->waiting);
-        placement->rejoined_ms = now_ms;
+        assignment->rejoined_ms = now_ms;
         consumer_rejoin(consumer);
 }
 
 void
-placement_look(struct placement *placement, struct consumer *consumer, struct partition_status *status)
+assignment_update_status(struct assignment *assignment, struct consumer *consumer,
+                         struct partition_status *status)
 {
-        struct locator_view view;
+        struct topic_view view;
 
-        locator_view(placement->locator, &view);
-        settle(placement);
-        note_logs(placement, &view);
-        note_growth(placement, view.n_partitions);
-        partition_status_read(status, placement->partitions, consumer, placement->config->deliveries_topic,
-                              view.unassigned, view.n_unassigned, placement->metrics);
+        position_finder_view(assignment->finder, &view);
+        settle(assignment);
+        note_logs(assignment, &view);
+        note_growth(assignment, view.n_partitions);
+        partition_status_read(status, assignment->partitions, consumer, assignment->config->deliveries_topic,
+                              view.unassigned, view.n_unassigned, assignment->metrics);
         if (view.n_unassigned > 0)
-                rejoin(placement, consumer, view.unassigned, view.n_looks);
-        locator_view_clear(&view);
+                rejoin(assignment, consumer, view.unassigned, view.n_looks);
+        topic_view_clear(&view);
 }
