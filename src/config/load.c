@@ -279,3 +279,55 @@ load_file(const char *file, struct ini *ini, problems_reporter *report)
         problems_clear(&problems);
         return config;
 }
+
+struct config *
+config_load(const char *file)
+{
+        return config_load_reporting(file, NULL);
+}
+
+struct config *
+config_load_reporting(const char *file, problems_reporter *report)
+{
+        struct ini ini;
+        struct config *config = load_file(file, &ini, report);
+
+        ini_clear(&ini);
+        return config;
+}
+
+static int
+set_in_source(struct config *config, const char *name, const char *value, struct error *error)
+{
+        return values_set(options_find("source", name), value, config, &config->sources[0], error);
+}
+
+static int
+set_source_defaults(struct config *config, struct error *error)
+{
+        for (size_t i = 0; i < options_count(); i++) {
+                const struct option_row *option = options_at(i);
+
+                if (strcmp(option->section, "source") == 0 && option->fallback != NULL &&
+                    set_in_source(config, option->name, option->fallback, error) != 0)
+                        return -1;
+        }
+        return 0;
+}
+
+struct config *
+config_for_secret(const char *secret_file, const char *header_prefix, struct error *error)
+{
+        struct config *config = mem_alloc(sizeof(*config));
+
+        config->sources = mem_alloc(sizeof(*config->sources));
+        config->n_sources = 1;
+        config->sources[0].name = mem_strdup(header_prefix);
+        config->sources[0].rules.source = config->sources[0].name;
+        if (set_source_defaults(config, error) == 0 &&
+            set_in_source(config, "header_prefix", header_prefix, error) == 0 &&
+            set_in_source(config, "secret_file", secret_file, error) == 0)
+                return config;
+        config_free(config);
+        return NULL;
+}
