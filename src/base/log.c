@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 
-#define LINE_SIZE 2048
+#define LINE_SIZE 4096 /* PIPE_BUF: a write to a pipe is whole or not at all */
 
 static int to_journal;
 static atomic_int threshold = LOG_LEVEL_INFO;

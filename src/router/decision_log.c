@@ -41,6 +41,7 @@ struct values {
         char source[LOG_QUOTED_SIZE];
         char delivery_id[LOG_QUOTED_SIZE];
         char request_id[LOG_QUOTED_SIZE];
+        char detail[LOG_QUOTED_SIZE];
 };
 
 static const char *
@@ -52,9 +53,10 @@ value(struct span span, char text[LOG_QUOTED_SIZE])
 static void
 log_each(const struct record *record, const struct verdict *verdict, struct values *values)
 {
-        log_debug("decided action=%s topic=%s partition=%" PRId32 " offset=%" PRId64
+        log_debug("decided action=%s reason=%s topic=%s partition=%" PRId32 " offset=%" PRId64
                   " source=%s delivery_id=%s request_id=%s",
                   action_name(verdict->action),
+                  verdict->action == VERDICT_QUARANTINE ? judge_reason_name(verdict->reason) : "-",
                   verdict->action == VERDICT_PUBLISH ? verdict->topic->topic : "-", record->partition,
                   record->offset, value(record->source, values->source),
                   value(record->key, values->delivery_id), value(record->request_id, values->request_id));
@@ -74,10 +76,10 @@ decision_log_add(struct decision_log *log, const char *known, const struct recor
         source = find_source(log, known);
         log_flood(&source->quarantined[verdict->reason], LOG_LEVEL_NOTICE,
                   "quarantined reason=%s source=%s last_partition=%" PRId32 " last_offset=%" PRId64
-                  " last_delivery_id=%s last_request_id=%s",
+                  " last_delivery_id=%s last_request_id=%s last_detail=%s",
                   judge_reason_name(verdict->reason), value(record->source, values.source), record->partition,
                   record->offset, value(record->key, values.delivery_id),
-                  value(record->request_id, values.request_id));
+                  value(record->request_id, values.request_id), log_quote(verdict->detail, values.detail));
 }
 
 void

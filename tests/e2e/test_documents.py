@@ -137,6 +137,13 @@ def test_refused_kafka_properties_are_listed_in_the_manual():
     assert len(refused) > 30 and sorted(listed) == sorted([*refused, "test.mock.*"])
 
 
+def test_each_reason_for_quarantine_is_explained():
+    source = (ROOT / "src" / "model" / "judge.c").read_text()
+    reasons = re.findall(r'^    \[QUARANTINE_[A-Z_]+\] = "([a-z-]+)"', source, re.M)
+    page = (ROOT / "man" / "gatepost-consumers.7").read_text().partition("\n.Sh QUARANTINE")[2].partition("\n.Sh ")[0]
+    assert len(reasons) >= 9 and re.findall(r"^\.It ([a-z-]+)$", page, re.M) == reasons
+
+
 def test_man_pages_are_clean():
     if subprocess.run(["sh", "-c", "command -v mandoc"], stdout=subprocess.DEVNULL).returncode != 0:
         pytest.fail("mandoc is not installed; tests/run installs it")

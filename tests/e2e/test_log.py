@@ -107,6 +107,7 @@ def test_a_request_id_leads_from_the_answer_to_the_record(installation, daemon):
     decided = values(daemon.wait_for_log(" decided action=quarantine "))
     quarantined = values(daemon.wait_for_log(" quarantined reason=unknown-kind "))
     assert decided["request_id"] == quarantined["last_request_id"] == request_id
+    assert decided["reason"] == "unknown-kind" and quarantined["last_detail"] == "no topic for the kind no.such.kind"
     installation.kafka.wait_until_routed()
     for topic in (installation.kafka.deliveries, installation.kafka.quarantine):
         (record,) = installation.kafka.read(topic)
