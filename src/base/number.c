@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 #define SPAN_MAX_S 1e15
 
@@ -59,6 +60,46 @@ format_units(uint64_t value, const struct unit *units, char text[NUMBER_TEXT_SIZ
         return text;
 }
 
+/* How people begin to write the units, in any case. */
+static const struct {
+        const char *beginning;
+        const char *unit;
+} usual_units[] = {{"mil", "ms"}, {"ms", "ms"}, {"s", "s"},   {"min", "min"}, {"h", "h"},
+                   {"d", "d"},    {"k", "KiB"}, {"m", "MiB"}, {"g", "GiB"},   {"b", "B"}};
+
+/* Return the unit that a word may mean, or NULL. */
+static const char *
+meant_unit(const char *word, const struct unit *units)
+{
+        for (size_t i = 0; i < ARRAY_LEN(usual_units); i++) {
+                const char *beginning = usual_units[i].beginning;
+
+                if (strncasecmp(word, beginning, strlen(beginning)) != 0)
+                        continue;
+                for (const struct unit *u = units; u->name != NULL; u++) {
+                        if (strcmp(u->name, usual_units[i].unit) == 0)
+                                return u->name;
+                }
+        }
+        return NULL;
+}
+
+static int
+report_unit(const char *text, const char *unit, const struct unit *units, struct error *error)
+{
+        const char *names = units == size_units ? "B, KiB, MiB, GiB" : "ms, s, min, h, d";
+        const char *word = unit + strspn(unit, " \t"), *meant = meant_unit(word, units);
+        int digits = unit - text > 32 ? 32 : (int)(unit - text);
+
+        if (meant != NULL && strcmp(word, meant) == 0)
+                return error_set(error, "'%.64s': a unit follows without a space; write %.*s%s", text, digits,
+                                 text, meant);
+        if (meant != NULL)
+                return error_set(error, "'%.32s' is not a unit; did you mean %.*s%s? The units are %s", word,
+                                 digits, text, meant, names);
+        return error_set(error, "'%.32s' is not a unit; the units are %s", word, names);
+}
+
 static int
 parse_units(const char *text, const struct unit *units, uint64_t range[2], uint64_t *value,
             struct error *error)
@@ -76,8 +117,7 @@ parse_units(const char *text, const struct unit *units, uint64_t range[2], uint6
         while (unit->name != NULL && strcmp(unit->name, end) != 0)
                 unit++;
         if (unit->name == NULL)
-                return error_set(error, "'%.32s' is not a unit; the units are %s", end,
-                                 units == size_units ? "B, KiB, MiB, GiB" : "ms, s, min, h, d");
+                return report_unit(text, end, units, error);
         if (__builtin_mul_overflow(*value, unit->factor, value) || *value < range[0] || *value > range[1])
                 return error_set(error, "%.64s is not between %s and %s", text,
                                  format_units(range[0], units, low), format_units(range[1], units, high));

@@ -54,6 +54,29 @@ parse_address(const char *host, in_port_t port, struct config_listen *listen)
         return inet_pton(AF_INET, host, &in->sin_addr) == 1 ? 0 : -1;
 }
 
+#define ENDPOINT_FORMS "write 127.0.0.1:8080, [::1]:8080, *:8080 or unix:PATH"
+
+/* Say why a text is not an address and a port. */
+static int
+fail(const char *text, struct error *error)
+{
+        const char *colon = strrchr(text, ':'), *port = colon == NULL ? "" : colon + 1;
+        size_t digits = strspn(port, "0123456789");
+
+        if (strchr(text, ',') != NULL)
+                return error_set(error, "'%.100s': listen takes one address and may be repeated", text);
+        if (strstr(text, "://") != NULL)
+                return error_set(error, "'%.100s' is a URL; " ENDPOINT_FORMS, text);
+        if (colon == NULL || *port == '\0')
+                return error_set(error, "'%.100s' has no port; " ENDPOINT_FORMS, text);
+        if (port[digits] != '\0')
+                return error_set(error, "'%.100s': the port '%.20s' is not a number; " ENDPOINT_FORMS, text,
+                                 port);
+        if (digits > 5 || strtoul(port, NULL, 10) > UINT16_MAX)
+                return error_set(error, "'%.100s': the port %.20s is above 65535", text, port);
+        return error_set(error, "'%.100s' has no numeric address; " ENDPOINT_FORMS, text);
+}
+
 int
 endpoint_parse(const char *text, struct config_listen *listen, struct error *error)
 {
@@ -65,19 +88,12 @@ endpoint_parse(const char *text, struct config_listen *listen, struct error *err
         memset(listen, 0, sizeof(*listen));
         if (strncmp(text, "unix:", 5) == 0) {
                 result = parse_unix(text + 5, listen, error);
-        } else if (colon == NULL || number_parse(colon + 1, 0, 65535, &port, error) != 0) {
-                result = error_set(error,
-                                   "'%.100s' has no valid port; write ADDRESS:PORT, [IPv6]:PORT or unix:PATH",
-                                   text);
+        } else if (colon == NULL || number_parse(colon + 1, 0, UINT16_MAX, &port, error) != 0) {
+                result = fail(text, error);
         } else {
                 host = mem_strndup(text, (size_t)(colon - text));
-                result = parse_address(host, (in_port_t)port, listen);
+                result = parse_address(host, (in_port_t)port, listen) != 0 ? fail(text, error) : 0;
                 free(host);
-                if (result != 0)
-                        (void)error_set(error,
-                                        "'%.100s' has no numeric address; write 127.0.0.1:8080, [::1]:8080, "
-                                        "*:8080 or unix:PATH",
-                                        text);
         }
         if (result == 0)
                 listen->text = mem_strdup(text);
@@ -158,12 +174,13 @@ is_rest(const char *text)
 int
 endpoint_check_url(const char *text, struct error *error)
 {
-        static const char https[] = "https://", http[] = "http://";
+        static const char https[] = "https://", http[] = "http://", webhooks[] = "/webhooks";
         int is_https = strncmp(text, https, sizeof(https) - 1) == 0;
         int is_http = strncmp(text, http, sizeof(http) - 1) == 0;
         const char *at = text + (is_https ? sizeof(https) : sizeof(http)) - 1;
-        size_t len = is_https || is_http ? host_len(at) : 0;
+        size_t len = is_https || is_http ? host_len(at) : 0, end;
         char host[HOST_MAX + 1];
+        const char *rest;
 
         if (strpbrk(text, "@?") != NULL)
                 return error_set(
@@ -173,6 +190,14 @@ endpoint_check_url(const char *text, struct error *error)
                 return error_set(error, "'%.100s' is not an https URL, such as https://api.example/v1", text);
         memcpy(host, at, len);
         host[len] = '\0';
+        rest = at + len;
+        end = strlen(rest);
+        while (end > 0 && rest[end - 1] == '/')
+                end--;
+        if (end >= sizeof(webhooks) - 1 &&
+            strncmp(rest + end - (sizeof(webhooks) - 1), webhooks, sizeof(webhooks) - 1) == 0)
+                return error_set(error, "'%.100s' is the address of the webhooks; write it without /webhooks",
+                                 text);
         if (is_http && !address_is_loopback_host(host))
                 return error_set(error,
                                  "'%.100s' would send the API key unencrypted; use https; http is allowed "

@@ -48,7 +48,7 @@ add_entry(struct reader *reader)
         return entry;
 }
 
-/* Cut off an inline comment, and white space or quotes around the rest. Return the beginning of the rest. */
+/* Cut off white space at both ends. Return the beginning. */
 static char *
 trim(char *text)
 {
@@ -56,19 +56,67 @@ trim(char *text)
 
         while (is_space(*text))
                 text++;
-        for (end = *text == '"' ? strchr(text + 1, '"') : NULL; end != NULL; end = strchr(end + 1, '"')) {
-                const char *rest = end + 1 + strspn(end + 1, " \t");
-
-                if (*rest == '\0' || (*rest == ';' && is_space(end[1]))) {
-                        *end = '\0';
-                        return text + 1;
-                }
-        }
-        for (end = text; *end != '\0' && !(*end == ';' && (end == text || is_space(end[-1]))); end++)
+        for (end = text + strlen(text); end > text && is_space(end[-1]); end--)
                 ;
         *end = '\0';
-        while (end > text && is_space(end[-1]))
-                *--end = '\0';
+        return text;
+}
+
+/* Whether a text, such as what follows a quoted value, is empty or a comment. */
+static int
+is_comment(const char *text)
+{
+        text += strspn(text, " \t");
+        return *text == '\0' || *text == '#' || *text == ';';
+}
+
+/* Return whether a value without quotes contains what its writer may have meant as a comment. */
+static int
+seems_commented(const char *value)
+{
+        for (const char *c = value; *c != '\0'; c++) {
+                if ((*c == '#' || *c == ';') && (c == value || is_space(c[-1])))
+                        return 1;
+        }
+        return 0;
+}
+
+/* Whether a value is written as a shell's variable: $NAME, or with ${NAME} in it. */
+static int
+is_variable(const char *value)
+{
+        return strstr(value, "${") != NULL ||
+               (value[0] == '$' && value[1] != '\0' &&
+                value[1 + strspn(value + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0');
+}
+
+/* Return the value of a trimmed text, without its quotes; set *fault to NULL, or to what is wrong with it. */
+static char *
+read_value(char *text, const char **fault)
+{
+        size_t len = strlen(text);
+
+        *fault = NULL;
+        if (*text == '"') {
+                for (char *end = strchr(text + 1, '"'); end != NULL; end = strchr(end + 1, '"')) {
+                        if (end[1] == '\0' || (is_space(end[1]) && is_comment(end + 1))) {
+                                *end = '\0';
+                                return text + 1;
+                        }
+                }
+                *fault = "the value has no closing quote";
+        } else if (seems_commented(text)) {
+                *fault =
+                    "a comment needs a line of its own; if the # or ; belongs to the value, put the value in "
+                    "double quotes";
+        } else if (len > 1 && *text == '\'' && text[len - 1] == '\'') {
+                *fault = "single quotes would belong to the value; use double quotes";
+        } else if (len > 0 && text[len - 1] == '\\') {
+                *fault = "a value does not continue on the next line; write it on one line";
+        } else if (is_variable(text)) {
+                *fault = "variables are not replaced; write the value itself (a secret belongs in a file: "
+                         "secret_file, sasl.password_file, api_key_file)";
+        }
         return text;
 }
 
@@ -94,7 +142,7 @@ read_header(struct reader *reader, char *text)
                 problems_add(reader->problems, reader->line, "the section header has no closing ]");
                 return;
         }
-        if (*trim(end + 1) != '\0') {
+        if (!is_comment(end + 1)) {
                 problems_add(reader->problems, reader->line, "nothing may follow the ] of a section header");
                 return;
         }
@@ -108,14 +156,39 @@ read_header(struct reader *reader, char *text)
         set_section(reader, text, len, text + len + strspn(text + len, " \t"));
 }
 
-static void
-read_option(struct reader *reader, char *text)
+/* Return whether the text begins with this word. */
+static int
+begins_with(const char *text, const char *word)
 {
-        char *equals = strchr(text, '='), *end;
+        size_t len = strlen(word);
+
+        return strncmp(text, word, len) == 0 && (text[len] == '\0' || is_space(text[len]));
+}
+
+/* Say what is wrong with a line that is neither a header nor an option. The line may be a secret. */
+static void
+report_stray(struct reader *reader, const char *text, int is_indented)
+{
+        size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz_.");
+        const char *hint = "";
+
+        if (begins_with(text, "include") || begins_with(text, "!include"))
+                hint = "; there is no include, the configuration is one file";
+        else if (len > 0 && text[len] == ':' && (is_space(text[len + 1]) || text[len + 1] == '\0'))
+                hint = ", not option: value";
+        else if (is_indented)
+                hint = "; a value does not continue on the next line, so write it on one line";
+        problems_add(reader->problems, reader->line, "expected [section] or option = value%s", hint);
+}
+
+static void
+read_option(struct reader *reader, char *text, int is_indented)
+{
+        char *equals = strchr(text, '=');
         struct ini_entry *entry;
 
         if (equals == NULL || equals == text) {
-                problems_add(reader->problems, reader->line, "expected [section] or option = value");
+                report_stray(reader, text, is_indented);
                 return;
         }
         if (reader->section == NULL && !reader->skipping) {
@@ -124,23 +197,22 @@ read_option(struct reader *reader, char *text)
         }
         if (reader->skipping)
                 return;
-        for (end = equals; end > text && is_space(end[-1]); end--)
-                ;
-        *end = '\0';
+        *equals = '\0';
         entry = add_entry(reader);
-        entry->name = mem_strdup(text);
-        entry->value = mem_strdup(trim(equals + 1));
+        entry->name = mem_strdup(trim(text));
+        entry->value = mem_strdup(read_value(trim(equals + 1), &entry->fault));
 }
 
 static void
 read_line(struct reader *reader, char *text)
 {
-        while (is_space(*text))
-                text++;
+        int is_indented = is_space(*text);
+
+        text = trim(text);
         if (*text == '[')
                 read_header(reader, text);
-        else if (*text != '\0' && *text != '#' && *text != ';')
-                read_option(reader, text);
+        else if (!is_comment(text))
+                read_option(reader, text, is_indented);
 }
 
 /* Return why a line is not text, or NULL. */

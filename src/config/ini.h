@@ -11,8 +11,8 @@
 
 /*
  * The header of a section, which has no name here, or an option in it. A section may have an argument:
- * `[source invoicing]`. A comment is a line that begins with # or ;, or the rest of a line after white space
- * and a semicolon. A value may be in double quotes.
+ * `[source invoicing]`. A line that begins with # or ; is a comment. A value may be in double quotes; it must be
+ * when it has a # or ; after white space, since that could be meant as a comment.
  */
 struct ini_entry {
         size_t line;
@@ -20,6 +20,7 @@ struct ini_entry {
         char *argument; /* "" if there is none */
         char *name;     /* NULL for a header */
         char *value;
+        const char *fault; /* what is wrong with the value; NULL: nothing */
 };
 
 struct ini {

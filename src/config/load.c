@@ -78,6 +78,12 @@ open_section(struct load *load, const struct ini_entry *header)
 
         if (strcmp(header->section, "source") == 0)
                 return add_source(load, header);
+        if (strncmp(header->section, "source", 6) == 0 && strspn(header->section + 6, ":._-/") > 0) {
+                problems_add(load->problems, header->line,
+                             "there is no section [%.64s]; did you mean [source %.64s]?", header->section,
+                             header->section + 7);
+                return 0;
+        }
         if (!options_is_section(header->section)) {
                 closest = options_suggest_section(header->section);
                 problems_add(load->problems, header->line, "there is no section [%.64s]%s%s%s",
@@ -167,7 +173,9 @@ set_option(struct load *load, const struct ini_entry *entry)
                 return;
         }
         before = option->flags & OPTION_REPEATABLE ? NULL : find_before(load->ini, entry);
-        if (before != NULL)
+        if (entry->fault != NULL)
+                problems_add(load->problems, entry->line, "%s: %s", entry->name, entry->fault);
+        else if (before != NULL)
                 problems_add(load->problems, entry->line, "%s is already set on line %zu", entry->name,
                              before->line);
         else if (values_set(option, entry->value, load->config, source, &error) != 0)
@@ -186,7 +194,9 @@ set_free_form(struct load *load, const struct ini_entry *entry)
                              before->line);
                 return;
         }
-        if (is_kafka)
+        if (entry->fault != NULL)
+                result = error_set(&error, "%s", entry->fault);
+        else if (is_kafka)
                 result = kafka_properties_set(load->config, entry->name, entry->value, &error);
         else
                 result = topic_table_add(load->config->topics, entry->name, entry->value, &error);

@@ -97,28 +97,38 @@ set_required(struct setting *s)
 }
 
 static int
-set_roles(struct setting *s)
+set_role(const char *name, unsigned *roles, struct error *error)
 {
         static const char *const names[] = {"receiver", "router"};
+        const char *closest = text_closest(name, names, ARRAY_LEN(names));
+
+        if (strcmp(name, names[0]) == 0)
+                *roles |= CONFIG_RECEIVER;
+        else if (strcmp(name, names[1]) == 0)
+                *roles |= CONFIG_ROUTER;
+        else if (strpbrk(name, " \t") != NULL)
+                return error_set(error, "'%.64s': roles are separated by commas, such as receiver, router",
+                                 name);
+        else
+                return error_set(error, "'%.64s' is not a role; the roles are receiver and router%s%s%s",
+                                 name, closest == NULL ? "" : "; did you mean ",
+                                 closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+        return 0;
+}
+
+static int
+set_roles(struct setting *s)
+{
         char *list = mem_strdup(s->value), *rest = list, *name;
         unsigned roles = 0;
         int result = 0;
 
         while (result == 0 && (name = strsep(&rest, ",")) != NULL) {
-                const char *closest;
+                size_t len = strlen(name += strspn(name, " \t"));
 
-                name += strspn(name, " \t");
-                name[strcspn(name, " \t")] = '\0';
-                closest = text_closest(name, names, ARRAY_LEN(names));
-                if (strcmp(name, names[0]) == 0)
-                        roles |= CONFIG_RECEIVER;
-                else if (strcmp(name, names[1]) == 0)
-                        roles |= CONFIG_ROUTER;
-                else
-                        result = error_set(s->error,
-                                           "'%.64s' is not a role; the roles are receiver and router%s%s%s",
-                                           name, closest == NULL ? "" : "; did you mean ",
-                                           closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+                while (len > 0 && (name[len - 1] == ' ' || name[len - 1] == '\t'))
+                        name[--len] = '\0';
+                result = set_role(name, &roles, s->error);
         }
         free(list);
         *(unsigned *)s->field = roles;
@@ -193,8 +203,16 @@ set_admin(struct setting *s)
 static int
 set_path(struct setting *s)
 {
+        if (strstr(s->value, "://") != NULL)
+                return error_set(s->error,
+                                 "'%.64s' is a whole URL; write its path only, such as /webhooks/invoicing",
+                                 s->value);
         if (s->value[0] != '/')
                 return error_set(s->error, "'%.64s': a path begins with a slash, such as /webhooks/invoicing",
+                                 s->value);
+        if (strchr(s->value, '*') != NULL)
+                return error_set(s->error,
+                                 "'%.64s': paths have no patterns; each source has the exact path of its URL",
                                  s->value);
         for (const char *c = s->value; *c != '\0'; c++) {
                 if (*c <= 0x20 || *c >= 0x7f || *c == '?' || *c == '#')
@@ -208,6 +226,7 @@ set_path(struct setting *s)
 static int
 set_header(struct setting *s)
 {
+        static const char *const headers[] = {"-signature", "-timestamp", "-webhook-id", "-delivery-id"};
         size_t len = strlen(s->value);
 
         if (len == 0 || len > 100 || strspn(s->value, "abcdefghijklmnopqrstuvwxyz0123456789-") != len ||
@@ -216,6 +235,13 @@ set_header(struct setting *s)
                                  "'%.64s': a header prefix has lowercase letters, digits and hyphens and "
                                  "does not end with a hyphen, such as x-invoicing",
                                  s->value);
+        for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
+                size_t end = strlen(headers[i]);
+
+                if (len > end && strcmp(s->value + len - end, headers[i]) == 0)
+                        return error_set(s->error, "'%.100s' is a whole header; its prefix is %.*s", s->value,
+                                         (int)(len - end), s->value);
+        }
         return set_text(s);
 }
 
