@@ -6,6 +6,7 @@
 #include "base/process.h"
 #include "config/config.h"
 #include "daemon/daemon.h"
+#include "daemon/reload.h"
 #include "http/tls.h"
 #include "kafka/clients_check.h"
 
@@ -24,6 +25,16 @@ usage(FILE *out)
                 "  -h, --help         show this and exit\n"
                 "  -V, --version      show the version and exit\n",
                 DEFAULT_FILE);
+}
+
+/* At the start, standard error is the log, but errors are for the person who starts the daemon. */
+static void
+report_at_start(const char *file, const struct problem *problem)
+{
+        if (problem->level == PROBLEM_ERROR)
+                problems_print(file, problem);
+        else
+                reload_log_problem(file, problem);
 }
 
 int
@@ -64,7 +75,7 @@ main(int argc, char **argv)
                 return EX_USAGE;
         }
         log_init();
-        config = config_load(file);
+        config = config_load_reporting(file, only_check ? problems_print : report_at_start);
         if (config == NULL)
                 return EX_CONFIG;
         if (tls_check_strength(config) != 0 || clients_check(config) != 0 ||

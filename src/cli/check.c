@@ -91,7 +91,7 @@ check_run(const struct command_context *context, int argc, char **argv)
         }
         if (optind != argc)
                 return command_misused(context, "takes no arguments");
-        config = config_load(context->file);
+        config = config_load_reporting(context->file, problems_print);
         if (config == NULL)
                 return EX_CONFIG;
         if (tls_check_strength(config) != 0 || clients_check(config) != 0 || tls_check_dates(config) != 0)

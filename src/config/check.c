@@ -8,25 +8,6 @@
 #include "base/mem.h"
 #include "config/endpoint.h"
 
-/*
- * Return the line of a section's header, or of an option in it if name is not NULL, or 0 if the file has
- * none.
- */
-static size_t
-line_of(const struct ini *ini, const char *section, const char *argument, const char *name)
-{
-        for (size_t i = 0; i < ini->n; i++) {
-                const struct ini_entry *entry = &ini->entries[i];
-
-                if (strcmp(entry->section, section) != 0 || strcmp(entry->argument, argument) != 0)
-                        continue;
-                if (name == NULL ? entry->name == NULL
-                                 : entry->name != NULL && strcmp(entry->name, name) == 0)
-                        return entry->line;
-        }
-        return 0;
-}
-
 /* Return whether the file has such a section, with any argument. */
 static int
 has_section(const struct ini *ini, const char *section)
@@ -59,7 +40,7 @@ static void
 check_source(struct config *config, struct config_source *source, const struct ini *ini,
              struct problems *problems)
 {
-        size_t line = line_of(ini, "source", source->name, NULL);
+        size_t line = ini_line(ini, "source", source->name, NULL);
 
         source->rules.source = source->name;
         if (config->verify) {
@@ -74,17 +55,17 @@ check_source(struct config *config, struct config_source *source, const struct i
                                 *c = (char)(*c - 'A' + 'a');
                 }
         }
-        if (source->path == NULL && line_of(ini, "source", source->name, "path") == 0)
+        if (source->path == NULL && ini_line(ini, "source", source->name, "path") == 0)
                 problems_add(problems, line, "[source %s] needs a path", source->name);
-        if (source->n_keys == 0 && line_of(ini, "source", source->name, "secret_file") == 0 &&
-            line_of(ini, "source", source->name, "secret") == 0)
+        if (source->n_keys == 0 && ini_line(ini, "source", source->name, "secret_file") == 0 &&
+            ini_line(ini, "source", source->name, "secret") == 0)
                 problems_add(problems, line,
                              "[source %s] needs a secret_file; make one: gatepost secret new FILE",
                              source->name);
         for (const struct config_source *other = config->sources; other < source && source->path != NULL;
              other++) {
                 if (other->path != NULL && strcmp(other->path, source->path) == 0)
-                        problems_add(problems, line_of(ini, "source", source->name, "path"),
+                        problems_add(problems, ini_line(ini, "source", source->name, "path"),
                                      "[source %s] already has this path", other->name);
         }
 }
@@ -136,19 +117,19 @@ set_topics(struct config *config, const struct ini *ini, struct problems *proble
         config->deliveries_topic = mem_printf("%s.deliveries", config->topics_prefix);
         config->quarantine_topic = mem_printf("%s.quarantine", config->topics_prefix);
         config->group = mem_printf("%s.router", config->topics_prefix);
-        config->has_events = line_of(ini, "events", "", NULL) != 0;
+        config->has_events = ini_line(ini, "events", "", NULL) != 0;
         if (!config->has_events)
                 topic_table_add_defaults(config->topics, config->topics_prefix);
-        else if (topic_table_size(config->topics) == 0 && problems->n == 0)
+        else if (topic_table_size(config->topics) == 0 && problems->n_errors == 0)
                 problems_add(
-                    problems, line_of(ini, "events", "", NULL),
+                    problems, ini_line(ini, "events", "", NULL),
                     "[events] is empty: every delivery would be quarantined; remove it to use the defaults");
         if (!topic_name_is_valid(config->quarantine_topic))
-                problems_add(problems, line_of(ini, "topics", "", "prefix"),
+                problems_add(problems, ini_line(ini, "topics", "", "prefix"),
                              "prefix is too long: %s is not a valid topic name", config->quarantine_topic);
         for (size_t i = 0; i < topic_table_size(config->topics); i++)
                 check_topic(config, i,
-                            line_of(ini, "events", "", topic_table_rule(config->topics, i)->pattern),
+                            ini_line(ini, "events", "", topic_table_rule(config->topics, i)->pattern),
                             problems);
 }
 
@@ -156,7 +137,7 @@ set_topics(struct config *config, const struct ini *ini, struct problems *proble
 static size_t
 later_line(const struct ini *ini, const char *section, const char *one, const char *other)
 {
-        size_t a = line_of(ini, section, "", one), b = line_of(ini, section, "", other);
+        size_t a = ini_line(ini, section, "", one), b = ini_line(ini, section, "", other);
 
         return a > b ? a : b;
 }
@@ -165,8 +146,8 @@ later_line(const struct ini *ini, const char *section, const char *one, const ch
 static void
 check_receiver(const struct config *config, const struct ini *ini, struct problems *problems)
 {
-        if (config->n_listen == 0 && line_of(ini, "receiver", "", "listen") == 0)
-                problems_add(problems, line_of(ini, "receiver", "", NULL),
+        if (config->n_listen == 0 && ini_line(ini, "receiver", "", "listen") == 0)
+                problems_add(problems, ini_line(ini, "receiver", "", NULL),
                              "a receiver needs a `listen` in [receiver], such as listen = 127.0.0.1:8080");
         if (config->request_timeout_ms != 0 && config->header_timeout_ms > config->request_timeout_ms)
                 problems_add(problems, later_line(ini, "receiver", "header_timeout", "request_timeout"),
@@ -177,12 +158,12 @@ check_receiver(const struct config *config, const struct ini *ini, struct proble
                              "accepted");
         if (config->requires_proxy && config->n_trusted_proxies == 0 && !config->trusts_unix_sockets)
                 problems_add(
-                    problems, line_of(ini, "receiver", "", "proxy_protocol"),
+                    problems, ini_line(ini, "receiver", "", "proxy_protocol"),
                     "proxy_protocol = required needs a trusted_proxy; all other connections are closed");
         for (size_t i = 0; config->admin != NULL && i < config->n_listen; i++) {
                 if (endpoint_is_same(config->admin, &config->listen[i]))
                         problems_add(
-                            problems, line_of(ini, "admin", "", "listen"),
+                            problems, ini_line(ini, "admin", "", "listen"),
                             "[receiver] already listens on %s; the admin endpoint needs its own address",
                             config->admin->text);
         }
@@ -193,7 +174,7 @@ static void
 add_tls_problem(struct problems *problems, const struct ini *ini, const char *option,
                 const struct error *error)
 {
-        problems_add(problems, line_of(ini, "receiver", "", option), "%s: %s", option, error->text);
+        problems_add(problems, ini_line(ini, "receiver", "", option), "%s: %s", option, error->text);
 }
 
 static void
@@ -217,9 +198,9 @@ read_tls_files(struct config *config, const struct ini *ini, struct problems *pr
 static void
 check_tls(struct config *config, const struct ini *ini, struct problems *problems)
 {
-        size_t certificate = line_of(ini, "receiver", "", "tls_certificate_file");
-        size_t key = line_of(ini, "receiver", "", "tls_key_file");
-        size_t authorities = line_of(ini, "receiver", "", "tls_client_ca_file");
+        size_t certificate = ini_line(ini, "receiver", "", "tls_certificate_file");
+        size_t key = ini_line(ini, "receiver", "", "tls_key_file");
+        size_t authorities = ini_line(ini, "receiver", "", "tls_client_ca_file");
 
         if (certificate != 0 && key == 0)
                 problems_add(problems, certificate, "tls_certificate_file also needs tls_key_file");
@@ -242,11 +223,12 @@ check_windows(const struct config *config, const struct ini *ini, struct problem
 {
         for (size_t i = 0; i < config->n_sources && config->dedup_window_ms != 0; i++) {
                 const struct config_source *source = &config->sources[i];
-                size_t window = line_of(ini, "router", "", "dedup_window");
+                size_t window = ini_line(ini, "router", "", "dedup_window");
 
                 if (config->dedup_window_ms < 2 * source->tolerance_ms)
                         problems_add(problems,
-                                     window != 0 ? window : line_of(ini, "source", source->name, "tolerance"),
+                                     window != 0 ? window
+                                                 : ini_line(ini, "source", source->name, "tolerance"),
                                      "dedup_window is shorter than twice the tolerance of [source %s]: a "
                                      "replay would still be fresh after the delivery is forgotten",
                                      source->name);
@@ -256,10 +238,10 @@ check_windows(const struct config *config, const struct ini *ini, struct problem
 static void
 check_router(const struct config *config, const struct ini *ini, struct problems *problems)
 {
-        size_t batch = line_of(ini, "router", "", "max_batch_bytes");
+        size_t batch = ini_line(ini, "router", "", "max_batch_bytes");
 
         if (config->max_batch_bytes != 0 && config->max_body > config->max_batch_bytes)
-                problems_add(problems, batch != 0 ? batch : line_of(ini, "receiver", "", "max_body"),
+                problems_add(problems, batch != 0 ? batch : ini_line(ini, "receiver", "", "max_body"),
                              "max_batch_bytes in [router] is smaller than max_body in [receiver]");
         check_windows(config, ini, problems);
 }
@@ -276,7 +258,7 @@ static void
 check_admin(const struct config *config, const struct ini *ini, struct problems *problems)
 {
         if (config->admin != NULL && !config->admin_allows_remote && !endpoint_is_private(config->admin))
-                problems_add(problems, line_of(ini, "admin", "", "listen"),
+                problems_add(problems, ini_line(ini, "admin", "", "listen"),
                              "listen: %.100s can be reached from other machines, and the admin endpoint has "
                              "no authentication; use a loopback address, such as 127.0.0.1:9464, or "
                              "unix:PATH, or set allow_remote = on",
@@ -292,7 +274,7 @@ check_receive_limit(struct config *config, const struct ini *ini, struct problem
 {
         int64_t needed = config_receive_needed(config, config_max_record(config));
 
-        config->receive_line = line_of(ini, "kafka", "", "receive.message.max.bytes");
+        config->receive_line = ini_line(ini, "kafka", "", "receive.message.max.bytes");
         if (config->receive_line != 0 && config_receive_limit(config) < needed)
                 problems_add(
                     problems, config->receive_line,
@@ -321,9 +303,12 @@ check_config(struct config *config, const struct ini *ini, struct problems *prob
         if (config->roles & CONFIG_ROUTER)
                 check_receive_limit(config, ini, problems);
         if (!config->embedded && config_property(config, "bootstrap.servers") == NULL &&
-            line_of(ini, "kafka", "", "bootstrap.servers") == 0 &&
-            line_of(ini, "kafka", "", "metadata.broker.list") == 0)
+            ini_line(ini, "kafka", "", "bootstrap.servers") == 0 &&
+            ini_line(ini, "kafka", "", "metadata.broker.list") == 0)
                 problems_add(
-                    problems, line_of(ini, "kafka", "", NULL),
+                    problems, ini_line(ini, "kafka", "", NULL),
                     "[kafka] needs bootstrap.servers: a list of brokers, or `embedded` for experiments");
+        check_kafka(config, ini, problems);
+        if (problems->n_errors == 0)
+                warn_about(config, ini, problems);
 }

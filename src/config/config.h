@@ -129,7 +129,7 @@ struct config {
  */
 struct config *config_load(const char *file) MUST_CHECK;
 
-/* The same, but call report with each error. */
+/* The same, but call report with each error and each warning. */
 struct config *config_load_reporting(const char *file, problems_reporter *report) MUST_CHECK;
 
 /*

@@ -137,26 +137,6 @@ struct text_out {
         char header[128]; /* of the current section */
 };
 
-static int
-is_space(char c)
-{
-        return c == ' ' || c == '\t';
-}
-
-/* Return whether a value must be quoted to be read back unchanged. */
-static int
-needs_quotes(const char *value)
-{
-        if (*value == '\0' || *value == '"' || *value == ';' || is_space(*value) ||
-            is_space(value[strlen(value) - 1]))
-                return 1;
-        for (const char *c = value + 1; *c != '\0'; c++) {
-                if (*c == ';' && is_space(c[-1]))
-                        return 1;
-        }
-        return 0;
-}
-
 static void
 show_text(const struct shown *shown, void *arg)
 {
@@ -170,8 +150,8 @@ show_text(const struct shown *shown, void *arg)
                 fprintf(text->out, "%s%s\n", *text->header == '\0' ? "" : "\n", header);
                 memcpy(text->header, header, sizeof(header));
         }
-        len = fprintf(text->out, "%s = ", shown->name);
-        len += fprintf(text->out, needs_quotes(shown->value) ? "\"%s\"" : "%s", shown->value);
+        len = fprintf(text->out, "%s = \"%s\"", shown->name,
+                      shown->value); /* a comment may follow only quotes */
         fprintf(text->out, "%*s ; ", len < 56 ? 56 - len : 0, "");
         if (shown->line > 0)
                 fprintf(text->out, "line %zu\n", shown->line);

@@ -316,8 +316,23 @@ ini_read_file(const char *file, struct ini *ini, struct problems *problems)
                 return fail(problems, "is larger than 1MiB");
         if (ini->n > ENTRIES_MAX)
                 return fail(problems, "has more than 10000 section headers and options");
-        if (ini->n == 0 && problems->n == 0)
+        if (ini->n == 0 && problems->n_errors == 0)
                 return fail(problems, "is empty; start from the sample gatepost.conf");
+        return 0;
+}
+
+size_t
+ini_line(const struct ini *ini, const char *section, const char *argument, const char *name)
+{
+        for (size_t i = 0; i < ini->n; i++) {
+                const struct ini_entry *entry = &ini->entries[i];
+
+                if (strcmp(entry->section, section) != 0 || strcmp(entry->argument, argument) != 0)
+                        continue;
+                if (name == NULL ? entry->name == NULL
+                                 : entry->name != NULL && strcmp(entry->name, name) == 0)
+                        return entry->line;
+        }
         return 0;
 }
 

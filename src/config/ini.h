@@ -11,8 +11,8 @@
 
 /*
  * The header of a section, which has no name here, or an option in it. A section may have an argument:
- * `[source invoicing]`. A line that begins with # or ; is a comment. A value may be in double quotes; it must be
- * when it has a # or ; after white space, since that could be meant as a comment.
+ * `[source invoicing]`. A line that begins with # or ; is a comment. A value may be in double quotes; it must
+ * be when it has a # or ; after white space, since that could be meant as a comment.
  */
 struct ini_entry {
         size_t line;
@@ -38,6 +38,12 @@ int ini_read_file(const char *file, struct ini *ini, struct problems *problems) 
 
 /* Parse a text. Invalid lines are added to problems and left out. Call ini_clear() afterwards. */
 void ini_parse(const char *text, size_t len, struct ini *ini, struct problems *problems);
+
+/*
+ * Return the line of a section's header, or of an option in it if name is not NULL, or 0 if the file has
+ * none.
+ */
+size_t ini_line(const struct ini *ini, const char *section, const char *argument, const char *name);
 
 /* Wipe the values, among which there may be secrets, and release all. */
 void ini_clear(struct ini *ini);

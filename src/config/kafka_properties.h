@@ -6,23 +6,12 @@
 #include <librdkafka/rdkafka.h>
 
 #include "base/compiler.h"
-#include "base/error.h"
-#include "config/config.h"
 
 /*
  * The properties of librdkafka and their names, and the ones that Gatepost refuses. The names come from
  * librdkafka's documentation at run time, so that new properties of later versions are known.
  */
 struct kafka_properties;
-
-/**
- * kafka_properties_set(config, name, value, error):
- * Set a property of [kafka]. It must be one that librdkafka has, with a value that librdkafka accepts, and
- * must not break a guarantee. NAME_file reads a password from a file. Return 0, or -1 with the reason, which
- * never quotes a password.
- */
-int kafka_properties_set(struct config *config, const char *name, const char *value,
-                         struct error *error) MUST_CHECK;
 
 struct kafka_properties *kafka_properties_new(void);
 void kafka_properties_free(struct kafka_properties *properties);
@@ -36,6 +25,9 @@ const char *kafka_properties_find(const struct kafka_properties *properties, con
 
 /* Return the name closest to a misspelt one, or NULL if none is close. */
 const char *kafka_properties_suggest(const struct kafka_properties *properties, const char *name);
+
+/* Return the possible values of a property, as librdkafka documents them, or "" if it does not. */
+const char *kafka_properties_range(const struct kafka_properties *properties, const char *name);
 
 /* Return why Gatepost refuses the property of that own name, or NULL if it does not. */
 const char *kafka_property_refused(const char *name);

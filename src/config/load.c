@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "config/ini.h"
-#include "config/kafka_properties.h"
 #include "config/options.h"
 #include "config/problems.h"
 #include "model/signature.h"
@@ -197,7 +196,7 @@ set_free_form(struct load *load, const struct ini_entry *entry)
         if (entry->fault != NULL)
                 result = error_set(&error, "%s", entry->fault);
         else if (is_kafka)
-                result = kafka_properties_set(load->config, entry->name, entry->value, &error);
+                result = kafka_values_set(load->config, entry->name, entry->value, &error);
         else
                 result = topic_table_add(load->config->topics, entry->name, entry->value, &error);
         if (result != 0 && !may_be_shown(entry->name))

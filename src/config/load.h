@@ -8,8 +8,8 @@
 #include "config/options.h"
 
 /*
- * How a file becomes a configuration: ini.c reads it, values.c sets each option, check.c checks options
- * against each other.
+ * How a file becomes a configuration: ini.c reads it, values.c and kafka_values.c set each option, check.c and
+ * kafka_check.c check options against each other, and warnings.c warns.
  */
 
 /**
@@ -28,10 +28,25 @@ int values_set(const struct option_row *option, const char *value, struct config
                struct config_source *source, struct error *error) MUST_CHECK;
 
 /**
+ * kafka_values_set(config, name, value, error):
+ * Set a property of [kafka]. It must be one that librdkafka has, with a value that librdkafka accepts, and
+ * must not break a guarantee. NAME_file reads a password from a file. Return 0, or -1 with the reason, which
+ * never quotes a password.
+ */
+int kafka_values_set(struct config *config, const char *name, const char *value,
+                     struct error *error) MUST_CHECK;
+
+/**
  * check_config(config, ini, problems):
  * Set the defaults that depend on other options, read the files of TLS, and check the options against each
  * other.
  */
 void check_config(struct config *config, const struct ini *ini, struct problems *problems);
+
+/* The part of check_config() for [kafka], in kafka_check.c. */
+void check_kafka(const struct config *config, const struct ini *ini, struct problems *problems);
+
+/* The part of check_config() that warns of what works, but probably not as intended; in warnings.c. */
+void warn_about(const struct config *config, const struct ini *ini, struct problems *problems);
 
 #endif

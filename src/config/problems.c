@@ -6,26 +6,53 @@
 
 #include "base/mem.h"
 
+static void
+add(struct problems *problems, enum problem_level level, size_t line, const char *format, va_list args)
+{
+        char text[1024];
+
+        (void)vsnprintf(text, sizeof(text), format, args);
+        problems->items = mem_resize(problems->items, problems->n + 1, sizeof(struct problem));
+        problems->items[problems->n++] = (struct problem){level, line, mem_strdup(text)};
+        problems->n_errors += level == PROBLEM_ERROR;
+}
+
 void
 problems_add(struct problems *problems, size_t line, const char *format, ...)
 {
-        char text[1024];
         va_list args;
 
         va_start(args, format);
-        (void)vsnprintf(text, sizeof(text), format, args);
+        add(problems, PROBLEM_ERROR, line, format, args);
         va_end(args);
-        problems->items = mem_resize(problems->items, problems->n + 1, sizeof(struct problem));
-        problems->items[problems->n++] = (struct problem){line, mem_strdup(text)};
 }
 
-static void
-print(const char *file, size_t line, const char *text)
+void
+problems_warn(struct problems *problems, size_t line, const char *format, ...)
 {
-        if (line == 0)
-                fprintf(stderr, "%s: %s\n", file, text);
+        va_list args;
+
+        va_start(args, format);
+        add(problems, PROBLEM_WARNING, line, format, args);
+        va_end(args);
+}
+
+void
+problems_print(const char *file, const struct problem *problem)
+{
+        const char *level = problem->level == PROBLEM_WARNING ? "warning: " : "";
+
+        if (problem->line == 0)
+                fprintf(stderr, "%s: %s%s\n", file, level, problem->text);
         else
-                fprintf(stderr, "%s:%zu: %s\n", file, line, text);
+                fprintf(stderr, "%s:%zu: %s%s\n", file, problem->line, level, problem->text);
+}
+
+void
+problems_print_error(const char *file, const struct problem *problem)
+{
+        if (problem->level == PROBLEM_ERROR)
+                problems_print(file, problem);
 }
 
 size_t
@@ -40,13 +67,10 @@ problems_report_all(struct problems *problems)
                         problems->items[k] = problems->items[k - 1];
                 problems->items[k] = problem;
         }
-        for (size_t i = 0; i < problems->n; i++) {
-                const struct problem *problem = &problems->items[i];
-
-                (problems->report == NULL ? print : problems->report)(problems->file, problem->line,
-                                                                      problem->text);
-        }
-        return problems->n;
+        for (size_t i = 0; i < problems->n; i++)
+                (problems->report == NULL ? problems_print_error : problems->report)(problems->file,
+                                                                                     &problems->items[i]);
+        return problems->n_errors;
 }
 
 void
@@ -57,4 +81,5 @@ problems_clear(struct problems *problems)
         free(problems->items);
         problems->items = NULL;
         problems->n = 0;
+        problems->n_errors = 0;
 }

@@ -71,13 +71,19 @@ check_memory(const struct config *first, const struct config *next, struct error
         return error_set(error, "max_in_flight is below max_body, which needs a restart to change");
 }
 
-static void
-log_problem(const char *file, size_t line, const char *text)
+void
+reload_log_problem(const char *file, const struct problem *problem)
 {
         char quoted_file[LOG_QUOTED_SIZE], quoted[LOG_QUOTED_SIZE];
 
-        log_error("configuration error file=%s line=%zu reason=%s", log_quote(file, quoted_file), line,
-                  log_quote(text, quoted));
+        (void)log_quote(file, quoted_file);
+        (void)log_quote(problem->text, quoted);
+        if (problem->level == PROBLEM_ERROR)
+                log_error("configuration error file=%s line=%zu reason=%s", quoted_file, problem->line,
+                          quoted);
+        else
+                log_warning("configuration warning file=%s line=%zu reason=%s", quoted_file, problem->line,
+                            quoted);
 }
 
 void
@@ -114,7 +120,7 @@ static const struct config *
 read_again(const struct reload *reload)
 {
         const struct config *first = current_first(reload->current);
-        struct config *next = config_load_reporting(first->file, log_problem);
+        struct config *next = config_load_reporting(first->file, reload_log_problem);
         struct error error;
 
         if (next == NULL) {

@@ -243,7 +243,7 @@ START_TEST(test_the_ini_dialect_is_read)
         char said[4096], *text;
         struct config *config;
 
-        text = right("  webhook_id=a   ; a comment\r\nwebhook_id = \"b\" ; another\n; webhook_id = c\n# "
+        text = right("  webhook_id=a   \r\nwebhook_id = \"b\" ; another\n; webhook_id = c\n# "
                      "webhook_id = d\n"
                      "subject = \"/a ;b\"\n");
         config = load(text, 0600, said);

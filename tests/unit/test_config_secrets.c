@@ -233,7 +233,8 @@ START_TEST(test_configuration_with_a_password_is_a_secret_file_itself)
 
         (void)snprintf(text, sizeof(text),
                        "[receiver]\nlisten = 127.0.0.1:0\n[source s]\npath = /s\nsecret_file = %s\n"
-                       "[kafka]\nbootstrap.servers = k:9092\nsasl.password = hidden\n",
+                       "[kafka]\nbootstrap.servers = k:9092\nsasl.password = hidden\n"
+                       "security.protocol = SASL_SSL\nsasl.mechanism = PLAIN\nsasl.username = u\n",
                        path);
         loaded = scratch_load_mode(text, 0644);
         ck_assert_ptr_null(loaded.config);

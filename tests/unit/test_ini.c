@@ -101,14 +101,12 @@ START_TEST(test_values_are_what_is_meant)
             {"a=b", "b"},
             {"a =\tb c\t", "b c"},
             {"a = b=c", "b=c"},
-            {"a = b ; a comment", "b"},
-            {"a = b\t; a comment", "b"},
             {"a = b;c", "b;c"},
-            {"a = b # c", "b # c"},
-            {"a = ; a comment", ""},
+            {"a = b#c", "b#c"},
             {"a = \"b\"", "b"},
             {"a = \" b ; c \"", " b ; c "},
             {"a = \"b\" ; a comment", "b"},
+            {"a = \"b # c\" # a comment", "b # c"},
             {"a = \"b\"c\"", "b\"c"},
             {"a = \"\"", ""},
             {"a = b \"c\"", "b \"c\""},
@@ -116,6 +114,26 @@ START_TEST(test_values_are_what_is_meant)
         };
 
         ck_assert_str_eq(value_of(cases[_i].line), cases[_i].value);
+}
+END_TEST
+
+START_TEST(test_value_that_may_be_misread_is_faulty)
+{
+        static const struct {
+                const char *value, *words;
+        } cases[] = {
+            {"b ; c", "line of its own"},  {"b\t# c", "line of its own"}, {"; c", "line of its own"},
+            {"# c", "line of its own"},    {"\"b", "closing quote"},      {"\"b\" c", "closing quote"},
+            {"'b c'", "double quotes"},    {"b,\\", "on one line"},       {"${B}", "not replaced"},
+            {"$SECRET_1", "not replaced"},
+        };
+        char text[64];
+
+        (void)snprintf(text, sizeof(text), "[s]\na = %s\n", cases[_i].value);
+        read_text(text);
+        ck_assert_uint_eq(problems.n, 0);
+        ck_assert_ptr_nonnull(ini.entries[1].fault);
+        ck_assert_msg(strstr(ini.entries[1].fault, cases[_i].words) != NULL, "%s", ini.entries[1].fault);
 }
 END_TEST
 
@@ -223,7 +241,8 @@ suite_ini(void)
         tcase_add_checked_fixture(tests, setup, teardown);
         tcase_add_test(tests, test_sections_and_options_come_with_their_lines);
         tcase_add_test(tests, test_spaces_in_a_heading_do_not_count);
-        tcase_add_loop_test(tests, test_values_are_what_is_meant, 0, 16);
+        tcase_add_loop_test(tests, test_values_are_what_is_meant, 0, 14);
+        tcase_add_loop_test(tests, test_value_that_may_be_misread_is_faulty, 0, 10);
         tcase_add_test(tests, test_windows_line_ends_are_tolerated);
         tcase_add_test(tests, test_last_line_needs_no_newline);
         tcase_add_test(tests, test_empty_text_has_no_entries);

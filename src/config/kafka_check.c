@@ -1,0 +1,319 @@
+#include "config/load.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "config/kafka_properties.h"
+
+/*
+ * Properties that librdkafka accepts one by one and that do not work together, or that brokers refuse later:
+ * librdkafka would log that again and again, or try to connect for ever.
+ */
+
+/* Kafka's defaults of group.min.session.timeout.ms and transaction.max.timeout.ms, which brokers enforce. */
+#define BROKERS_LEAST_SESSION_MS 6000
+#define BROKERS_LONGEST_TRANSACTION_MS 900000
+
+#define LEAST_TRANSACTION_MS 10000
+#define LONG_LINGER_MS 1000
+
+/* librdkafka's defaults. */
+#define DEFAULT_SESSION_MS 45000
+#define DEFAULT_HEARTBEAT_MS 3000
+
+struct check {
+        const struct config *config;
+        const struct ini *ini;
+        struct problems *problems;
+        struct kafka_properties *properties;
+};
+
+/* Return a property by its own name, whatever name it was set by; NULL if it is not set. */
+static const struct config_property *
+find(const struct check *check, const char *own_name)
+{
+        for (size_t i = 0; i < check->config->n_kafka; i++) {
+                const struct config_property *property = &check->config->kafka[i];
+                const char *own = kafka_properties_find(check->properties, property->name);
+
+                if (own != NULL && strcmp(own, own_name) == 0)
+                        return property;
+        }
+        return NULL;
+}
+
+/* Return the line that sets a property, also one from a file. */
+static size_t
+line_of(const struct check *check, const struct config_property *property)
+{
+        char *from_file = mem_printf("%s_file", property->name);
+        size_t line = ini_line(check->ini, "kafka", "", property->name);
+
+        if (line == 0)
+                line = ini_line(check->ini, "kafka", "", from_file);
+        if (line == 0 && strcmp(property->name, "bootstrap.servers") == 0)
+                line = ini_line(check->ini, "kafka", "", "metadata.broker.list");
+        free(from_file);
+        return line;
+}
+
+static int64_t
+number_of(const struct check *check, const char *own_name, int64_t unset)
+{
+        const struct config_property *property = find(check, own_name);
+
+        return property == NULL ? unset : strtoll(property->value, NULL, 0);
+}
+
+/* Return why librdkafka cannot reach one of the brokers, as it is written; NULL if nothing is wrong. */
+static const char *
+broker_fault(const char *broker, size_t len)
+{
+        const char *end = broker + len, *colon = memrchr(broker, ':', len),
+                   *bracket = memchr(broker, ']', len);
+        uint64_t port;
+        char digits[8];
+        struct error error;
+
+        if (len == 0)
+                return "there is an empty entry in the list";
+        if (memmem(broker, len, "://", 3) != NULL)
+                return "write HOST:PORT; security.protocol says whether to use TLS";
+        if (strcspn(broker, " \t;") < len)
+                return "brokers are separated by commas: HOST:PORT,HOST:PORT";
+        if (strcspn(broker, "/@?\"'") < len)
+                return "write HOST:PORT";
+        if (colon == NULL || (bracket != NULL && colon < bracket))
+                return NULL; /* the default port */
+        if (bracket == NULL && memchr(broker, ':', (size_t)(colon - broker)) != NULL)
+                return "write an IPv6 address in brackets: [::1]:9092";
+        if (colon == broker)
+                return "the host is missing";
+        if ((size_t)(end - colon) > sizeof(digits))
+                return "the port is not between 1 and 65535";
+        memcpy(digits, colon + 1, (size_t)(end - colon - 1));
+        digits[end - colon - 1] = '\0';
+        return number_parse(digits, 1, UINT16_MAX, &port, &error) == 0
+                   ? NULL
+                   : "the port is not between 1 and 65535";
+}
+
+static void
+check_brokers(const struct check *check)
+{
+        const struct config_property *brokers = find(check, "metadata.broker.list");
+        const char *broker = brokers == NULL ? NULL : brokers->value, *comma;
+
+        for (; broker != NULL; broker = comma == NULL ? NULL : comma + 1) {
+                const char *fault, *end;
+
+                broker += strspn(broker, " \t");
+                comma = strchr(broker, ',');
+                end = comma == NULL ? broker + strlen(broker) : comma;
+                while (end > broker && (end[-1] == ' ' || end[-1] == '\t'))
+                        end--;
+                fault = broker_fault(broker, (size_t)(end - broker));
+                if (fault == NULL)
+                        continue;
+                problems_add(check->problems, line_of(check, brokers), "%s: '%.*s': %s", brokers->name,
+                             (int)(end - broker), broker, fault);
+                return;
+        }
+}
+
+/* Return the value of security.protocol in lower case. */
+static const char *
+protocol_of(const struct check *check)
+{
+        static const char *const protocols[] = {"plaintext", "ssl", "sasl_plaintext", "sasl_ssl"};
+        const struct config_property *property = find(check, "security.protocol");
+
+        for (size_t i = 0; property != NULL && i < ARRAY_LEN(protocols); i++) {
+                if (strcasecmp(property->value, protocols[i]) == 0)
+                        return protocols[i];
+        }
+        return "plaintext";
+}
+
+/* A password that is configured and not used is more likely a forgotten protocol than a left-over. */
+static void
+check_unused_sasl(const struct check *check)
+{
+        static const char *const names[] = {"sasl.mechanisms", "sasl.username", "sasl.password"};
+
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                const struct config_property *property = find(check, names[i]);
+
+                if (property == NULL)
+                        continue;
+                problems_add(check->problems, line_of(check, property),
+                             "%s has no effect without security.protocol = SASL_SSL or SASL_PLAINTEXT",
+                             property->name);
+                return;
+        }
+}
+
+static void
+check_oauthbearer(const struct check *check, size_t line)
+{
+        const struct config_property *method = find(check, "sasl.oauthbearer.method");
+        const struct config_property *unsecured = find(check, "enable.sasl.oauthbearer.unsecure.jwt");
+
+        if ((method == NULL || strcasecmp(method->value, "oidc") != 0) &&
+            (unsecured == NULL || strcmp(unsecured->value, "true") != 0))
+                problems_add(check->problems, line,
+                             "OAUTHBEARER has no source of tokens: set sasl.oauthbearer.method = oidc, and "
+                             "sasl.oauthbearer.token.endpoint.url, sasl.oauthbearer.client.id and "
+                             "sasl.oauthbearer.client.secret_file");
+}
+
+/* Without a mechanism librdkafka uses GSSAPI, which takes no password. */
+static void
+check_sasl(const struct check *check)
+{
+        const struct config_property *mechanism = find(check, "sasl.mechanisms");
+        const struct config_property *username = find(check, "sasl.username");
+        const struct config_property *password = find(check, "sasl.password");
+        const char *name = mechanism == NULL ? "GSSAPI" : mechanism->value;
+        size_t line = line_of(check, mechanism != NULL ? mechanism : find(check, "security.protocol"));
+
+        if (strcmp(name, "OAUTHBEARER") == 0)
+                check_oauthbearer(check, line);
+        else if (strcmp(name, "GSSAPI") == 0 && (username != NULL || password != NULL))
+                problems_add(check->problems, line,
+                             "%s, which takes no user name and no password; set sasl.mechanism to PLAIN, "
+                             "SCRAM-SHA-256 "
+                             "or SCRAM-SHA-512",
+                             mechanism == NULL ? "sasl.mechanism is not set and defaults to GSSAPI"
+                                               : "the mechanism is GSSAPI");
+        else if (strcmp(name, "GSSAPI") == 0)
+                problems_warn(check->problems, line,
+                              "%sGSSAPI needs a Kerberos ticket in the environment of gatepostd "
+                              "(KRB5_CLIENT_KTNAME or KRB5CCNAME); it runs no kinit",
+                              mechanism == NULL ? "sasl.mechanism is not set and defaults to GSSAPI; " : "");
+        else if (username == NULL || password == NULL)
+                problems_add(check->problems, line, "%s needs %s", name,
+                             username != NULL   ? "sasl.password_file"
+                             : password != NULL ? "sasl.username"
+                                                : "sasl.username and sasl.password_file");
+}
+
+static void
+warn_about_tls(const struct check *check, const char *protocol)
+{
+        const struct config_property *verification = find(check, "enable.ssl.certificate.verification");
+        const struct config_property *names = find(check, "ssl.endpoint.identification.algorithm");
+        int is_on = strstr(protocol, "ssl") != NULL;
+
+        if (is_on && verification != NULL && strcmp(verification->value, "false") == 0)
+                problems_warn(
+                    check->problems, line_of(check, verification),
+                    "anybody on the way to the brokers can read and change records: their certificates are "
+                    "not verified; set ssl.ca.location instead");
+        if (is_on && names != NULL && strcmp(names->value, "none") == 0)
+                problems_warn(check->problems, line_of(check, names),
+                              "any holder of a certificate of the trusted authorities can act as a broker");
+        for (size_t i = 0; !is_on && i < check->config->n_kafka; i++) {
+                const struct config_property *property = &check->config->kafka[i];
+
+                if (strncmp(property->name, "ssl.", 4) != 0)
+                        continue;
+                problems_warn(check->problems, line_of(check, property),
+                              "%s has no effect without security.protocol = SSL or SASL_SSL", property->name);
+                return;
+        }
+}
+
+static void
+check_security(const struct check *check)
+{
+        const char *protocol = protocol_of(check);
+
+        if (strncmp(protocol, "sasl", 4) == 0)
+                check_sasl(check);
+        else
+                check_unused_sasl(check);
+        if (strcmp(protocol, "sasl_plaintext") == 0)
+                problems_warn(check->problems, line_of(check, find(check, "security.protocol")),
+                              "SASL_PLAINTEXT does not encrypt; use SASL_SSL unless the network is trusted");
+        warn_about_tls(check, protocol);
+}
+
+static void
+check_linger(const struct check *check)
+{
+        const struct config_property *linger = find(check, "queue.buffering.max.ms");
+        double linger_ms = linger == NULL ? 0 : strtod(linger->value, NULL);
+        uint64_t ack_ms = check->config->ack_timeout_ms;
+        char ack[NUMBER_TEXT_SIZE];
+
+        if (!(check->config->roles & CONFIG_RECEIVER) || linger == NULL || ack_ms == 0)
+                return;
+        if (linger_ms >= (double)ack_ms)
+                problems_add(
+                    check->problems, line_of(check, linger),
+                    "%s = %s: each delivery would wait for %s ms and be answered 503 after ack_timeout, %s",
+                    linger->name, linger->value, linger->value, number_format_duration(ack_ms, ack));
+        else if (linger_ms > LONG_LINGER_MS)
+                problems_warn(check->problems, line_of(check, linger),
+                              "each delivery waits for %s ms before it is sent", linger->value);
+}
+
+static void
+check_times(const struct check *check)
+{
+        int64_t session_ms = number_of(check, "session.timeout.ms", DEFAULT_SESSION_MS);
+        int64_t transaction_ms = number_of(check, "transaction.timeout.ms", LEAST_TRANSACTION_MS);
+
+        if (!(check->config->roles & CONFIG_ROUTER))
+                return;
+        if (number_of(check, "heartbeat.interval.ms", DEFAULT_HEARTBEAT_MS) >= session_ms)
+                problems_add(check->problems,
+                             line_of(check, find(check, find(check, "heartbeat.interval.ms") != NULL
+                                                            ? "heartbeat.interval.ms"
+                                                            : "session.timeout.ms")),
+                             "heartbeat.interval.ms must be a third of session.timeout.ms or less; otherwise "
+                             "the group "
+                             "expels the router again and again");
+        else if (session_ms < BROKERS_LEAST_SESSION_MS)
+                problems_warn(
+                    check->problems, line_of(check, find(check, "session.timeout.ms")),
+                    "brokers refuse a session.timeout.ms below their group.min.session.timeout.ms, by "
+                    "default %d",
+                    BROKERS_LEAST_SESSION_MS);
+        if (transaction_ms < LEAST_TRANSACTION_MS)
+                problems_add(
+                    check->problems, line_of(check, find(check, "transaction.timeout.ms")),
+                    "transaction.timeout.ms is at least %d: when a broker restarts, a commit takes seconds",
+                    LEAST_TRANSACTION_MS);
+        else if (transaction_ms > BROKERS_LONGEST_TRANSACTION_MS)
+                problems_warn(
+                    check->problems, line_of(check, find(check, "transaction.timeout.ms")),
+                    "brokers refuse a transaction.timeout.ms above their transaction.max.timeout.ms, by "
+                    "default %d",
+                    BROKERS_LONGEST_TRANSACTION_MS);
+}
+
+void
+check_kafka(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        struct check check = {config, ini, problems, kafka_properties_new()};
+        const struct config_property *debug = find(&check, "debug");
+
+        check_brokers(&check);
+        check_security(&check);
+        check_linger(&check);
+        check_times(&check);
+        if (debug != NULL)
+                problems_warn(problems, line_of(&check, debug), "debug makes librdkafka log a great deal");
+        if (config->embedded)
+                problems_warn(
+                    problems, ini_line(ini, "kafka", "", "bootstrap.servers"),
+                    "the embedded broker is for experiments: it forgets all records when gatepostd ends");
+        kafka_properties_free(check.properties);
+}

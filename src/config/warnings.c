@@ -1,0 +1,149 @@
+#include "config/load.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/compiler.h"
+#include "config/endpoint.h"
+#include "config/secrets.h"
+
+/* What works, but probably not as intended. */
+
+static void
+warn_about_listeners(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        int trusts_proxies = config->n_trusted_proxies > 0 || config->trusts_unix_sockets;
+
+        for (size_t i = 0; i < config->n_listen && config->certificate == NULL && !trusts_proxies; i++) {
+                if (endpoint_is_private(&config->listen[i]))
+                        continue;
+                problems_warn(
+                    problems, ini_line(ini, "receiver", "", "listen"),
+                    "%.100s can be reached from other machines without TLS: bodies can be read on the way; "
+                    "set tls_certificate_file and tls_key_file, or listen on 127.0.0.1 behind a proxy",
+                    config->listen[i].text);
+                break;
+        }
+        if (config->admin != NULL && !endpoint_is_private(config->admin))
+                problems_warn(
+                    problems, ini_line(ini, "admin", "", "listen"),
+                    "%.100s: the admin endpoint has neither TLS nor authentication; restrict access to it by "
+                    "a firewall",
+                    config->admin->text);
+}
+
+/* Whether a secret is a placeholder, of the sample or of anybody's template. */
+static int
+is_placeholder(const char *secret)
+{
+        static const char *const words[] = {"at least sixteen bytes",
+                                            "changeme",
+                                            "change-me",
+                                            "change_me",
+                                            "replace-me",
+                                            "replace_me",
+                                            "replaceme",
+                                            "your-secret",
+                                            "your_secret",
+                                            "placeholder",
+                                            "<secret>"};
+
+        for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+                if (strcasestr(secret, words[i]) != NULL)
+                        return 1;
+        }
+        return secret[strspn(secret, (char[]){secret[0], '\0'})] == '\0'; /* one letter, again and again */
+}
+
+static void
+warn_about_secret(const char *secret, const char *where, size_t line, struct problems *problems)
+{
+        size_t len = strlen(secret);
+
+        if (is_placeholder(secret))
+                problems_warn(problems, line,
+                              "%s is a placeholder, which anybody can guess; register a new one: gatepost "
+                              "secret new FILE",
+                              where);
+        if (len > 0 && (isspace((unsigned char)secret[0]) || isspace((unsigned char)secret[len - 1])))
+                problems_warn(problems, line, "%s begins or ends with a blank, which belongs to the secret",
+                              where);
+}
+
+static void
+warn_about_secrets(const struct ini *ini, struct problems *problems)
+{
+        for (size_t i = 0; i < ini->n; i++) {
+                const struct ini_entry *entry = &ini->entries[i];
+                struct error error;
+                size_t len;
+                char *secret;
+
+                if (entry->name == NULL || strcmp(entry->section, "source") != 0)
+                        continue;
+                if (strcmp(entry->name, "secret") == 0)
+                        warn_about_secret(entry->value, "the secret", entry->line, problems);
+                if (strcmp(entry->name, "secret_file") != 0)
+                        continue;
+                secret = secrets_read_signing(entry->value, &len, &error);
+                if (secret != NULL)
+                        warn_about_secret(secret, "the secret in the file", entry->line, problems);
+                secrets_free(secret, secret == NULL ? 0 : len);
+        }
+}
+
+/* Whether two keys are of one secret: then their signatures are the same. */
+static int
+is_same_key(const struct signature_key *a, const struct signature_key *b)
+{
+        uint8_t by_a[SIGNATURE_SIZE], by_b[SIGNATURE_SIZE];
+
+        return signature_compute(a, "0", "", 0, by_a) == 0 && signature_compute(b, "0", "", 0, by_b) == 0 &&
+               memcmp(by_a, by_b, sizeof(by_a)) == 0;
+}
+
+static int
+share_key(const struct config_source *a, const struct config_source *b)
+{
+        for (size_t i = 0; i < a->n_keys; i++) {
+                for (size_t k = 0; k < b->n_keys; k++) {
+                        if (is_same_key(a->keys[i], b->keys[k]))
+                                return 1;
+                }
+        }
+        return 0;
+}
+
+static void
+warn_about_sources(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        for (size_t i = 0; i < config->n_sources; i++) {
+                const struct config_source *source = &config->sources[i];
+
+                if (strncmp(source->header_prefix, "x-", 2) != 0)
+                        problems_warn(problems, ini_line(ini, "source", source->name, "header_prefix"),
+                                      "the headers of [source %s] are %s-signature and so on; the service's "
+                                      "begin with x-",
+                                      source->name, source->header_prefix);
+                for (size_t k = 0; k < i; k++) {
+                        if (!share_key(source, &config->sources[k]))
+                                continue;
+                        problems_warn(
+                            problems, ini_line(ini, "source", source->name, NULL),
+                            "[source %s] and [source %s] have a secret in common: who sees a delivery to one "
+                            "can send it to the other; register a secret of its own for each",
+                            config->sources[k].name, source->name);
+                        break;
+                }
+        }
+}
+
+void
+warn_about(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        if (config->roles & CONFIG_RECEIVER)
+                warn_about_listeners(config, ini, problems);
+        warn_about_secrets(ini, problems);
+        warn_about_sources(config, ini, problems);
+}
