@@ -1,0 +1,203 @@
+"""Wrong and doubtful configurations: what gatepost check and gatepostd -t say about each, and on which line."""
+
+import re
+import subprocess
+
+import pytest
+
+from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from installation import BUILD
+
+EX_CONFIG = 78
+GOOD = {
+    "gatepost": [],
+    "receiver": ["listen = 127.0.0.1:0"],
+    "router": [],
+    "source invoicing": ["path = /webhooks/invoicing", "header_prefix = x-invoicing", "secret = 7d8f0c1b2a3e4f5061728394a5b6c7d8"],
+    "topics": ["prefix = t"],
+    "kafka": ["bootstrap.servers = kafka1:9092"],
+    "admin": ["listen = off"],
+}
+SASL = "security.protocol = SASL_SSL"
+SCRAM = f"{SASL}|sasl.mechanism = SCRAM-SHA-512"
+
+# section, lines that are added or replace the options of their names, words of the error
+ERRORS = [
+    # lines that are misread
+    ("gatepost", "instance: gw1", "not option: value"),
+    ("gatepost", "include /etc/gatepost/conf.d/*.conf", "there is no include"),
+    ("gatepost", "include = /etc/gatepost/local.conf", "no option 'include'"),
+    ("gatepost", "log_level", "expected [section] or option = value"),
+    ("gatepost", "log_level = debug # for now", "line of its own"),
+    ("gatepost", "log_level = debug ; for now", "line of its own"),
+    ("gatepost", "log_level = 'debug'", "use double quotes"),
+    ("gatepost", 'log_level = "debug', "no closing quote"),
+    ("gatepost", "loglevel = debug", "did you mean log_level?"),
+    ("gatepost", "threads = 2", "it belongs in [receiver]"),
+    ("gatepost", "log_level = verbose", "debug, info, notice, warning and error"),
+    ("gatepost", "roles = both", "receiver and router"),
+    ("gatepost", "roles = receiver router", "separated by commas"),
+    ("gatepost", "instance = gateway one", "letters, digits"),
+    ("source:other", "path = /other", "did you mean [source other]?"),
+    ("source", "path = /other", "a source needs a name"),
+    ("sources", "path = /other", "did you mean [source]?"),
+    ("reciever", "threads = 2", "did you mean [receiver]?"),
+    # addresses
+    ("receiver", "listen = 127.0.0.1:80800", "the port 80800 is above 65535"),
+    ("receiver", "listen = 127.0.0.1:http", "the port 'http' is not a number"),
+    ("receiver", "listen = 127.0.0.1", "has no port"),
+    ("receiver", "listen = 127.0.0.1:8080 # where", "line of its own"),
+    ("receiver", "listen = localhost:8080", "has no numeric address; write 127.0.0.1:8080"),
+    ("receiver", "listen = http://127.0.0.1:8080", "is a URL"),
+    ("receiver", "listen = 127.0.0.1:8080, 127.0.0.1:8081", "takes one address and may be repeated"),
+    ("receiver", "listen = unix:gatepost.sock", "begins with a slash"),
+    ("receiver", "trusted_proxy = nginx", "not an address"),
+    ("receiver", "trusted_proxy = 10.0.0.1/8", "write 10.0.0.0/8"),
+    ("receiver", "proxy_protocol = required", "needs a trusted_proxy"),
+    ("admin", "listen = 0.0.0.0:9464", "has no authentication"),
+    ("admin", "listen = 9464", "has no port"),
+    # sizes and times
+    ("receiver", "max_body = 10MB", "did you mean 10MiB?"),
+    ("receiver", "max_body = 10 MiB", "write 10MiB"),
+    ("receiver", "max_body = 10", "did you mean 10KiB?"),
+    ("receiver", "max_body = 128MiB", "not between 1KiB and 64MiB"),
+    ("receiver", "max_in_flight = 100KiB", "max_in_flight"),
+    ("receiver", "ack_timeout = 8", "did you mean 8s?"),
+    ("receiver", "ack_timeout = 8 seconds", "did you mean 8s?"),
+    ("receiver", "ack_timeout = 1m", "ms, s, min, h, d"),
+    ("receiver", "threads = auto", "not a whole number"),
+    ("router", "dedup_window = 3 days", "did you mean 3d?"),
+    ("router", "dedup_window = 1min", "shorter than twice the tolerance"),
+    ("router", "max_batch = 10k", "not a whole number"),
+    # sources
+    ("source invoicing", "secret = 7d8f0c1b2a3e4f5061728394a5b6c7d8 # mine", "line of its own"),
+    ("source invoicing", "secret = ${WEBHOOK_SECRET}", "variables are not replaced"),
+    ("source invoicing", "secret = $WEBHOOK_SECRET", "variables are not replaced"),
+    ("source invoicing", "secret = short", "shorter than 16 bytes"),
+    ("source invoicing", "secret_file = /nonexistent/secret", "No such file"),
+    ("source invoicing", "path = webhooks/invoicing", "begins with a slash"),
+    ("source invoicing", "path = /webhooks/*", "paths have no patterns"),
+    ("source invoicing", "path = https://gateway.example/webhooks", "write its path only"),
+    ("source invoicing", "header_prefix = X-Invoicing", "lowercase"),
+    ("source invoicing", "header_prefix = x-invoicing-signature", "its prefix is x-invoicing"),
+    ("source invoicing", "webhook_id = not/an/id", "letters, digits and hyphens"),
+    ("source invoicing", "replay_guard = yes", "neither on nor off"),
+    ("source invoicing", "kind = event", "begins with a slash"),
+    ("source invoicing", "key = invoiceId", "a JSON pointer"),
+    # topics
+    ("topics", "prefix = invoicing.*", "is not a name"),
+    ("events", "invoice.* = in voices", "not a topic name"),
+    ("events", "invoice.*.x = invoices", "a pattern ends in .*"),
+    ("events", "invoice.* = t.deliveries", "one of Gatepost's own topics"),
+    # the service
+    ("service", "base_url = api.example/v1", "not an https URL"),
+    ("service", "base_url = http://api.example/v1", "unencrypted"),
+    ("service", "base_url = https://api.example/v1/webhooks", "write it without /webhooks"),
+    ("service", "api_key_file = /nonexistent/key", "cannot open /nonexistent/key"),
+    # Kafka
+    ("kafka", "bootstrap.servers = http://kafka1:9092", "write HOST:PORT"),
+    ("kafka", "bootstrap.servers = SASL_SSL://kafka1:9092", "security.protocol says"),
+    ("kafka", "bootstrap.servers = kafka1:9092;kafka2:9092", "separated by commas"),
+    ("kafka", "bootstrap.servers = kafka1:9092 kafka2:9092", "separated by commas"),
+    ("kafka", "bootstrap.servers = kafka1:90920", "between 1 and 65535"),
+    ("kafka", "bootstrap.servers = ::1:9092", "in brackets"),
+    ("kafka", "bootstrap.servers = kafka1:9092,", "empty entry"),
+    ("kafka", "acks = 1", "may not be set"),
+    ("kafka", "linger.ms = fast", "linger.ms: 'fast' is not possible; expected 0 .. 900000"),
+    ("kafka", "linger.ms = 20000", "ack_timeout, 8s"),
+    ("kafka", "client.id = foo # bar", "line of its own"),
+    ("kafka", "security.protocol = TLS", "expected plaintext, ssl, sasl_plaintext, sasl_ssl"),
+    ("kafka", SCRAM, "SCRAM-SHA-512 needs sasl.username and sasl.password_file"),
+    ("kafka", f"{SCRAM}|sasl.username = gatepost", "needs sasl.password_file"),
+    ("kafka", f"{SASL}|sasl.username = gatepost|sasl.password = p", "defaults to GSSAPI, which takes no user name"),
+    ("kafka", f"{SASL}|sasl.mechanism = OAUTHBEARER", "no source of tokens"),
+    ("kafka", "sasl.username = gatepost|sasl.password = p", "no effect without security.protocol = SASL_SSL"),
+    ("kafka", "security.protocol = SSL|sasl.mechanism = PLAIN", "no effect without security.protocol = SASL_SSL"),
+    ("kafka", "transaction.timeout.ms = 1000", "at least 10000"),
+    ("kafka", "heartbeat.interval.ms = 60000", "a third of session.timeout.ms"),
+    ("kafka", "ssl.truststore.location = /etc/trust.jks", "use `ssl.ca.location`"),
+    ("kafka", "ssl.ca.location = /nonexistent/ca.pem", "cannot open /nonexistent/ca.pem"),
+]
+# These pass: only the warning says that they are probably not intended.
+WARNINGS = [
+    ("receiver", "listen = 0.0.0.0:8080", "without TLS"),
+    ("admin", "listen = 0.0.0.0:9464|allow_remote = on", "neither TLS nor authentication"),
+    ("source invoicing", "secret = at least sixteen bytes that nobody can guess", "placeholder"),
+    ("source invoicing", "secret = xxxxxxxxxxxxxxxxxxxxxxxx", "placeholder"),
+    ("source invoicing", 'secret = " 7d8f0c1b2a3e4f5061728394a5b6c7d8"', "begins or ends with a blank"),
+    ("source invoicing", "header_prefix = invoicing", "begin with x-"),
+    ("source second", "path = /second|secret = 7d8f0c1b2a3e4f5061728394a5b6c7d8", "have a secret in common"),
+    ("kafka", "bootstrap.servers = embedded", "for experiments"),
+    ("kafka", "security.protocol = SSL|enable.ssl.certificate.verification = false", "not verified"),
+    ("kafka", "security.protocol = SSL|ssl.endpoint.identification.algorithm = none", "can act as a broker"),
+    ("kafka", "ssl.key.password = p", "no effect without security.protocol = SSL"),
+    ("kafka", "security.protocol = SASL_PLAINTEXT|sasl.mechanism = PLAIN|sasl.username = u|sasl.password = p", "does not encrypt"),
+    ("kafka", f"{SASL}|sasl.mechanism = GSSAPI", "Kerberos ticket"),
+    ("kafka", "linger.ms = 2000", "waits for 2000 ms"),
+    ("kafka", "session.timeout.ms = 5000", "group.min.session.timeout.ms"),
+    ("kafka", "transaction.timeout.ms = 1000000", "transaction.max.timeout.ms"),
+    ("kafka", "debug = all", "a great deal"),
+]
+
+
+def written(section, added):
+    """The text of a good configuration with these lines."""
+    sections = {name: list(lines) for name, lines in GOOD.items()}
+    lines = sections.setdefault(section, [])
+    for line in added.split("|"):
+        name = line.partition(" =")[0]
+        same = [i for i, each in enumerate(lines) if each.startswith(f"{name} =")]
+        lines[same[0] if same else len(lines):same[0] + 1 if same else len(lines)] = [line]
+    text = "".join(f"[{name}]\n" + "".join(f"{line}\n" for line in lines) for name, lines in sections.items())
+    return text
+
+
+@pytest.fixture
+def check(tmp_path):
+    """Have the daemon and the command line check a text; both must say the same. Returns the exit status and the problems."""
+    def run(text):
+        path = tmp_path / "gatepost.conf"
+        path.write_text(text)
+        path.chmod(0o600)
+        outcomes = []
+        for command in ([BUILD / "gatepostd", "-t", "-c", path], [BUILD / "gatepost", "-c", path, "check"]):
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+            assert_no_sanitizer_report(done.stderr)
+            problems = [line for line in done.stderr.replace(str(path), "FILE").splitlines() if line.startswith("FILE")]
+            outcomes.append((done.returncode, problems))
+        assert outcomes[0] == outcomes[1]
+        return outcomes[0]
+    return run
+
+
+def lines_with(text, section, added):
+    """The possible lines of a problem: of the section's header, and of each added option."""
+    return [number for number, line in enumerate(text.splitlines(), 1) if line in (f"[{section}]", *added)]
+
+
+def test_good_configuration_passes_without_a_warning(check):
+    assert check(written("gatepost", "log_level = info")) == (0, [])
+
+
+@pytest.mark.parametrize("section, added, words", ERRORS)
+def test_mistake_is_refused_on_its_line(check, section, added, words):
+    text = written(section, added)
+    status, problems = check(text)
+    errors = "\n".join(problems)
+    found = re.findall(r"^FILE:(\d+): (?!warning: )(.*)$", errors, re.M)
+    assert status == EX_CONFIG and len(found) == 1, errors
+    assert words in found[0][1], errors
+    assert int(found[0][0]) in lines_with(text, section, added.split("|")), (text, errors)
+    assert "7d8f0c1b" not in errors
+
+
+@pytest.mark.parametrize("section, added, words", WARNINGS)
+def test_doubtful_configuration_passes_with_a_warning(check, section, added, words):
+    text = written(section, added)
+    status, problems = check(text)
+    errors = "\n".join(problems)
+    found = re.findall(r"^FILE:(\d+): warning: (.*)$", errors, re.M)
+    assert status == 0 and len(found) == 1, errors
+    assert words in found[0][1], errors
+    assert int(found[0][0]) in lines_with(text, section, added.split("|")), (text, errors)
+    assert "7d8f0c1b" not in errors
