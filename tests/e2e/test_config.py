@@ -208,7 +208,8 @@ def test_config_prints_every_value_with_its_origin_and_masks_secrets(offline):
     config = offline.config()
     config["source invoicing"]["secret"] = "this must never be printed"
     config["receiver"]["max_body"] = "2MiB"
-    config["kafka"]["sasl.password"] = "neither must this one"
+    config["kafka"].update({"sasl.password": "neither must this one", "sasl.username": "gatepost", "sasl.mechanism": "PLAIN",
+                            "security.protocol": "SASL_SSL"})
     text = config.text
     done = offline.gatepost("config", config=config)
     assert done.returncode == 0, done.stderr
