@@ -53,7 +53,7 @@ def test_examples_of_the_api(tmp_path):
     assert options == ["--listen", "127.0.0.1:8500", "--key"]
     register, submit, poll, remind = examples("curl")
     with Sandbox(BUILD, tmp_path, "--delay", "1ms", key=key) as sandbox:
-        assert call(sandbox, register)["url"] == "http://127.0.0.1:8443/webhooks/invoicing"
+        assert call(sandbox, register)["url"] == "http://127.0.0.1:8080/webhooks/invoicing"
         invoice_id = call(sandbox, submit)["invoiceId"]
         poll[-1] = poll[-1].replace("INVOICE-ID", invoice_id)
         assert call(sandbox, poll)["invoiceId"] == invoice_id
@@ -66,7 +66,7 @@ def test_example_of_a_load(tmp_path):
     secret.write_bytes(SECRET)
     secret.chmod(0o600)
     with Endpoint() as endpoint:
-        replaced = {"http://127.0.0.1:8443/webhooks/invoicing": endpoint.url, "/etc/gatepost/secrets/invoicing": secret}
+        replaced = {"http://127.0.0.1:8080/webhooks/invoicing": endpoint.url, "/etc/gatepost/secrets/invoicing": secret}
         done = subprocess.run([BUILD / "gatepost-sandbox", *(replaced.get(each, each) for each in arguments), "--json"],
                               capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
     report = json.loads(done.stdout)

@@ -9,7 +9,7 @@ from http_client import Client
 from signing import Delivery
 from waiting import until
 
-SOCKET_ADDRESS, ADMIN = "127.0.0.1:8443", "127.0.0.1:9464"
+SOCKET_ADDRESS, ADMIN = "127.0.0.1:8080", "127.0.0.1:9464"
 SECRET = "etc/gatepost/secrets/invoicing"
 CONFIGURATION = "etc/gatepost/gatepost.conf"
 SERVICE, SOCKET = "gatepostd.service", "gatepostd.socket"
