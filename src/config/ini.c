@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,6 +282,25 @@ fail(struct problems *problems, const char *reason)
         return -1;
 }
 
+/* Say why a file cannot be opened and, if its group may read it, which group that is. */
+static void
+report_closed(struct problems *problems, const char *file, int why)
+{
+        struct group group, *found = NULL;
+        char buffer[4096];
+        struct stat st;
+
+        if (why == EACCES && stat(file, &st) == 0 && (st.st_mode & S_IRGRP) &&
+            getgrgid_r(st.st_gid, &group, buffer, sizeof(buffer), &found) == 0 && found != NULL)
+                problems_add(
+                    problems, 0,
+                    "%s; the group %s may read it: become a member (adduser USER %s, then log in again), "
+                    "or run the command as a user who is one",
+                    strerror(why), group.gr_name, group.gr_name);
+        else
+                problems_add(problems, 0, "%s", strerror(why));
+}
+
 int
 ini_read_file(const char *file, struct ini *ini, struct problems *problems)
 {
@@ -292,7 +312,7 @@ ini_read_file(const char *file, struct ini *ini, struct problems *problems)
         int failed;
 
         if (in == NULL) {
-                (void)fail(problems, strerror(errno));
+                report_closed(problems, file, errno);
                 if (fd >= 0)
                         (void)close(fd);
                 return -1;

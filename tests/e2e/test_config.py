@@ -1,7 +1,11 @@
 """The configuration file: every mistake named at once with its line, secrets kept, and what Kafka must be like."""
 
+import grp
+import pathlib
 import re
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -219,6 +223,21 @@ def test_config_prints_every_value_with_its_origin_and_masks_secrets(offline):
     assert "8s" in lines["ack_timeout"] and "default" in lines["ack_timeout"]
     for secret in ("this must never", "neither must", SECRET.decode()):
         assert secret not in done.stdout + done.stderr
+
+
+def test_user_who_may_not_read_the_file_learns_which_group_may(offline):
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        directory.chmod(0o755)
+        program = shutil.copy(BUILD / "gatepost", directory)  # the build may be in a directory that others cannot enter
+        path = directory / "gatepost.conf"
+        path.write_text(SOURCE + REST)
+        path.chmod(0o640)
+        group = grp.getgrgid(path.stat().st_gid).gr_name
+        done = subprocess.run([program, "-c", path, "check"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
+                              env=ENVIRONMENT, user=65534, group=65534, extra_groups=[])
+    assert done.returncode == EX_CONFIG
+    assert f"{path}: Permission denied; the group {group} may read it" in done.stderr and f"adduser USER {group}" in done.stderr
 
 
 # What Kafka must be like
