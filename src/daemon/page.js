@@ -323,15 +323,20 @@
     document.title = `no answer · ${document.title.split(" · ").slice(-2).join(" · ")}`;
   }
 
+  function unreachable(error) { // fetch() throws a TypeError for each failure of the network
+    throw error.name === "TypeError" ? new Error("not reachable") : error;
+  }
+
   async function fetchStatus() {
-    const response = await fetch("status", { cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const response = await fetch("status", { cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(unreachable);
     if (!response.ok) throw new Error(`HTTP status ${response.status}`);
     const status = await response.json();
-    if (status.startTimeSeconds === undefined) throw new SyntaxError();
+    if (status?.startTimeSeconds === undefined) throw new SyntaxError();
     return status;
   }
 
-  const reasonOf = (error) => ({ TimeoutError: "timeout", TypeError: "not reachable", SyntaxError: "not an answer of gatepostd" })[error.name] ?? error.message;
+  const reasonOf = (error) => ({ TimeoutError: "timeout", SyntaxError: "not an answer of gatepostd",
+    TypeError: "an answer of another version of gatepostd; reload this page" })[error.name] ?? error.message;
 
   async function turn() {
     try {

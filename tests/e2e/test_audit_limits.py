@@ -384,9 +384,12 @@ def test_second_stub_is_duplicated_or_unexpected(passed_over):
     by_hand(passed_over.kafka, [stub(passed_over, 0), stub(passed_over, 1), stub(passed_over, 1)])
     assert audit(passed_over).faults == (0, 1, 0)
     other = stub(passed_over, 1)
-    other.headers[3] = ("gatepost-detail", b"another")
+    other.headers[3] = ("gatepost-detail", b"the words of another version")
     by_hand(passed_over.kafka, [other])
-    assert audit(passed_over).faults == (0, 1, 1)
+    assert audit(passed_over).faults == (0, 2, 0)
+    other.headers[1] = ("gatepost-signature", b"another")
+    by_hand(passed_over.kafka, [other])
+    assert audit(passed_over).faults == (0, 2, 1)
 
 
 def test_stub_of_a_repeat_is_unexpected(passed_over):

@@ -84,7 +84,7 @@ def test_ready_means_that_a_delivery_is_accepted_at_once(embedded, manager):
 def test_without_a_manager_all_is_as_ever(embedded):
     daemon = embedded.start()
     daemon.accept()
-    assert "notified" not in daemon.log and "service manager" not in daemon.log
+    assert "watchdog" not in daemon.log and "service manager" not in daemon.log
 
 
 def test_status_is_told_when_it_changed_and_not_too_often(embedded, manager):

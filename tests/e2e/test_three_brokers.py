@@ -69,7 +69,7 @@ def test_broker_that_hangs_does_not_make_kafka_unreachable(installation, brokers
 def test_topic_that_needs_all_its_replicas_is_told(installation):
     kafka = installation.kafka
     assert installation.gatepost("topics", "create", "--partitions", "1").returncode == 0
-    assert "in sync" not in installation.gatepost("topics", "list").stdout
+    assert "min.insync.replicas is" not in installation.gatepost("topics", "list").stdout
     kafka.configure(kafka.topics()[0], "min.insync.replicas", "3")
     listed = installation.gatepost("topics", "list").stdout
     assert listed.count("min.insync.replicas is the number of replicas") == 1, listed

@@ -190,6 +190,7 @@ START_TEST(test_fingerprint_tells_every_part_of_a_record)
         const struct record_header ba[2] = {{"b", SPAN_OF("2")}, {"a", SPAN_OF("1")}};
         const struct record_header joined[2] = {{"a", SPAN_OF("1b2")}, {NULL, {NULL, 0}}};
         const struct record_header none[2] = {{NULL, {NULL, 0}}, {NULL, {NULL, 0}}};
+        const struct record_header detail[2] = {{RECORD_DETAIL, SPAN_OF("words")}, {NULL, {NULL, 0}}};
         struct span k = SPAN("k"), v = SPAN("v");
 
         ck_assert(same_fingerprint(fingerprint("t", k, v, ab), fingerprint("t", k, v, ab)));
@@ -198,6 +199,7 @@ START_TEST(test_fingerprint_tells_every_part_of_a_record)
         ck_assert(!same_fingerprint(fingerprint("t", k, v, ab), fingerprint("t", k, k, ab)));
         ck_assert(!same_fingerprint(fingerprint("t", k, v, ab), fingerprint("t", k, v, ba)));
         ck_assert(!same_fingerprint(fingerprint("t", k, v, ab), fingerprint("t", k, v, joined)));
+        ck_assert(same_fingerprint(fingerprint("t", k, v, none), fingerprint("t", k, v, detail)));
         ck_assert(!same_fingerprint(fingerprint("t", k, v, ab), fingerprint("t", k, v, none)));
         ck_assert(!same_fingerprint(fingerprint("t", SPAN("kv"), NO_SPAN, none),
                                     fingerprint("t", SPAN("k"), SPAN("v"), none)));
