@@ -12,7 +12,7 @@
 #include "base/process.h"
 #include "config/endpoint.h"
 #include "sandbox/fire.h"
-#include "sandbox/sandbox.h"
+#include "sandbox/serve.h"
 #include "sandbox/transport.h"
 
 #define DEFAULT_LISTEN "127.0.0.1:8500"
@@ -52,7 +52,7 @@ misused(const char *option, const struct error *error)
 
 /* Add a key, and cut its text to the key itself, which the first line of output shows. */
 static int
-add_key(struct sandbox_options *options, char *text, struct error *error)
+add_key(struct serve_options *options, char *text, struct error *error)
 {
         if (keys_add(&options->keys, text, error) != 0)
                 return -1;
@@ -63,7 +63,7 @@ add_key(struct sandbox_options *options, char *text, struct error *error)
 }
 
 static int
-set_option(struct sandbox_options *options, int option, char *value, struct error *error)
+set_option(struct serve_options *options, int option, char *value, struct error *error)
 {
         switch (option) {
         case 'l':
@@ -102,7 +102,7 @@ set_option(struct sandbox_options *options, int option, char *value, struct erro
 
 /* Parse the arguments. Returns -1 to continue, or an exit status. */
 static int
-parse(int argc, char **argv, struct sandbox_options *options)
+parse(int argc, char **argv, struct serve_options *options)
 {
         static const struct option known[] = {
             {"listen", required_argument, NULL, 'l'},     {"key", required_argument, NULL, 'k'},
@@ -139,7 +139,7 @@ parse(int argc, char **argv, struct sandbox_options *options)
 
 /* Fill in the default address and key. */
 static int
-set_defaults(struct sandbox_options *options, char generated[BYTES_UUID_SIZE], struct error *error)
+set_defaults(struct serve_options *options, char generated[BYTES_UUID_SIZE], struct error *error)
 {
         if (options->listen.text == NULL && endpoint_parse(DEFAULT_LISTEN, &options->listen, error) != 0)
                 return -1;
@@ -159,7 +159,7 @@ finish(int status)
 int
 main(int argc, char **argv)
 {
-        struct sandbox_options options = {.service = "invoicing", .retry_base_ms = 5000, .delay_ms = 200};
+        struct serve_options options = {.service = "invoicing", .retry_base_ms = 5000, .delay_ms = 200};
         char generated[BYTES_UUID_SIZE];
         struct error error;
         int status;
@@ -178,7 +178,7 @@ main(int argc, char **argv)
                 status = EX_OSERR;
         }
         if (status < 0)
-                status = sandbox_run(&options);
+                status = serve_run(&options);
         log_flood_end_all();
         curl_global_cleanup();
         keys_clear(&options.keys);

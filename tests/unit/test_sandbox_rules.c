@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "base/json_tree.h"
 #include "sandbox/delivery_scheduler.h"
-#include "sandbox/events.h"
+#include "sandbox/event_filter.h"
 #include "sandbox/fire.h"
 #include "sandbox/invoice_rules.h"
 #include "sandbox/keys.h"
@@ -113,8 +113,8 @@ static const struct {
 
 START_TEST(test_event_filter_matches_kinds)
 {
-        ck_assert_int_eq(events_filter_matches(filters[_i].filter, filters[_i].kind), filters[_i].matches);
-        ck_assert_int_eq(events_filter_is_known(filters[_i].filter), 1);
+        ck_assert_int_eq(event_filter_matches(filters[_i].filter, filters[_i].kind), filters[_i].matches);
+        ck_assert_int_eq(event_filter_is_known(filters[_i].filter), 1);
 }
 END_TEST
 
@@ -131,9 +131,9 @@ START_TEST(test_unknown_event_filter_is_refused)
                                             "reporting_batch.a b"};
 
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
-                ck_assert_msg(!events_filter_is_known(wrong[i]), "%s", wrong[i]);
-        ck_assert_str_eq(events_filter_suggest("invoice.recieved"), "invoice.received");
-        ck_assert_ptr_null(events_filter_suggest("something else"));
+                ck_assert_msg(!event_filter_is_known(wrong[i]), "%s", wrong[i]);
+        ck_assert_str_eq(event_filter_suggest("invoice.recieved"), "invoice.received");
+        ck_assert_ptr_null(event_filter_suggest("something else"));
 }
 END_TEST
 
