@@ -213,7 +213,6 @@ run(struct fire_arguments *args)
                 fire_report_print(&report, args->json);
                 status = fire_report_exit_status(&report);
         }
-        fire_report_clear(&report);
         signature_key_free(key);
         signature_key_free(wrong_key);
         return status;

@@ -14,7 +14,7 @@
 #include "arguments.h"
 #include "client.h"
 #include "deliveries.h"
-#include "latencies.h"
+#include "sandbox/latencies.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define MAX_EVENTS 256
@@ -234,9 +234,9 @@ report(const struct load *load)
                 printf("%s%.4f", i == 0 ? "" : ", ", (double)result->cpu_ns[i] / 1e9);
         printf("], \"p50_ms\": %.4f, \"p99_ms\": %.4f, \"p999_ms\": %.4f, \"max_ms\": %.4f, \"begun_s\": "
                "%.6f}\n",
-               (double)latencies_at(&result->latencies, 0.5) / 1e6,
-               (double)latencies_at(&result->latencies, 0.99) / 1e6,
-               (double)latencies_at(&result->latencies, 0.999) / 1e6, (double)result->latencies.max_ns / 1e6,
+               (double)latencies_at(&result->latencies, 500) / 1e6,
+               (double)latencies_at(&result->latencies, 990) / 1e6,
+               (double)latencies_at(&result->latencies, 999) / 1e6, (double)result->latencies.max_ns / 1e6,
                (double)load->begun_ns / 1e9);
 }
 
