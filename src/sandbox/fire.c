@@ -105,22 +105,22 @@ send_next(struct fire_state *run, uint64_t n)
         const struct transport_result failed = {0, "out of memory"};
         struct fire_delivery *delivery = mem_alloc(sizeof(*delivery));
         char id[BYTES_UUID_SIZE];
-        struct signed_post post = {.service = plan->service,
-                                   .url = plan->url,
-                                   .webhook_id = plan->webhook_id,
-                                   .delivery_id = id,
-                                   .timestamp = clock_now_ms() / 1000};
+        struct transport_attempt attempt = {.service = plan->service,
+                                            .url = plan->url,
+                                            .webhook_id = plan->webhook_id,
+                                            .delivery_id = id,
+                                            .timestamp = clock_now_ms() / 1000};
 
         delivery->run = run;
         compose(run, n, delivery, id);
         delivery->due_us = plan->rate == 0 ? clock_monotonic_us() : due_us(run, n);
-        post.key = delivery->forged ? plan->wrong_key : plan->key;
-        post.body = delivery->body;
-        post.len = strlen(delivery->body);
+        attempt.key = delivery->forged ? plan->wrong_key : plan->key;
+        attempt.body = delivery->body;
+        attempt.len = strlen(delivery->body);
         run->report->n_sent++;
         run->n_in_flight++;
         LIST_INSERT_HEAD(&run->in_flight, delivery, entry);
-        if (transport_send(run->transport, &post, on_done, delivery) == NULL)
+        if (transport_send(run->transport, &attempt, on_done, delivery) == NULL)
                 on_done(&failed, delivery);
 }
 

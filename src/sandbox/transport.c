@@ -220,41 +220,41 @@ transport_free(struct transport *transport)
 
 /* Sign the delivery, and write its four headers. */
 static int
-write_headers(const struct signed_post *post, char lines[DELIVERY_N_HEADERS][LINE_SIZE])
+write_headers(const struct transport_attempt *attempt, char lines[DELIVERY_N_HEADERS][LINE_SIZE])
 {
         char timestamp[24], text[SIGNATURE_HEADER_LEN + 1];
         const char *const values[DELIVERY_N_HEADERS] = {[DELIVERY_SIGNATURE] = text,
                                                         [DELIVERY_TIMESTAMP] = timestamp,
-                                                        [DELIVERY_WEBHOOK_ID] = post->webhook_id,
-                                                        [DELIVERY_ID] = post->delivery_id};
+                                                        [DELIVERY_WEBHOOK_ID] = attempt->webhook_id,
+                                                        [DELIVERY_ID] = attempt->delivery_id};
         uint8_t signature[SIGNATURE_SIZE];
 
-        (void)snprintf(timestamp, sizeof(timestamp), "%010" PRId64, post->timestamp);
-        if (signature_compute(post->key, timestamp, post->body, post->len, signature) != 0)
+        (void)snprintf(timestamp, sizeof(timestamp), "%010" PRId64, attempt->timestamp);
+        if (signature_compute(attempt->key, timestamp, attempt->body, attempt->len, signature) != 0)
                 return -1;
         signature_format(signature, text);
         for (size_t i = 0; i < DELIVERY_N_HEADERS; i++)
-                (void)snprintf(lines[i], LINE_SIZE, "x-%s-%s: %s", post->service,
+                (void)snprintf(lines[i], LINE_SIZE, "x-%s-%s: %s", attempt->service,
                                delivery_header_suffix((enum delivery_header)i), values[i]);
         return 0;
 }
 
 static int
-prepare(struct transport_request *request, const struct signed_post *post)
+prepare(struct transport_request *request, const struct transport_attempt *attempt)
 {
         char lines[DELIVERY_N_HEADERS][LINE_SIZE];
         const char *const headers[DELIVERY_N_HEADERS] = {lines[0], lines[1], lines[2], lines[3]};
         const struct http_client_request http = {.method = "POST",
-                                                 .url = post->url,
+                                                 .url = attempt->url,
                                                  .ca_file = request->transport->ca_file,
                                                  .headers = headers,
                                                  .n_headers = DELIVERY_N_HEADERS,
-                                                 .body = post->body,
-                                                 .len = post->len,
+                                                 .body = attempt->body,
+                                                 .len = attempt->len,
                                                  .timeout_ms = TIMEOUT_MS};
         CURL *easy;
 
-        if (write_headers(post, lines) != 0 || http_client_prepare(&request->transfer, &http) != 0)
+        if (write_headers(attempt, lines) != 0 || http_client_prepare(&request->transfer, &http) != 0)
                 return -1;
         easy = request->transfer.easy;
         (void)curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
@@ -264,7 +264,8 @@ prepare(struct transport_request *request, const struct signed_post *post)
 }
 
 struct transport_request *
-transport_send(struct transport *transport, const struct signed_post *post, transport_done *done, void *arg)
+transport_send(struct transport *transport, const struct transport_attempt *attempt, transport_done *done,
+               void *arg)
 {
         struct transport_request *request = calloc(1, sizeof(*request));
 
@@ -272,7 +273,7 @@ transport_send(struct transport *transport, const struct signed_post *post, tran
                 return NULL;
         *request = (struct transport_request){.transport = transport, .done = done, .arg = arg};
         LIST_INSERT_HEAD(&transport->requests, request, entry);
-        if (prepare(request, post) == 0)
+        if (prepare(request, attempt) == 0)
                 return request;
         release(request);
         return NULL;
