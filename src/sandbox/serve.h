@@ -7,6 +7,10 @@
 #include "config/config.h"
 #include "sandbox/keys.h"
 
+/*
+ * `gatepost-sandbox`: serve_main.c reads the arguments, serve.c runs the service that sandbox.h describes.
+ */
+
 /* Options of gatepost-sandbox(1). */
 struct serve_options {
         struct config_listen listen;
@@ -27,5 +31,8 @@ struct serve_options {
  * sysexits.h.
  */
 int serve_run(const struct serve_options *options) MUST_CHECK;
+
+/* Parse the arguments and run. Returns an exit status of sysexits.h. */
+int serve_main(int argc, char **argv) MUST_CHECK;
 
 #endif
