@@ -10,9 +10,9 @@
 #include <curl/curl.h>
 
 #include "base/clock.h"
+#include "base/http_client.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "cli/http_client.h"
 #include "config/secrets.h"
 #include "model/service_answer.h"
 

@@ -8,11 +8,11 @@
 #include <sysexits.h>
 
 #include "base/clock.h"
+#include "base/http_client.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "cli/arguments.h"
-#include "cli/http_client.h"
 #include "cli/own_url.h"
 #include "cli/sign.h"
 #include "config/config.h"

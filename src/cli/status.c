@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/http_client.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "cli/commands.h"
-#include "cli/http_client.h"
 #include "cli/own_url.h"
 #include "cli/terminal.h"
 

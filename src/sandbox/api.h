@@ -6,14 +6,10 @@
 #include "base/compiler.h"
 #include "base/json_tree.h"
 #include "http/request.h"
-#include "http/server.h"
 #include "sandbox/keys.h"
 #include "sandbox/violations.h"
 
-/*
- * The HTTP API: api.c authenticates each call, finds its route, and runs the route's handler. The handlers
- * are in webhooks.c, invoices.c and events.c.
- */
+/* What the handlers of the HTTP API have in common: reading a call and answering it. */
 
 #define API_ID_MAX 64
 
@@ -28,13 +24,6 @@ struct api_call {
         const char *idempotency_key; /* NULL: absent */
         char id[API_ID_MAX + 1];     /* from the path; empty if the route has none */
 };
-
-/* Callbacks and limits of the HTTP server; the callback argument is the struct sandbox. */
-extern const struct http_callbacks api_callbacks;
-extern const struct http_limits api_limits;
-
-/* Return the entity that a call acts for: `named` from the payload, else the key's entity, else "default". */
-const char *api_entity(const struct api_call *call, const char *named);
 
 /* Answer with a JSON text, which is released. NULL sends an empty body, for 204. */
 void api_reply(const struct api_call *call, int status, yajl_gen json);
@@ -55,5 +44,18 @@ void api_refuse_violations(const struct api_call *call, struct violations *viola
  * 400 or 500.
  */
 struct json_value *api_read_body(const struct api_call *call) MUST_CHECK;
+
+/* Record what is wrong with the payload. */
+typedef void api_check(const struct api_call *call, const struct json_value *payload,
+                       struct violations *violations);
+
+/* Answer a call whose payload has no violations, for an entity that the key may act for. */
+typedef void api_accept(const struct api_call *call, const char *entity, const struct json_value *payload);
+
+/**
+ * api_process(call, check, accept):
+ * Parse and check the body, and accept it. The entity is the payload's, else the key's, else "default".
+ */
+void api_process(const struct api_call *call, api_check *check, api_accept *accept);
 
 #endif

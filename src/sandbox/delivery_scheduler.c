@@ -211,20 +211,20 @@ static void
 start_attempt(struct scheduled_delivery *delivery)
 {
         const struct transport_result failed = {0, "the attempt could not be made"};
-        struct signed_post post = {.service = delivery->scheduler->settings.service,
-                                   .key = delivery->webhook->key,
-                                   .url = delivery->webhook->url,
-                                   .webhook_id = delivery->webhook->id,
-                                   .delivery_id = delivery->id,
-                                   .body = delivery->body,
-                                   .len = delivery->len};
+        struct transport_attempt attempt = {.service = delivery->scheduler->settings.service,
+                                            .key = delivery->webhook->key,
+                                            .url = delivery->webhook->url,
+                                            .webhook_id = delivery->webhook->id,
+                                            .delivery_id = delivery->id,
+                                            .body = delivery->body,
+                                            .len = delivery->len};
 
         if (delivery->signed_s == 0 || !delivery->scheduler->settings.sign_once)
                 delivery->signed_s = clock_now_ms() / 1000;
-        post.timestamp = delivery->signed_s;
+        attempt.timestamp = delivery->signed_s;
         delivery->n_attempts++;
         note_change(delivery->scheduler);
-        delivery->request = transport_send(delivery->scheduler->transport, &post, on_done, delivery);
+        delivery->request = transport_send(delivery->scheduler->transport, &attempt, on_done, delivery);
         if (delivery->request != NULL)
                 delivery->webhook->n_in_flight++;
         else

@@ -3,27 +3,12 @@
 
 #include <yajl/yajl_gen.h>
 
-#include "sandbox/api.h"
 #include "sandbox/delivery_scheduler.h"
+#include "sandbox/invoices.h"
 
-/*
- * An event has a kind, such as invoice.accepted. A webhook lists event filters: a kind, `*` for every kind,
- * or `reporting_batch.*` for that family, whose kinds the service's documentation does not list.
- */
+/* Publishes events to the webhooks that subscribe to them. */
 
-/*
- * Return whether the text can be an event kind: 1 to 128 characters of [0-9A-Za-z._-]. It need not be
- * documented.
- */
-int events_is_kind(const char *text);
-
-/* Return whether the text is a valid event filter. */
-int events_filter_is_known(const char *text);
-
-/* Return the known filter closest to a misspelt one, or NULL. */
-const char *events_filter_suggest(const char *text);
-
-int events_filter_matches(const char *filter, const char *kind);
+struct sandbox;
 
 /**
  * events_publish(sandbox, event, deliveries):
@@ -32,7 +17,7 @@ int events_filter_matches(const char *filter, const char *kind);
  */
 void events_publish(struct sandbox *sandbox, const struct outgoing_event *event, yajl_gen deliveries);
 
-/* Handle POST /v1/sandbox/fire: publish an event of any kind. */
-void events_fire(const struct api_call *call);
+/* Publish an event of this kind with the invoice's fields and status. */
+void events_publish_invoice(struct sandbox *sandbox, const struct invoice *invoice, const char *kind);
 
 #endif

@@ -1,21 +1,15 @@
 #include "sandbox/fire.h"
 
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <sysexits.h>
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "model/sample.h"
 #include "sandbox/transport.h"
-
-/* Sending. */
 
 struct fire_state {
         const struct fire_plan *plan;
@@ -61,7 +55,7 @@ settle(struct fire_delivery *delivery, const struct transport_result *result)
         struct fire_state *run = delivery->run;
 
         fire_report_add(run->report, result->status, delivery->forged,
-                        clock_monotonic_us() - delivery->due_us, result->reason);
+                        1000 * (clock_monotonic_us() - delivery->due_us), result->reason);
         run->n_in_flight--;
         LIST_REMOVE(delivery, entry);
         free(delivery->body);
@@ -111,22 +105,22 @@ send_next(struct fire_state *run, uint64_t n)
         const struct transport_result failed = {0, "out of memory"};
         struct fire_delivery *delivery = mem_alloc(sizeof(*delivery));
         char id[BYTES_UUID_SIZE];
-        struct signed_post post = {.service = plan->service,
-                                   .url = plan->url,
-                                   .webhook_id = plan->webhook_id,
-                                   .delivery_id = id,
-                                   .timestamp = clock_now_ms() / 1000};
+        struct transport_attempt attempt = {.service = plan->service,
+                                            .url = plan->url,
+                                            .webhook_id = plan->webhook_id,
+                                            .delivery_id = id,
+                                            .timestamp = clock_now_ms() / 1000};
 
         delivery->run = run;
         compose(run, n, delivery, id);
         delivery->due_us = plan->rate == 0 ? clock_monotonic_us() : due_us(run, n);
-        post.key = delivery->forged ? plan->wrong_key : plan->key;
-        post.body = delivery->body;
-        post.len = strlen(delivery->body);
+        attempt.key = delivery->forged ? plan->wrong_key : plan->key;
+        attempt.body = delivery->body;
+        attempt.len = strlen(delivery->body);
         run->report->n_sent++;
         run->n_in_flight++;
         LIST_INSERT_HEAD(&run->in_flight, delivery, entry);
-        if (transport_send(run->transport, &post, on_done, delivery) == NULL)
+        if (transport_send(run->transport, &attempt, on_done, delivery) == NULL)
                 on_done(&failed, delivery);
 }
 
@@ -183,7 +177,6 @@ prepare(struct fire_state *run)
                 if (run->signals[i] == NULL || evsignal_add(run->signals[i], NULL) != 0)
                         return -1;
         }
-        run->report->latencies_us = mem_alloc(plan->count * sizeof(*run->report->latencies_us));
         return 0;
 }
 
@@ -214,7 +207,6 @@ fire_run(const struct fire_plan *plan, struct fire_report *report)
         int result;
 
         LIST_INIT(&run.in_flight);
-        *report = (struct fire_report){.n_sent = 0};
         (void)signal(SIGPIPE, SIG_IGN);
         result = prepare(&run);
         if (result == 0) {
@@ -224,154 +216,5 @@ fire_run(const struct fire_plan *plan, struct fire_report *report)
                 report->took_us = clock_monotonic_us() - run.started_us;
         }
         clear(&run);
-        fire_report_sort(report);
         return result;
-}
-
-/* The report. */
-
-void
-fire_report_add(struct fire_report *report, int status, int forged, int64_t latency_us, const char *reason)
-{
-        int accepted = status / 100 == 2;
-
-        if (status < 0 || status > FIRE_STATUS_MAX)
-                status = FIRE_STATUS_MAX;
-        report->answers[status]++;
-        if (status == 0 || status / 100 == 5)
-                report->n_failed++;
-        else if (forged && accepted)
-                report->n_forged_accepted++;
-        else if (!forged && !accepted)
-                report->n_genuine_refused++;
-        if (status == 0) {
-                if (report->reason[0] == '\0')
-                        (void)snprintf(report->reason, sizeof(report->reason), "%s", reason);
-                return;
-        }
-        report->latencies_us[report->n_latencies++] =
-            latency_us > UINT32_MAX ? UINT32_MAX : (uint32_t)latency_us;
-}
-
-static int
-compare_latencies(const void *a, const void *b)
-{
-        uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-        return (x > y) - (x < y);
-}
-
-void
-fire_report_sort(struct fire_report *report)
-{
-        if (report->n_latencies > 0)
-                qsort(report->latencies_us, report->n_latencies, sizeof(*report->latencies_us),
-                      compare_latencies);
-}
-
-uint32_t
-fire_report_percentile(const struct fire_report *report, unsigned percent)
-{
-        size_t rank = (report->n_latencies * percent + 99) / 100; /* nearest rank, counted from 1 */
-
-        return report->n_latencies == 0 ? 0 : report->latencies_us[rank > 0 ? rank - 1 : 0];
-}
-
-static double
-sent_per_second(const struct fire_report *report)
-{
-        return report->took_us > 0 ? (double)report->n_sent * 1e6 / (double)report->took_us : 0;
-}
-
-static void
-json_decimal(yajl_gen json, const char *name, double value)
-{
-        char text[64];
-        int len = snprintf(text, sizeof(text), "%.3f", value);
-
-        json_text(json, name);
-        (void)yajl_gen_number(json, text, (size_t)len);
-}
-
-static void
-json_percentile(yajl_gen json, const struct fire_report *report, const char *name, unsigned percent)
-{
-        if (report->n_latencies == 0)
-                json_null(json, name);
-        else
-                json_decimal(json, name, fire_report_percentile(report, percent) / 1e3);
-}
-
-static void
-print_json(const struct fire_report *report)
-{
-        yajl_gen json = json_new(0);
-        char status[16];
-
-        (void)yajl_gen_map_open(json);
-        json_number(json, "sent", (int64_t)report->n_sent);
-        json_number(json, "repeated", (int64_t)report->n_repeated);
-        json_number(json, "forged", (int64_t)report->n_forged);
-        json_decimal(json, "seconds", (double)report->took_us / 1e6);
-        json_decimal(json, "rate", sent_per_second(report));
-        json_text(json, "answers");
-        (void)yajl_gen_map_open(json);
-        for (int i = 1; i <= FIRE_STATUS_MAX; i++) {
-                (void)snprintf(status, sizeof(status), "%d", i);
-                if (report->answers[i] > 0)
-                        json_number(json, status, (int64_t)report->answers[i]);
-        }
-        (void)yajl_gen_map_close(json);
-        json_number(json, "noAnswer", (int64_t)report->answers[0]);
-        json_text(json, "latencyMs");
-        (void)yajl_gen_map_open(json);
-        json_percentile(json, report, "p50", 50);
-        json_percentile(json, report, "p99", 99);
-        json_percentile(json, report, "max", 100);
-        (void)yajl_gen_map_close(json);
-        (void)yajl_gen_map_close(json);
-        json_print(json);
-}
-
-static void
-print_text(const struct fire_report *report)
-{
-        printf("sent       %" PRIu64 " in %.3f s, %.0f a second; %" PRIu64 " repeated, %" PRIu64 " forged\n",
-               report->n_sent, (double)report->took_us / 1e6, sent_per_second(report), report->n_repeated,
-               report->n_forged);
-        for (int i = 1; i <= FIRE_STATUS_MAX; i++) {
-                if (report->answers[i] > 0)
-                        printf("status %d %" PRIu64 "\n", i, report->answers[i]);
-        }
-        printf("no answer  %" PRIu64 "\n", report->answers[0]);
-        if (report->n_latencies == 0)
-                return;
-        printf("latency    p50 %.3f ms, p99 %.3f ms, max %.3f ms\n", fire_report_percentile(report, 50) / 1e3,
-               fire_report_percentile(report, 99) / 1e3, fire_report_percentile(report, 100) / 1e3);
-}
-
-void
-fire_report_print(const struct fire_report *report, int json)
-{
-        if (json)
-                print_json(report);
-        else
-                print_text(report);
-        if (report->answers[0] > 0)
-                fprintf(stderr, "gatepost-sandbox fire: no answer: %s\n", report->reason);
-}
-
-int
-fire_report_exit_status(const struct fire_report *report)
-{
-        if (report->n_failed > 0)
-                return EX_TEMPFAIL;
-        return report->n_genuine_refused > 0 || report->n_forged_accepted > 0 ? EX_DATAERR : 0;
-}
-
-void
-fire_report_clear(struct fire_report *report)
-{
-        free(report->latencies_us);
-        report->latencies_us = NULL;
 }

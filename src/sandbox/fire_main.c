@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "config/secrets.h"
-#include "sandbox/events.h"
+#include "sandbox/event_filter.h"
 #include "sandbox/fire.h"
 #include "sandbox/transport.h"
 
@@ -67,7 +67,7 @@ set_kinds(struct fire_arguments *args, const char *text, struct error *error)
              kind = strtok_r(NULL, ",", &rest)) {
                 if (plan->n_kinds == FIRE_KINDS_MAX)
                         return error_set(error, "at most %d kinds", FIRE_KINDS_MAX);
-                if (!events_is_kind(kind))
+                if (!event_filter_is_kind(kind))
                         return error_set(error, "'%.64s' is not a kind of event", kind);
                 plan->kinds[plan->n_kinds++] = kind;
         }
@@ -213,7 +213,6 @@ run(struct fire_arguments *args)
                 fire_report_print(&report, args->json);
                 status = fire_report_exit_status(&report);
         }
-        fire_report_clear(&report);
         signature_key_free(key);
         signature_key_free(wrong_key);
         return status;

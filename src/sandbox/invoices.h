@@ -6,10 +6,11 @@
 #include <sys/queue.h>
 
 #include <event2/event.h>
+#include <yajl/yajl_gen.h>
 
 #include "base/bytes.h"
 #include "base/compiler.h"
-#include "sandbox/api.h"
+#include "base/json_tree.h"
 #include "sandbox/invoice_rules.h"
 
 #define INVOICES_MAX 10000
@@ -19,7 +20,7 @@
 /* A submitted invoice, with its payload byte for byte. */
 struct invoice {
         TAILQ_ENTRY(invoice) entry;
-        struct sandbox *sandbox;
+        struct invoices *all;
         char id[BYTES_UUID_SIZE];
         char *entity;
         char *idempotency_key; /* NULL: none */
@@ -34,6 +35,9 @@ struct invoice {
 
 TAILQ_HEAD(invoice_list, invoice);
 
+/* Called when the authority has decided on an invoice. */
+typedef void invoices_decided(struct invoice *invoice, void *arg);
+
 /*
  * All invoices, the oldest first. The oldest are dropped to stay within INVOICES_MAX and INVOICES_BYTES_MAX.
  */
@@ -41,9 +45,14 @@ struct invoices {
         struct invoice_list list;
         size_t n;
         size_t n_bytes;
+        struct event_base *base;
+        uint64_t delay_ms; /* from submission to the authority's decision */
+        invoices_decided *decided;
+        void *arg;
 };
 
-void invoices_init(struct invoices *invoices);
+void invoices_init(struct invoices *invoices, struct event_base *base, uint64_t delay_ms,
+                   invoices_decided *decided, void *arg);
 void invoices_clear(struct invoices *invoices);
 
 /* A new invoice, or one from the state file. */
@@ -59,12 +68,19 @@ struct invoice_facts {
 };
 
 /* Add an invoice; the facts are copied. Returns NULL when out of memory. */
-struct invoice *invoices_add(struct sandbox *sandbox, const struct invoice_facts *facts) MUST_CHECK;
+struct invoice *invoices_add(struct invoices *all, const struct invoice_facts *facts) MUST_CHECK;
 
-/* Handle POST /v1/invoices: add an invoice, or recognize a repeated submission by its idempotency key. */
-void invoices_submit(const struct api_call *call);
+struct invoice *invoices_find(const struct invoices *invoices, const char *id);
+struct invoice *invoices_find_by_key(const struct invoices *invoices, const char *entity,
+                                     const char *idempotency_key);
 
-/* Handle GET /v1/invoices/{id}: report the status. */
-void invoices_poll(const struct api_call *call);
+/* Return whether the payload equals the invoice's, byte for byte. */
+int invoices_has_payload(const struct invoice *invoice, const char *payload, size_t len);
+
+/* Return the authority's decision, or invoice_rules_undecided. */
+const struct invoice_decision *invoices_decision(const struct invoice *invoice);
+
+/* Write clearanceStatus and terminal; for a rejection also rejectedAt and error. payload is the invoice's. */
+void invoices_write_status(yajl_gen json, const struct invoice *invoice, const struct json_value *payload);
 
 #endif

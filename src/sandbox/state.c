@@ -1,3 +1,5 @@
+#include "sandbox/state.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +11,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "config/secrets.h"
-#include "sandbox/events.h"
+#include "sandbox/event_filter.h"
 #include "sandbox/file.h"
 #include "sandbox/invoice_rules.h"
 #include "sandbox/sandbox.h"
@@ -17,6 +19,8 @@
 
 /* Exceeds the maximum size of all invoices and deliveries, each character escaped. */
 #define FILE_MAX_BYTES ((size_t)1 << 30)
+#define SAVE_AFTER_US 250000
+#define SAVE_RETRY_S 5
 
 static void
 write_webhook(yajl_gen json, const struct webhook *webhook)
@@ -98,7 +102,7 @@ write_invoices(yajl_gen json, const struct invoices *invoices)
 }
 
 int
-state_save(const struct sandbox *sandbox, const char *path, struct error *error)
+state_write(const struct sandbox *sandbox, struct error *error)
 {
         yajl_gen json = json_new(0);
         size_t len;
@@ -115,9 +119,32 @@ state_save(const struct sandbox *sandbox, const char *path, struct error *error)
         (void)yajl_gen_array_close(json);
         (void)yajl_gen_map_close(json);
         text = json_take(json, &len);
-        result = file_replace(path, text, len, error);
+        result = file_replace(sandbox->state_file, text, len, error);
         secrets_free(text, len);
         return result;
+}
+
+int
+state_save(struct sandbox *sandbox)
+{
+        const struct timeval retry = {SAVE_RETRY_S, 0};
+        struct error error;
+
+        (void)evtimer_del(sandbox->saving);
+        if (sandbox->state_file == NULL || state_write(sandbox, &error) == 0)
+                return 0;
+        log_error("state file could not be written: %s", error.text);
+        (void)evtimer_add(sandbox->saving, &retry);
+        return -1;
+}
+
+void
+state_save_soon(struct sandbox *sandbox)
+{
+        const struct timeval in = {0, SAVE_AFTER_US};
+
+        if (sandbox->state_file != NULL && !evtimer_pending(sandbox->saving, NULL))
+                (void)evtimer_add(sandbox->saving, &in);
 }
 
 /* Read a member that is a whole number. */
@@ -196,7 +223,7 @@ load_invoice(struct sandbox *sandbox, const struct json_value *saved, struct err
         if (violations.n > 0)
                 result = error_set(error, "an invoice's %s %s", violations.items[0].field,
                                    violations.items[0].message);
-        else if (invoices_add(sandbox, &facts) == NULL)
+        else if (invoices_add(&sandbox->invoices, &facts) == NULL)
                 result = error_set(error, "out of memory");
         violations_clear(&violations);
         json_tree_free(payload);
@@ -216,7 +243,7 @@ load_delivery(struct sandbox *sandbox, const struct json_value *saved, struct er
 
         if (!has_id(saved) || webhook_id == NULL || pending.event.entity == NULL ||
             !keys_is_entity(pending.event.entity) || pending.event.kind == NULL ||
-            !events_is_kind(pending.event.kind) || pending.event.body == NULL ||
+            !event_filter_is_kind(pending.event.kind) || pending.event.body == NULL ||
             read_number(saved, "attempts", DELIVERY_SCHEDULER_MAX_ATTEMPTS, &n_attempts) != 0 ||
             read_ms(saved, "dueMs", &pending.due_ms) != 0)
                 return error_set(error, "a delivery is incomplete");
@@ -251,8 +278,9 @@ load_each(struct sandbox *sandbox, const struct json_value *root, const char *na
 }
 
 int
-state_load(struct sandbox *sandbox, const char *path, struct error *error)
+state_load(struct sandbox *sandbox, struct error *error)
 {
+        const char *path = sandbox->state_file;
         struct json_value *root = NULL;
         size_t len;
         char *text;

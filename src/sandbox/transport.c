@@ -8,10 +8,10 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-#include <curl/curl.h>
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
 
+#include "base/http_client.h"
 #include "model/delivery.h"
 
 #define LINE_SIZE 256
@@ -22,9 +22,7 @@
 struct transport_request {
         LIST_ENTRY(transport_request) entry;
         struct transport *transport;
-        CURL *easy;
-        struct curl_slist *lines;
-        char reason[CURL_ERROR_SIZE];
+        struct http_client_transfer transfer;
         transport_done *done;
         void *arg;
 };
@@ -62,9 +60,8 @@ static void
 release(struct transport_request *request)
 {
         LIST_REMOVE(request, entry);
-        (void)curl_multi_remove_handle(request->transport->multi, request->easy);
-        curl_easy_cleanup(request->easy);
-        curl_slist_free_all(request->lines);
+        (void)curl_multi_remove_handle(request->transport->multi, request->transfer.easy);
+        http_client_release(&request->transfer);
         free(request);
 }
 
@@ -72,17 +69,16 @@ static void
 finish(struct transport_request *request, CURLcode code)
 {
         struct transport_request copy = *request;
-        struct transport_result result = {0, NULL};
+        char *reason = copy.transfer.reason;
+        struct transport_result result = {0, reason[0] != '\0' ? reason : curl_easy_strerror(code)};
         long status = 0;
 
-        for (char *c = copy.reason; *c != '\0'; c++) {
+        for (char *c = reason; *c != '\0'; c++) {
                 if (*c < ' ' || *c > '~')
                         *c = '?'; /* it may quote the name in the receiver's certificate */
         }
         if (code == CURLE_OK)
-                (void)curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
-        else
-                result.reason = copy.reason[0] != '\0' ? copy.reason : curl_easy_strerror(code);
+                (void)curl_easy_getinfo(request->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
         result.status = (int)status;
         release(request);
         copy.done(&result, copy.arg);
@@ -222,78 +218,54 @@ transport_free(struct transport *transport)
         free(transport);
 }
 
-/* Ignore the body of the answer. */
-static size_t
-discard(char *data, size_t size, size_t n, void *arg)
-{
-        (void)data;
-        (void)arg;
-        return size * n;
-}
-
-static void
-set_options(const struct transport_request *request, const struct signed_post *post)
-{
-        CURL *easy = request->easy;
-
-        (void)curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
-        (void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->reason);
-        (void)curl_easy_setopt(easy, CURLOPT_URL, post->url);
-        (void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-        (void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
-        (void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-        (void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-        (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->lines);
-        (void)curl_easy_setopt(easy, CURLOPT_POST, 1L);
-        (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS, post->body);
-        (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)post->len);
-        (void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
-        (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, TIMEOUT_MS);
-        (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-        (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, discard);
-        if (request->transport->ca_file != NULL) {
-                (void)curl_easy_setopt(easy, CURLOPT_CAINFO, request->transport->ca_file);
-                (void)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL); /* do not trust the system's as well */
-        }
-}
-
+/* Sign the delivery, and write its four headers. */
 static int
-add_line(struct curl_slist **lines, const char *line)
+write_headers(const struct transport_attempt *attempt, char lines[DELIVERY_N_HEADERS][LINE_SIZE])
 {
-        struct curl_slist *longer = curl_slist_append(*lines, line);
-
-        if (longer == NULL)
-                return -1;
-        *lines = longer;
-        return 0;
-}
-
-/* Sign the delivery, and append its four headers. */
-static int
-add_delivery_headers(struct curl_slist **lines, const struct signed_post *post)
-{
-        char line[LINE_SIZE], timestamp[24], text[SIGNATURE_HEADER_LEN + 1];
+        char timestamp[24], text[SIGNATURE_HEADER_LEN + 1];
         const char *const values[DELIVERY_N_HEADERS] = {[DELIVERY_SIGNATURE] = text,
                                                         [DELIVERY_TIMESTAMP] = timestamp,
-                                                        [DELIVERY_WEBHOOK_ID] = post->webhook_id,
-                                                        [DELIVERY_ID] = post->delivery_id};
+                                                        [DELIVERY_WEBHOOK_ID] = attempt->webhook_id,
+                                                        [DELIVERY_ID] = attempt->delivery_id};
         uint8_t signature[SIGNATURE_SIZE];
 
-        (void)snprintf(timestamp, sizeof(timestamp), "%010" PRId64, post->timestamp);
-        if (signature_compute(post->key, timestamp, post->body, post->len, signature) != 0)
+        (void)snprintf(timestamp, sizeof(timestamp), "%010" PRId64, attempt->timestamp);
+        if (signature_compute(attempt->key, timestamp, attempt->body, attempt->len, signature) != 0)
                 return -1;
         signature_format(signature, text);
-        for (size_t i = 0; i < DELIVERY_N_HEADERS; i++) {
-                (void)snprintf(line, sizeof(line), "x-%s-%s: %s", post->service,
+        for (size_t i = 0; i < DELIVERY_N_HEADERS; i++)
+                (void)snprintf(lines[i], LINE_SIZE, "x-%s-%s: %s", attempt->service,
                                delivery_header_suffix((enum delivery_header)i), values[i]);
-                if (add_line(lines, line) != 0)
-                        return -1;
-        }
         return 0;
+}
+
+static int
+prepare(struct transport_request *request, const struct transport_attempt *attempt)
+{
+        char lines[DELIVERY_N_HEADERS][LINE_SIZE];
+        const char *const headers[DELIVERY_N_HEADERS] = {lines[0], lines[1], lines[2], lines[3]};
+        const struct http_client_request http = {.method = "POST",
+                                                 .url = attempt->url,
+                                                 .ca_file = request->transport->ca_file,
+                                                 .headers = headers,
+                                                 .n_headers = DELIVERY_N_HEADERS,
+                                                 .body = attempt->body,
+                                                 .len = attempt->len,
+                                                 .timeout_ms = TIMEOUT_MS};
+        CURL *easy;
+
+        if (write_headers(attempt, lines) != 0 || http_client_prepare(&request->transfer, &http) != 0)
+                return -1;
+        easy = request->transfer.easy;
+        (void)curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
+        (void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+        (void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
+        return curl_multi_add_handle(request->transport->multi, easy) == CURLM_OK ? 0 : -1;
 }
 
 struct transport_request *
-transport_send(struct transport *transport, const struct signed_post *post, transport_done *done, void *arg)
+transport_send(struct transport *transport, const struct transport_attempt *attempt, transport_done *done,
+               void *arg)
 {
         struct transport_request *request = calloc(1, sizeof(*request));
 
@@ -301,14 +273,7 @@ transport_send(struct transport *transport, const struct signed_post *post, tran
                 return NULL;
         *request = (struct transport_request){.transport = transport, .done = done, .arg = arg};
         LIST_INSERT_HEAD(&transport->requests, request, entry);
-        request->easy = curl_easy_init();
-        if (request->easy == NULL || add_line(&request->lines, "Content-Type: application/json") != 0 ||
-            add_line(&request->lines, "Expect:") != 0 || add_delivery_headers(&request->lines, post) != 0) {
-                release(request);
-                return NULL;
-        }
-        set_options(request, post);
-        if (curl_multi_add_handle(transport->multi, request->easy) == CURLM_OK)
+        if (prepare(request, attempt) == 0)
                 return request;
         release(request);
         return NULL;

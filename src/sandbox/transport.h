@@ -18,7 +18,7 @@ struct transport;
 struct transport_request;
 
 /* One attempt of a delivery. */
-struct signed_post {
+struct transport_attempt {
         const char *service; /* headers are x-<service>-signature and so on */
         const struct signature_key *key;
         const char *url;
@@ -57,11 +57,11 @@ struct transport *transport_new(struct event_base *base, const char *ca_file, si
 void transport_free(struct transport *transport);
 
 /**
- * transport_send(transport, post, done, arg):
+ * transport_send(transport, attempt, done, arg):
  * Sign and send a request, with a timeout of 10 s. done is called later, never from within. Returns NULL on
  * failure.
  */
-struct transport_request *transport_send(struct transport *transport, const struct signed_post *post,
+struct transport_request *transport_send(struct transport *transport, const struct transport_attempt *attempt,
                                          transport_done *done, void *arg) MUST_CHECK;
 
 /* Abort the request; done is not called. */

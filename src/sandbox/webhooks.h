@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/json_tree.h"
 #include "model/signature.h"
-#include "sandbox/api.h"
 #include "sandbox/violations.h"
 
 #define WEBHOOKS_MAX 100
@@ -65,14 +64,5 @@ void webhooks_clear(struct webhooks *webhooks);
  * fragment. Parsed by libcurl, which delivers. Returns 0, or -1 with the reason.
  */
 int webhooks_check_url(const char *text, struct error *error) MUST_CHECK;
-
-/* Handle GET /v1/webhooks: list the webhooks that the key may see. */
-void webhooks_list(const struct api_call *call);
-
-/* Handle POST /v1/webhooks: create a webhook for the key's entity, or for all entities. */
-void webhooks_register(const struct api_call *call);
-
-/* Handle DELETE /v1/webhooks/{id}: remove the webhook and drop its pending deliveries. */
-void webhooks_remove(const struct api_call *call);
 
 #endif

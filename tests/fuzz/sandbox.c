@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "sandbox/events.h"
+#include "sandbox/event_filter.h"
 #include "sandbox/invoice_rules.h"
 #include "sandbox/keys.h"
 #include "sandbox/webhooks.h"
@@ -45,7 +45,7 @@ read_webhook(const struct json_value *payload)
 
                 MUST(webhooks_check_url(webhook->url, &error) == 0 && webhook->n_events > 0);
                 for (size_t i = 0; i < webhook->n_events; i++)
-                        MUST(events_filter_is_known(webhook->events[i]));
+                        MUST(event_filter_is_known(webhook->events[i]));
                 (void)webhooks_wants(webhook, "default", "invoice.accepted");
         }
         webhooks_free(webhook);
@@ -116,9 +116,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         } else if (data[0] % 4 == 2) {
                 (void)webhooks_check_url(text, &error);
         } else if (data[0] % 4 == 3) {
-                (void)events_filter_suggest(text);
-                (void)events_filter_matches(text, "invoice.accepted");
-                MUST(!events_is_kind(text) || (strlen(text) >= 1 && strlen(text) <= 128));
+                (void)event_filter_suggest(text);
+                (void)event_filter_matches(text, "invoice.accepted");
+                MUST(!event_filter_is_kind(text) || (strlen(text) >= 1 && strlen(text) <= 128));
         } else {
                 char *exact = realloc(text, len > 1 ? len - 1 : 1);
 

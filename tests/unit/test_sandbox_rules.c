@@ -5,8 +5,8 @@
 #include "base/compiler.h"
 #include "base/json_tree.h"
 #include "sandbox/delivery_scheduler.h"
-#include "sandbox/events.h"
-#include "sandbox/fire.h"
+#include "sandbox/event_filter.h"
+#include "sandbox/fire_report.h"
 #include "sandbox/invoice_rules.h"
 #include "sandbox/keys.h"
 #include "sandbox/webhooks.h"
@@ -113,8 +113,8 @@ static const struct {
 
 START_TEST(test_event_filter_matches_kinds)
 {
-        ck_assert_int_eq(events_filter_matches(filters[_i].filter, filters[_i].kind), filters[_i].matches);
-        ck_assert_int_eq(events_filter_is_known(filters[_i].filter), 1);
+        ck_assert_int_eq(event_filter_matches(filters[_i].filter, filters[_i].kind), filters[_i].matches);
+        ck_assert_int_eq(event_filter_is_known(filters[_i].filter), 1);
 }
 END_TEST
 
@@ -131,9 +131,9 @@ START_TEST(test_unknown_event_filter_is_refused)
                                             "reporting_batch.a b"};
 
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
-                ck_assert_msg(!events_filter_is_known(wrong[i]), "%s", wrong[i]);
-        ck_assert_str_eq(events_filter_suggest("invoice.recieved"), "invoice.received");
-        ck_assert_ptr_null(events_filter_suggest("something else"));
+                ck_assert_msg(!event_filter_is_known(wrong[i]), "%s", wrong[i]);
+        ck_assert_str_eq(event_filter_suggest("invoice.recieved"), "invoice.received");
+        ck_assert_ptr_null(event_filter_suggest("something else"));
 }
 END_TEST
 
@@ -279,19 +279,34 @@ END_TEST
 
 START_TEST(test_percentiles_use_the_nearest_rank)
 {
-        uint32_t latencies[200];
-        struct fire_report report = {.latencies_us = latencies};
+        struct latencies latencies = {0};
 
-        ck_assert_uint_eq(fire_report_percentile(&report, 50), 0);
-        for (uint32_t i = 200; i > 0; i--)
-                fire_report_add(&report, 200, 0, i, NULL);
-        fire_report_sort(&report);
-        ck_assert_uint_eq(fire_report_percentile(&report, 50), 100);
-        ck_assert_uint_eq(fire_report_percentile(&report, 99), 198);
-        ck_assert_uint_eq(fire_report_percentile(&report, 100), 200);
-        report.n_latencies = 1;
-        ck_assert_uint_eq(fire_report_percentile(&report, 50), 1);
-        ck_assert_uint_eq(fire_report_percentile(&report, 99), 1);
+        ck_assert_uint_eq(latencies_at(&latencies, 500), 0);
+        latencies_add(&latencies, 200);
+        ck_assert_uint_eq(latencies_at(&latencies, 500), 200);
+        ck_assert_uint_eq(latencies_at(&latencies, 990), 200);
+        for (uint64_t ns = 199; ns > 0; ns--)
+                latencies_add(&latencies, ns);
+        ck_assert_uint_eq(latencies_at(&latencies, 500), 100);
+        ck_assert_uint_eq(latencies_at(&latencies, 501), 101);
+        ck_assert_uint_eq(latencies_at(&latencies, 990), 198);
+        ck_assert_uint_eq(latencies_at(&latencies, 1000), 200);
+}
+END_TEST
+
+START_TEST(test_long_latencies_are_rounded_up_by_one_in_1024_at_most)
+{
+        struct latencies latencies = {0};
+        const uint64_t hour_ns = UINT64_C(3600000000000);
+
+        for (uint64_t ns = 1; ns < 9 * hour_ns; ns += ns / 3 + 1) {
+                latencies = (struct latencies){0};
+                latencies_add(&latencies, ns);
+                latencies_add(&latencies, 9 * hour_ns);
+                ck_assert_uint_ge(latencies_at(&latencies, 500), ns);
+                ck_assert_uint_le(latencies_at(&latencies, 500), ns + ns / 1024);
+                ck_assert_uint_eq(latencies_at(&latencies, 1000), 9 * hour_ns);
+        }
 }
 END_TEST
 
@@ -306,8 +321,7 @@ static const struct {
 
 START_TEST(test_exit_status_of_fire)
 {
-        uint32_t latencies[2];
-        struct fire_report report = {.latencies_us = latencies};
+        struct fire_report report = {0};
 
         fire_report_add(&report, 200, 0, 1, NULL);
         fire_report_add(&report, answers[_i].status, answers[_i].forged, 1, "away");
@@ -334,6 +348,7 @@ suite_sandbox_rules(void)
         tcase_add_loop_test(tcase, test_invoice_is_checked, 0, ARRAY_LEN(invoices));
         tcase_add_test(tcase, test_decisions_of_the_authority);
         tcase_add_test(tcase, test_percentiles_use_the_nearest_rank);
+        tcase_add_test(tcase, test_long_latencies_are_rounded_up_by_one_in_1024_at_most);
         tcase_add_loop_test(tcase, test_exit_status_of_fire, 0, ARRAY_LEN(answers));
         suite_add_tcase(suite, tcase);
         return suite;

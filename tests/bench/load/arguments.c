@@ -16,8 +16,6 @@ usage(FILE *out)
         fputs("usage: load --port PORT [OPTION]...\n"
               "Post signed deliveries to 127.0.0.1, and print the results as a JSON object.\n\n"
               "  --port PORT            port of the receiver\n"
-              "  --path PATH            path of the source (default: /webhooks/invoicing)\n"
-              "  --header-prefix TEXT   prefix of the delivery headers (default: x-invoicing)\n"
               "  --secret TEXT          signing secret\n"
               "  --connections N        number of connections (default: 64)\n"
               "  --body SIZE            size of a body (default: 1KiB)\n"
@@ -88,12 +86,6 @@ take_option(struct arguments *args, int option)
         case 'p':
                 args->address.sin_port = htons((uint16_t)number_of("port", 65535));
                 break;
-        case 'P':
-                args->spec.path = optarg;
-                break;
-        case 'x':
-                args->spec.header_prefix = optarg;
-                break;
         case 's':
                 args->spec.secret = optarg;
                 break;
@@ -132,9 +124,7 @@ take_option(struct arguments *args, int option)
 void
 arguments_parse(int argc, char **argv, struct arguments *args)
 {
-        static const struct arguments defaults = {.spec = {.path = "/webhooks/invoicing",
-                                                           .header_prefix = "x-invoicing",
-                                                           .secret = "a secret of the measurements",
+        static const struct arguments defaults = {.spec = {.secret = "a secret of the measurements",
                                                            .webhook_id =
                                                                "6f0d2c1e-0000-4000-8000-000000000001",
                                                            .n = 1000000,
@@ -144,8 +134,6 @@ arguments_parse(int argc, char **argv, struct arguments *args)
                                                   .warm_up_ms = 1000,
                                                   .time_ms = 5000};
         const struct option options[] = {{"port", required_argument, NULL, 'p'},
-                                         {"path", required_argument, NULL, 'P'},
-                                         {"header-prefix", required_argument, NULL, 'x'},
                                          {"secret", required_argument, NULL, 's'},
                                          {"connections", required_argument, NULL, 'c'},
                                          {"body", required_argument, NULL, 'b'},

@@ -65,7 +65,7 @@ client_close(struct client *client)
 
 /* Like write(), over TLS or without: return the bytes written, or -1 when it would block or has failed. */
 static ssize_t
-put(struct client *client, const char *bytes, size_t len)
+write_some(struct client *client, const char *bytes, size_t len)
 {
         int n;
 
@@ -81,7 +81,7 @@ put(struct client *client, const char *bytes, size_t len)
 
 /* Like read(), over TLS or without. */
 static ssize_t
-get(struct client *client)
+read_some(struct client *client)
 {
         char *to = client->answer + client->n_read;
         size_t space = sizeof(client->answer) - 1 - client->n_read;
@@ -100,11 +100,11 @@ get(struct client *client)
 }
 
 static void
-write_on(struct client *client, int epoll)
+continue_sending(struct client *client, int epoll)
 {
         while (client->n_written < client->request_len) {
-                ssize_t n =
-                    put(client, client->request + client->n_written, client->request_len - client->n_written);
+                ssize_t n = write_some(client, client->request + client->n_written,
+                                       client->request_len - client->n_written);
 
                 if (n < 0) {
                         if (errno == EAGAIN && !client->is_sending)
@@ -124,7 +124,7 @@ client_send(struct client *client, int epoll)
 {
         client->n_written = 0;
         client->n_read = 0;
-        write_on(client, epoll);
+        continue_sending(client, epoll);
 }
 
 /* Return the status if the answer is complete, else 0. */
@@ -148,7 +148,7 @@ status_of(struct client *client)
 }
 
 static int
-open_again(struct client *client, int epoll)
+reopen(struct client *client, int epoll)
 {
         client_close(client);
         client_open(client, epoll);
@@ -162,12 +162,12 @@ client_handle(struct client *client, int epoll, uint32_t events)
         int status;
 
         if (events & EPOLLOUT)
-                write_on(client, epoll);
+                continue_sending(client, epoll);
         if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
                 return 0;
-        n = get(client);
+        n = read_some(client);
         if (n == 0 || (n < 0 && errno != EAGAIN))
-                return open_again(client, epoll);
+                return reopen(client, epoll);
         if (n < 0)
                 return 0;
         client->n_read += (size_t)n;

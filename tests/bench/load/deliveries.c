@@ -137,13 +137,14 @@ format_head(const struct deliveries_spec *spec, const char *timestamp)
         if (RAND_bytes(own, sizeof(own)) != 1)
                 fail("no random bytes");
         bytes_to_hex(own, sizeof(own), id);
-        if (asprintf(&head,
-                     "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-                     "User-Agent: load\r\nContent-Length: %zu\r\n"
-                     "%s-timestamp: %s\r\n%s-webhook-id: %s\r\n%s-delivery-id: %.8s-%.4s-4000-8000-%012d\r\n"
-                     "%s-signature: sha256=%064d\r\n\r\n",
-                     spec->path, spec->body_len, spec->header_prefix, timestamp, spec->header_prefix,
-                     spec->webhook_id, spec->header_prefix, id, id + 8, 0, spec->header_prefix, 0) < 0)
+        if (asprintf(
+                &head,
+                "POST /webhooks/invoicing HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                "User-Agent: load\r\nContent-Length: %zu\r\n"
+                "x-invoicing-timestamp: %s\r\nx-invoicing-webhook-id: %s\r\n"
+                "x-invoicing-delivery-id: %.8s-%.4s-4000-8000-%012d\r\n"
+                "x-invoicing-signature: sha256=%064d\r\n\r\n",
+                spec->body_len, timestamp, spec->webhook_id, id, id + 8, 0, 0) < 0)
                 fail("out of memory");
         return head;
 }

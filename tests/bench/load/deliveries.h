@@ -10,8 +10,6 @@
  * down the sender.
  */
 struct deliveries_spec {
-        const char *path;
-        const char *header_prefix;
         const char *secret;
         const char *webhook_id;
         size_t n;

@@ -14,7 +14,7 @@
 #include "arguments.h"
 #include "client.h"
 #include "deliveries.h"
-#include "latencies.h"
+#include "sandbox/latencies.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define MAX_EVENTS 256
@@ -22,8 +22,10 @@
 struct result {
         struct latencies latencies; /* of answers 200 */
         uint64_t statuses[600];
-        uint64_t n_broken;
+        uint64_t n_broken; /* connections */
         int64_t begun_ns;
+        int64_t took_ns;
+        /* Until end_measuring(), the clocks at the beginning. */
         int64_t cpu_ns[ARGUMENTS_MAX_PROCESSES];
         int64_t own_cpu_ns;
 };
@@ -33,11 +35,11 @@ struct load {
         struct deliveries *deliveries;
         struct client *clients;
         struct client *idle; /* a list */
-        size_t next;
-        int64_t due_ns; /* of the next, at a rate */
+        size_t next;         /* number of the next delivery */
+        int64_t due_ns;      /* of the next, at a rate */
         int epoll;
+        int64_t begun_ns; /* when the first was due, in the warm-up */
         struct result result;
-        int64_t begun_ns;
 };
 
 static int64_t
@@ -69,7 +71,7 @@ end_measuring(struct load *load)
 {
         struct result *result = &load->result;
 
-        result->begun_ns = clock_ns(CLOCK_MONOTONIC) - result->begun_ns;
+        result->took_ns = clock_ns(CLOCK_MONOTONIC) - result->begun_ns;
         result->own_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - result->own_cpu_ns;
         for (size_t i = 0; i < load->args->n_processes; i++)
                 result->cpu_ns[i] = clock_ns(load->args->processes[i]) - result->cpu_ns[i];
@@ -110,7 +112,7 @@ send_due(struct load *load, int64_t now_ns)
 }
 
 static void
-take_answer(struct load *load, struct client *client, int status)
+count_answer(struct load *load, struct client *client, int status)
 {
         int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
@@ -129,7 +131,7 @@ take_answer(struct load *load, struct client *client, int status)
 }
 
 static void
-await(struct load *load, int64_t until_ns)
+handle_events(struct load *load, int64_t until_ns)
 {
         struct epoll_event events[MAX_EVENTS];
         int64_t wait_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
@@ -145,13 +147,13 @@ await(struct load *load, int64_t until_ns)
                 int status = client_handle(client, load->epoll, events[i].events);
 
                 if (status != 0)
-                        take_answer(load, client, status);
+                        count_answer(load, client, status);
         }
 }
 
 /* Run until a point in time. */
 static void
-go_on(struct load *load, int64_t until_ns)
+run_until(struct load *load, int64_t until_ns)
 {
         int64_t now_ns;
 
@@ -163,7 +165,7 @@ go_on(struct load *load, int64_t until_ns)
                         if (load->idle != NULL && load->due_ns < next_ns)
                                 next_ns = load->due_ns;
                 }
-                await(load, next_ns);
+                handle_events(load, next_ns);
         }
 }
 
@@ -219,7 +221,7 @@ static void
 report(const struct load *load)
 {
         const struct result *result = &load->result;
-        double seconds = (double)result->begun_ns / 1e9;
+        double seconds = (double)result->took_ns / 1e9;
         int64_t behind_ns = clock_ns(CLOCK_MONOTONIC) - load->due_ns;
 
         printf("{\"seconds\": %.3f, \"statuses\": {", seconds);
@@ -234,9 +236,9 @@ report(const struct load *load)
                 printf("%s%.4f", i == 0 ? "" : ", ", (double)result->cpu_ns[i] / 1e9);
         printf("], \"p50_ms\": %.4f, \"p99_ms\": %.4f, \"p999_ms\": %.4f, \"max_ms\": %.4f, \"begun_s\": "
                "%.6f}\n",
-               (double)latencies_at(&result->latencies, 0.5) / 1e6,
-               (double)latencies_at(&result->latencies, 0.99) / 1e6,
-               (double)latencies_at(&result->latencies, 0.999) / 1e6, (double)result->latencies.max_ns / 1e6,
+               (double)latencies_at(&result->latencies, 500) / 1e6,
+               (double)latencies_at(&result->latencies, 990) / 1e6,
+               (double)latencies_at(&result->latencies, 999) / 1e6, (double)result->latencies.max_ns / 1e6,
                (double)load->begun_ns / 1e9);
 }
 
@@ -254,9 +256,9 @@ run(const struct arguments *args)
                 load.idle = client->next;
                 send_next(&load, client, load.begun_ns);
         }
-        go_on(&load, load.begun_ns + (int64_t)args->warm_up_ms * 1000000);
+        run_until(&load, load.begun_ns + (int64_t)args->warm_up_ms * 1000000);
         begin_measuring(&load);
-        go_on(&load, load.result.begun_ns + (int64_t)args->time_ms * 1000000);
+        run_until(&load, load.result.begun_ns + (int64_t)args->time_ms * 1000000);
         end_measuring(&load);
         report(&load);
         close_clients(&load);

@@ -1,10 +1,9 @@
-#include "cli/http_client.h"
+#include "base/http_client.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include <curl/curl.h>
 #include <openssl/crypto.h>
 
 #include "base/mem.h"
@@ -38,25 +37,38 @@ on_data(char *data, size_t size, size_t n, void *arg)
         return answer->is_cut ? 0 : len; /* at 0 libcurl ends the call */
 }
 
-static struct curl_slist *
-make_lines(const struct http_client_request *request)
+/* Ignore the body of the answer. */
+static size_t
+discard(char *data, size_t size, size_t n, void *arg)
 {
-        struct curl_slist *lines = curl_slist_append(NULL, "Expect:");
-
-        if (request->body != NULL)
-                lines = curl_slist_append(lines, "Content-Type: application/json");
-        for (size_t i = 0; i < request->n_headers; i++)
-                lines = curl_slist_append(lines, request->headers[i]);
-        return lines;
+        (void)data;
+        (void)arg;
+        return size * n;
 }
 
-/* Wipe the lines, since one may have a key. */
-static void
-free_lines(struct curl_slist *lines)
+static int
+add_line(struct curl_slist **lines, const char *line)
 {
-        for (struct curl_slist *each = lines; each != NULL; each = each->next)
-                OPENSSL_cleanse(each->data, strlen(each->data));
-        curl_slist_free_all(lines);
+        struct curl_slist *longer = curl_slist_append(*lines, line);
+
+        if (longer == NULL)
+                return -1;
+        *lines = longer;
+        return 0;
+}
+
+static int
+add_lines(struct curl_slist **lines, const struct http_client_request *request)
+{
+        if (add_line(lines, "Expect:") != 0)
+                return -1;
+        if (request->body != NULL && add_line(lines, "Content-Type: application/json") != 0)
+                return -1;
+        for (size_t i = 0; i < request->n_headers; i++) {
+                if (add_line(lines, request->headers[i]) != 0)
+                        return -1;
+        }
+        return 0;
 }
 
 static void
@@ -85,7 +97,6 @@ static void
 set_request(CURL *curl, const struct http_client_request *request, struct curl_slist *lines)
 {
         (void)curl_easy_setopt(curl, CURLOPT_URL, request->url);
-        (void)curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
         (void)curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
         (void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, lines);
         if (request->body != NULL) {
@@ -94,25 +105,27 @@ set_request(CURL *curl, const struct http_client_request *request, struct curl_s
         }
 }
 
-static CURLcode
-perform(CURL *curl, const struct http_client_request *request, struct http_client_answer *answer,
-        char *reason)
+int
+http_client_prepare(struct http_client_transfer *transfer, const struct http_client_request *request)
 {
-        struct received received = {answer, 1, request->max_answer};
-        struct curl_slist *lines = make_lines(request);
-        CURLcode code;
-        long status = 0;
+        transfer->easy = curl_easy_init();
+        if (transfer->easy == NULL || add_lines(&transfer->lines, request) != 0)
+                return -1;
+        set_connection(transfer->easy, request);
+        set_request(transfer->easy, request, transfer->lines);
+        (void)curl_easy_setopt(transfer->easy, CURLOPT_ERRORBUFFER, transfer->reason);
+        (void)curl_easy_setopt(transfer->easy, CURLOPT_WRITEFUNCTION, discard);
+        return 0;
+}
 
-        set_connection(curl, request);
-        set_request(curl, request, lines);
-        (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
-        (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
-        (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, &received);
-        code = curl_easy_perform(curl);
-        (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-        answer->status = (int)status;
-        free_lines(lines);
-        return answer->is_cut && code == CURLE_WRITE_ERROR ? CURLE_OK : code;
+void
+http_client_release(struct http_client_transfer *transfer)
+{
+        curl_easy_cleanup(transfer->easy);
+        /* One of the lines may have a key. */
+        for (struct curl_slist *each = transfer->lines; each != NULL; each = each->next)
+                OPENSSL_cleanse(each->data, strlen(each->data));
+        curl_slist_free_all(transfer->lines);
 }
 
 static enum http_client_failure
@@ -135,21 +148,39 @@ failure_of(CURLcode code)
         }
 }
 
+static CURLcode
+perform(CURL *easy, const struct http_client_request *request, struct http_client_answer *answer)
+{
+        struct received received = {answer, 1, request->max_answer};
+        CURLcode code;
+        long status = 0;
+
+        (void)curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+        (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
+        (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, &received);
+        code = curl_easy_perform(easy);
+        (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+        answer->status = (int)status;
+        return answer->is_cut && code == CURLE_WRITE_ERROR ? CURLE_OK : code;
+}
+
 int
 http_client_call(const struct http_client_request *request, struct http_client_answer *answer,
                  struct error *error)
 {
-        char reason[CURL_ERROR_SIZE] = "";
-        CURL *curl = curl_easy_init();
+        struct http_client_transfer transfer = {0};
         CURLcode code = CURLE_OUT_OF_MEMORY;
+        int result = 0;
 
         *answer = (struct http_client_answer){.body = mem_alloc(1)};
-        if (curl != NULL)
-                code = perform(curl, request, answer, reason);
-        curl_easy_cleanup(curl);
-        if (code == CURLE_OK)
-                return 0;
-        free(answer->body);
-        *answer = (struct http_client_answer){.failure = failure_of(code)};
-        return error_set(error, "%s", reason[0] != '\0' ? reason : curl_easy_strerror(code));
+        if (http_client_prepare(&transfer, request) == 0)
+                code = perform(transfer.easy, request, answer);
+        if (code != CURLE_OK) {
+                free(answer->body);
+                *answer = (struct http_client_answer){.failure = failure_of(code)};
+                result = error_set(error, "%s",
+                                   transfer.reason[0] != '\0' ? transfer.reason : curl_easy_strerror(code));
+        }
+        http_client_release(&transfer);
+        return result;
 }

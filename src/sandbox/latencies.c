@@ -1,20 +1,20 @@
-#include "latencies.h"
+#include "sandbox/latencies.h"
 
 #include <stddef.h>
 
-#define STEPS 64 /* buckets for each power of two */
+#define STEP_BITS 10 /* binary logarithm of LATENCIES_STEPS */
 
-/* Return the bucket of a time. Below 64 ns, each ns has its own bucket. */
+/* Return the bucket of a time. Below LATENCIES_STEPS ns, each ns has its own bucket. */
 static size_t
 bucket_of(uint64_t ns)
 {
         unsigned shift;
         size_t bucket;
 
-        if (ns < STEPS)
+        if (ns < LATENCIES_STEPS)
                 return ns;
-        shift = 63 - (unsigned)__builtin_clzll(ns) - 6;
-        bucket = (size_t)(shift + 1) * STEPS + (ns >> shift) - STEPS;
+        shift = 63 - (unsigned)__builtin_clzll(ns) - STEP_BITS;
+        bucket = (size_t)(shift + 1) * LATENCIES_STEPS + (ns >> shift) - LATENCIES_STEPS;
         return bucket < LATENCIES_N_BUCKETS ? bucket : LATENCIES_N_BUCKETS - 1;
 }
 
@@ -24,10 +24,10 @@ end_of(size_t bucket)
 {
         unsigned shift;
 
-        if (bucket < STEPS)
+        if (bucket < LATENCIES_STEPS)
                 return bucket;
-        shift = (unsigned)(bucket / STEPS) - 1;
-        return ((uint64_t)(STEPS + bucket % STEPS + 1) << shift) - 1;
+        shift = (unsigned)(bucket / LATENCIES_STEPS) - 1;
+        return ((uint64_t)(LATENCIES_STEPS + bucket % LATENCIES_STEPS + 1) << shift) - 1;
 }
 
 void
@@ -40,13 +40,13 @@ latencies_add(struct latencies *latencies, uint64_t ns)
 }
 
 uint64_t
-latencies_at(const struct latencies *latencies, double share)
+latencies_at(const struct latencies *latencies, unsigned per_mille)
 {
-        uint64_t wanted = (uint64_t)(share * (double)latencies->n), seen = 0;
+        uint64_t rank = (latencies->n * per_mille + 999) / 1000, seen = 0;
 
         for (size_t i = 0; i < LATENCIES_N_BUCKETS; i++) {
                 seen += latencies->counts[i];
-                if (latencies->counts[i] > 0 && seen >= wanted)
+                if (latencies->counts[i] > 0 && seen >= rank)
                         return end_of(i) < latencies->max_ns ? end_of(i) : latencies->max_ns;
         }
         return latencies->max_ns;

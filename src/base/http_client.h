@@ -1,10 +1,17 @@
-#ifndef CLI_HTTP_CLIENT_H
-#define CLI_HTTP_CLIENT_H
+#ifndef BASE_HTTP_CLIENT_H
+#define BASE_HTTP_CLIENT_H
 
 #include <stddef.h>
 
+#include <curl/curl.h>
+
 #include "base/compiler.h"
 #include "base/error.h"
+
+/*
+ * HTTP requests by libcurl: one at a time by http_client_call(), or prepared for libcurl's multi interface.
+ * Redirects are not followed.
+ */
 
 /* A request, over HTTP or HTTPS. */
 struct http_client_request {
@@ -19,7 +26,7 @@ struct http_client_request {
         const void *body; /* JSON; NULL: none */
         size_t len;
         long timeout_ms;   /* of the whole call */
-        size_t max_answer; /* bytes of the answer's body */
+        size_t max_answer; /* bytes of the answer's body that http_client_call() reads */
 };
 
 enum http_client_failure {
@@ -39,10 +46,25 @@ struct http_client_answer {
 
 /**
  * http_client_call(request, answer, error):
- * Send a request and read the answer. Redirects are not followed. Returns 0, or -1 with the reason when
- * there is no answer.
+ * Send a request and read the answer. Returns 0, or -1 with the reason when there is no answer.
  */
 int http_client_call(const struct http_client_request *request, struct http_client_answer *answer,
                      struct error *error) MUST_CHECK;
+
+/* A request that libcurl can run. Initialize with zeros. */
+struct http_client_transfer {
+        CURL *easy;
+        struct curl_slist *lines;
+        char reason[CURL_ERROR_SIZE]; /* why it failed; may be empty, may quote the server's certificate */
+};
+
+/**
+ * http_client_prepare(transfer, request):
+ * Set up a transfer that discards the answer's body. It must not be moved; of the request, the body must stay
+ * valid. The caller releases it, also after a failure. Returns 0, or -1 when out of memory.
+ */
+int http_client_prepare(struct http_client_transfer *transfer,
+                        const struct http_client_request *request) MUST_CHECK;
+void http_client_release(struct http_client_transfer *transfer);
 
 #endif
