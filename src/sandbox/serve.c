@@ -146,19 +146,28 @@ announce(struct serve *serve, struct error *error)
         return fflush(stdout) == 0 ? 0 : error_set(error, "cannot write to stdout");
 }
 
+/* Save the state, also if the last attempt failed, and say what becomes of the deliveries that are pending. */
+static void
+save_at_end(struct serve *serve)
+{
+        size_t n_pending = delivery_scheduler_count(serve->sandbox.scheduler);
+        int is_saved = serve->sandbox.state_file != NULL && state_save(&serve->sandbox) == 0;
+
+        if (serve->sandbox.state_file != NULL && !is_saved)
+                serve->exit_status = EX_CANTCREAT;
+        if (n_pending > 0)
+                log_warning("pending deliveries %s n=%zu", is_saved ? "saved" : "dropped", n_pending);
+}
+
 static void
 close_all(struct serve *serve)
 {
         struct sandbox *sandbox = &serve->sandbox;
-        size_t n_pending = sandbox->scheduler == NULL ? 0 : delivery_scheduler_count(sandbox->scheduler);
 
         http_server_free(serve->server);
         listener_close(serve->listener);
-        if (sandbox->saving != NULL && evtimer_pending(sandbox->saving, NULL))
-                (void)state_save(sandbox);
-        if (serve->exit_status == 0 && n_pending > 0)
-                log_warning("pending deliveries %s n=%zu", sandbox->state_file == NULL ? "dropped" : "saved",
-                            n_pending);
+        if (serve->exit_status == 0)
+                save_at_end(serve);
         delivery_scheduler_free(sandbox->scheduler);
         invoices_clear(&sandbox->invoices);
         webhooks_clear(&sandbox->webhooks);

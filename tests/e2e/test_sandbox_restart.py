@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import socket
 
 import pytest
@@ -148,3 +149,16 @@ def test_state_of_a_version_that_kept_no_deliveries_is_read(start, state):
     state.write_text(json.dumps({"version": 1, "subscriptions": [WEBHOOK], "invoices": []}))
     state.chmod(0o600)
     assert [each["id"] for each in start("--state", state).webhooks()] == [WEBHOOK["id"]]
+
+
+def test_state_that_cannot_be_saved_at_the_end_exits_73(start, tmp_path):
+    directory = tmp_path / "state"
+    directory.mkdir()
+    with Endpoint(500) as endpoint:
+        sandbox = start("--state", directory / "state.json", "--retry-base", "1h")
+        sandbox.subscribe(endpoint.url)
+        fire(sandbox)
+        waiting.until(lambda: attempts(sandbox) == [1] and kept(directory / "state.json"), 30, "a delivery in the state file")
+        shutil.rmtree(directory)
+        sandbox.stop(expect=73)
+    assert "pending deliveries dropped n=1" in sandbox.log
