@@ -7,6 +7,7 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
+#include "cli/command.h"
 #include "kafka/message.h"
 #include "model/dedup.h"
 #include "model/judge.h"
@@ -317,6 +318,6 @@ audit_expected_read(struct audit *audit)
         close_decider(&decider);
         terminal_progress_end(&audit->progress);
         if (decider.fell_back)
-                return audit_plan_fail(EX_DATAERR, error.text);
+                return command_fail(EX_DATAERR, "%s", error.text);
         return result == RANGE_DONE ? 0 : audit_plan_fail_read(result, &error);
 }

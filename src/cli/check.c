@@ -1,6 +1,5 @@
 #include "cli/commands.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
@@ -73,37 +72,35 @@ print_ok(const struct config *config, int online)
         printf("%s\n", online ? ", Kafka ok" : "");
 }
 
-int
-check_run(const struct command_context *context, int argc, char **argv)
-{
-        static const struct option options[] = {{"online", no_argument, NULL, 'o'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {NULL, 0, NULL, 0}};
-        struct config *config;
-        int option, online = 0, status = 0;
+static int is_online;
 
-        while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
-                if (option == 'h')
-                        return command_help(context);
-                if (option != 'o')
-                        return command_misused(context, "wrong option");
-                online = 1;
-        }
-        if (optind != argc)
-                return command_misused(context, "takes no arguments");
-        config = config_load(context->file);
-        if (config == NULL)
-                return EX_CONFIG;
+static int
+run(const struct config *config)
+{
         if (tls_check_strength(config) != 0 || clients_check(config) != 0 || tls_check_dates(config) != 0)
-                status = EX_CONFIG;
-        if (online && config->embedded) {
-                fprintf(stderr, "gatepost check: --online has no effect: gatepostd creates the topics of its "
-                                "embedded broker itself\n");
-                online = 0;
-        } else if (online && status == 0)
-                status = check_online(config);
-        if (status == 0)
-                print_ok(config, online);
-        config_free(config);
-        return status;
+                return EX_CONFIG;
+        if (is_online && config->embedded) {
+                (void)command_fail(
+                    0, "--online has no effect: gatepostd creates the topics of its embedded broker itself");
+                is_online = 0;
+        }
+        if (is_online) {
+                int status = check_online(config);
+
+                if (status != 0)
+                        return status;
+        }
+        print_ok(config, is_online);
+        return 0;
 }
+
+static const struct command_option options[] = {
+    {"online", NULL, "check the topics in Kafka, too", .flag = &is_online},
+};
+
+const struct command check_command = {
+    .name = "check",
+    .help = "check the configuration",
+    .run = run,
+    COMMAND_OPTIONS(options),
+};

@@ -3,20 +3,16 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "cli/command.h"
 #include "kafka/client.h"
 
-const char *
-kafka_access_bootstrap(const struct config *config, const char *bootstrap, int *status)
+int
+kafka_access_check(const struct config *config, const char *bootstrap)
 {
-        *status = 0;
-        if (bootstrap == NULL && config->embedded) {
-                fprintf(
-                    stderr,
-                    "gatepost: the broker is embedded in gatepostd, which logs its address when it starts: "
-                    "pass it with --bootstrap ADDR\n");
-                *status = EX_USAGE;
-        }
-        return bootstrap;
+        if (bootstrap != NULL || !config->embedded)
+                return 0;
+        return command_fail(EX_USAGE, "the broker is embedded in gatepostd, which logs its address when it "
+                                      "starts: pass it with --bootstrap ADDR");
 }
 
 rd_kafka_t *

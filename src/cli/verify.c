@@ -1,4 +1,3 @@
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "cli/source_choice.h"
 #include "model/delivery_check.h"
 
+#define NOW INT64_MAX
 #define BIT(header) (1u << (header))
 
 enum verification_outcome {
@@ -255,26 +255,25 @@ print_json(const struct verification *verification)
         json_print(json);
 }
 
-struct verify_arguments {
+static struct {
         struct source_choice choice;
         int64_t at_ms;
         int as_json;
         const char *headers_file;
         const char *body_file;
-};
+} args = {.at_ms = NOW};
 
 /* Find the source by --source, else the first whose headers these are, else the first. */
 static const struct config_source *
-find_source(const struct command_context *context, const struct config *config,
-            const struct verify_arguments *args, const struct capture *capture)
+find_source(const struct config *config, const struct capture *capture)
 {
         struct delivery_headers headers;
 
-        for (size_t i = 0; i < config->n_sources && args->choice.name == NULL; i++) {
+        for (size_t i = 0; i < config->n_sources && args.choice.name == NULL; i++) {
                 if (capture_select(capture, config->sources[i].header_prefix, &headers) > 0)
                         return &config->sources[i];
         }
-        return source_choice_find(&args->choice, config, context);
+        return source_choice_find(args.choice.name, config);
 }
 
 /* Add a cause if the headers have another prefix than the source's. */
@@ -293,10 +292,9 @@ diagnose_prefix(const struct capture *capture, const struct config_source *sourc
 }
 
 static int
-verify(const struct command_context *context, const struct config *config,
-       const struct verify_arguments *args, const struct capture *capture, struct delivery_subject *subject)
+verify(const struct config *config, const struct capture *capture, struct delivery_subject *subject)
 {
-        const struct config_source *source = find_source(context, config, args, capture);
+        const struct config_source *source = find_source(config, capture);
         struct verification verification;
         size_t n_requests;
 
@@ -306,26 +304,26 @@ verify(const struct command_context *context, const struct config *config,
         if (n_requests > 1)
                 fprintf(stderr,
                         "gatepost verify: %s has %zu requests with such headers; verifying the first\n",
-                        args->headers_file, n_requests);
-        make_verification(config, source, subject, args->choice.secret_file == NULL ? config->max_body : 0,
+                        args.headers_file, n_requests);
+        make_verification(config, source, subject, args.choice.secret_file == NULL ? config->max_body : 0,
                           &verification);
         if (n_requests == 0)
                 diagnose_prefix(capture, source, &verification.diagnosis);
-        (args->as_json ? print_json : print_text)(&verification);
+        (args.as_json ? print_json : print_text)(&verification);
         clear_verification(&verification);
         return verification.code == NULL ? 0 : EX_DATAERR;
 }
 
 /* Read the two files and verify the delivery. Returns an exit status. */
 static int
-run(const struct command_context *context, const struct config *config, const struct verify_arguments *args)
+read_and_verify(const struct config *config)
 {
-        struct delivery_subject subject = {.now_ms = args->at_ms};
+        struct delivery_subject subject = {.now_ms = args.at_ms == NOW ? clock_now_ms() : args.at_ms};
         struct capture capture = {NULL, 0};
         struct error error;
         size_t headers_len;
-        char *headers = arguments_headers(args->headers_file, &headers_len, &error);
-        char *body = headers == NULL ? NULL : arguments_body(args->body_file, &subject.len, &error);
+        char *headers = arguments_headers(args.headers_file, &headers_len, &error);
+        char *body = headers == NULL ? NULL : arguments_body(args.body_file, &subject.len, &error);
         int status;
 
         if (body == NULL) {
@@ -333,10 +331,10 @@ run(const struct command_context *context, const struct config *config, const st
                 fprintf(stderr, "gatepost verify: %s\n", error.text);
         } else if (capture_parse(headers, headers_len, &capture, &error) != 0) {
                 status = EX_DATAERR;
-                fprintf(stderr, "gatepost verify: %s: %s\n", args->headers_file, error.text);
+                fprintf(stderr, "gatepost verify: %s: %s\n", args.headers_file, error.text);
         } else {
                 subject.body = body;
-                status = verify(context, config, args, &capture, &subject);
+                status = verify(config, &capture, &subject);
         }
         capture_clear(&capture);
         free(headers);
@@ -344,57 +342,46 @@ run(const struct command_context *context, const struct config *config, const st
         return status;
 }
 
-/* Returns -1, or an exit status if there is nothing left to do. */
 static int
-parse(const struct command_context *context, int argc, char **argv, struct verify_arguments *args)
+check(struct error *error)
 {
-        static const struct option options[] = {{"source", required_argument, NULL, 's'},
-                                                {"secret-file", required_argument, NULL, 'f'},
-                                                {"header-prefix", required_argument, NULL, 'p'},
-                                                {"at", required_argument, NULL, 'a'},
-                                                {"json", no_argument, NULL, 'j'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {NULL, 0, NULL, 0}};
-        struct error error;
-        int option;
-
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                if (option == 'h')
-                        return command_help(context);
-                if (option == '?')
-                        return command_misused(context, "wrong option");
-                if (option == 'a' && arguments_time(optarg, &args->at_ms, &error) != 0)
-                        return command_misused(context, "--at: %s", error.text);
-                args->as_json |= option == 'j';
-                if (option == 's')
-                        args->choice.name = optarg;
-                if (option == 'f')
-                        args->choice.secret_file = optarg;
-                if (option == 'p')
-                        args->choice.header_prefix = optarg;
-        }
-        if (argc - optind != 2)
-                return command_misused(context, "needs a file with the headers, and one with the body");
-        args->headers_file = argv[optind];
-        args->body_file = argv[optind + 1];
-        if (strcmp(args->headers_file, "-") == 0 && strcmp(args->body_file, "-") == 0)
-                return command_misused(context, "headers and body cannot both come from standard input");
-        return source_choice_check(&args->choice, context);
+        if (strcmp(args.headers_file, "-") == 0 && strcmp(args.body_file, "-") == 0)
+                return error_set(error, "headers and body cannot both come from standard input");
+        return source_choice_check(&args.choice, error);
 }
 
-int
-verify_run(const struct command_context *context, int argc, char **argv)
+static int
+run(const char *file)
 {
-        struct verify_arguments args = {.at_ms = clock_now_ms()};
-        int status = parse(context, argc, argv, &args);
-        struct config *config;
+        int status;
+        struct config *config = source_choice_load(&args.choice, file, &status);
 
-        if (status >= 0)
-                return status;
-        config = source_choice_load(&args.choice, context, &status);
-        if (config == NULL)
-                return status;
-        status = run(context, config, &args);
+        if (config != NULL)
+                status = read_and_verify(config);
         config_free(config);
         return status;
 }
+
+static const struct command_option options[] = {
+    {NULL, "HEADERS",
+     "read headers from this file: lines `Name: value`, output of curl -v, or JSON such as HAR",
+     .text = &args.headers_file},
+    {NULL, "BODY", "read the body from this file, or - for standard input", .text = &args.body_file},
+    {"source", "NAME", "verify as this source (default: the first with this header_prefix)",
+     .text = &args.choice.name},
+    {"secret-file", "FILE", "use the secret in this file; needs no configuration",
+     .text = &args.choice.secret_file},
+    {"header-prefix", "PREFIX", "expect headers that begin with this, such as x-invoicing",
+     .text = &args.choice.header_prefix},
+    {"at", "TIME", "verify as of then: an age, such as 2h, or 2026-11-21T03:04:05Z (default: now)",
+     .time_ms = &args.at_ms},
+    {"json", NULL, "print JSON", .flag = &args.as_json},
+};
+
+const struct command verify_command = {
+    .name = "verify",
+    .help = "verify a saved delivery as a receiver does, and diagnose a wrong signature",
+    .check = check,
+    .run_with_file = run,
+    COMMAND_OPTIONS(options),
+};

@@ -341,7 +341,7 @@ def test_secret_within_the_configuration_is_tried_too(config, verdict):
 
 
 @pytest.mark.parametrize("arguments, told", [
-    ([], "needs a file"), (["a"], "needs a file"), (["a", "b", "c"], "needs a file"), (["--nonsense"], "wrong option"),
+    ([], "needs HEADERS"), (["a"], "needs BODY"), (["a", "b", "c"], "unexpected argument 'c'"), (["--nonsense"], "unknown option"),
     (["-", "-"], "cannot both"), (["--header-prefix", "x", "a", "b"], "go together"),
     (["--at", "yesterday", "a", "b"], "--at: "),
 ])
