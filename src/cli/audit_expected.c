@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/kafka_access.h"
 #include "kafka/message.h"
 #include "model/dedup.h"
 #include "model/judge.h"
@@ -109,7 +110,7 @@ audit_expected_read_exceptions(struct audit *audit)
                             &error);
         terminal_progress_end(&audit->progress);
         if (result != RANGE_DONE)
-                return audit_plan_fail_read(result, &error);
+                return kafka_access_status(result, &error);
         if (audit->n_exceptions > 0)
                 qsort(audit->exceptions, audit->n_exceptions, sizeof(*audit->exceptions), compare_places);
         return 0;
@@ -319,5 +320,5 @@ audit_expected_read(struct audit *audit)
         terminal_progress_end(&audit->progress);
         if (decider.fell_back)
                 return command_fail(EX_DATAERR, "%s", error.text);
-        return result == RANGE_DONE ? 0 : audit_plan_fail_read(result, &error);
+        return kafka_access_status(result, &error);
 }

@@ -15,18 +15,6 @@
 /* Allows for a transaction that is being committed. */
 #define COMMITTED_TIMEOUT_MS 60000
 
-int
-audit_plan_fail_read(enum range_result result, const struct error *error)
-{
-        if (result == RANGE_AWAY)
-                return command_fail(EX_UNAVAILABLE, "%s", error->text);
-        if (result == RANGE_DENIED)
-                return command_fail(EX_NOPERM, "%s", error->text);
-        if (result == RANGE_FAILED)
-                return command_fail(EX_OSERR, "%s", error->text);
-        return command_fail(EX_TEMPFAIL, "%s; try again", error->text);
-}
-
 /* Return the index of a topic in plan->topics, adding it if necessary. */
 static uint32_t
 add_topic(struct audit_plan *plan, const char *topic)
@@ -127,7 +115,7 @@ find_complete(const struct audit_plan *plan, const struct range *ranges, size_t 
                 return 0;
         result = range_first(plan->config, plan->bootstrap, ranges, n, kept_ms, &error);
         if (result != RANGE_DONE)
-                return audit_plan_fail_read(result, &error);
+                return kafka_access_status(result, &error);
         for (size_t i = 0; i < n; i++) {
                 if (ranges[i].from == 0 && is_time(kept_ms[i]))
                         kept_ms[i] += 2 * plan->slack_ms;

@@ -27,6 +27,25 @@ kafka_access_open(const struct config *config, const char *bootstrap)
         return client;
 }
 
+int
+kafka_access_status(enum range_result result, const struct error *error)
+{
+        switch (result) {
+        case RANGE_DONE:
+                return 0;
+        case RANGE_DENIED:
+                return command_fail(EX_NOPERM, "%s", error->text);
+        case RANGE_AWAY:
+                return command_fail(EX_UNAVAILABLE, "%s", error->text);
+        case RANGE_OPEN_TRANSACTION:
+        case RANGE_DELETED:
+                return command_fail(EX_TEMPFAIL, "%s; try again", error->text);
+        case RANGE_FAILED:
+                break;
+        }
+        return command_fail(EX_OSERR, "%s", error->text);
+}
+
 uint64_t
 kafka_access_count_offsets(const struct range *ranges, size_t n)
 {

@@ -28,6 +28,9 @@ int kafka_access_check(const struct config *config, const char *bootstrap) MUST_
 /* Return a client for administration, or NULL after printing the reason. */
 rd_kafka_t *kafka_access_open(const struct config *config, const char *bootstrap);
 
+/* Return the exit status for a result of range_read(), after printing the reason if it failed. */
+int kafka_access_status(enum range_result result, const struct error *error);
+
 /* Return the number of offsets in n ranges: about the number of records, since not every offset has one. */
 uint64_t kafka_access_count_offsets(const struct range *ranges, size_t n);
 

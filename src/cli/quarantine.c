@@ -59,24 +59,6 @@ quarantine_add_id(const char *text, struct quarantine_query *query, struct error
         return 0;
 }
 
-int
-quarantine_fail_read(enum range_result result, const struct error *error)
-{
-        switch (result) {
-        case RANGE_DENIED:
-                return command_fail(EX_NOPERM, "%s", error->text);
-        case RANGE_AWAY:
-                return command_fail(EX_UNAVAILABLE, "%s", error->text);
-        case RANGE_OPEN_TRANSACTION:
-        case RANGE_DELETED:
-                return command_fail(EX_TEMPFAIL, "%s; try again", error->text);
-        case RANGE_DONE:
-        case RANGE_FAILED:
-                break;
-        }
-        return command_fail(EX_OSERR, "%s", error->text);
-}
-
 static int
 compare_with_record(const void *id, const void *record)
 {

@@ -127,9 +127,6 @@ void quarantine_clear(struct quarantine *quarantine);
 /* Return the record with this ID, or NULL. */
 struct quarantine_record *quarantine_find(const struct quarantine *quarantine, const struct release_id *id);
 
-/* Print why range_read() failed. Returns an exit status. */
-int quarantine_fail_read(enum range_result result, const struct error *error);
-
 /* Output of records. */
 
 #define QUARANTINE_CLAUSE_SIZE 512

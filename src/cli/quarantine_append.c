@@ -273,7 +273,7 @@ append_pending(struct append_work *work)
         }
         if (work->is_denied)
                 return EX_NOPERM;
-        return result == RANGE_DONE ? 0 : quarantine_fail_read(result, &error);
+        return kafka_access_status(result, &error);
 }
 
 static int

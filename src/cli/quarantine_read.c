@@ -253,7 +253,7 @@ read_all(struct quarantine_reading *reading, const char *label, range_record *on
         result = range_read(quarantine->config, quarantine->query->bootstrap, quarantine->ranges,
                             quarantine->n_ranges, on_each, reading, &error);
         terminal_progress_end(&reading->progress);
-        return result == RANGE_DONE ? 0 : quarantine_fail_read(result, &error);
+        return kafka_access_status(result, &error);
 }
 
 /* Add the other records of the same deliveries: a release of one counts for all. */

@@ -250,7 +250,7 @@ read_deliveries(struct quarantine_search *search)
         result = range_read(quarantine->config, quarantine->query->bootstrap, search->ranges,
                             search->n_ranges, on_delivery, search, &error);
         terminal_progress_end(&search->progress);
-        return result == RANGE_DONE ? 0 : quarantine_fail_read(result, &error);
+        return kafka_access_status(result, &error);
 }
 
 /* Extend the ranges over open transactions, which may hold releases: range_read() waits for them. */
@@ -284,7 +284,7 @@ bound(struct quarantine_search *search, struct offsets *offsets)
         result = range_kept_since(quarantine->config, quarantine->query->bootstrap, search->ranges,
                                   search->n_ranges, search->kept_ms, &error);
         if (result != RANGE_DONE)
-                return quarantine_fail_read(result, &error);
+                return kafka_access_status(result, &error);
         if (narrow(search, offsets, &error) != 0)
                 return command_fail(EX_UNAVAILABLE, "%s", error.text);
         return 0;

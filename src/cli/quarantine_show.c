@@ -124,7 +124,7 @@ show_record(const struct quarantine *quarantine)
             range_read(quarantine->config, quarantine->query->bootstrap, &range, 1, on_record, &view, &error);
 
         if (result != RANGE_DONE)
-                return quarantine_fail_read(result, &error);
+                return kafka_access_status(result, &error);
         return view.is_shown ? 0
                              : command_fail(EX_NOINPUT, "the record was deleted before it could be shown");
 }
