@@ -32,7 +32,7 @@ arguments_time(const char *text, int64_t *time_ms, struct error *error)
         return *time_ms <= now_ms ? 0 : error_set(error, "%.64s is in the future", text);
 }
 
-/* Read to the end of the stream, or until more than max bytes are read. */
+/* Read to the end of the stream, with room for another byte, or until more than max bytes are read. */
 static char *
 read_stream(FILE *in, size_t max, size_t *len)
 {
@@ -80,10 +80,20 @@ arguments_body(const char *file, size_t *len, struct error *error)
 }
 
 char *
-arguments_headers(const char *file, size_t *len, struct error *error)
+arguments_headers(const char *file, struct error *error)
 {
-        return read_file(file, ARGUMENTS_MAX_HEADERS, "16 MiB; save only the request in question", len,
-                         error);
+        size_t len;
+        char *text =
+            read_file(file, ARGUMENTS_MAX_HEADERS, "16 MiB; save only the request in question", &len, error);
+
+        if (text == NULL)
+                return NULL;
+        text[len] = '\0';
+        if (strlen(text) == len)
+                return text;
+        (void)error_set(error, "%s contains a NUL byte", file);
+        free(text);
+        return NULL;
 }
 
 int

@@ -24,13 +24,13 @@
 int arguments_time(const char *text, int64_t *time_ms, struct error *error) MUST_CHECK;
 
 /**
- * arguments_body(file, len, error), arguments_headers(file, len, error):
+ * arguments_body(file, len, error), arguments_headers(file, error):
  * Read the body, or the saved headers, of a delivery from a file, or from standard input when file is "-".
- * Returns *len bytes, which the caller frees; NULL with the reason, which names the file, when it cannot be
- * read or is larger than ARGUMENTS_MAX_BODY or ARGUMENTS_MAX_HEADERS.
+ * Returns *len bytes, or a string, which the caller frees; NULL with the reason, which names the file, if it
+ * cannot be read, is larger than ARGUMENTS_MAX_BODY or ARGUMENTS_MAX_HEADERS, or, for headers, contains NUL.
  */
 char *arguments_body(const char *file, size_t *len, struct error *error) MUST_CHECK;
-char *arguments_headers(const char *file, size_t *len, struct error *error) MUST_CHECK;
+char *arguments_headers(const char *file, struct error *error) MUST_CHECK;
 
 /**
  * arguments_kind_matches(filter, kind, len):

@@ -1,6 +1,5 @@
 #include "cli/commands.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,18 +8,17 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cli/arguments.h"
 #include "cli/audit_work.h"
 #include "cli/kafka_access.h"
 
 #define BUCKET_BITS 20       /* of 32 bytes each: 32 MiB */
 #define MAX_ENTRIES 1000000u /* of 64 bytes each: 64 MB */
 
-struct audit_options {
+static struct {
         const char *bootstrap;
         int64_t since_ms;
         int as_json;
-};
+} args = {.since_ms = AUDIT_FROM_BEGINNING};
 
 void
 audit_begin_progress(struct audit *audit, const char *what, const struct range *ranges, size_t n)
@@ -143,7 +141,7 @@ find_status(const struct audit *audit)
 }
 
 static int
-run_plan(const struct audit_plan *plan, const struct audit_options *options)
+run_plan(const struct audit_plan *plan)
 {
         struct audit *audit = mem_alloc(sizeof(*audit));
         int status = EX_OSERR;
@@ -156,12 +154,12 @@ run_plan(const struct audit_plan *plan, const struct audit_options *options)
         audit->digest = digest_new();
         if (audit->tally == NULL || audit->digest == NULL) {
                 (void)error_set_openssl(&error, "cannot compare records");
-                (void)audit_plan_fail(status, error.text);
+                (void)command_fail(status, "%s", error.text);
         } else {
                 status = compare(audit);
         }
         if (status == 0) {
-                (options->as_json ? audit_print_json : audit_print_text)(audit);
+                (args.as_json ? audit_print_json : audit_print_text)(audit);
                 status = find_status(audit);
         }
         digest_free(audit->digest);
@@ -174,60 +172,30 @@ run_plan(const struct audit_plan *plan, const struct audit_options *options)
 }
 
 static int
-run(const struct config *config, const struct audit_options *options)
+run(const struct config *config)
 {
-        int status;
-        const char *bootstrap = kafka_access_bootstrap(config, options->bootstrap, &status);
+        int status = kafka_access_check(config, args.bootstrap);
         struct audit_plan plan;
 
         if (status != 0)
                 return status;
-        status = audit_plan_make(config, bootstrap, options->since_ms, &plan);
+        status = audit_plan_make(config, args.bootstrap, args.since_ms, &plan);
         if (status == 0)
-                status = run_plan(&plan, options);
+                status = run_plan(&plan);
         audit_plan_free(&plan);
         return status;
 }
 
-/* Parse the arguments. Returns -1 to continue, or an exit status. */
-static int
-parse(const struct command_context *context, int argc, char **argv, struct audit_options *options)
-{
-        static const struct option long_options[] = {{"since", required_argument, NULL, 's'},
-                                                     {"json", no_argument, NULL, 'j'},
-                                                     {"bootstrap", required_argument, NULL, 'b'},
-                                                     {"help", no_argument, NULL, 'h'},
-                                                     {NULL, 0, NULL, 0}};
-        struct error error;
-        int option;
+static const struct command_option options[] = {
+    {"since", "TIME", "audit only deliveries since then: an age, such as 2h, or 2026-11-21T03:04:05Z",
+     .time_ms = &args.since_ms},
+    {"json", NULL, "print JSON", .flag = &args.as_json},
+    KAFKA_ACCESS_BOOTSTRAP(args.bootstrap),
+};
 
-        while ((option = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {
-                if (option == 'h')
-                        return command_help(context);
-                if (option == '?')
-                        return command_misused(context, "wrong option");
-                if (option == 's' && arguments_time(optarg, &options->since_ms, &error) != 0)
-                        return command_misused(context, "--since: %s", error.text);
-                options->as_json |= option == 'j';
-                if (option == 'b')
-                        options->bootstrap = optarg;
-        }
-        return optind == argc ? -1 : command_misused(context, "takes no arguments");
-}
-
-int
-audit_run(const struct command_context *context, int argc, char **argv)
-{
-        struct audit_options options = {.since_ms = AUDIT_FROM_BEGINNING};
-        int status = parse(context, argc, argv, &options);
-        struct config *config;
-
-        if (status >= 0)
-                return status;
-        config = config_load(context->file);
-        if (config == NULL)
-                return EX_CONFIG;
-        status = run(config, &options);
-        config_free(config);
-        return status;
-}
+const struct command audit_command = {
+    .name = "audit",
+    .help = "compare the published events with the deliveries: lost, duplicated, unexpected",
+    .run = run,
+    COMMAND_OPTIONS(options),
+};

@@ -7,6 +7,8 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
+#include "cli/command.h"
+#include "cli/kafka_access.h"
 #include "kafka/message.h"
 #include "model/dedup.h"
 #include "model/judge.h"
@@ -108,7 +110,7 @@ audit_expected_read_exceptions(struct audit *audit)
                             &error);
         terminal_progress_end(&audit->progress);
         if (result != RANGE_DONE)
-                return audit_plan_fail_read(result, &error);
+                return kafka_access_status(result, &error);
         if (audit->n_exceptions > 0)
                 qsort(audit->exceptions, audit->n_exceptions, sizeof(*audit->exceptions), compare_places);
         return 0;
@@ -317,6 +319,6 @@ audit_expected_read(struct audit *audit)
         close_decider(&processor);
         terminal_progress_end(&audit->progress);
         if (processor.fell_back)
-                return audit_plan_fail(EX_DATAERR, error.text);
-        return result == RANGE_DONE ? 0 : audit_plan_fail_read(result, &error);
+                return command_fail(EX_DATAERR, "%s", error.text);
+        return kafka_access_status(result, &error);
 }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cli/kafka_access.h"
 #include "kafka/message.h"
 #include "model/release.h"
 
@@ -81,7 +82,7 @@ audit_found_read(struct audit *audit)
                             &reading, &error);
         free(reading.newest_ms);
         terminal_progress_end(&audit->progress);
-        return result == RANGE_DONE ? 0 : audit_plan_fail_read(result, &error);
+        return kafka_access_status(result, &error);
 }
 
 const char *

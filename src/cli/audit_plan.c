@@ -7,32 +7,13 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
+#include "cli/command.h"
 #include "cli/kafka_access.h"
 #include "kafka/offsets.h"
 #include "model/dedup.h"
 
 /* Allows for a transaction that is being committed. */
 #define COMMITTED_TIMEOUT_MS 60000
-
-int
-audit_plan_fail(int status, const char *reason)
-{
-        fprintf(stderr, "gatepost audit: %s\n", reason);
-        return status;
-}
-
-int
-audit_plan_fail_read(enum range_result result, const struct error *error)
-{
-        if (result == RANGE_AWAY)
-                return audit_plan_fail(EX_UNAVAILABLE, error->text);
-        if (result == RANGE_DENIED)
-                return audit_plan_fail(EX_NOPERM, error->text);
-        if (result == RANGE_FAILED)
-                return audit_plan_fail(EX_OSERR, error->text);
-        fprintf(stderr, "gatepost audit: %s; try again\n", error->text);
-        return EX_TEMPFAIL;
-}
 
 /* Return the index of a topic in plan->topics, adding it if necessary. */
 static uint32_t
@@ -134,7 +115,7 @@ find_complete(const struct audit_plan *plan, const struct range *ranges, size_t 
                 return 0;
         result = range_first(plan->config, plan->bootstrap, ranges, n, kept_ms, &error);
         if (result != RANGE_DONE)
-                return audit_plan_fail_read(result, &error);
+                return kafka_access_status(result, &error);
         for (size_t i = 0; i < n; i++) {
                 if (ranges[i].from == 0 && is_time(kept_ms[i]))
                         kept_ms[i] += 2 * plan->slack_ms;
@@ -218,11 +199,11 @@ check_committed(const struct audit_plan *plan)
         for (size_t p = 0; p < plan->n_deliveries; p++) {
                 if (plan->committed[p] <= plan->deliveries[p].to)
                         continue;
-                fprintf(stderr,
-                        "gatepost audit: partition %zu of %s ends at offset %" PRId64
-                        " but was routed up to %" PRId64 ": was the topic deleted and recreated?\n",
-                        p, plan->config->deliveries_topic, plan->deliveries[p].to, plan->committed[p]);
-                return EX_DATAERR;
+                return command_fail(EX_DATAERR,
+                                    "partition %zu of %s ends at offset %" PRId64
+                                    " but was routed up to %" PRId64 ": was the topic deleted and recreated?",
+                                    p, plan->config->deliveries_topic, plan->deliveries[p].to,
+                                    plan->committed[p]);
         }
         return 0;
 }
@@ -239,14 +220,15 @@ ask(struct audit_plan *plan, struct offsets *offsets)
                               plan->committed, COMMITTED_TIMEOUT_MS, &error) != 0 ||
             ask_bounds(offsets, plan->published, plan->n_published, &error) != 0 ||
             ask_bounds(offsets, plan->deliveries, plan->n_deliveries, &error) != 0)
-                return audit_plan_fail(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, error.text);
+                return command_fail(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
+                                    error.text);
         for (size_t p = 0; p < plan->n_deliveries; p++)
                 plan->begin[p] = plan->deliveries[p].from;
         status = check_committed(plan);
         if (status == 0)
                 status = find_scope(plan);
         if (status == 0 && narrow(plan, offsets, &error) != 0)
-                status = audit_plan_fail(EX_UNAVAILABLE, error.text);
+                status = command_fail(EX_UNAVAILABLE, "%s", error.text);
         return status;
 }
 
@@ -276,7 +258,7 @@ audit_plan_make(const struct config *config, const char *bootstrap, int64_t sinc
         plan->slack_ms = find_slack(config);
         offsets = offsets_new(config, bootstrap, &error);
         if (offsets == NULL)
-                return audit_plan_fail(EX_CONFIG, error.text);
+                return command_fail(EX_CONFIG, "%s", error.text);
         list_topics(plan);
         status = ask(plan, offsets);
         offsets_free(offsets);

@@ -66,12 +66,6 @@ void audit_plan_free(struct audit_plan *plan);
 /* Return how many offsets of a partition of `deliveries` were deleted before a router committed them. */
 int64_t audit_plan_deleted(const struct audit_plan *plan, size_t partition);
 
-/* Print why the audit fails. Returns status, an exit status. */
-int audit_plan_fail(int status, const char *reason);
-
-/* Print why range_read() failed. Returns an exit status. */
-int audit_plan_fail_read(enum range_result result, const struct error *error);
-
 /* The scope of the audit: deliveries and published records that are recent enough to be compared. */
 
 enum audit_use {

@@ -1,6 +1,5 @@
 #include "cli/commands.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
@@ -73,37 +72,53 @@ print_ok(const struct config *config, int online)
         printf("%s\n", online ? ", Kafka ok" : "");
 }
 
-int
-check_run(const struct command_context *context, int argc, char **argv)
-{
-        static const struct option options[] = {{"online", no_argument, NULL, 'o'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {NULL, 0, NULL, 0}};
-        struct config *config;
-        int option, online = 0, status = 0;
+static int is_online, is_strict;
 
-        while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
-                if (option == 'h')
-                        return command_help(context);
-                if (option != 'o')
-                        return command_misused(context, "wrong option");
-                online = 1;
-        }
-        if (optind != argc)
-                return command_misused(context, "takes no arguments");
-        config = config_load_reporting(context->file, problems_print);
-        if (config == NULL)
-                return EX_CONFIG;
+static int
+check(const struct config *config)
+{
+        int status;
+
         if (tls_check_strength(config) != 0 || clients_check(config) != 0 || tls_check_dates(config) != 0)
-                status = EX_CONFIG;
-        if (online && config->embedded) {
-                fprintf(stderr, "gatepost check: --online has no effect: gatepostd creates the topics of its "
-                                "embedded broker itself\n");
-                online = 0;
-        } else if (online && status == 0)
-                status = check_online(config);
+                return EX_CONFIG;
+        if (is_online && config->embedded) {
+                (void)command_fail(
+                    0, "--online has no effect: gatepostd creates the topics of its embedded broker itself");
+                is_online = 0;
+        }
+        status = is_online ? check_online(config) : 0;
         if (status == 0)
-                print_ok(config, online);
-        config_free(config);
+                print_ok(config, is_online);
         return status;
 }
+
+static size_t n_warnings;
+
+static void
+report(const char *file, const struct problem *problem)
+{
+        n_warnings += problem->level == PROBLEM_WARNING;
+        problems_print(file, problem);
+}
+
+static int
+run(const char *file)
+{
+        struct config *config = config_load_reporting(file, report);
+        int status = config == NULL ? EX_CONFIG : check(config);
+
+        config_free(config);
+        return status == 0 && is_strict && n_warnings > 0 ? EX_CONFIG : status;
+}
+
+static const struct command_option options[] = {
+    {"online", NULL, "check the topics in Kafka, too", .flag = &is_online},
+    {"strict", NULL, "fail on warnings, too", .flag = &is_strict},
+};
+
+const struct command check_command = {
+    .name = "check",
+    .help = "check the configuration",
+    .run_with_file = run,
+    COMMAND_OPTIONS(options),
+};

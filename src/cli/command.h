@@ -2,45 +2,84 @@
 #define CLI_COMMAND_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/error.h"
+#include "config/config.h"
 
-#define COMMAND_DEFAULT_FILE SYSCONFDIR "/gatepost/gatepost.conf"
+/*
+ * A command of gatepost(1) is a function and a table of its options and arguments. The parser, --help and the
+ * completion scripts read that table, and tests compare it with the man page.
+ */
 
-struct command_context {
-        const char *file; /* of the configuration */
-        const struct command *command;
+/* An option, or an argument if it has no name. The value goes to each destination that is not NULL. */
+struct command_option {
+        /* Without the hyphens. */
+        const char *name;
+        /* Name of the value, such as TIME; in brackets if it may be missing. NULL: the option is a switch. */
+        const char *argument;
+        /* One line, in the imperative. */
+        const char *help;
+        /* The option must be given; it has a `text`. */
+        int is_required;
+        /* Short form of the option, or 0. */
+        char letter;
+
+        /* Becomes 1. */
+        int *flag;
+        const char **text;
+        /* A whole number, or a duration in milliseconds, from min to max. */
+        uint64_t *number, *duration_ms;
+        uint64_t min, max;
+        /* A past time; see arguments_time(). */
+        int64_t *time_ms;
+        /* Takes the value itself. Returns 0, or -1 with the reason. */
+        int (*parse)(const char *text, struct error *error);
+        /* All arguments that are left, ended by NULL. */
+        char ***rest;
 };
 
-/* A command of gatepost(1). */
 struct command {
-        const char *name;    /* one or two words: send, topics create */
-        const char *usage;   /* synopsis of the arguments */
-        const char *help;    /* summary, on one line */
-        const char *options; /* a line for each option, or "" */
-        /* argv[0] is the last word of the name. Returns an exit status of sysexits.h. */
-        int (*run)(const struct command_context *context, int argc, char **argv);
+        /* One or two words, such as send or topics create; "": the program. */
+        const char *name;
+        /* One line, in the imperative. */
+        const char *help;
+        const struct command_option *options;
+        size_t n_options;
+        /* Of a group: prints its commands. Its first argument ends the options; the rest is a command. */
+        void (*list_commands)(const struct command *group);
+        /* Check that options and arguments go together. Returns 0, or -1 with the reason. May be NULL. */
+        int (*check)(struct error *error);
+        /* Run the command with the configuration, or with its file. Returns an exit status of sysexits.h. */
+        int (*run)(const struct config *config);
+        int (*run_with_file)(const char *file);
 };
 
-/* The options before the command, in the format of struct command. */
-extern const char command_main_options[];
+/* Initialise the table of a struct command with an array. */
+#define COMMAND_OPTIONS(array) .options = (array), .n_options = ARRAY_LEN(array)
 
-/* Return the command at an index of the table, or NULL after the last. */
-const struct command *command_at(size_t index);
+/* Return an option or argument of a command, --config and --help included, or NULL after the last. */
+const struct command_option *command_option_at(const struct command *command, size_t index);
 
 /**
- * command_run(file, argc, argv):
- * Run the command that argv begins with. Returns its exit status, or EX_USAGE after printing why.
+ * command_parse(command, argv):
+ * Parse the arguments after argv[0], and print the help if they ask for it. Returns -1, or an exit status if
+ * there is nothing left to do.
  */
-int command_run(const char *file, int argc, char **argv) MUST_CHECK;
+int command_parse(const struct command *command, char **argv);
 
-/* Print a summary of all commands to stdout. */
-void command_list(void);
-
-/* Print what is wrong with the arguments, and the usage. Returns EX_USAGE. */
-int command_misused(const struct command_context *context, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Parse the arguments, load the configuration if the command needs it, and run it. Returns an exit status. */
+int command_run(const struct command *command, char **argv);
 
 /* Print the help of a command. Returns 0. */
-int command_help(const struct command_context *context);
+int command_help(const struct command *command);
+
+/* Return the name of the command that runs, for messages. */
+const char *command_name(void);
+
+/* Print an error of the command that runs; command_misused() also its usage. Return status, or EX_USAGE. */
+int command_fail(int status, const char *format, ...) PRINTF_LIKE(2, 3);
+int command_misused(const char *format, ...) PRINTF_LIKE(1, 2);
 
 #endif

@@ -3,26 +3,22 @@
 
 #include "cli/command.h"
 
-/* The commands of gatepost(1), in the order of the table in command.c; gatepost(1) describes each. */
+/* The commands of gatepost(1), in the order of its help. */
+extern const struct command check_command, show_config_command;
+extern const struct command topics_create_command, topics_list_command;
+extern const struct command sign_command, verify_command, send_command, tail_command;
+extern const struct command status_command, audit_command;
+extern const struct command quarantine_list_command, quarantine_show_command, quarantine_release_command;
+extern const struct command subscriptions_list_command, subscriptions_add_command;
+extern const struct command subscriptions_remove_command, subscriptions_ensure_command;
+extern const struct command secret_command;
+extern const struct command completion_bash_command, completion_zsh_command, completion_fish_command;
+extern const struct command commands_help_command;
 
-int check_run(const struct command_context *context, int argc, char **argv);
-int show_config_run(const struct command_context *context, int argc, char **argv);
-int topics_create_run(const struct command_context *context, int argc, char **argv);
-int topics_list_run(const struct command_context *context, int argc, char **argv);
-int sign_run(const struct command_context *context, int argc, char **argv);
-int verify_run(const struct command_context *context, int argc, char **argv);
-int send_run(const struct command_context *context, int argc, char **argv);
-int tail_run(const struct command_context *context, int argc, char **argv);
-int status_run(const struct command_context *context, int argc, char **argv);
-int audit_run(const struct command_context *context, int argc, char **argv);
-int quarantine_list_run(const struct command_context *context, int argc, char **argv);
-int quarantine_show_run(const struct command_context *context, int argc, char **argv);
-int quarantine_release_run(const struct command_context *context, int argc, char **argv);
-int subscriptions_list_run(const struct command_context *context, int argc, char **argv);
-int subscriptions_add_run(const struct command_context *context, int argc, char **argv);
-int subscriptions_remove_run(const struct command_context *context, int argc, char **argv);
-int subscriptions_ensure_run(const struct command_context *context, int argc, char **argv);
-int secret_run(const struct command_context *context, int argc, char **argv);
-int completion_run(const struct command_context *context, int argc, char **argv);
+/* Return a command by its index, the program itself first; NULL after the last. */
+const struct command *commands_at(size_t index);
+
+/* Run the program: the command that argv names. Returns an exit status. */
+int commands_run(char **argv);
 
 #endif

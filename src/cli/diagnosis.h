@@ -4,21 +4,14 @@
 #include <stddef.h>
 
 #include "config/config.h"
+#include "model/delivery_check.h"
 
 #define DIAGNOSIS_MAX_CAUSES 8
-
-/* A delivery whose signature does not match. */
-struct diagnosis_subject {
-        const struct config *config;
-        const struct config_source *source;
-        const char *signature; /* values of the headers */
-        const char *timestamp;
-        const char *body;
-        size_t len;
-};
+#define DIAGNOSIS_CAUSE_SIZE 256
 
 struct diagnosis {
-        char *causes[DIAGNOSIS_MAX_CAUSES]; /* clauses, which together explain the signature */
+        /* Clauses, which together explain the signature. */
+        char causes[DIAGNOSIS_MAX_CAUSES][DIAGNOSIS_CAUSE_SIZE];
         size_t n_causes;
         int is_found;
         size_t n_tried;
@@ -26,15 +19,15 @@ struct diagnosis {
 };
 
 /**
- * diagnosis_find(subject, diagnosis):
- * Find out why a signature does not match: sign what senders and proxies commonly make of a delivery, until
- * a signature equals it, so that the causes are certain. Takes a few seconds at most. Release the diagnosis
- * with diagnosis_clear().
+ * diagnosis_find(config, source, delivery, diagnosis):
+ * Find out why the signature of a delivery to a source does not match: sign what senders and proxies commonly
+ * make of a delivery, until a signature equals it, so that the causes are certain. Takes a few seconds at
+ * most. diagnosis is zeroed at first.
  */
-void diagnosis_find(const struct diagnosis_subject *subject, struct diagnosis *diagnosis);
-void diagnosis_clear(struct diagnosis *diagnosis);
+void diagnosis_find(const struct config *config, const struct config_source *source,
+                    const struct delivery_subject *delivery, struct diagnosis *diagnosis);
 
-/* Add a cause, which becomes the diagnosis's; NULL is harmless. */
-void diagnosis_add(struct diagnosis *diagnosis, char *cause);
+/* Add a cause. */
+void diagnosis_add(struct diagnosis *diagnosis, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif

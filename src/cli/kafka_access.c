@@ -3,20 +3,16 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "cli/command.h"
 #include "kafka/client.h"
 
-const char *
-kafka_access_bootstrap(const struct config *config, const char *bootstrap, int *status)
+int
+kafka_access_check(const struct config *config, const char *bootstrap)
 {
-        *status = 0;
-        if (bootstrap == NULL && config->embedded) {
-                fprintf(
-                    stderr,
-                    "gatepost: the broker is embedded in gatepostd, which logs its address when it starts: "
-                    "pass it with --bootstrap ADDR\n");
-                *status = EX_USAGE;
-        }
-        return bootstrap;
+        if (bootstrap != NULL || !config->embedded)
+                return 0;
+        return command_fail(EX_USAGE, "the broker is embedded in gatepostd, which logs its address when it "
+                                      "starts: pass it with --bootstrap ADDR");
 }
 
 rd_kafka_t *
@@ -29,6 +25,25 @@ kafka_access_open(const struct config *config, const char *bootstrap)
         if (client == NULL)
                 fprintf(stderr, "gatepost: %s\n", error.text);
         return client;
+}
+
+int
+kafka_access_status(enum range_result result, const struct error *error)
+{
+        switch (result) {
+        case RANGE_DONE:
+                return 0;
+        case RANGE_DENIED:
+                return command_fail(EX_NOPERM, "%s", error->text);
+        case RANGE_AWAY:
+                return command_fail(EX_UNAVAILABLE, "%s", error->text);
+        case RANGE_OPEN_TRANSACTION:
+        case RANGE_DELETED:
+                return command_fail(EX_TEMPFAIL, "%s; try again", error->text);
+        case RANGE_FAILED:
+                break;
+        }
+        return command_fail(EX_OSERR, "%s", error->text);
 }
 
 uint64_t

@@ -13,15 +13,23 @@
 /* Time that the command line waits for an answer from Kafka. */
 #define KAFKA_ACCESS_TIMEOUT_MS 8000
 
-/**
- * kafka_access_bootstrap(config, bootstrap, status):
- * Return the argument of --bootstrap, or NULL to use the configured brokers. *status is 0,
- * or EX_USAGE after printing that an embedded broker needs --bootstrap.
+/* The option --bootstrap of a command, whose value goes to a text. */
+/* clang-format off */
+#define KAFKA_ACCESS_BOOTSTRAP(destination) \
+    {"bootstrap", "ADDR", "connect to these brokers instead of the configured ones", .text = &(destination)}
+/* clang-format on */
+
+/*
+ * Check that the address of the brokers is known. Returns 0, or EX_USAGE after printing that an embedded
+ * broker needs --bootstrap.
  */
-const char *kafka_access_bootstrap(const struct config *config, const char *bootstrap, int *status);
+int kafka_access_check(const struct config *config, const char *bootstrap) MUST_CHECK;
 
 /* Return a client for administration, or NULL after printing the reason. */
 rd_kafka_t *kafka_access_open(const struct config *config, const char *bootstrap);
+
+/* Return the exit status for a result of range_read(), after printing the reason if it failed. */
+int kafka_access_status(enum range_result result, const struct error *error);
 
 /* Return the number of offsets in n ranges: about the number of records, since not every offset has one. */
 uint64_t kafka_access_count_offsets(const struct range *ranges, size_t n);

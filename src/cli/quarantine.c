@@ -1,7 +1,6 @@
 #include "cli/quarantine.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/command.h"
+#include "cli/kafka_access.h"
 #include "kafka/message.h"
 #include "model/judge.h"
 
@@ -58,38 +59,6 @@ quarantine_add_id(const char *text, struct quarantine_query *query, struct error
         return 0;
 }
 
-int
-quarantine_fail(const struct quarantine_query *query, int status, const char *format, ...)
-{
-        va_list args;
-
-        fprintf(stderr, "gatepost %s: ", query->command);
-        va_start(args, format);
-        (void)vfprintf(stderr, format, args);
-        va_end(args);
-        fputc('\n', stderr);
-        return status;
-}
-
-int
-quarantine_fail_read(const struct quarantine_query *query, enum range_result result,
-                     const struct error *error)
-{
-        switch (result) {
-        case RANGE_DENIED:
-                return quarantine_fail(query, EX_NOPERM, "%s", error->text);
-        case RANGE_AWAY:
-                return quarantine_fail(query, EX_UNAVAILABLE, "%s", error->text);
-        case RANGE_OPEN_TRANSACTION:
-        case RANGE_DELETED:
-                return quarantine_fail(query, EX_TEMPFAIL, "%s; try again", error->text);
-        case RANGE_DONE:
-        case RANGE_FAILED:
-                break;
-        }
-        return quarantine_fail(query, EX_OSERR, "%s", error->text);
-}
-
 static int
 compare_with_record(const void *id, const void *record)
 {
@@ -115,8 +84,8 @@ check_found(const struct quarantine *quarantine)
 
         for (size_t i = 0; i < query->n_ids; i++) {
                 if (quarantine_find(quarantine, &query->ids[i]) == NULL)
-                        return quarantine_fail(query, EX_NOINPUT, "there is no record %s in quarantine",
-                                               release_id_format(&query->ids[i], text));
+                        return command_fail(EX_NOINPUT, "there is no record %s in quarantine",
+                                            release_id_format(&query->ids[i], text));
         }
         return 0;
 }
@@ -185,14 +154,16 @@ quarantine_load(struct quarantine *quarantine, const struct config *config,
 {
         struct offsets *offsets;
         struct error error;
-        int status;
+        int status = kafka_access_check(config, query->bootstrap);
 
         memset(quarantine, 0, sizeof(*quarantine));
         quarantine->config = config;
         quarantine->query = query;
+        if (status != 0)
+                return status;
         offsets = offsets_new(config, query->bootstrap, &error);
         if (offsets == NULL)
-                return quarantine_fail(query, EX_CONFIG, "%s", error.text);
+                return command_fail(EX_CONFIG, "%s", error.text);
         status = quarantine_read_bounds(quarantine, offsets);
         if (status == 0)
                 status = quarantine_read(quarantine);

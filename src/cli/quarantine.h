@@ -80,7 +80,6 @@ struct quarantine_record {
 
 /* Which records to load. */
 struct quarantine_query {
-        const char *command;    /* its name, for messages */
         const char *bootstrap;  /* NULL: the configured brokers */
         const char *reason;     /* NULL: any reason */
         int64_t since_ms;       /* or QUARANTINE_FROM_BEGINNING */
@@ -127,14 +126,6 @@ void quarantine_clear(struct quarantine *quarantine);
 
 /* Return the record with this ID, or NULL. */
 struct quarantine_record *quarantine_find(const struct quarantine *quarantine, const struct release_id *id);
-
-/* Print an error of the command to stderr. Returns status, an exit status. */
-int quarantine_fail(const struct quarantine_query *query, int status, const char *format, ...)
-    PRINTF_LIKE(3, 4);
-
-/* Print why range_read() failed. Returns an exit status. */
-int quarantine_fail_read(const struct quarantine_query *query, enum range_result result,
-                         const struct error *error);
 
 /* Output of records. */
 

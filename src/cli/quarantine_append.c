@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cli/command.h"
 #include "cli/kafka_access.h"
 #include "cli/terminal.h"
 #include "kafka/message.h"
@@ -272,7 +273,7 @@ append_pending(struct append_work *work)
         }
         if (work->is_denied)
                 return EX_NOPERM;
-        return result == RANGE_DONE ? 0 : quarantine_fail_read(quarantine->query, result, &error);
+        return kafka_access_status(result, &error);
 }
 
 static int
@@ -294,17 +295,16 @@ open_work(struct append_work *work)
         struct error error;
 
         if (open_judge(work, quarantine->config) != 0)
-                return quarantine_fail(quarantine->query, EX_OSERR, "%s",
-                                       (error_set_openssl(&error, "records cannot be evaluated"),
-                                        error.text));
+                return command_fail(EX_OSERR, "%s",
+                                    (error_set_openssl(&error, "records cannot be evaluated"), error.text));
         if (work->append->is_dry_run)
                 return 0;
         if (pipe2(work->wake, O_NONBLOCK | O_CLOEXEC) != 0)
-                return quarantine_fail(quarantine->query, EX_OSERR, "pipe: %s", strerror(errno));
+                return command_fail(EX_OSERR, "pipe: %s", strerror(errno));
         work->producer = producer_new(quarantine->config, quarantine->query->bootstrap, work->wake[1],
                                       on_report, work, &error);
         if (work->producer == NULL)
-                return quarantine_fail(quarantine->query, EX_CONFIG, "%s", error.text);
+                return command_fail(EX_CONFIG, "%s", error.text);
         producer_connect(work->producer, CONNECT_TIMEOUT_MS);
         return 0;
 }

@@ -1,6 +1,5 @@
 #include "cli/commands.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/arguments.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine.h"
 
@@ -66,16 +64,21 @@ print_all_json(const struct quarantine *quarantine)
         json_print(json);
 }
 
+static struct quarantine_query query = {.since_ms = QUARANTINE_FROM_BEGINNING};
+static int as_json;
+
 static int
-list(const struct config *config, struct quarantine_query *query, int as_json)
+parse_reason(const char *text, struct error *error)
+{
+        return quarantine_parse_reason(text, &query, error);
+}
+
+static int
+run(const struct config *config)
 {
         struct quarantine quarantine;
-        int status;
+        int status = quarantine_load(&quarantine, config, &query);
 
-        query->bootstrap = kafka_access_bootstrap(config, query->bootstrap, &status);
-        if (status != 0)
-                return status;
-        status = quarantine_load(&quarantine, config, query);
         if (status == 0) {
                 if (quarantine.n > 0)
                         qsort(quarantine.records, quarantine.n, sizeof(*quarantine.records), compare_times);
@@ -85,50 +88,17 @@ list(const struct config *config, struct quarantine_query *query, int as_json)
         return status;
 }
 
-/* Parse the arguments. Returns -1 to continue, or an exit status. */
-static int
-parse(const struct command_context *context, int argc, char **argv, struct quarantine_query *query,
-      int *as_json)
-{
-        static const struct option options[] = {{"reason", required_argument, NULL, 'r'},
-                                                {"since", required_argument, NULL, 's'},
-                                                {"json", no_argument, NULL, 'j'},
-                                                {"bootstrap", required_argument, NULL, 'b'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {NULL, 0, NULL, 0}};
-        struct error error;
-        int option;
+static const struct command_option options[] = {
+    {"reason", "REASON", "list only records with this reason, such as unknown-kind", .parse = parse_reason},
+    {"since", "TIME", "list only records since then: an age, such as 2h, or 2026-11-21T03:04:05Z",
+     .time_ms = &query.since_ms},
+    {"json", NULL, "print JSON", .flag = &as_json},
+    KAFKA_ACCESS_BOOTSTRAP(query.bootstrap),
+};
 
-        while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
-                if (option == 'h')
-                        return command_help(context);
-                if (option == '?')
-                        return command_misused(context, "wrong option");
-                if (option == 'r' && quarantine_parse_reason(optarg, query, &error) != 0)
-                        return command_misused(context, "--reason: %s", error.text);
-                if (option == 's' && arguments_time(optarg, &query->since_ms, &error) != 0)
-                        return command_misused(context, "--since: %s", error.text);
-                *as_json |= option == 'j';
-                if (option == 'b')
-                        query->bootstrap = optarg;
-        }
-        return optind == argc ? -1 : command_misused(context, "takes no arguments; show takes an ID");
-}
-
-int
-quarantine_list_run(const struct command_context *context, int argc, char **argv)
-{
-        struct quarantine_query query = {.command = context->command->name,
-                                         .since_ms = QUARANTINE_FROM_BEGINNING};
-        int as_json = 0, status = parse(context, argc, argv, &query, &as_json);
-        struct config *config;
-
-        if (status >= 0)
-                return status;
-        config = config_load(context->file);
-        if (config == NULL)
-                return EX_CONFIG;
-        status = list(config, &query, as_json);
-        config_free(config);
-        return status;
-}
+const struct command quarantine_list_command = {
+    .name = "quarantine list",
+    .help = "list the records in quarantine, their reasons and their releases",
+    .run = run,
+    COMMAND_OPTIONS(options),
+};

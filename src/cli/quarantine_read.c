@@ -6,6 +6,7 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
+#include "cli/command.h"
 #include "cli/kafka_access.h"
 #include "cli/terminal.h"
 #include "kafka/message.h"
@@ -28,27 +29,25 @@ struct quarantine_reading {
 static int
 check_id(const struct quarantine *quarantine, const struct release_id *id)
 {
-        const struct quarantine_query *query = quarantine->query;
         const char *topic = quarantine->config->quarantine_topic;
         char text[RELEASE_ID_SIZE];
         const struct range *range;
 
         (void)release_id_format(id, text);
         if ((size_t)id->partition >= quarantine->n_ranges)
-                return quarantine_fail(query, EX_NOINPUT,
-                                       "there is no record %s: the last partition of %s is %zu", text, topic,
-                                       quarantine->n_ranges - 1);
+                return command_fail(EX_NOINPUT, "there is no record %s: the last partition of %s is %zu",
+                                    text, topic, quarantine->n_ranges - 1);
         range = &quarantine->ranges[id->partition];
         if (id->offset < range->from)
-                return quarantine_fail(query, EX_NOINPUT,
-                                       "the record %s was deleted by retention: partition %" PRId32
-                                       " of %s now begins at offset %" PRId64,
-                                       text, id->partition, topic, range->from);
+                return command_fail(EX_NOINPUT,
+                                    "the record %s was deleted by retention: partition %" PRId32
+                                    " of %s now begins at offset %" PRId64,
+                                    text, id->partition, topic, range->from);
         if (id->offset >= range->to)
-                return quarantine_fail(query, EX_NOINPUT,
-                                       "there is no record %s: partition %" PRId32
-                                       " of %s ends before offset %" PRId64,
-                                       text, id->partition, topic, range->to);
+                return command_fail(EX_NOINPUT,
+                                    "there is no record %s: partition %" PRId32
+                                    " of %s ends before offset %" PRId64,
+                                    text, id->partition, topic, range->to);
         return 0;
 }
 
@@ -60,8 +59,8 @@ quarantine_read_bounds(struct quarantine *quarantine, struct offsets *offsets)
 
         if (offsets_stable_ranges(offsets, quarantine->config->quarantine_topic, &quarantine->ranges,
                                   &quarantine->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
-                return quarantine_fail(query, offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
-                                       error.text);
+                return command_fail(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
+                                    error.text);
         for (size_t i = 0; i < query->n_ids; i++) {
                 int status = check_id(quarantine, &query->ids[i]);
 
@@ -254,7 +253,7 @@ read_all(struct quarantine_reading *reading, const char *label, range_record *on
         result = range_read(quarantine->config, quarantine->query->bootstrap, quarantine->ranges,
                             quarantine->n_ranges, on_each, reading, &error);
         terminal_progress_end(&reading->progress);
-        return result == RANGE_DONE ? 0 : quarantine_fail_read(quarantine->query, result, &error);
+        return kafka_access_status(result, &error);
 }
 
 /* Add the other records of the same deliveries: a release of one counts for all. */

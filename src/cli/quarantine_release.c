@@ -1,6 +1,5 @@
 #include "cli/commands.h"
 
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,18 +9,17 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "cli/arguments.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine_append.h"
 #include "model/judge.h"
 
-struct release_options {
+static struct {
         struct quarantine_query query;
-        int has_since;
+        char **ids;
         int is_dry_run;
         int is_forced;
         int as_json;
-};
+} args = {.query = {.since_ms = QUARANTINE_FROM_BEGINNING}};
 
 static const char *const outcome_names[RELEASE_N_OUTCOMES] = {
     [RELEASE_PENDING] = "failed",        [RELEASE_POSSIBLE] = "would-be-released",
@@ -124,11 +122,11 @@ print_summary(const struct quarantine_release *releases, size_t n)
 static void PRINTF_LIKE(2, 3) refuse(struct quarantine_release *release, const char *format, ...)
 {
         char reason[QUARANTINE_CLAUSE_SIZE + 256];
-        va_list args;
+        va_list values;
 
-        va_start(args, format);
-        (void)vsnprintf(reason, sizeof(reason), format, args);
-        va_end(args);
+        va_start(values, format);
+        (void)vsnprintf(reason, sizeof(reason), format, values);
+        va_end(values);
         release->outcome = RELEASE_REFUSED;
         release->reason = mem_strdup(reason);
 }
@@ -137,8 +135,7 @@ static void PRINTF_LIKE(2, 3) refuse(struct quarantine_release *release, const c
  * Settle the outcome of a record that was released before or cannot be released; others stay RELEASE_PENDING.
  */
 static void
-decide(const struct quarantine *quarantine, const struct release_options *options,
-       struct quarantine_release *release)
+decide(const struct quarantine *quarantine, struct quarantine_release *release)
 {
         const struct quarantine_record *record = release->record;
         char id[RELEASE_ID_SIZE], clause[QUARANTINE_CLAUSE_SIZE];
@@ -156,7 +153,7 @@ decide(const struct quarantine *quarantine, const struct release_options *option
         else if (record->earlier_copy.partition >= 0)
                 refuse(release, "the same delivery is in quarantine as %s, too",
                        release_id_format(&record->earlier_copy, id));
-        else if (record->state == QUARANTINE_UNSURE && !options->is_forced)
+        else if (record->state == QUARANTINE_UNSURE && !args.is_forced)
                 refuse(release,
                        "it may have been released before: %s. Look for an event with its delivery-id "
                        "(gatepost tail --from beginning --until-end --headers); if there is none, release it "
@@ -165,27 +162,27 @@ decide(const struct quarantine *quarantine, const struct release_options *option
 }
 
 static struct quarantine_release *
-decide_all(const struct quarantine *quarantine, const struct release_options *options)
+decide_all(const struct quarantine *quarantine)
 {
         struct quarantine_release *releases = mem_alloc((quarantine->n + 1) * sizeof(*releases));
 
         for (size_t i = 0; i < quarantine->n; i++) {
                 releases[i].record = &quarantine->records[i];
-                decide(quarantine, options, &releases[i]);
-                if (releases[i].outcome != RELEASE_PENDING && !options->as_json)
+                decide(quarantine, &releases[i]);
+                if (releases[i].outcome != RELEASE_PENDING && !args.as_json)
                         print_text(&releases[i], quarantine->config);
         }
         return releases;
 }
 
 static int
-release_all(const struct quarantine *quarantine, const struct release_options *options)
+release_all(const struct quarantine *quarantine)
 {
         struct quarantine_append append = {.quarantine = quarantine,
-                                           .releases = decide_all(quarantine, options),
+                                           .releases = decide_all(quarantine),
                                            .n = quarantine->n,
-                                           .is_dry_run = options->is_dry_run,
-                                           .report = options->as_json ? NULL : print_text};
+                                           .is_dry_run = args.is_dry_run,
+                                           .report = args.as_json ? NULL : print_text};
         size_t n_pending = 0;
         int status = 0, summary;
 
@@ -193,7 +190,7 @@ release_all(const struct quarantine *quarantine, const struct release_options *o
                 n_pending += append.releases[i].outcome == RELEASE_PENDING;
         if (n_pending > 0)
                 status = quarantine_append_all(&append);
-        if (options->as_json)
+        if (args.as_json)
                 print_json(append.releases, append.n);
         summary = print_summary(append.releases, append.n);
         for (size_t i = 0; i < append.n; i++) {
@@ -205,83 +202,55 @@ release_all(const struct quarantine *quarantine, const struct release_options *o
 }
 
 static int
-run(const struct config *config, struct release_options *options)
+parse_reason(const char *text, struct error *error)
+{
+        return quarantine_parse_reason(text, &args.query, error);
+}
+
+static int
+check(struct error *error)
+{
+        if ((*args.ids == NULL) == (args.query.reason == NULL))
+                return error_set(error,
+                                 "needs either IDs, as gatepost quarantine list shows them, or --reason");
+        if (*args.ids != NULL && args.query.since_ms != QUARANTINE_FROM_BEGINNING)
+                return error_set(error, "--since goes with --reason, not with IDs");
+        for (char **id = args.ids; *id != NULL; id++) {
+                if (quarantine_add_id(*id, &args.query, error) != 0)
+                        return -1;
+        }
+        return 0;
+}
+
+static int
+run(const struct config *config)
 {
         struct quarantine quarantine;
-        int status;
+        int status = quarantine_load(&quarantine, config, &args.query);
 
-        options->query.bootstrap = kafka_access_bootstrap(config, options->query.bootstrap, &status);
-        if (status != 0)
-                return status;
-        status = quarantine_load(&quarantine, config, &options->query);
         if (status == 0)
-                status = release_all(&quarantine, options);
+                status = release_all(&quarantine);
         quarantine_clear(&quarantine);
+        free(args.query.ids);
         return status;
 }
 
-static int
-parse_ids(const struct command_context *context, int argc, char **argv, struct release_options *options)
-{
-        struct error error;
+static const struct command_option options[] = {
+    {NULL, "[ID ...]", "release these records", .rest = &args.ids},
+    {"reason", "REASON", "release all unreleased records with this reason instead", .parse = parse_reason},
+    {"since", "TIME", "with --reason, only records since then: an age, such as 2h, or 2026-11-21T03:04:05Z",
+     .time_ms = &args.query.since_ms},
+    {"dry-run", NULL, "only print what would happen", .flag = &args.is_dry_run},
+    {"force", NULL, "release records so old that an earlier release cannot be ruled out, too",
+     .flag = &args.is_forced},
+    {"json", NULL, "print JSON", .flag = &args.as_json},
+    KAFKA_ACCESS_BOOTSTRAP(args.query.bootstrap),
+};
 
-        if ((optind == argc) == (options->query.reason == NULL))
-                return command_misused(context,
-                                       "needs either IDs, as gatepost quarantine list shows them, or "
-                                       "--reason");
-        if (optind < argc && options->has_since)
-                return command_misused(context, "--since goes with --reason, not with IDs");
-        for (int i = optind; i < argc; i++) {
-                if (quarantine_add_id(argv[i], &options->query, &error) != 0)
-                        return command_misused(context, "%s", error.text);
-        }
-        return -1;
-}
-
-/* Parse the arguments. Returns -1 to continue, or an exit status. */
-static int
-parse(const struct command_context *context, int argc, char **argv, struct release_options *options)
-{
-        static const struct option long_options[] = {
-            {"reason", required_argument, NULL, 'r'}, {"since", required_argument, NULL, 's'},
-            {"dry-run", no_argument, NULL, 'd'},      {"force", no_argument, NULL, 'f'},
-            {"json", no_argument, NULL, 'j'},         {"bootstrap", required_argument, NULL, 'b'},
-            {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
-        struct error error;
-        int option;
-
-        while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-                if (option == 'h')
-                        return command_help(context);
-                if (option == '?')
-                        return command_misused(context, "wrong option");
-                if (option == 'r' && quarantine_parse_reason(optarg, &options->query, &error) != 0)
-                        return command_misused(context, "--reason: %s", error.text);
-                if (option == 's' && arguments_time(optarg, &options->query.since_ms, &error) != 0)
-                        return command_misused(context, "--since: %s", error.text);
-                options->has_since |= option == 's';
-                options->is_dry_run |= option == 'd';
-                options->is_forced |= option == 'f';
-                options->as_json |= option == 'j';
-                if (option == 'b')
-                        options->query.bootstrap = optarg;
-        }
-        return parse_ids(context, argc, argv, options);
-}
-
-int
-quarantine_release_run(const struct command_context *context, int argc, char **argv)
-{
-        struct release_options options = {
-            .query = {.command = context->command->name, .since_ms = QUARANTINE_FROM_BEGINNING}};
-        int status = parse(context, argc, argv, &options);
-        struct config *config;
-
-        if (status < 0) {
-                config = config_load(context->file);
-                status = config == NULL ? EX_CONFIG : run(config, &options);
-                config_free(config);
-        }
-        free(options.query.ids);
-        return status;
-}
+const struct command quarantine_release_command = {
+    .name = "quarantine release",
+    .help = "send records in quarantine to the router again",
+    .check = check,
+    .run = run,
+    COMMAND_OPTIONS(options),
+};

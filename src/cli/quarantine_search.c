@@ -6,6 +6,7 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
+#include "cli/command.h"
 #include "cli/kafka_access.h"
 #include "cli/terminal.h"
 #include "kafka/message.h"
@@ -249,7 +250,7 @@ read_deliveries(struct quarantine_search *search)
         result = range_read(quarantine->config, quarantine->query->bootstrap, search->ranges,
                             search->n_ranges, on_delivery, search, &error);
         terminal_progress_end(&search->progress);
-        return result == RANGE_DONE ? 0 : quarantine_fail_read(quarantine->query, result, &error);
+        return kafka_access_status(result, &error);
 }
 
 /* Extend the ranges over open transactions, which may hold releases: range_read() waits for them. */
@@ -277,16 +278,15 @@ bound(struct quarantine_search *search, struct offsets *offsets)
         if (offsets_stable_ranges(offsets, quarantine->config->deliveries_topic, &search->ranges,
                                   &search->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0 ||
             include_open(search, offsets, &error) != 0)
-                return quarantine_fail(quarantine->query,
-                                       offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
-                                       error.text);
+                return command_fail(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
+                                    error.text);
         search->kept_ms = mem_alloc(search->n_ranges * sizeof(*search->kept_ms));
         result = range_kept_since(quarantine->config, quarantine->query->bootstrap, search->ranges,
                                   search->n_ranges, search->kept_ms, &error);
         if (result != RANGE_DONE)
-                return quarantine_fail_read(quarantine->query, result, &error);
+                return kafka_access_status(result, &error);
         if (narrow(search, offsets, &error) != 0)
-                return quarantine_fail(quarantine->query, EX_UNAVAILABLE, "%s", error.text);
+                return command_fail(EX_UNAVAILABLE, "%s", error.text);
         return 0;
 }
 

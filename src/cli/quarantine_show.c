@@ -1,6 +1,5 @@
 #include "cli/commands.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +12,12 @@
 #include "cli/quarantine.h"
 #include "cli/show_record.h"
 
-enum show_form { FORM_TEXT, FORM_JSON, FORM_RAW };
+static struct quarantine_query query = {.since_ms = QUARANTINE_FROM_BEGINNING};
+static int as_json, as_raw;
 
 struct show_view {
         const struct quarantine *quarantine;
         const struct quarantine_record *record;
-        enum show_form form;
         int is_shown;
 };
 
@@ -103,19 +102,19 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
         (void)index;
         (void)error;
         view->is_shown = 1;
-        if (view->form == FORM_RAW && message->len > 0)
+        if (as_raw && message->len > 0)
                 (void)fwrite(message->payload, 1, message->len, stdout);
-        else if (view->form != FORM_RAW)
-                (view->form == FORM_JSON ? print_json : print_text)(view, message);
+        else if (!as_raw)
+                (as_json ? print_json : print_text)(view, message);
         return RANGE_ENOUGH;
 }
 
 /* Read the record again, with its body, and print it. */
 static int
-show_record(const struct quarantine *quarantine, enum show_form form)
+show_record(const struct quarantine *quarantine)
 {
         const struct quarantine_record *record = &quarantine->records[0];
-        struct show_view view = {quarantine, record, form, 0};
+        struct show_view view = {quarantine, record, 0};
         struct range range = {.topic = quarantine->config->quarantine_topic,
                               .partition = record->id.partition,
                               .from = record->id.offset,
@@ -125,81 +124,51 @@ show_record(const struct quarantine *quarantine, enum show_form form)
             range_read(quarantine->config, quarantine->query->bootstrap, &range, 1, on_record, &view, &error);
 
         if (result != RANGE_DONE)
-                return quarantine_fail_read(quarantine->query, result, &error);
+                return kafka_access_status(result, &error);
         return view.is_shown ? 0
-                             : quarantine_fail(quarantine->query, EX_NOINPUT,
-                                               "the record was deleted before it could be shown");
+                             : command_fail(EX_NOINPUT, "the record was deleted before it could be shown");
 }
 
 static int
-show(const struct config *config, struct quarantine_query *query, enum show_form form)
+parse_id(const char *text, struct error *error)
+{
+        return quarantine_add_id(text, &query, error);
+}
+
+static int
+check(struct error *error)
+{
+        return as_json && as_raw ? error_set(error, "takes either --json or --raw") : 0;
+}
+
+static int
+run(const struct config *config)
 {
         struct quarantine quarantine;
         char stub[QUARANTINE_CLAUSE_SIZE];
-        int status;
+        int status = quarantine_load(&quarantine, config, &query);
 
-        query->bootstrap = kafka_access_bootstrap(config, query->bootstrap, &status);
-        if (status != 0)
-                return status;
-        status = quarantine_load(&quarantine, config, query);
-        if (status == 0 && form == FORM_RAW && quarantine.records[0].is_stub)
-                status = quarantine_fail(query, EX_NOINPUT, "%s",
-                                         quarantine_describe_stub(&quarantine, &quarantine.records[0], stub));
+        if (status == 0 && as_raw && quarantine.records[0].is_stub)
+                status = command_fail(EX_NOINPUT, "%s",
+                                      quarantine_describe_stub(&quarantine, &quarantine.records[0], stub));
         if (status == 0)
-                status = show_record(&quarantine, form);
+                status = show_record(&quarantine);
         quarantine_clear(&quarantine);
-        return status;
-}
-
-/* Parse the arguments. Returns -1 to continue, or an exit status. */
-static int
-parse(const struct command_context *context, int argc, char **argv, struct quarantine_query *query,
-      enum show_form *form)
-{
-        static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                                {"raw", no_argument, NULL, 'r'},
-                                                {"bootstrap", required_argument, NULL, 'b'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {NULL, 0, NULL, 0}};
-        struct error error;
-        int option;
-
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                enum show_form wanted = option == 'j' ? FORM_JSON : FORM_RAW;
-
-                if (option == 'h')
-                        return command_help(context);
-                if (option == '?')
-                        return command_misused(context, "wrong option");
-                if (option == 'b') {
-                        query->bootstrap = optarg;
-                        continue;
-                }
-                if (*form != FORM_TEXT && *form != wanted)
-                        return command_misused(context, "takes either --json or --raw");
-                *form = wanted;
-        }
-        if (argc - optind != 1)
-                return command_misused(context, "needs an ID, as gatepost quarantine list shows it");
-        if (quarantine_add_id(argv[optind], query, &error) != 0)
-                return command_misused(context, "%s", error.text);
-        return -1;
-}
-
-int
-quarantine_show_run(const struct command_context *context, int argc, char **argv)
-{
-        struct quarantine_query query = {.command = context->command->name,
-                                         .since_ms = QUARANTINE_FROM_BEGINNING};
-        enum show_form form = FORM_TEXT;
-        int status = parse(context, argc, argv, &query, &form);
-        struct config *config;
-
-        if (status < 0) {
-                config = config_load(context->file);
-                status = config == NULL ? EX_CONFIG : show(config, &query, form);
-                config_free(config);
-        }
         free(query.ids);
         return status;
 }
+
+static const struct command_option options[] = {
+    {NULL, "ID", "show this record; gatepost quarantine list shows the IDs", .parse = parse_id},
+    {"json", NULL, "print JSON", .flag = &as_json},
+    {"raw", NULL, "print only the raw body", .flag = &as_raw},
+    KAFKA_ACCESS_BOOTSTRAP(query.bootstrap),
+};
+
+const struct command quarantine_show_command = {
+    .name = "quarantine show",
+    .help = "show a record in quarantine with its body",
+    .check = check,
+    .run = run,
+    COMMAND_OPTIONS(options),
+};

@@ -1,6 +1,5 @@
 #include "cli/commands.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,18 +9,18 @@
 #include "base/clock.h"
 #include "base/http_client.h"
 #include "base/mem.h"
-#include "base/number.h"
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/own_url.h"
 #include "cli/sign.h"
+#include "cli/source_choice.h"
 #include "config/config.h"
 #include "model/sample.h"
 
 #define ANSWER_MAX 65536
 #define TIMEOUT_MS 30000
 
-struct send_arguments {
+static struct {
         const char *to;
         const char *source;
         const char *kind;
@@ -31,7 +30,7 @@ struct send_arguments {
         uint64_t age_ms;
         uint64_t repeat;
         int forge;
-};
+} args = {.repeat = 1};
 
 struct send_job {
         struct sign_input signing;
@@ -40,71 +39,56 @@ struct send_job {
 
 /* Choose the URL: --to, by default with the source's path, or the first listener. */
 static int
-choose_url(const struct config *config, const struct send_arguments *args, struct send_job *job)
+choose_url(const struct config *config, struct send_job *job)
 {
         const char *path = job->signing.source->path, *host;
 
-        if (args->to != NULL) {
-                host = strstr(args->to, "://");
-                if (host != NULL && strncasecmp(args->to, "http://", 7) != 0 &&
-                    strncasecmp(args->to, "https://", 8) != 0) {
-                        fprintf(stderr, "gatepost send: --to: '%s' is not a URL with http:// or https://\n",
-                                args->to);
-                        return -1;
-                }
+        if (args.to != NULL) {
+                host = strstr(args.to, "://");
+                if (host != NULL && strncasecmp(args.to, "http://", 7) != 0 &&
+                    strncasecmp(args.to, "https://", 8) != 0)
+                        return command_fail(-1, "--to: '%s' is not a URL with http:// or https://", args.to);
                 if (host == NULL)
                         job->to.url =
-                            mem_printf("http://%s%s", args->to, strchr(args->to, '/') == NULL ? path : "");
+                            mem_printf("http://%s%s", args.to, strchr(args.to, '/') == NULL ? path : "");
                 else
-                        job->to.url = mem_printf("%s%s", args->to, strchr(host + 3, '/') == NULL ? path : "");
+                        job->to.url = mem_printf("%s%s", args.to, strchr(host + 3, '/') == NULL ? path : "");
                 return 0;
         }
         if (config->n_listen == 0 ||
-            own_url_make(&config->listen[0], config->tls_certificate_file, path, &job->to) != 0) {
-                fprintf(stderr,
-                        "gatepost send: the configuration has no receiver to send to; give --to URL\n");
-                return -1;
-        }
+            own_url_make(&config->listen[0], config->tls_certificate_file, path, &job->to) != 0)
+                return command_fail(-1, "the configuration has no receiver to send to; give --to URL");
         return 0;
 }
 
 static int
-prepare(const struct config *config, const struct send_arguments *args, struct send_job *job)
+prepare(const struct config *config, struct send_job *job)
 {
         struct sign_input *signing = &job->signing;
         struct error error;
 
-        signing->source = args->source == NULL
-                              ? &config->sources[0]
-                              : config_find_source(config, args->source, strlen(args->source));
-        if (signing->source == NULL) {
-                fprintf(stderr, "gatepost send: no source %s is configured\n", args->source);
+        signing->source = source_choice_find(args.source, config);
+        if (signing->source == NULL || choose_url(config, job) != 0)
                 return EX_USAGE;
-        }
-        if (choose_url(config, args, job) != 0)
-                return EX_USAGE;
-        sign_choose_ids(signing, args->delivery_id, args->webhook_id);
-        if (args->kind != NULL) {
-                signing->body = sample_body(args->kind);
+        sign_choose_ids(signing, args.delivery_id, args.webhook_id);
+        if (args.kind != NULL) {
+                signing->body = sample_body(args.kind);
                 signing->len = strlen(signing->body);
         } else {
-                signing->body = arguments_body(args->body_file, &signing->len, &error);
+                signing->body = arguments_body(args.body_file, &signing->len, &error);
         }
-        if (signing->body == NULL)
-                fprintf(stderr, "gatepost send: %s\n", error.text);
-        return signing->body == NULL ? EX_NOINPUT : 0;
+        return signing->body == NULL ? command_fail(EX_NOINPUT, "%s", error.text) : 0;
 }
 
 /* Sign with the source's first secret, or for --forge with a wrong one. */
 static int
-sign(const struct sign_input *signing, const struct send_arguments *args, struct sign_values *values,
-     struct error *error)
+sign(const struct sign_input *signing, struct sign_values *values, struct error *error)
 {
-        int64_t timestamp = (clock_now_ms() - (int64_t)args->age_ms) / 1000;
+        int64_t timestamp = (clock_now_ms() - (int64_t)args.age_ms) / 1000;
         struct signature_key *wrong;
         int result;
 
-        if (!args->forge)
+        if (!args.forge)
                 return sign_delivery(signing, signing->source->keys[0], timestamp, values, error);
         wrong = signature_key_new("not the secret that was agreed", 30);
         result = wrong == NULL ? error_set(error, "out of memory")
@@ -159,7 +143,7 @@ post(const struct send_job *job, const char *const headers[DELIVERY_N_HEADERS])
 
 /* Sign and post once. Returns an exit status. */
 static int
-send_once(const struct send_job *job, const struct send_arguments *args)
+send_once(const struct send_job *job)
 {
         const struct sign_input *signing = &job->signing;
         char *headers[DELIVERY_N_HEADERS];
@@ -167,10 +151,8 @@ send_once(const struct send_job *job, const struct send_arguments *args)
         struct error error;
         int status;
 
-        if (sign(signing, args, &values, &error) != 0) {
-                fprintf(stderr, "gatepost send: %s\n", error.text);
-                return EX_SOFTWARE;
-        }
+        if (sign(signing, &values, &error) != 0)
+                return command_fail(EX_SOFTWARE, "%s", error.text);
         for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
                 headers[h] = mem_printf("%s-%s: %s", signing->source->header_prefix,
                                         delivery_header_suffix((enum delivery_header)h), values.values[h]);
@@ -182,13 +164,13 @@ send_once(const struct send_job *job, const struct send_arguments *args)
 }
 
 static int
-send_all(const struct config *config, const struct send_arguments *args)
+run(const struct config *config)
 {
         struct send_job job = {0};
-        int status = prepare(config, args, &job);
+        int status = prepare(config, &job);
 
-        for (uint64_t i = 0; i < args->repeat && (status == 0 || i > 0); i++) {
-                int once = send_once(&job, args);
+        for (uint64_t i = 0; i < args.repeat && (status == 0 || i > 0); i++) {
+                int once = send_once(&job);
 
                 status = once > status ? once : status;
         }
@@ -197,62 +179,35 @@ send_all(const struct config *config, const struct send_arguments *args)
         return status;
 }
 
-/* Returns -1, or an exit status if there is nothing left to do. */
 static int
-parse(const struct command_context *context, int argc, char **argv, struct send_arguments *args)
+check(struct error *error)
 {
-        static const struct option options[] = {{"to", required_argument, NULL, 't'},
-                                                {"source", required_argument, NULL, 's'},
-                                                {"kind", required_argument, NULL, 'k'},
-                                                {"delivery-id", required_argument, NULL, 'd'},
-                                                {"webhook-id", required_argument, NULL, 'w'},
-                                                {"age", required_argument, NULL, 'a'},
-                                                {"forge", no_argument, NULL, 'f'},
-                                                {"repeat", required_argument, NULL, 'r'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {NULL, 0, NULL, 0}};
-        const char **texts[] = {['t'] = &args->to,
-                                ['s'] = &args->source,
-                                ['k'] = &args->kind,
-                                ['d'] = &args->delivery_id,
-                                ['w'] = &args->webhook_id};
-        struct error error;
-        int option;
-
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                if (option == 'h')
-                        return command_help(context);
-                if (option == '?')
-                        return command_misused(context, "wrong option");
-                if (option == 'a' &&
-                    number_parse_duration(optarg, 0, UINT64_C(31536000000), &args->age_ms, &error) != 0)
-                        return command_misused(context, "--age: %s", error.text);
-                if (option == 'r' && number_parse(optarg, 1, 1000000, &args->repeat, &error) != 0)
-                        return command_misused(context, "--repeat: %s", error.text);
-                if (option == 'f')
-                        args->forge = 1;
-                if ((size_t)option < ARRAY_LEN(texts) && texts[option] != NULL)
-                        *texts[option] = optarg;
-        }
-        if (argc - optind > 1 || (argc - optind == 1) == (args->kind != NULL))
-                return command_misused(context, "needs either --kind KIND or a file with the body");
-        args->body_file = args->kind == NULL ? argv[optind] : NULL;
-        return -1;
+        return (args.kind == NULL) == (args.body_file == NULL)
+                   ? error_set(error, "needs either --kind KIND or a file with the body")
+                   : 0;
 }
 
-int
-send_run(const struct command_context *context, int argc, char **argv)
-{
-        struct send_arguments args = {.repeat = 1};
-        int status = parse(context, argc, argv, &args);
-        struct config *config;
+static const struct command_option options[] = {
+    {NULL, "[BODY]", "send this file, or - for standard input; needed without --kind",
+     .text = &args.body_file},
+    {"kind", "KIND", "send a sample body of this kind", .text = &args.kind},
+    {"to", "URL", "send to this receiver (default: the first `listen` and the source's path)",
+     .text = &args.to},
+    {"source", "NAME", "use the secret, header_prefix and path of this source (default: the first)",
+     .text = &args.source},
+    {"delivery-id", "ID", "use this ID (default: a random one)", .text = &args.delivery_id},
+    {"webhook-id", "ID", "use this ID (default: the source's first, or a random one)",
+     .text = &args.webhook_id},
+    {"age", "TIME", "sign with a timestamp of this age, such as 1h", .duration_ms = &args.age_ms,
+     .max = UINT64_C(31536000000)},
+    {"forge", NULL, "sign with a wrong secret", .flag = &args.forge},
+    {"repeat", "N", "send it N times, signed each time", .number = &args.repeat, .min = 1, .max = 1000000},
+};
 
-        if (status >= 0)
-                return status;
-        config = config_load(context->file);
-        if (config == NULL)
-                return EX_CONFIG;
-        status = send_all(config, &args);
-        config_free(config);
-        return status;
-}
+const struct command send_command = {
+    .name = "send",
+    .help = "sign a delivery and send it to a receiver",
+    .check = check,
+    .run = run,
+    COMMAND_OPTIONS(options),
+};

@@ -1,6 +1,5 @@
 #include "cli/sign.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +8,11 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/number.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/source_choice.h"
+
+#define NOW UINT64_MAX
 
 void
 sign_choose_ids(struct sign_input *signing, const char *delivery_id, const char *webhook_id)
@@ -53,18 +53,17 @@ sign_clear_values(struct sign_values *values)
                 free(values->values[h]);
 }
 
-struct sign_arguments {
+static struct {
         struct source_choice choice;
-        const char *timestamp; /* NULL: now */
+        uint64_t timestamp;
         const char *delivery_id;
         const char *webhook_id;
         const char *body_file;
-};
+} args = {.timestamp = NOW};
 
 /* Print the four headers, if they are well formed. Returns an exit status. */
 static int
-print_headers(const struct command_context *context, const struct config_source *source,
-              const struct sign_values *values)
+print_headers(const struct config_source *source, const struct sign_values *values)
 {
         struct delivery_headers headers = {0};
         const char *faults[DELIVERY_N_HEADERS];
@@ -77,7 +76,7 @@ print_headers(const struct command_context *context, const struct config_source 
         if (delivery_parse(&headers, &delivery, faults) != 0) {
                 for (size_t h = 0; h < DELIVERY_N_HEADERS; h++) {
                         if (faults[h] != NULL)
-                                return command_misused(context, "--%s %s",
+                                return command_misused("--%s %s",
                                                        delivery_header_suffix((enum delivery_header)h),
                                                        faults[h]);
                 }
@@ -88,79 +87,69 @@ print_headers(const struct command_context *context, const struct config_source 
         return 0;
 }
 
+/* Sign with the source's first secret, and print. */
 static int
-sign(const struct command_context *context, const struct config *config, const struct sign_arguments *args)
+sign(const struct config *config)
 {
-        struct sign_input signing = {.source = source_choice_find(&args->choice, config, context)};
-        uint64_t timestamp = (uint64_t)clock_now_ms() / 1000;
+        struct sign_input signing = {.source = source_choice_find(args.choice.name, config)};
+        int64_t timestamp = args.timestamp == NOW ? clock_now_ms() / 1000 : (int64_t)args.timestamp;
         struct sign_values values;
         struct error error;
         int status;
 
         if (signing.source == NULL)
                 return EX_USAGE;
-        if (args->timestamp != NULL && number_parse(args->timestamp, 0, 9999999999, &timestamp, &error) != 0)
-                return command_misused(context, "--timestamp: %s; it counts seconds since 1970", error.text);
-        signing.body = arguments_body(args->body_file, &signing.len, &error);
-        if (signing.body == NULL) {
-                fprintf(stderr, "gatepost sign: %s\n", error.text);
-                return EX_NOINPUT;
-        }
-        sign_choose_ids(&signing, args->delivery_id, args->webhook_id);
-        if (sign_delivery(&signing, signing.source->keys[0], (int64_t)timestamp, &values, &error) == 0) {
-                status = print_headers(context, signing.source, &values);
+        signing.body = arguments_body(args.body_file, &signing.len, &error);
+        if (signing.body == NULL)
+                return command_fail(EX_NOINPUT, "%s", error.text);
+        sign_choose_ids(&signing, args.delivery_id, args.webhook_id);
+        if (sign_delivery(&signing, signing.source->keys[0], timestamp, &values, &error) == 0) {
+                status = print_headers(signing.source, &values);
                 sign_clear_values(&values);
         } else {
-                fprintf(stderr, "gatepost sign: %s\n", error.text);
-                status = EX_SOFTWARE;
+                status = command_fail(EX_SOFTWARE, "%s", error.text);
         }
         free(signing.body);
         return status;
 }
 
-/* Returns -1, or an exit status if there is nothing left to do. */
 static int
-parse(const struct command_context *context, int argc, char **argv, struct sign_arguments *args)
+check(struct error *error)
 {
-        static const struct option options[] = {{"source", required_argument, NULL, 's'},
-                                                {"secret-file", required_argument, NULL, 'f'},
-                                                {"header-prefix", required_argument, NULL, 'p'},
-                                                {"timestamp", required_argument, NULL, 't'},
-                                                {"delivery-id", required_argument, NULL, 'd'},
-                                                {"webhook-id", required_argument, NULL, 'w'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {NULL, 0, NULL, 0}};
-        const char **texts[] = {['s'] = &args->choice.name,          ['f'] = &args->choice.secret_file,
-                                ['p'] = &args->choice.header_prefix, ['t'] = &args->timestamp,
-                                ['d'] = &args->delivery_id,          ['w'] = &args->webhook_id};
-        int option;
-
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                if (option == 'h')
-                        return command_help(context);
-                if (option == '?')
-                        return command_misused(context, "wrong option");
-                *texts[option] = optarg;
-        }
-        if (argc - optind != 1)
-                return command_misused(context, "needs a file with the body, or - for standard input");
-        args->body_file = argv[optind];
-        return source_choice_check(&args->choice, context);
+        return source_choice_check(&args.choice, error);
 }
 
-int
-sign_run(const struct command_context *context, int argc, char **argv)
+static int
+run(const char *file)
 {
-        struct sign_arguments args = {0};
-        int status = parse(context, argc, argv, &args);
-        struct config *config;
+        int status;
+        struct config *config = source_choice_load(&args.choice, file, &status);
 
-        if (status >= 0)
-                return status;
-        config = source_choice_load(&args.choice, context, &status);
-        if (config == NULL)
-                return status;
-        status = sign(context, config, &args);
+        if (config != NULL)
+                status = sign(config);
         config_free(config);
         return status;
 }
+
+static const struct command_option options[] = {
+    {NULL, "BODY", "sign this file, or - for standard input", .text = &args.body_file},
+    {"source", "NAME", "use the secret and the header_prefix of this source (default: the first)",
+     .text = &args.choice.name},
+    {"secret-file", "FILE", "use the secret in this file; needs no configuration",
+     .text = &args.choice.secret_file},
+    {"header-prefix", "PREFIX", "begin the headers with this, such as x-invoicing",
+     .text = &args.choice.header_prefix},
+    {"timestamp", "T", "sign this time, in seconds since 1970 (default: now)", .number = &args.timestamp,
+     .max = 9999999999},
+    {"delivery-id", "ID", "use this ID (default: a random one)", .text = &args.delivery_id},
+    {"webhook-id", "ID", "use this ID (default: the source's first, or a random one)",
+     .text = &args.webhook_id},
+};
+
+const struct command sign_command = {
+    .name = "sign",
+    .help = "print the headers of a signed delivery",
+    .check = check,
+    .run_with_file = run,
+    COMMAND_OPTIONS(options),
+};

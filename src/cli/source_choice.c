@@ -1,27 +1,27 @@
 #include "cli/source_choice.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "cli/command.h"
 #include "config/config.h"
 #include "config/secrets.h"
 #include "model/signature.h"
 
 int
-source_choice_check(const struct source_choice *choice, const struct command_context *context)
+source_choice_check(const struct source_choice *choice, struct error *error)
 {
         if ((choice->secret_file == NULL) != (choice->header_prefix == NULL))
-                return command_misused(context, "--secret-file and --header-prefix go together");
+                return error_set(error, "--secret-file and --header-prefix go together");
         if (choice->secret_file != NULL && choice->name != NULL)
-                return command_misused(context, "needs either --source or --secret-file, not both");
-        return -1;
+                return error_set(error, "takes either --source or --secret-file, not both");
+        return 0;
 }
 
 struct config *
-source_choice_load(const struct source_choice *choice, const struct command_context *context, int *status)
+source_choice_load(const struct source_choice *choice, const char *file, int *status)
 {
         struct config *config = NULL;
         struct error error;
@@ -30,7 +30,7 @@ source_choice_load(const struct source_choice *choice, const struct command_cont
 
         if (choice->secret_file == NULL) {
                 *status = EX_CONFIG;
-                return config_load(context->file);
+                return config_load(file);
         }
         secret = secrets_read_signing(choice->secret_file, &len, &error);
         secrets_free(secret, len);
@@ -41,7 +41,7 @@ source_choice_load(const struct source_choice *choice, const struct command_cont
                 config = config_for_secret(choice->secret_file, choice->header_prefix, &error);
         }
         if (config == NULL)
-                fprintf(stderr, "gatepost %s: %s\n", context->command->name, error.text);
+                (void)command_fail(*status, "%s", error.text);
         return config;
 }
 
@@ -54,16 +54,12 @@ source_choice_secret_status(const char *secret_file)
 }
 
 const struct config_source *
-source_choice_find(const struct source_choice *choice, const struct config *config,
-                   const struct command_context *context)
+source_choice_find(const char *name, const struct config *config)
 {
-        const struct config_source *source;
+        const struct config_source *source =
+            name == NULL ? &config->sources[0] : config_find_source(config, name, strlen(name));
 
-        if (choice->name == NULL)
-                return &config->sources[0];
-        source = config_find_source(config, choice->name, strlen(choice->name));
         if (source == NULL)
-                fprintf(stderr, "gatepost %s: no source %s is configured\n", context->command->name,
-                        choice->name);
+                (void)command_fail(EX_USAGE, "no source %s is configured", name);
         return source;
 }

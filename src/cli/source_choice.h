@@ -2,7 +2,7 @@
 #define CLI_SOURCE_CHOICE_H
 
 #include "base/compiler.h"
-#include "cli/command.h"
+#include "base/error.h"
 #include "config/config.h"
 
 /* The options that choose a source; NULL if missing. */
@@ -12,23 +12,21 @@ struct source_choice {
         const char *header_prefix; /* --header-prefix */
 };
 
-/* Check that the options can be combined. Returns -1, or an exit status after printing why not. */
-int source_choice_check(const struct source_choice *choice, const struct command_context *context);
+/* Check that the options go together. Returns 0, or -1 with the reason. */
+int source_choice_check(const struct source_choice *choice, struct error *error) MUST_CHECK;
 
 /**
- * source_choice_load(choice, context, status):
- * Load the configuration, or make one of the given secret and prefix. Returns NULL, with *status, after
- * printing why.
+ * source_choice_load(choice, file, status):
+ * Load the configuration from a file, or make one of the given secret and prefix. Returns NULL, with *status,
+ * after printing why.
  */
-struct config *source_choice_load(const struct source_choice *choice, const struct command_context *context,
+struct config *source_choice_load(const struct source_choice *choice, const char *file,
                                   int *status) MUST_CHECK;
 
 /* Return the exit status for a file with a secret that cannot be read or is not allowed. */
 int source_choice_secret_status(const char *secret_file);
 
 /* Find the source by its name, or the first. Returns NULL after printing that it does not exist. */
-const struct config_source *source_choice_find(const struct source_choice *choice,
-                                               const struct config *config,
-                                               const struct command_context *context);
+const struct config_source *source_choice_find(const char *name, const struct config *config);
 
 #endif

@@ -1,6 +1,5 @@
 #include "cli/status.h"
 
-#include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +10,10 @@
 #include "base/clock.h"
 #include "base/http_client.h"
 #include "base/mem.h"
-#include "base/number.h"
 #include "cli/commands.h"
 #include "cli/own_url.h"
 #include "cli/terminal.h"
 
-#define WATCH_MS 5000
 #define CLEAR_SCREEN "\033[H\033[J"
 #define TIMEOUT_MS 5000
 #define PAGE_MAX (16u << 20)
@@ -154,21 +151,22 @@ status_tame(double value)
         return value >= -MAX_COUNT && value <= MAX_COUNT ? value : 0;
 }
 
-struct status_arguments {
+static struct {
         int as_json;
-        uint64_t watch_ms; /* 0: once */
-};
+        int watches;
+        uint64_t watch_ms;
+} args = {.watch_ms = 5000};
 
 static void
-show(const struct status *status, const struct status *earlier, const struct status_arguments *args)
+show(const struct status *status, const struct status *earlier)
 {
         struct status_rates rates;
 
         compute_rates(status, earlier, &rates);
-        if (args->as_json) {
-                status_print_json(status, &rates, args->watch_ms > 0);
+        if (args.as_json) {
+                status_print_json(status, &rates, args.watches);
         } else {
-                if (args->watch_ms > 0)
+                if (args.watches)
                         fputs(isatty(STDOUT_FILENO) ? CLEAR_SCREEN : earlier != NULL ? "\n" : "", stdout);
                 status_print(status, &rates);
         }
@@ -176,8 +174,7 @@ show(const struct status *status, const struct status *earlier, const struct sta
 
 /* Read and print the status, which replaces the earlier one. Returns an exit status. */
 static int
-ask(const struct own_url *endpoint, const struct status_arguments *args, struct status *earlier,
-    int *has_earlier)
+ask(const struct own_url *endpoint, struct status *earlier, int *has_earlier)
 {
         struct status status;
         struct error error;
@@ -187,7 +184,7 @@ ask(const struct own_url *endpoint, const struct status_arguments *args, struct 
                 fprintf(stderr, "gatepost status: %s\n", error.text);
                 return EX_UNAVAILABLE;
         }
-        show(&status, *has_earlier ? earlier : NULL, args);
+        show(&status, *has_earlier ? earlier : NULL);
         exit_status = status.is_ready ? 0 : EX_TEMPFAIL;
         if (*has_earlier)
                 clear_status(earlier);
@@ -197,7 +194,7 @@ ask(const struct own_url *endpoint, const struct status_arguments *args, struct 
 }
 
 static int
-run(const struct config *config, const struct status_arguments *args)
+run(const struct config *config)
 {
         struct status earlier;
         struct own_url endpoint;
@@ -210,11 +207,12 @@ run(const struct config *config, const struct status_arguments *args)
                     config->admin == NULL ? "off" : "at a port that only gatepostd knows");
                 return EX_CONFIG;
         }
-        exit_status = ask(&endpoint, args, &earlier, &has_earlier);
-        while (args->watch_ms > 0 && has_earlier && !terminal_is_interrupted() && fflush(stdout) == 0) {
-                (void)poll(NULL, 0, (int)args->watch_ms);
+        terminal_catch_interrupts();
+        exit_status = ask(&endpoint, &earlier, &has_earlier);
+        while (args.watches && has_earlier && !terminal_is_interrupted() && fflush(stdout) == 0) {
+                (void)poll(NULL, 0, (int)args.watch_ms);
                 if (!terminal_is_interrupted())
-                        exit_status = ask(&endpoint, args, &earlier, &has_earlier);
+                        exit_status = ask(&endpoint, &earlier, &has_earlier);
         }
         if (has_earlier)
                 clear_status(&earlier);
@@ -222,52 +220,15 @@ run(const struct config *config, const struct status_arguments *args)
         return exit_status;
 }
 
-/* Returns -1, or an exit status if there is nothing left to do. */
-static int
-parse(const struct command_context *context, int argc, char **argv, struct status_arguments *args)
-{
-        static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                                {"watch", optional_argument, NULL, 'w'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {NULL, 0, NULL, 0}};
-        const char *time = NULL;
-        struct error error;
-        int option;
+static const struct command_option options[] = {
+    {"json", NULL, "print JSON", .flag = &args.as_json},
+    {"watch", "[TIME]", "repeat every TIME (default: 5s)", .flag = &args.watches,
+     .duration_ms = &args.watch_ms, .min = 100, .max = 86400000},
+};
 
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                if (option == 'h')
-                        return command_help(context);
-                if (option == '?')
-                        return command_misused(context, "wrong option");
-                args->as_json |= option == 'j';
-                if (option == 'w') {
-                        args->watch_ms = WATCH_MS;
-                        time = optarg;
-                }
-        }
-        if (time == NULL && args->watch_ms > 0 && optind < argc) /* --watch 5s, as well as --watch=5s */
-                time = argv[optind++];
-        if (optind != argc)
-                return command_misused(context, "takes no arguments");
-        if (time != NULL && number_parse_duration(time, 100, 86400000, &args->watch_ms, &error) != 0)
-                return command_misused(context, "--watch: %s", error.text);
-        return -1;
-}
-
-int
-status_run(const struct command_context *context, int argc, char **argv)
-{
-        struct status_arguments args = {0};
-        int status = parse(context, argc, argv, &args);
-        struct config *config;
-
-        if (status >= 0)
-                return status;
-        config = config_load(context->file);
-        if (config == NULL)
-                return EX_CONFIG;
-        terminal_catch_interrupts();
-        status = run(config, &args);
-        config_free(config);
-        return status;
-}
+const struct command status_command = {
+    .name = "status",
+    .help = "print the state of the daemon, from its admin endpoint",
+    .run = run,
+    COMMAND_OPTIONS(options),
+};

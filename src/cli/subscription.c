@@ -13,11 +13,12 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/command.h"
 #include "cli/source_choice.h"
 #include "config/secrets.h"
 
 int
-subscription_list(struct api_client *client, const char *command, struct subscription_views *views)
+subscription_list(struct api_client *client, struct subscription_views *views)
 {
         struct api_client_answer answer;
         struct error error;
@@ -26,11 +27,11 @@ subscription_list(struct api_client *client, const char *command, struct subscri
         memset(views, 0, sizeof(*views));
         api_client_call_repeatedly(client, "GET", "/webhooks", &answer);
         if (!api_client_succeeded(&answer)) {
-                status = api_client_report(command, &answer);
+                status = api_client_report(command_name(), &answer);
         } else if (service_answer_list(answer.body, answer.len, views, &error) != 0) {
                 fprintf(stderr,
                         "gatepost %s: the service's answer to GET /webhooks (%ld) is not understood: ",
-                        command, answer.status);
+                        command_name(), answer.status);
                 text_print(stderr, error.text, strlen(error.text));
                 fprintf(stderr, "; check base_url in [service]\n");
                 status = EX_DATAERR;
@@ -40,7 +41,7 @@ subscription_list(struct api_client *client, const char *command, struct subscri
 }
 
 int
-subscription_remove(struct api_client *client, const char *command, const char *id, int *was_there)
+subscription_remove(struct api_client *client, const char *id, int *was_there)
 {
         char *escaped = api_client_escape(id), *path = mem_printf("/webhooks/%s", escaped);
         struct api_client_answer answer = {0};
@@ -49,7 +50,7 @@ subscription_remove(struct api_client *client, const char *command, const char *
         *was_there = 1;
         if (strcmp(id, ".") == 0 || strcmp(id, "..") == 0) {
                 /* Dots cannot be escaped: a proxy or the service would resolve them as path segments. */
-                fprintf(stderr, "gatepost %s: %s is not an ID\n", command, id);
+                fprintf(stderr, "gatepost %s: %s is not an ID\n", command_name(), id);
                 free(path);
                 free(escaped);
                 return EX_DATAERR;
@@ -60,7 +61,7 @@ subscription_remove(struct api_client *client, const char *command, const char *
         if (!*was_there && answer.n_calls > 1)
                 *was_there = 1;
         else if (*was_there && !api_client_succeeded(&answer))
-                status = api_client_report(command, &answer);
+                status = api_client_report(command_name(), &answer);
         api_client_answer_clear(&answer);
         free(path);
         free(escaped);

@@ -24,21 +24,19 @@ struct subscription_args {
         int rotate;
 };
 
-/* Webhook subscriptions with the service. command is the command's name, for messages. */
+/* Webhook subscriptions with the service. */
 
 /*
  * List all. Returns 0, or an exit status after printing why; call subscription_views_clear() in either
  * case.
  */
-int subscription_list(struct api_client *client, const char *command,
-                      struct subscription_views *views) MUST_CHECK;
+int subscription_list(struct api_client *client, struct subscription_views *views) MUST_CHECK;
 
 /*
  * Remove one. *was_there is 0 if it did not exist, which is no failure. Returns 0, or an exit status after
  * printing why.
  */
-int subscription_remove(struct api_client *client, const char *command, const char *id,
-                        int *was_there) MUST_CHECK;
+int subscription_remove(struct api_client *client, const char *id, int *was_there) MUST_CHECK;
 
 /**
  * subscription_payload(args, config, len, status):

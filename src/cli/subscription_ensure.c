@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/command.h"
 
 #define MAX_POSTS 4
 
@@ -108,7 +109,7 @@ warn_unchecked(const struct subscription_ensure *state)
 
         if (view == NULL || view->shows_events)
                 return;
-        fprintf(stderr, "gatepost %s: the service does not show the events of ", state->command);
+        fprintf(stderr, "gatepost %s: the service does not show the events of ", command_name());
         text_print(stderr, view->id, strlen(view->id));
         fprintf(stderr, ", so they were not checked; use --rotate to replace it\n");
 }
@@ -120,7 +121,7 @@ find_right_after(struct subscription_ensure *state)
         int status;
 
         subscription_views_clear(&state->after);
-        status = subscription_list(state->client, state->command, &state->after);
+        status = subscription_list(state->client, &state->after);
         for (size_t i = 0; i < state->after.n && status == 0; i++) {
                 const struct subscription_view *view = &state->after.items[i];
 
@@ -159,17 +160,17 @@ add_once(struct subscription_ensure *state, const char *payload, size_t len, siz
         else if (api_client_may_recover(&answer))
                 api_client_pause(answer.n_calls);
         else
-                status = api_client_report(state->command, &answer);
+                status = api_client_report(command_name(), &answer);
         if (status == 0)
                 status = find_right_after(state);
         if (status == 0 && state->kept == NULL && has_succeeded) {
                 fprintf(stderr,
                         "gatepost %s: the service has registered the webhook, but does not list it; "
                         "nothing was removed\n",
-                        state->command);
+                        command_name());
                 status = EX_DATAERR;
         } else if (status == 0 && state->kept == NULL) {
-                status = answer.n_calls < MAX_POSTS ? -1 : api_client_report(state->command, &answer);
+                status = answer.n_calls < MAX_POSTS ? -1 : api_client_report(command_name(), &answer);
         }
         api_client_answer_clear(&answer);
         return status;
@@ -253,7 +254,7 @@ is_needed(const struct subscription_ensure *state, const struct subscription_vie
         lacking = find_lacking(state, old);
         if (lacking == NULL)
                 return 0;
-        fprintf(stderr, "gatepost %s: ", state->command);
+        fprintf(stderr, "gatepost %s: ", command_name());
         text_print(stderr, old->id, strlen(old->id));
         fputs(" stays: it has ", stderr);
         text_print(stderr, lacking, strlen(lacking));
@@ -305,7 +306,7 @@ warn_different(const struct subscription_ensure *state)
         const struct subscription_view *view = state->kept;
 
         fprintf(stderr,
-                "gatepost %s: the service shows the webhook differently than requested: ", state->command);
+                "gatepost %s: the service shows the webhook differently than requested: ", command_name());
         text_print(stderr, view->url, strlen(view->url));
         for (size_t i = 0; i < view->n_events; i++) {
                 fputc(i == 0 ? ' ' : ',', stderr);
@@ -342,8 +343,8 @@ static int
 remove_old(struct subscription_ensure *state)
 {
         for (; state->n_removed < state->n_old; state->n_removed++) {
-                int was_there, status = subscription_remove(state->client, state->command,
-                                                            state->old[state->n_removed]->id, &was_there);
+                int was_there,
+                    status = subscription_remove(state->client, state->old[state->n_removed]->id, &was_there);
 
                 if (status != 0) {
                         fprintf(stderr,
@@ -358,7 +359,7 @@ remove_old(struct subscription_ensure *state)
 int
 subscription_ensure(struct subscription_ensure *state, const char *payload, size_t len)
 {
-        int status = subscription_list(state->client, state->command, &state->before), differs = 0;
+        int status = subscription_list(state->client, &state->before), differs = 0;
 
         if (status != 0)
                 return status;

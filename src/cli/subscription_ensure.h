@@ -19,7 +19,6 @@
  */
 struct subscription_ensure {
         struct api_client *client;
-        const char *command;
         const struct subscription_args *args;
         struct subscription_views before; /* the list at first */
         struct subscription_views after;  /* the list as read last */
@@ -38,7 +37,7 @@ struct subscription_ensure {
 
 /**
  * subscription_ensure(state, payload, len):
- * Reconcile, or for a dry run only find out how. Set client, command and args, all else to zero; payload is
+ * Reconcile, or for a dry run only find out how. Set client and args, all else to zero; payload is
  * the JSON that registers the webhook. Returns 0, or an exit status after printing why; call
  * subscription_ensure_clear() in either case.
  */

@@ -1,4 +1,3 @@
-#include <getopt.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,13 +6,10 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/number.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/subscription_ensure.h"
 #include "config/secrets.h"
-
-#define MAX_TIMEOUT_MS UINT64_C(600000)
 
 /* Warn about a kind that the service does not document; it may accept it nevertheless. */
 static void
@@ -35,11 +31,14 @@ check_kind(const struct topic_table *documented, const char *kind)
                 closest == NULL ? "" : "?");
 }
 
+static struct subscription_args args = {.timeout_ms = API_CLIENT_TIMEOUT_MS};
+static const char *events;
+
 static int
-has_event(const struct subscription_args *args, const char *kind)
+has_event(const char *kind)
 {
-        for (size_t i = 0; i < args->n_events; i++) {
-                if (strcmp(args->events[i], kind) == 0)
+        for (size_t i = 0; i < args.n_events; i++) {
+                if (strcmp(args.events[i], kind) == 0)
                         return 1;
         }
         return 0;
@@ -47,11 +46,11 @@ has_event(const struct subscription_args *args, const char *kind)
 
 /* Read a list of kinds, or `*` alone. Returns 0, or -1 with the reason. */
 static int
-parse_events(const char *text, struct subscription_args *args, struct error *error)
+parse_events(const char *text, struct error *error)
 {
         struct topic_table *documented = topic_table_new();
         char *list = mem_strdup(text), *rest = list, *kind;
-        int result = 0;
+        int result = args.n_events > 0 ? error_set(error, "is repeated; give one list") : 0;
 
         topic_table_add_defaults(documented, "x");
         while (result == 0 && (kind = strsep(&rest, ",")) != NULL) {
@@ -64,122 +63,18 @@ parse_events(const char *text, struct subscription_args *args, struct error *err
                         continue;
                 }
                 kind[len] = '\0';
-                if (has_event(args, kind))
+                if (has_event(kind))
                         continue;
                 if (strcmp(kind, "*") != 0)
                         check_kind(documented, kind);
-                args->events = mem_resize(args->events, args->n_events + 1, sizeof(*args->events));
-                args->events[args->n_events++] = mem_strdup(kind);
+                args.events = mem_resize(args.events, args.n_events + 1, sizeof(*args.events));
+                args.events[args.n_events++] = mem_strdup(kind);
         }
-        if (result == 0 && args->n_events > 1 && has_event(args, "*"))
+        if (result == 0 && args.n_events > 1 && has_event("*"))
                 result = error_set(error, "'*' means every event and cannot be combined");
         free(list);
         topic_table_free(documented);
         return result;
-}
-
-static int
-take_option(const struct command_context *context, int option, struct subscription_args *args)
-{
-        struct error error;
-
-        if (option == 'u')
-                args->url = optarg;
-        if (option == 's')
-                args->secret_file = optarg;
-        if (option == 'e' && args->events != NULL)
-                return command_misused(context, "--events is repeated; give one list");
-        if (option == 'e' && parse_events(optarg, args, &error) != 0)
-                return command_misused(context, "--events: %s", error.text);
-        if (option == 't' && number_parse_duration(optarg, 1, MAX_TIMEOUT_MS, &args->timeout_ms, &error) != 0)
-                return command_misused(context, "--timeout: %s", error.text);
-        args->dry_run |= option == 'd';
-        args->rotate |= option == 'r';
-        args->as_json |= option == 'j';
-        return -1;
-}
-
-static int
-check_complete(const struct command_context *context, int argc, char **argv, const char *takes,
-               struct subscription_args *args)
-{
-        if (strchr(takes, 'u') != NULL &&
-            (args->url == NULL || args->events == NULL || args->secret_file == NULL))
-                return command_misused(context, "needs --url, --events and --secret-file");
-        if (strchr(takes, 'i') == NULL)
-                return optind == argc ? -1 : command_misused(context, "takes no arguments but options");
-        if (argc - optind != 1 || argv[optind][0] == '\0')
-                return command_misused(context, "needs an ID, as gatepost subscriptions list shows it");
-        args->id = argv[optind];
-        return -1;
-}
-
-/*
- * Read the arguments. takes has the initials of the command's options: url, events, secret-file, dry-run,
- * rotate, json, timeout; and `i` for an ID. Returns -1, or an exit status if there is nothing left to do;
- * call clear_args() in either case.
- */
-static int
-parse(const struct command_context *context, int argc, char **argv, const char *takes,
-      struct subscription_args *args)
-{
-        static const struct option options[] = {{"url", required_argument, NULL, 'u'},
-                                                {"events", required_argument, NULL, 'e'},
-                                                {"secret-file", required_argument, NULL, 's'},
-                                                {"dry-run", no_argument, NULL, 'd'},
-                                                {"rotate", no_argument, NULL, 'r'},
-                                                {"json", no_argument, NULL, 'j'},
-                                                {"timeout", required_argument, NULL, 't'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {NULL, 0, NULL, 0}};
-        int option;
-
-        *args = (struct subscription_args){.timeout_ms = API_CLIENT_TIMEOUT_MS};
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                int status;
-
-                if (option == 'h')
-                        return command_help(context);
-                if (option == '?' || strchr(takes, option) == NULL)
-                        return command_misused(context, "wrong option");
-                status = take_option(context, option, args);
-                if (status >= 0)
-                        return status;
-        }
-        return check_complete(context, argc, argv, takes, args);
-}
-
-static void
-clear_args(struct subscription_args *args)
-{
-        for (size_t i = 0; i < args->n_events; i++)
-                free(args->events[i]);
-        free(args->events);
-}
-
-typedef int action(struct api_client *client, const struct config *config, const char *command,
-                   const struct subscription_args *args);
-
-static int
-run(const struct command_context *context, int argc, char **argv, const char *takes, action *act)
-{
-        struct subscription_args args;
-        int status = parse(context, argc, argv, takes, &args);
-        struct config *config = NULL;
-        struct api_client *client = NULL;
-
-        if (status < 0) {
-                config = config_load(context->file);
-                status = EX_CONFIG;
-        }
-        if (config != NULL)
-                client = api_client_open(config, args.timeout_ms, &status);
-        if (client != NULL)
-                status = act(client, config, context->command->name, &args);
-        api_client_close(client);
-        config_free(config);
-        clear_args(&args);
-        return status;
 }
 
 static void
@@ -213,34 +108,33 @@ print_list(const struct subscription_views *views)
 }
 
 static int
-list(struct api_client *client, const struct config *config, const char *command,
-     const struct subscription_args *args)
+list(struct api_client *client, const struct config *config)
 {
         struct subscription_views views;
-        int status = subscription_list(client, command, &views);
+        int status = subscription_list(client, &views);
 
         (void)config;
         if (status == 0)
-                (args->as_json ? print_list_json : print_list)(&views);
+                (args.as_json ? print_list_json : print_list)(&views);
         subscription_views_clear(&views);
         return status;
 }
 
 /* Print the new webhook; its ID only if the answer has it, which the service does not document. */
 static void
-print_added(const struct api_client_answer *answer, const struct subscription_args *args)
+print_added(const struct api_client_answer *answer)
 {
         struct subscription_views views;
-        struct subscription_view view = {.url = (char *)(uintptr_t)args->url,
-                                         .events = args->events,
-                                         .n_events = args->n_events};
+        struct subscription_view view = {.url = (char *)(uintptr_t)args.url,
+                                         .events = args.events,
+                                         .n_events = args.n_events};
 
         service_answer_one(answer->body, answer->len, &views);
         if (views.n == 1) {
                 view.id = views.items[0].id;
                 view.created = views.items[0].created;
         }
-        if (args->as_json) {
+        if (args.as_json) {
                 yajl_gen json = json_new(1);
 
                 (void)yajl_gen_map_open(json);
@@ -258,22 +152,21 @@ print_added(const struct api_client_answer *answer, const struct subscription_ar
 
 /* Register a webhook, without repetition: a service that failed may have registered it. */
 static int
-add(struct api_client *client, const struct config *config, const char *command,
-    const struct subscription_args *args)
+add(struct api_client *client, const struct config *config)
 {
         struct api_client_answer answer = {0};
         size_t len = 0;
         int status;
-        char *payload = subscription_payload(args, config, &len, &status);
+        char *payload = subscription_payload(&args, config, &len, &status);
 
         if (payload == NULL)
                 return status;
         api_client_call(client, "POST", "/webhooks", payload, len, &answer);
         secrets_free(payload, len);
         if (api_client_succeeded(&answer)) {
-                print_added(&answer, args);
+                print_added(&answer);
         } else {
-                status = api_client_report(command, &answer);
+                status = api_client_report(command_name(), &answer);
                 if (api_client_may_recover(&answer))
                         fprintf(stderr, "    It may have been registered: see gatepost subscriptions list, "
                                         "or use ensure, which checks\n");
@@ -283,29 +176,26 @@ add(struct api_client *client, const struct config *config, const char *command,
 }
 
 static int
-remove_one(struct api_client *client, const struct config *config, const char *command,
-           const struct subscription_args *args)
+remove_one(struct api_client *client, const struct config *config)
 {
-        int was_there, status = subscription_remove(client, command, args->id, &was_there);
+        int was_there, status = subscription_remove(client, args.id, &was_there);
 
         (void)config;
         if (status != 0)
                 return status;
-        if (!was_there) {
-                fprintf(stderr,
-                        "gatepost %s: the service has no subscription %s; see gatepost subscriptions list\n",
-                        command, args->id);
-                return EX_NOINPUT;
-        }
-        if (args->as_json) {
+        if (!was_there)
+                return command_fail(EX_NOINPUT,
+                                    "the service has no subscription %s; see gatepost subscriptions list",
+                                    args.id);
+        if (args.as_json) {
                 yajl_gen json = json_new(1);
 
                 (void)yajl_gen_map_open(json);
-                json_member(json, "removed", args->id);
+                json_member(json, "removed", args.id);
                 (void)yajl_gen_map_close(json);
                 json_print(json);
         } else {
-                printf("removed %s\n", args->id);
+                printf("removed %s\n", args.id);
         }
         return 0;
 }
@@ -313,7 +203,6 @@ remove_one(struct api_client *client, const struct config *config, const char *c
 static void
 print_ensured(const struct subscription_ensure *state)
 {
-        const struct subscription_args *args = state->args;
 
         if (state->kept != NULL) {
                 printf("%s ", state->was_updated       ? "updated"
@@ -321,17 +210,17 @@ print_ensured(const struct subscription_ensure *state)
                               : state->useless != NULL ? "stays:"
                                                        : "is right:");
                 subscription_print(state->kept);
-        } else if (args->dry_run) {
+        } else if (args.dry_run) {
                 struct subscription_view wanted = {.id = "a new one:",
-                                                   .url = (char *)(uintptr_t)args->url,
-                                                   .events = args->events,
-                                                   .n_events = args->n_events};
+                                                   .url = (char *)(uintptr_t)args.url,
+                                                   .events = args.events,
+                                                   .n_events = args.n_events};
 
                 printf("would add ");
                 subscription_print(&wanted);
         }
-        for (size_t i = 0; i < (args->dry_run ? state->n_old : state->n_removed); i++) {
-                printf("%s ", args->dry_run ? "would remove" : "removed");
+        for (size_t i = 0; i < (args.dry_run ? state->n_old : state->n_removed); i++) {
+                printf("%s ", args.dry_run ? "would remove" : "removed");
                 subscription_print(state->old[i]);
         }
 }
@@ -339,63 +228,139 @@ print_ensured(const struct subscription_ensure *state)
 static void
 print_ensured_json(const struct subscription_ensure *state)
 {
-        const struct subscription_args *args = state->args;
         yajl_gen json = json_new(1);
 
         (void)yajl_gen_map_open(json);
         json_member(json, "id", state->kept == NULL ? NULL : state->kept->id);
         json_flag(json, "added",
-                  args->dry_run ? state->kept == NULL : state->was_added && !state->was_updated);
+                  args.dry_run ? state->kept == NULL : state->was_added && !state->was_updated);
         json_flag(json, "updated", state->was_updated);
         json_text(json, "removed");
         (void)yajl_gen_array_open(json);
-        for (size_t i = 0; i < (args->dry_run ? state->n_old : state->n_removed); i++)
+        for (size_t i = 0; i < (args.dry_run ? state->n_old : state->n_removed); i++)
                 json_text(json, state->old[i]->id);
         (void)yajl_gen_array_close(json);
-        json_flag(json, "dryRun", args->dry_run);
+        json_flag(json, "dryRun", args.dry_run);
         (void)yajl_gen_map_close(json);
         json_print(json);
 }
 
 static int
-ensure(struct api_client *client, const struct config *config, const char *command,
-       const struct subscription_args *args)
+ensure(struct api_client *client, const struct config *config)
 {
-        struct subscription_ensure state = {.client = client, .command = command, .args = args};
+        struct subscription_ensure state = {.client = client, .args = &args};
         size_t len = 0;
         int status;
-        char *payload = subscription_payload(args, config, &len, &status);
+        char *payload = subscription_payload(&args, config, &len, &status);
 
         if (payload == NULL)
                 return status;
         status = subscription_ensure(&state, payload, len);
         secrets_free(payload, len);
         if (status == 0 || state.was_added || state.n_removed > 0)
-                (args->as_json ? print_ensured_json : print_ensured)(&state);
+                (args.as_json ? print_ensured_json : print_ensured)(&state);
         subscription_ensure_clear(&state);
         return status;
 }
 
-int
-subscriptions_list_run(const struct command_context *context, int argc, char **argv)
+/* Call the service with the key of the configuration. Returns an exit status. */
+static int
+call(const struct config *config, int (*action)(struct api_client *client, const struct config *config))
 {
-        return run(context, argc, argv, "jt", list);
+        int status;
+        struct api_client *client = api_client_open(config, args.timeout_ms, &status);
+
+        if (client != NULL)
+                status = action(client, config);
+        api_client_close(client);
+        return status;
 }
 
-int
-subscriptions_add_run(const struct command_context *context, int argc, char **argv)
+static int
+run_list(const struct config *config)
 {
-        return run(context, argc, argv, "uesjt", add);
+        return call(config, list);
 }
 
-int
-subscriptions_remove_run(const struct command_context *context, int argc, char **argv)
+static int
+run_add(const struct config *config)
 {
-        return run(context, argc, argv, "ijt", remove_one);
+        return call(config, add);
 }
 
-int
-subscriptions_ensure_run(const struct command_context *context, int argc, char **argv)
+static int
+run_remove(const struct config *config)
 {
-        return run(context, argc, argv, "uesdrjt", ensure);
+        return call(config, remove_one);
 }
+
+static int
+run_ensure(const struct config *config)
+{
+        return call(config, ensure);
+}
+
+static int
+check_id(struct error *error)
+{
+        return *args.id == '\0' ? error_set(error, "needs an ID, as gatepost subscriptions list shows it")
+                                : 0;
+}
+
+/* clang-format off */
+#define WEBHOOK_OPTIONS \
+    {"url", "URL", "let the service deliver to this URL", .is_required = 1, .text = &args.url}, \
+    {"events", "LIST", "subscribe to these kinds, separated by commas, or '*' for all", .is_required = 1, \
+     .text = &events, .parse = parse_events}, \
+    {"secret-file", "FILE", "use the signing secret in this file", .is_required = 1, \
+     .text = &args.secret_file}
+#define CALL_OPTIONS \
+    {"json", NULL, "print JSON", .flag = &args.as_json}, \
+    {"timeout", "TIME", "end each call of the service after this time (default: 30s)", \
+     .duration_ms = &args.timeout_ms, .min = 1, .max = 600000}
+/* clang-format on */
+
+static const struct command_option list_options[] = {CALL_OPTIONS};
+
+const struct command subscriptions_list_command = {
+    .name = "subscriptions list",
+    .help = "list the webhooks registered with the service",
+    .run = run_list,
+    COMMAND_OPTIONS(list_options),
+};
+
+static const struct command_option add_options[] = {WEBHOOK_OPTIONS, CALL_OPTIONS};
+
+const struct command subscriptions_add_command = {
+    .name = "subscriptions add",
+    .help = "register a webhook with the service",
+    .run = run_add,
+    COMMAND_OPTIONS(add_options),
+};
+
+static const struct command_option remove_options[] = {
+    {NULL, "ID", "remove this webhook; gatepost subscriptions list shows the IDs", .text = &args.id},
+    CALL_OPTIONS,
+};
+
+const struct command subscriptions_remove_command = {
+    .name = "subscriptions remove",
+    .help = "remove a webhook from the service",
+    .check = check_id,
+    .run = run_remove,
+    COMMAND_OPTIONS(remove_options),
+};
+
+static const struct command_option ensure_options[] = {
+    WEBHOOK_OPTIONS,
+    {"rotate", NULL, "replace it even if it is right, because the secret has changed", .flag = &args.rotate},
+    {"dry-run", NULL, "only print what would be done", .flag = &args.dry_run},
+    CALL_OPTIONS,
+};
+
+const struct command subscriptions_ensure_command = {
+    .name = "subscriptions ensure",
+    .help = "create or update the webhook for a URL",
+    .run = run_ensure,
+    COMMAND_OPTIONS(ensure_options),
+};

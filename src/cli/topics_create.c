@@ -1,13 +1,11 @@
 #include "cli/commands.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/number.h"
 #include "cli/kafka_access.h"
 
 /*
@@ -30,10 +28,10 @@ wait_for_all(rd_kafka_t *client, const struct topic_need *needs, size_t n)
                         n_known += states[i].exists != 0;
         }
         free(states);
-        if (n_known < n)
-                fprintf(stderr, "gatepost topics create: the brokers do not know all topics yet; check with "
-                                "gatepost topics list\n");
-        return n_known == n ? 0 : EX_TEMPFAIL;
+        if (n_known == n)
+                return 0;
+        return command_fail(EX_TEMPFAIL,
+                            "the brokers do not know all topics yet; check with gatepost topics list");
 }
 
 /*
@@ -54,8 +52,7 @@ validate_all(const struct config *config, rd_kafka_t *client, const struct topic
                 if (topics_create(client, config, &needs[i], &only_check, KAFKA_ACCESS_TIMEOUT_MS, &error) >=
                     0)
                         continue;
-                fprintf(stderr, "gatepost topics create: %s: %s\n", needs[i].name, error.text);
-                status = EX_UNAVAILABLE;
+                status = command_fail(EX_UNAVAILABLE, "%s: %s", needs[i].name, error.text);
         }
         return status;
 }
@@ -76,8 +73,7 @@ create_all(const struct config *config, rd_kafka_t *client, const struct topic_s
                     topics_create(client, config, &needs[i], settings, KAFKA_ACCESS_TIMEOUT_MS, &error);
 
                 if (is_new < 0) {
-                        fprintf(stderr, "gatepost topics create: %s: %s\n", needs[i].name, error.text);
-                        status = EX_UNAVAILABLE;
+                        status = command_fail(EX_UNAVAILABLE, "%s: %s", needs[i].name, error.text);
                 } else {
                         printf("%-40s %s\n", needs[i].name, is_new ? "created" : "exists, unchanged");
                         (void)fflush(stdout);
@@ -89,61 +85,43 @@ create_all(const struct config *config, rd_kafka_t *client, const struct topic_s
         return status;
 }
 
+static struct {
+        uint64_t partitions, replicas; /* 0: the default */
+        const char *bootstrap;
+} args;
+
 static int
-create(const struct config *config, const char *bootstrap, uint64_t partitions, uint64_t replicas)
+run(const struct config *config)
 {
-        int status;
-        const char *brokers = kafka_access_bootstrap(config, bootstrap, &status);
-        rd_kafka_t *client = status != 0 ? NULL : kafka_access_open(config, brokers);
+        int status = kafka_access_check(config, args.bootstrap);
+        rd_kafka_t *client = status != 0 ? NULL : kafka_access_open(config, args.bootstrap);
         struct topic_settings settings;
         struct error error;
 
         if (client == NULL)
                 return status != 0 ? status : EX_CONFIG;
         if (topics_default_settings(client, &settings, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0) {
-                fprintf(stderr, "gatepost topics create: %s\n", error.text);
-                status = EX_UNAVAILABLE;
+                status = command_fail(EX_UNAVAILABLE, "%s", error.text);
         } else {
-                settings.partitions = partitions > 0 ? (int)partitions : settings.partitions;
-                settings.replicas = replicas > 0 ? (int)replicas : settings.replicas;
+                settings.partitions = args.partitions > 0 ? (int)args.partitions : settings.partitions;
+                settings.replicas = args.replicas > 0 ? (int)args.replicas : settings.replicas;
                 status = create_all(config, client, &settings);
         }
         rd_kafka_destroy(client);
         return status;
 }
 
-int
-topics_create_run(const struct command_context *context, int argc, char **argv)
-{
-        static const struct option options[] = {{"partitions", required_argument, NULL, 'p'},
-                                                {"replication-factor", required_argument, NULL, 'r'},
-                                                {"bootstrap", required_argument, NULL, 'b'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {NULL, 0, NULL, 0}};
-        uint64_t partitions = 0, replicas = 0;
-        const char *bootstrap = NULL;
-        struct config *config;
-        struct error error;
-        int option, status;
+static const struct command_option options[] = {
+    {"partitions", "N", "create each topic with N partitions (default: 6)", .number = &args.partitions,
+     .min = 1, .max = 10000},
+    {"replication-factor", "N", "keep N replicas (default: 3 with three or more brokers, else 1)",
+     .number = &args.replicas, .min = 1, .max = 100},
+    KAFKA_ACCESS_BOOTSTRAP(args.bootstrap),
+};
 
-        while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
-                if (option == 'h')
-                        return command_help(context);
-                if (option == 'p' && number_parse(optarg, 1, 10000, &partitions, &error) != 0)
-                        return command_misused(context, "--partitions: %s", error.text);
-                if (option == 'r' && number_parse(optarg, 1, 100, &replicas, &error) != 0)
-                        return command_misused(context, "--replication-factor: %s", error.text);
-                if (option == 'b')
-                        bootstrap = optarg;
-                if (option == '?')
-                        return command_misused(context, "wrong option");
-        }
-        if (optind != argc)
-                return command_misused(context, "takes no arguments");
-        config = config_load(context->file);
-        if (config == NULL)
-                return EX_CONFIG;
-        status = create(config, bootstrap, partitions, replicas);
-        config_free(config);
-        return status;
-}
+const struct command topics_create_command = {
+    .name = "topics create",
+    .help = "create missing topics with the right settings",
+    .run = run,
+    COMMAND_OPTIONS(options),
+};

@@ -1,6 +1,5 @@
 #include "cli/commands.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,12 +97,16 @@ show_all(struct topics_list *list, const struct topic_need *needs, const struct 
         json_print(list->json);
 }
 
+static struct {
+        int as_json;
+        const char *bootstrap;
+} args;
+
 static int
-show(const struct config *config, const char *bootstrap, int as_json)
+run(const struct config *config)
 {
-        int status;
-        const char *brokers = kafka_access_bootstrap(config, bootstrap, &status);
-        rd_kafka_t *client = status != 0 ? NULL : kafka_access_open(config, brokers);
+        int status = kafka_access_check(config, args.bootstrap);
+        rd_kafka_t *client = status != 0 ? NULL : kafka_access_open(config, args.bootstrap);
         struct topics_list list = {config, NULL, 0};
         struct topic_need *needs;
         struct topic_state *states;
@@ -115,10 +118,9 @@ show(const struct config *config, const char *bootstrap, int as_json)
         needs = topics_needed(config, &n);
         states = mem_alloc(n * sizeof(*states));
         if (topics_describe(client, needs, n, states, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0) {
-                fprintf(stderr, "gatepost topics list: %s\n", error.text);
-                status = EX_UNAVAILABLE;
+                status = command_fail(EX_UNAVAILABLE, "%s", error.text);
         } else {
-                list.json = as_json ? json_new(1) : NULL;
+                list.json = args.as_json ? json_new(1) : NULL;
                 show_all(&list, needs, states, n);
                 status = list.n_fatal > 0 ? EX_DATAERR : 0;
         }
@@ -128,33 +130,14 @@ show(const struct config *config, const char *bootstrap, int as_json)
         return status;
 }
 
-int
-topics_list_run(const struct command_context *context, int argc, char **argv)
-{
-        static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                                {"bootstrap", required_argument, NULL, 'b'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {NULL, 0, NULL, 0}};
-        const char *bootstrap = NULL;
-        struct config *config;
-        int option, as_json = 0, status;
+static const struct command_option options[] = {
+    {"json", NULL, "print JSON", .flag = &args.as_json},
+    KAFKA_ACCESS_BOOTSTRAP(args.bootstrap),
+};
 
-        while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
-                if (option == 'h')
-                        return command_help(context);
-                if (option == 'j')
-                        as_json = 1;
-                else if (option == 'b')
-                        bootstrap = optarg;
-                else
-                        return command_misused(context, "wrong option");
-        }
-        if (optind != argc)
-                return command_misused(context, "takes no arguments");
-        config = config_load(context->file);
-        if (config == NULL)
-                return EX_CONFIG;
-        status = show(config, bootstrap, as_json);
-        config_free(config);
-        return status;
-}
+const struct command topics_list_command = {
+    .name = "topics list",
+    .help = "list the topics and their misconfigurations",
+    .run = run,
+    COMMAND_OPTIONS(options),
+};

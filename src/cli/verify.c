@@ -1,4 +1,3 @@
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,28 +15,32 @@
 #include "cli/source_choice.h"
 #include "model/delivery_check.h"
 
+#define NOW INT64_MAX
 #define BIT(header) (1u << (header))
+#define MESSAGE_SIZE 128
+#define TOO_LARGE 413
 
-enum verification_outcome {
-        VERIFICATION_OK,
-        VERIFICATION_FAILED,
-        VERIFICATION_UNKNOWN /* a header that the check needs is missing or malformed */
-};
+static struct {
+        struct source_choice choice;
+        int64_t at_ms;
+        int as_json;
+        const char *headers_file;
+        const char *body_file;
+} args = {.at_ms = NOW};
 
-struct verification_check {
-        enum verification_outcome outcome;
-        struct delivery_refusal refusal; /* the receiver's, if it failed */
-        char *message;
-};
+/* A check is unknown if a header that it needs is missing or malformed. */
+enum verification_outcome { VERIFICATION_OK, VERIFICATION_FAILED, VERIFICATION_UNKNOWN };
 
 /* A receiver's verdict on a delivery. */
 struct verification {
         const struct config_source *source;
-        struct verification_check checks[DELIVERY_N_CHECKS];
+        struct verification_check {
+                enum verification_outcome outcome;
+                struct delivery_refusal refusal; /* the receiver's, if it failed */
+        } checks[DELIVERY_N_CHECKS];
         int status;       /* of the receiver's answer */
         const char *code; /* of its error; NULL: it accepts the delivery */
-        int is_too_large; /* the body: the receiver answers that before it checks anything */
-        int64_t age_ms;   /* by the timestamp, if that is well formed */
+        int64_t age_s;    /* by the timestamp, if that is well formed */
         struct diagnosis diagnosis;
 };
 
@@ -71,94 +74,15 @@ find_faulty(const struct delivery_subject *subject)
         return faulty;
 }
 
-/* Return what a check found, as a clause; the caller frees it. */
-static char *
-describe(const struct verification *verification, enum delivery_check c)
-{
-        const struct verification_check *check = &verification->checks[c];
-        int64_t s = verification->age_ms / 1000;
-        char tolerance[NUMBER_TEXT_SIZE];
-
-        if (check->outcome == VERIFICATION_UNKNOWN)
-                return mem_strdup("not checked: a header is missing or malformed");
-        if (c == DELIVERY_CHECK_TIMESTAMP)
-                return mem_printf("%" PRId64 " s %s; the tolerance is %s", s < 0 ? -s : s,
-                                  s < 0 ? "in the future" : "ago",
-                                  number_format_duration(verification->source->tolerance_ms, tolerance));
-        return mem_strdup(check->outcome == VERIFICATION_OK ? checks[c].success : check->refusal.message);
-}
-
+/* Make all of the receiver's checks, also after one has failed. */
 static void
-diagnose(const struct config *config, const struct delivery_subject *subject,
-         struct verification *verification)
+make_checks(const struct delivery_subject *subject, struct verification *verification)
 {
-        const struct diagnosis_subject failed = {
-            .config = config,
-            .source = verification->source,
-            .signature = subject->headers.values[DELIVERY_SIGNATURE],
-            .timestamp = subject->headers.values[DELIVERY_TIMESTAMP],
-            .body = subject->body,
-            .len = subject->len,
-        };
-
-        if (failed.signature != NULL && failed.timestamp != NULL)
-                diagnosis_find(&failed, &verification->diagnosis);
-}
-
-/*
- * Return why the timestamp is stale; NULL if it is not, or nothing proves that it is the sender's. The
- * caller frees it.
- */
-static char *
-describe_clock(const struct verification *verification)
-{
-        int64_t s = verification->age_ms / 1000;
-
-        if (verification->checks[DELIVERY_CHECK_TIMESTAMP].outcome != VERIFICATION_FAILED)
-                return NULL;
-        if (verification->checks[DELIVERY_CHECK_SIGNATURE].outcome != VERIFICATION_OK &&
-            !verification->diagnosis.is_found)
-                return NULL;
-        if (s < 0)
-                return mem_printf("the sender's clock or this one is off by %" PRId64 " s", -s);
-        return mem_printf("the delivery is %" PRId64
-                          " s old, or a clock is off; --at verifies it as of another time",
-                          s);
-}
-
-/* Answer as the receiver does, by the first check that fails. */
-static void
-find_answer(struct verification *verification)
-{
-        verification->status = 200;
-        if (verification->is_too_large) {
-                verification->status = 413;
-                verification->code = "PAYLOAD_TOO_LARGE";
-                return;
-        }
-        for (int c = 0; c < DELIVERY_N_CHECKS; c++) {
-                if (verification->checks[c].outcome == VERIFICATION_FAILED) {
-                        verification->status = verification->checks[c].refusal.status;
-                        verification->code = verification->checks[c].refusal.code;
-                        return;
-                }
-        }
-}
-
-/*
- * Make all of the receiver's checks, also after one has failed; diagnose a wrong signature. max_body 0: no
- * limit.
- */
-static void
-make_verification(const struct config *config, const struct config_source *source,
-                  const struct delivery_subject *subject, uint64_t max_body,
-                  struct verification *verification)
-{
-        struct delivery_policy policy = config_delivery_policy(source);
+        struct delivery_policy policy = config_delivery_policy(verification->source);
         struct delivery delivery = {0};
         unsigned faulty = find_faulty(subject);
 
-        *verification = (struct verification){.source = source};
+        verification->status = 200;
         for (int c = 0; c < DELIVERY_N_CHECKS; c++) {
                 struct verification_check *check = &verification->checks[c];
 
@@ -167,39 +91,86 @@ make_verification(const struct config *config, const struct config_source *sourc
                 else if (delivery_check_make((enum delivery_check)c, &policy, subject, &delivery,
                                              &check->refusal) != 0)
                         check->outcome = VERIFICATION_FAILED;
+                if (check->outcome == VERIFICATION_FAILED && verification->code == NULL) {
+                        verification->status = check->refusal.status;
+                        verification->code = check->refusal.code;
+                }
         }
-        verification->age_ms = subject->now_ms - delivery.timestamp * 1000;
-        for (int c = 0; c < DELIVERY_N_CHECKS; c++)
-                verification->checks[c].message = describe(verification, (enum delivery_check)c);
-        if (verification->checks[DELIVERY_CHECK_SIGNATURE].outcome != VERIFICATION_OK)
-                diagnose(config, subject, verification);
-        diagnosis_add(&verification->diagnosis, describe_clock(verification));
-        verification->is_too_large = max_body != 0 && subject->len > max_body;
-        find_answer(verification);
+        verification->age_s = subject->now_ms / 1000 - delivery.timestamp;
 }
 
+/* Find out why the signature or the timestamp is wrong. */
 static void
-clear_verification(struct verification *verification)
+diagnose(const struct config *config, const struct delivery_subject *subject,
+         struct verification *verification)
 {
-        for (int c = 0; c < DELIVERY_N_CHECKS; c++)
-                free(verification->checks[c].message);
-        diagnosis_clear(&verification->diagnosis);
+        struct diagnosis *diagnosis = &verification->diagnosis;
+        int is_genuine = verification->checks[DELIVERY_CHECK_SIGNATURE].outcome == VERIFICATION_OK;
+        int64_t age_s = verification->age_s;
+
+        if (!is_genuine)
+                diagnosis_find(config, verification->source, subject, diagnosis);
+        /* Only then is the timestamp the sender's. */
+        if (verification->checks[DELIVERY_CHECK_TIMESTAMP].outcome != VERIFICATION_FAILED ||
+            (!is_genuine && !diagnosis->is_found))
+                return;
+        if (age_s < 0)
+                diagnosis_add(diagnosis, "the sender's clock or this one is off by %" PRId64 " s", -age_s);
+        else
+                diagnosis_add(diagnosis,
+                              "the delivery is %" PRId64
+                              " s old, or a clock is off; --at verifies it as of another time",
+                              age_s);
+}
+
+/* The headers of the source are missing: add a cause if they have another prefix. */
+static void
+diagnose_prefix(const struct capture *capture, const struct config_source *source,
+                struct diagnosis *diagnosis)
+{
+        char *prefix = capture_find_prefix(capture);
+
+        if (prefix != NULL)
+                diagnosis_add(diagnosis,
+                              "the headers begin with %.64s, but header_prefix of the source %s is %s",
+                              prefix, source->name, source->header_prefix);
+        free(prefix);
+}
+
+/* Return the result of a check as a clause. */
+static const char *
+describe(const struct verification *verification, int c, char text[MESSAGE_SIZE])
+{
+        const struct verification_check *check = &verification->checks[c];
+        int64_t age_s = verification->age_s;
+        char tolerance[NUMBER_TEXT_SIZE];
+
+        if (check->outcome == VERIFICATION_UNKNOWN)
+                return "not checked: a header is missing or malformed";
+        if (c != DELIVERY_CHECK_TIMESTAMP)
+                return check->outcome == VERIFICATION_OK ? checks[c].success : check->refusal.message;
+        (void)snprintf(text, MESSAGE_SIZE, "%" PRId64 " s %s; the tolerance is %s",
+                       age_s < 0 ? -age_s : age_s, age_s < 0 ? "in the future" : "ago",
+                       number_format_duration(verification->source->tolerance_ms, tolerance));
+        return text;
 }
 
 static void
 print_text(const struct verification *verification)
 {
         const struct diagnosis *diagnosis = &verification->diagnosis;
+        char text[MESSAGE_SIZE];
 
         for (int c = 0; c < DELIVERY_N_CHECKS; c++) {
                 const struct verification_check *check = &verification->checks[c];
 
-                printf("%-10s  %-7s  %s\n", checks[c].name, outcomes[check->outcome], check->message);
+                printf("%-10s  %-7s  %s\n", checks[c].name, outcomes[check->outcome],
+                       describe(verification, c, text));
                 for (size_t v = 0; v < check->refusal.n_violations; v++)
                         printf("%-10s  %-7s  %s %s\n", "", "", check->refusal.violations[v].field,
                                check->refusal.violations[v].message);
         }
-        if (verification->is_too_large)
+        if (verification->status == TOO_LARGE)
                 printf("%-10s  %-7s  larger than max_body\n", "body", "failed");
         if (verification->code != NULL)
                 printf("answer: %d %s\n", verification->status, verification->code);
@@ -213,12 +184,15 @@ print_text(const struct verification *verification)
 }
 
 static void
-put_check(yajl_gen json, const struct verification_check *check, const char *name)
+put_check(yajl_gen json, const struct verification *verification, int c)
 {
+        const struct verification_check *check = &verification->checks[c];
+        char text[MESSAGE_SIZE];
+
         (void)yajl_gen_map_open(json);
-        json_member(json, "check", name);
+        json_member(json, "check", checks[c].name);
         json_member(json, "outcome", outcomes[check->outcome]);
-        json_member(json, "message", check->message);
+        json_member(json, "message", describe(verification, c, text));
         json_text(json, "violations");
         (void)yajl_gen_array_open(json);
         for (size_t v = 0; v < check->refusal.n_violations; v++) {
@@ -244,7 +218,7 @@ print_json(const struct verification *verification)
         json_text(json, "checks");
         (void)yajl_gen_array_open(json);
         for (int c = 0; c < DELIVERY_N_CHECKS; c++)
-                put_check(json, &verification->checks[c], checks[c].name);
+                put_check(json, verification, c);
         (void)yajl_gen_array_close(json);
         json_text(json, "causes");
         (void)yajl_gen_array_open(json);
@@ -255,146 +229,104 @@ print_json(const struct verification *verification)
         json_print(json);
 }
 
-struct verify_arguments {
-        struct source_choice choice;
-        int64_t at_ms;
-        int as_json;
-        const char *headers_file;
-        const char *body_file;
-};
-
 /* Find the source by --source, else the first whose headers these are, else the first. */
 static const struct config_source *
-find_source(const struct command_context *context, const struct config *config,
-            const struct verify_arguments *args, const struct capture *capture)
+find_source(const struct config *config, const struct capture *capture, struct delivery_headers *headers)
 {
-        struct delivery_headers headers;
+        const struct config_source *source = NULL;
 
-        for (size_t i = 0; i < config->n_sources && args->choice.name == NULL; i++) {
-                if (capture_select(capture, config->sources[i].header_prefix, &headers) > 0)
-                        return &config->sources[i];
+        for (size_t i = 0; i < config->n_sources && args.choice.name == NULL && source == NULL; i++) {
+                if (capture_select(capture, config->sources[i].header_prefix, headers))
+                        source = &config->sources[i];
         }
-        return source_choice_find(&args->choice, config, context);
-}
-
-/* Add a cause if the headers have another prefix than the source's. */
-static void
-diagnose_prefix(const struct capture *capture, const struct config_source *source,
-                struct diagnosis *diagnosis)
-{
-        char *prefix = capture_find_prefix(capture);
-
-        if (prefix != NULL)
-                diagnosis_add(
-                    diagnosis,
-                    mem_printf("the headers begin with %s, but header_prefix of the source %s is %s", prefix,
-                               source->name, source->header_prefix));
-        free(prefix);
+        if (source == NULL)
+                source = source_choice_find(args.choice.name, config);
+        return source;
 }
 
 static int
-verify(const struct command_context *context, const struct config *config,
-       const struct verify_arguments *args, const struct capture *capture, struct delivery_subject *subject)
+verify(const struct config *config, const struct capture *capture, struct delivery_subject *subject)
 {
-        const struct config_source *source = find_source(context, config, args, capture);
-        struct verification verification;
-        size_t n_requests;
+        struct verification verification = {.source = find_source(config, capture, &subject->headers)};
 
-        if (source == NULL)
+        if (verification.source == NULL)
                 return EX_USAGE;
-        n_requests = capture_select(capture, source->header_prefix, &subject->headers);
-        if (n_requests > 1)
-                fprintf(stderr,
-                        "gatepost verify: %s has %zu requests with such headers; verifying the first\n",
-                        args->headers_file, n_requests);
-        make_verification(config, source, subject, args->choice.secret_file == NULL ? config->max_body : 0,
-                          &verification);
-        if (n_requests == 0)
-                diagnose_prefix(capture, source, &verification.diagnosis);
-        (args->as_json ? print_json : print_text)(&verification);
-        clear_verification(&verification);
+        if (!capture_select(capture, verification.source->header_prefix, &subject->headers))
+                diagnose_prefix(capture, verification.source, &verification.diagnosis);
+        make_checks(subject, &verification);
+        diagnose(config, subject, &verification);
+        /* A receiver answers that before it checks anything; --secret-file has no limit. */
+        if (args.choice.secret_file == NULL && subject->len > config->max_body) {
+                verification.status = TOO_LARGE;
+                verification.code = "PAYLOAD_TOO_LARGE";
+        }
+        (args.as_json ? print_json : print_text)(&verification);
         return verification.code == NULL ? 0 : EX_DATAERR;
 }
 
 /* Read the two files and verify the delivery. Returns an exit status. */
 static int
-run(const struct command_context *context, const struct config *config, const struct verify_arguments *args)
+read_and_verify(const struct config *config)
 {
-        struct delivery_subject subject = {.now_ms = args->at_ms};
+        struct delivery_subject subject = {.now_ms = args.at_ms == NOW ? clock_now_ms() : args.at_ms};
         struct capture capture = {NULL, 0};
         struct error error;
-        size_t headers_len;
-        char *headers = arguments_headers(args->headers_file, &headers_len, &error);
-        char *body = headers == NULL ? NULL : arguments_body(args->body_file, &subject.len, &error);
+        char *headers = arguments_headers(args.headers_file, &error);
+        char *body = headers == NULL ? NULL : arguments_body(args.body_file, &subject.len, &error);
         int status;
 
-        if (body == NULL) {
-                status = EX_NOINPUT;
-                fprintf(stderr, "gatepost verify: %s\n", error.text);
-        } else if (capture_parse(headers, headers_len, &capture, &error) != 0) {
-                status = EX_DATAERR;
-                fprintf(stderr, "gatepost verify: %s: %s\n", args->headers_file, error.text);
-        } else {
-                subject.body = body;
-                status = verify(context, config, args, &capture, &subject);
-        }
-        capture_clear(&capture);
+        subject.body = body;
+        if (body == NULL)
+                status = command_fail(EX_NOINPUT, "%s", error.text);
+        else if (capture_parse(headers, &capture, &error) != 0)
+                status = command_fail(EX_DATAERR, "%s: %s", args.headers_file, error.text);
+        else
+                status = verify(config, &capture, &subject);
+        free(capture.items);
         free(headers);
         free(body);
         return status;
 }
 
-/* Returns -1, or an exit status if there is nothing left to do. */
 static int
-parse(const struct command_context *context, int argc, char **argv, struct verify_arguments *args)
+check(struct error *error)
 {
-        static const struct option options[] = {{"source", required_argument, NULL, 's'},
-                                                {"secret-file", required_argument, NULL, 'f'},
-                                                {"header-prefix", required_argument, NULL, 'p'},
-                                                {"at", required_argument, NULL, 'a'},
-                                                {"json", no_argument, NULL, 'j'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {NULL, 0, NULL, 0}};
-        struct error error;
-        int option;
-
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                if (option == 'h')
-                        return command_help(context);
-                if (option == '?')
-                        return command_misused(context, "wrong option");
-                if (option == 'a' && arguments_time(optarg, &args->at_ms, &error) != 0)
-                        return command_misused(context, "--at: %s", error.text);
-                args->as_json |= option == 'j';
-                if (option == 's')
-                        args->choice.name = optarg;
-                if (option == 'f')
-                        args->choice.secret_file = optarg;
-                if (option == 'p')
-                        args->choice.header_prefix = optarg;
-        }
-        if (argc - optind != 2)
-                return command_misused(context, "needs a file with the headers, and one with the body");
-        args->headers_file = argv[optind];
-        args->body_file = argv[optind + 1];
-        if (strcmp(args->headers_file, "-") == 0 && strcmp(args->body_file, "-") == 0)
-                return command_misused(context, "headers and body cannot both come from standard input");
-        return source_choice_check(&args->choice, context);
+        if (strcmp(args.headers_file, "-") == 0 && strcmp(args.body_file, "-") == 0)
+                return error_set(error, "headers and body cannot both come from standard input");
+        return source_choice_check(&args.choice, error);
 }
 
-int
-verify_run(const struct command_context *context, int argc, char **argv)
+static int
+run(const char *file)
 {
-        struct verify_arguments args = {.at_ms = clock_now_ms()};
-        int status = parse(context, argc, argv, &args);
-        struct config *config;
+        int status;
+        struct config *config = source_choice_load(&args.choice, file, &status);
 
-        if (status >= 0)
-                return status;
-        config = source_choice_load(&args.choice, context, &status);
-        if (config == NULL)
-                return status;
-        status = run(context, config, &args);
+        if (config != NULL)
+                status = read_and_verify(config);
         config_free(config);
         return status;
 }
+
+static const struct command_option options[] = {
+    {NULL, "HEADERS", "read the headers from this file: lines `Name: value`, or the output of curl -v",
+     .text = &args.headers_file},
+    {NULL, "BODY", "read the body from this file, or - for standard input", .text = &args.body_file},
+    {"source", "NAME", "verify as this source (default: the first with this header_prefix)",
+     .text = &args.choice.name},
+    {"secret-file", "FILE", "use the secret in this file; needs no configuration",
+     .text = &args.choice.secret_file},
+    {"header-prefix", "PREFIX", "expect headers that begin with this, such as x-invoicing",
+     .text = &args.choice.header_prefix},
+    {"at", "TIME", "verify as of then: an age, such as 2h, or 2026-11-21T03:04:05Z (default: now)",
+     .time_ms = &args.at_ms},
+    {"json", NULL, "print JSON", .flag = &args.as_json},
+};
+
+const struct command verify_command = {
+    .name = "verify",
+    .help = "verify a saved delivery as a receiver does, and diagnose a wrong signature",
+    .check = check,
+    .run_with_file = run,
+    COMMAND_OPTIONS(options),
+};

@@ -45,8 +45,9 @@ int digest_body(struct digest *digest, const struct record *record, uint64_t *bo
 /**
  * digest_begin(digest, topic, key, value), digest_header(digest, name, value),
  * digest_end(digest, fingerprint):
- * Compute the first 128 bits of SHA-256 over a whole record with its headers in order, except gatepost-detail,
- * whose words may change from one version to the next. A null key, value or header value counts as empty. Each function returns 0, or -1 if OpenSSL fails.
+ * Compute the first 128 bits of SHA-256 over a whole record with its headers in order, except
+ * gatepost-detail, whose words may change from one version to the next. A null key, value or header value
+ * counts as empty. Each function returns 0, or -1 if OpenSSL fails.
  */
 int digest_begin(struct digest *digest, const char *topic, struct span key, struct span value) MUST_CHECK;
 int digest_header(struct digest *digest, const char *name, struct span value) MUST_CHECK;

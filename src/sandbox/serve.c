@@ -146,7 +146,7 @@ announce(struct serve *serve, struct error *error)
         return fflush(stdout) == 0 ? 0 : error_set(error, "cannot write to stdout");
 }
 
-/* Save the state, also if the last attempt failed, and say what becomes of the deliveries that are pending. */
+/* Save the state, also if the last attempt failed, and log what becomes of pending deliveries. */
 static void
 save_at_end(struct serve *serve)
 {

@@ -1,28 +1,117 @@
-"""gatepost completion bash: what bash offers for a line that is being typed."""
+"""gatepost completion SHELL: what bash, zsh and fish offer for a line that is being typed."""
 
+import os
+import pty
 import shlex
+import signal
 import subprocess
+import threading
 
 import pytest
 
+import waiting
 from installation import BUILD
 from signing import KINDS, event_topic
 
 EX_USAGE = 64
-OFFER = """
+SHELLS = ["bash", "zsh", "fish"]
+BASH = """
 source "$1"
 COMP_WORDS=("${@:2}")
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 _gatepost
 printf '%s\\n' "${COMPREPLY[@]}"
 """
+# zsh completes only at a terminal. Its .zshrc writes to a file what completion adds, and makes another file when the line
+# editor begins, and when it reads ^G, with which it empties the line.
+ZSH = """
+autoload -Uz compinit && compinit -u -D && source "$SCRIPT"
+compadd() {
+        local -a added
+        [[ ${@[1,(i)(-|--)]} == *-[OAD]\\ * ]] || { builtin compadd -A added "$@"; print -rl -- ${(Q)added} >>$OFFERED; }
+        builtin compadd "$@"
+}
+be-ready() {
+        BUFFER=''
+        : >$READY
+}
+zle -N be-ready
+zle -N zle-line-init be-ready
+bindkey '^D' list-choices
+bindkey '^G' be-ready
+"""
 
 
-@pytest.fixture
-def script(offline, tmp_path):
-    done = offline.gatepost("completion", "bash", config=False)
+class Bash:
+    def __init__(self, script, directory):
+        self.script, self.directory = script, directory
+
+    def offer(self, line, last):
+        """What is offered after LINE for the word that begins with LAST, one per line."""
+        words = [each for word in shlex.split(line) for each in
+                 (word.partition("=") if word.startswith("--") and "=" in word else [word]) if each]
+        return self.run("bash", "--norc", "-u", "-c", BASH, "bash", self.script, *words, last)
+
+    def run(self, *command):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=self.directory,
+                              env=os.environ | {"HOME": str(self.directory)})
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    def close(self):
+        pass
+
+
+class Fish(Bash):
+    def offer(self, line, last):
+        before = line.split()[-1] if line.endswith("=") else ""
+        output = self.run("fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", self.script,
+                          f"{line}{'' if before else ' '}{last}")
+        return "".join(each.partition("\t")[0].removeprefix(before) + "\n" for each in output.splitlines())
+
+
+class Zsh(Bash):
+    def __init__(self, script, directory):
+        super().__init__(script, directory)
+        self.offered, self.ready = directory.parent / "offered", directory.parent / "ready"
+        (directory.parent / ".zshrc").write_text(ZSH)
+        self.process, self.terminal = pty.fork()
+        if self.process == 0:
+            os.chdir(directory)
+            os.execvpe("zsh", ["zsh", "-d", "-i"], os.environ | {"ZDOTDIR": str(directory.parent), "SCRIPT": str(script), "TERM": "dumb",
+                                                                 "OFFERED": str(self.offered), "READY": str(self.ready)})
+        threading.Thread(target=self.discard_output, daemon=True).start()
+        self.wait()
+
+    def discard_output(self):
+        try:
+            while os.read(self.terminal, 65536):
+                pass
+        except OSError:
+            pass
+
+    def wait(self):
+        waiting.until(self.ready.exists, 60, "zsh to read what was typed")
+        self.ready.unlink()
+
+    def offer(self, line, last):
+        self.offered.write_text("")
+        os.write(self.terminal, f"{line}{'' if line.endswith('=') else ' '}{last}\x04\x07".encode())
+        self.wait()
+        offered = self.offered.read_text().splitlines()  # options, too, where nothing else is known
+        return "\n".join(each for each in offered if last.startswith("-") or not each.startswith("-"))
+
+    def close(self):
+        os.kill(self.process, signal.SIGKILL)
+        os.waitpid(self.process, 0)
+        os.close(self.terminal)
+
+
+@pytest.fixture(params=SHELLS)
+def script(request, offline, tmp_path):
+    done = offline.gatepost("completion", request.param, config=False)
     assert (done.returncode, done.stderr) == (0, "")
-    path = tmp_path / "completion"
+    path = tmp_path / f"completion.{request.param}"
     path.write_text(done.stdout)
     return path
 
@@ -33,20 +122,19 @@ def offer(script, tmp_path):
     (tmp_path / "files").mkdir()
     for name in ("body.json", "big file"):
         (tmp_path / "files" / name).touch()
-
-    def run(line, last):
-        words = [each for word in shlex.split(line) for each in
-                 (word.partition("=") if word.startswith("--") and "=" in word else [word]) if each]
-        done = subprocess.run(["bash", "--norc", "-u", "-c", OFFER, "bash", script, *words, last], capture_output=True,
-                              text=True, timeout=30, cwd=tmp_path / "files")
-        assert (done.returncode, done.stderr) == (0, "")
-        return set(done.stdout.splitlines()) - {""}
-    return run
+    shell = {".bash": Bash, ".zsh": Zsh, ".fish": Fish}[script.suffix](script, tmp_path / "files")
+    yield lambda line, last: set(shell.offer(line, last).splitlines()) - {""}
+    shell.close()
 
 
 def listed(offline):
     help_text = offline.gatepost("--help", config=False).stdout.partition("commands:\n")[2]
     return [line.strip().partition("  ")[0] for line in help_text.splitlines()]
+
+
+def test_script_is_well_formed(script):
+    done = subprocess.run([script.suffix[1:], "-n", script], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_every_command_is_offered(offline, offer):
@@ -63,7 +151,7 @@ def test_options_are_those_of_the_command(offline, offer):
     for name in listed(offline):
         text = offline.gatepost(*name.split(), "--help", config=False).stdout
         options = {line.split()[0] for line in text.splitlines() if line.startswith("  --")}
-        assert offer(f"gatepost {name}", "-") == options | {"--help"}, name
+        assert offer(f"gatepost {name}", "-") == options | {"--config", "--help"}, name
     assert offer("gatepost", "-") == {"--config", "--help", "--version"}
     assert offer("gatepost send --forge", "--de") == {"--delivery-id"}
 
@@ -98,14 +186,17 @@ def test_nothing_is_offered_where_nothing_is_known(offer, line):
 
 
 def test_wrong_usage_exits_64(offline):
-    for arguments in (["bash", "more"], ["bash", "--nonsense"], ["zsh"], []):
+    for arguments in (["bash", "more"], ["bash", "--nonsense"], ["ksh"], []):
         done = offline.gatepost("completion", *arguments, config=False)
         assert (done.returncode, done.stdout) == (EX_USAGE, "") and done.stderr
 
 
-def test_make_install_puts_it_where_bash_looks(script, tmp_path):
-    done = subprocess.run(["make", "-s", "-C", BUILD, "install-bashcompletionDATA", f"DESTDIR={tmp_path}/root"],
+@pytest.mark.parametrize("shell, place", [("bash", "bash-completion/completions/gatepost"),
+                                          ("zsh", "zsh/site-functions/_gatepost"),
+                                          ("fish", "fish/vendor_completions.d/gatepost.fish")])
+def test_make_install_puts_it_where_the_shell_looks(offline, tmp_path, shell, place):
+    done = subprocess.run(["make", "-s", "-C", BUILD, f"install-{shell}completionDATA", f"DESTDIR={tmp_path}/root"],
                           capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    (installed,) = (tmp_path / "root").rglob("bash-completion/completions/gatepost")
-    assert installed.read_text() == script.read_text()
+    (installed,) = (tmp_path / "root").rglob(place)
+    assert installed.read_text() == offline.gatepost("completion", shell, config=False).stdout

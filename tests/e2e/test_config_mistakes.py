@@ -201,3 +201,11 @@ def test_doubtful_configuration_passes_with_a_warning(check, section, added, wor
     assert words in found[0][1], errors
     assert int(found[0][0]) in lines_with(text, section, added.split("|")), (text, errors)
     assert "7d8f0c1b" not in errors
+
+
+def test_strict_check_fails_on_a_warning(check, tmp_path):
+    check(written("kafka", "debug = conf"))
+    strict = [BUILD / "gatepost", "-c", tmp_path / "gatepost.conf", "check", "--strict"]
+    assert subprocess.run(strict, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, env=ENVIRONMENT).returncode == EX_CONFIG
+    check(written("gatepost", "log_level = info"))
+    assert subprocess.run(strict, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, env=ENVIRONMENT).returncode == 0

@@ -87,26 +87,33 @@ def test_the_examples_of_gatepost_1_work(installation, reached_by_socket):
 
 
 def commands_of_the_man_page():
-    """{name of a command: its options} by the items of gatepost(1)'s section COMMANDS."""
+    """{name of a command: {option: its argument}} by the items of gatepost(1)'s section COMMANDS; {"": the arguments}."""
     section = (ROOT / "man" / "gatepost.1").read_text().partition(".Sh COMMANDS\n")[2].partition(".Sh ")[0]
     commands = {}
     for item in section.split("\n.It Cm ")[1:]:
         heading = item.partition(".Xc\n")[0] if item.partition("\n")[0].endswith(" Xo") else item.partition("\n")[0]
         name = re.match(r"[a-z]+( [a-z]+)?", heading)[0]
-        commands[name] = set(re.findall(r"(?<=\s)-[a-z][a-z-]*", heading))
+        options = re.findall(r"(?:Fl|[|]) -([a-z-]+)(?: (?:Op )?Ar ([a-z]+))?", heading)
+        arguments = re.findall(r"Ar ([a-z ]+)", re.sub(r"Fl -[a-z-]+ (?:Op )?Ar [a-z]+", "", heading))
+        commands[name] = {f"--{option}": argument for option, argument in options} | {"": " ".join(arguments).split()}
     return commands
 
 
-def test_gatepost_1_has_each_command_and_each_option_and_no_others(installation):
+def commands_of_the_help(installation):
+    """Likewise by --help."""
     listed = installation.gatepost("--help", config=False).stdout.partition("commands:\n")[2]
-    names = [re.split(r"\s{2,}", line.strip())[0] for line in listed.splitlines()]
-    known = {}
-    for name in names:
+    commands = {}
+    for name in [re.split(r"\s{2,}", line.strip())[0] for line in listed.splitlines()]:
         text = installation.gatepost(*name.split(), "--help", config=False).stdout
-        known[name] = {line.split()[0][1:] for line in text.splitlines() if line.startswith("  --")}
-        used = set(re.findall(r"-(-[a-z][a-z-]*)", text.splitlines()[0]))
-        assert used == known[name], (name, "the usage and the explanations list different options")
-    assert commands_of_the_man_page() == known
+        rows = re.findall(r"^  (--[a-z-]+)?(?: ?\[?([A-Z]+)[^ ]*(?: \.\.\.\])?)?  ", text, re.M)
+        commands[name] = {option: argument.lower() for option, argument in rows if option}
+        commands[name][""] = [argument.lower() for option, argument in rows if not option and argument]
+    return commands
+
+
+def test_gatepost_1_has_each_command_with_its_options_and_arguments_and_no_others(installation):
+    documented, known = commands_of_the_man_page(), commands_of_the_help(installation)
+    assert documented == known and known["tail"]["--from"] == "where" and known["verify"][""] == ["headers", "body"]
 
 
 @pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "man").iterdir()))
@@ -116,7 +123,7 @@ def test_commands_and_metrics_that_a_man_page_names_are_there(page):
     for words in map(str.split, re.findall(r"^\.Ql gatepost ([a-z].*?)(?: [,;.:)])?$", text, re.M)):
         name = " ".join(words[:2]) if " ".join(words[:2]) in known else words[0]
         assert name in known or name in groups and len(words) == 1, (page, words)
-        assert {word[1:] for word in words if word.startswith("--")} <= known.get(name, set()), (page, words)
+        assert {word for word in words if word.startswith("--")} <= set(known.get(name, {})), (page, words)
     metrics = set(re.findall(r"\bgatepost_[a-z_]+", (ROOT / "man" / "gatepostd.8").read_text().partition(".Ss Metrics")[2]
                              .partition(".Sh ")[0]))
     assert set(re.findall(r"\bgatepost_[a-z_]+", text)) <= metrics

@@ -35,9 +35,13 @@ COMMANDS = {
     "subscriptions ensure": (HOOK, EX_UNAVAILABLE),
     "secret new": (["new-secret"], EX_OK),
     "completion bash": ([], EX_OK),
+    "completion zsh": ([], EX_OK),
+    "completion fish": ([], EX_OK),
+    "help": ([], EX_OK),
 }
 SILENT = {"secret new"}  # print nothing, so that nothing is lost
-NEED_NO_CONFIGURATION = {"secret new", "completion bash"}
+NEED_NO_CONFIGURATION = {"secret new", "completion bash", "completion zsh", "completion fish", "help"}
+GROUPS = {name.split()[0] for name in COMMANDS if " " in name}
 each_command = pytest.mark.parametrize("name", COMMANDS)
 
 
@@ -77,7 +81,46 @@ def test_these_are_all_commands(offline):
 def test_help_goes_to_stdout(run, name):
     done = run("/nonexistent", *name.split(), "--help")
     assert (done.returncode, done.stderr) == (EX_OK, "")
-    assert done.stdout.startswith(f"usage: gatepost [-c FILE] {name}")
+    assert done.stdout.startswith(f"usage: gatepost {name} ")
+    for other in ([*name.split(), "-h"], ["help", *name.split()]):
+        assert run("/nonexistent", *other).stdout == done.stdout
+
+
+@pytest.mark.parametrize("group", sorted(GROUPS))
+def test_help_of_a_group_lists_its_commands(run, group):
+    done = run("/nonexistent", group, "--help")
+    assert (done.returncode, done.stderr) == (EX_OK, "")
+    assert done.stdout.startswith(f"usage: gatepost {group} ")
+    assert [line.strip().partition("  ")[0] for line in done.stdout.partition("commands:\n")[2].splitlines()] == [
+        name for name in COMMANDS if name.startswith(group + " ")]
+    assert run("/nonexistent", "help", group).stdout == done.stdout
+    for arguments, told in (([], "missing command"), (["nonsense"], f"unknown command '{group} nonsense'")):
+        done = run("/nonexistent", group, *arguments)
+        assert (done.returncode, done.stdout) == (EX_USAGE, "") and told in done.stderr
+
+
+def test_help_of_the_program(run):
+    done = run("/nonexistent", "help")
+    assert (done.returncode, done.stderr) == (EX_OK, "") and done.stdout == run("/nonexistent", "--help").stdout
+    for arguments in (["nonsense"], ["topics", "nonsense"], ["check", "nonsense"]):
+        done = run("/nonexistent", "help", *arguments)
+        assert (done.returncode, done.stdout) == (EX_USAGE, "") and f"unknown command '{' '.join(arguments)}'" in done.stderr
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in NEED_NO_CONFIGURATION])
+def test_configuration_is_given_before_or_after_the_command(run, name):
+    first, second = name.split()[0], name.split()[1:]
+    for option in (["-c", "/nonexistent/2"], ["-c/nonexistent/2"], ["--config", "/nonexistent/2"], ["--config=/nonexistent/2"]):
+        for arguments in ([first, *second, *option], [first, *option, *second], [*option, first, *second]):
+            done = run("/nonexistent/1", *arguments, *COMMANDS[name][0])
+            assert (done.returncode, done.stdout) == (EX_CONFIG, "") and "/nonexistent/2: No such file" in done.stderr, arguments
+
+
+def test_misspelt_options_get_a_suggestion(run):
+    for arguments, told in ((["tail", "--form", "end"], "did you mean --from?"), (["check", "--hlep"], "did you mean --help?"),
+                            (["--confg=x", "check"], "did you mean --config?"), (["check", "--confg=x"], "unknown option --confg;")):
+        done = run("/nonexistent", *arguments)
+        assert (done.returncode, done.stdout) == (EX_USAGE, "") and told in done.stderr
 
 
 @each_command
@@ -87,13 +130,14 @@ def test_options_that_are_listed_are_taken_and_others_are_not(run, name):
         if line.startswith("  --"):
             option, argument = line.split()[:2]
             given = [option, "1"] if argument.isupper() and argument.isalpha() else [option]
-            assert "wrong option" not in run("/nonexistent", *name.split(), *given).stderr, option
+            assert "unknown option" not in run("/nonexistent", *name.split(), *given).stderr, option
             if given == [option]:
                 done = run("/nonexistent", *name.split(), f"{option}=1")
                 assert argument.startswith("[") or (done.returncode, done.stdout) == (EX_USAGE, ""), option
     for option in ("--nonsense", "-x"):
         done = run("/nonexistent", *name.split(), option)
-        assert (done.returncode, done.stdout) == (EX_USAGE, "") and f"usage: gatepost [-c FILE] {name}" in done.stderr
+        assert (done.returncode, done.stdout) == (EX_USAGE, "") and f"usage: gatepost {name} " in done.stderr
+        assert f"unknown option {option}" in done.stderr
 
 
 @each_command

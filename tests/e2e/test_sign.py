@@ -70,7 +70,7 @@ def test_secret_file_needs_no_configuration(sign, config, body_file):
 
 
 @pytest.mark.parametrize("arguments, told", [
-    ([], "needs a file"), (["a", "b"], "needs a file"), (["--nonsense", "a"], "wrong option"),
+    ([], "needs BODY"), (["a", "b"], "unexpected argument 'b'"), (["--nonsense", "a"], "unknown option"),
     (["--header-prefix", "x-own", "a"], "go together"), (["--secret-file", "secret", "a"], "go together"),
     (["--source", "invoicing", "--secret-file", "s", "--header-prefix", "x-own", "a"], "not both"),
     (["--timestamp", "yesterday", "-"], "not a whole number"), (["--timestamp", "99999999999", "-"], "between"),

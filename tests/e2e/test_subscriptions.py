@@ -581,15 +581,17 @@ def test_service_that_neither_answers_with_an_id_nor_shows_the_events_as_given(f
 # Arguments, secrets
 
 @pytest.mark.parametrize("arguments, text", [
-    (["add"], "needs --url, --events and --secret-file"), (["ensure", "--url", URL], "needs --url"),
+    (["add"], "needs --url URL"), (["ensure", "--url", URL], "needs --events LIST"),
+    (["add", "--url", URL, "--events", "a"], "needs --secret-file FILE"),
     (["add", "--url", URL, "--events", "", "--secret-file", "f"], "--events: takes kinds"),
     (["add", "--url", URL, "--events", "a,,b", "--secret-file", "f"], "--events: takes kinds"),
     (["add", "--url", URL, "--events", "a b", "--secret-file", "f"], "--events: takes kinds"),
     (["add", "--url", URL, "--events", "*,a", "--secret-file", "f"], "cannot be combined"),
     (["add", "--url", URL, "--events", "a", "--events", "b", "--secret-file", "f"], "is repeated"),
-    (["add", "--dry-run"], "wrong option"), (["list", "--url", URL], "wrong option"), (["list", "x"], "takes no arguments"),
-    (["list", "--timeout", "5"], "--timeout"), (["remove"], "needs an ID"), (["remove", ""], "needs an ID"),
-    (["remove", "a", "b"], "needs an ID"), ([], "incomplete command")])
+    (["add", "--dry-run"], "unknown option --dry-run"), (["list", "--url", URL], "unknown option --url"),
+    (["list", "x"], "unexpected argument 'x'"),
+    (["list", "--timeout", "5"], "--timeout"), (["remove"], "needs ID"), (["remove", ""], "needs an ID"),
+    (["remove", "a", "b"], "unexpected argument 'b'"), ([], "missing command")])
 def test_wrong_usage_exits_64_and_says_how(tmp_path, arguments, text):
     done = Client(tmp_path, "http://127.0.0.1:9/v1").run(*arguments, expect=EX_USAGE)
     assert text in done.stderr and done.stdout == ""

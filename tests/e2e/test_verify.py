@@ -7,7 +7,7 @@ import json
 import pytest
 
 import signing
-from signing import SECRET, Delivery, hmac_sha256
+from signing import SECRET, Delivery
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_CONFIG = 64, 65, 66, 78
 BODY = '{"event": "invoice.accepted", "text": "Straße/5", "lines": [{"a": 1}, {}]}'.encode()
@@ -63,12 +63,6 @@ def as_curl(headers):
     return CURL.format("".join(f"> {name}: {value}\r\n" for name, value in headers.items()))
 
 
-def as_har(headers):
-    pairs = [{"name": name, "value": value} for name, value in headers.items()]
-    answer = {"headers": [{"name": "content-type", "value": "application/json"}]}
-    return json.dumps({"log": {"entries": [{"request": {"method": "POST", "headers": pairs}, "response": answer}]}})
-
-
 def outcomes(result):
     return [check["outcome"] for check in result["checks"]]
 
@@ -80,13 +74,6 @@ FORMS = {
     "request": lambda headers: "POST /webhooks/invoicing HTTP/1.1\r\nHost: x\r\n" +
                                as_lines(headers).replace("\n", "\r\n") + "\r\n{\"not\": \"a header\"}",
     "curl": as_curl,
-    "har": as_har,
-    "array": lambda headers: json.dumps([{"name": name, "value": value} for name, value in headers.items()]),
-    "key-value": lambda headers: json.dumps([{"key": name, "value": value} for name, value in headers.items()]),
-    "object": lambda headers: json.dumps({name.title(): value for name, value in headers.items()}),
-    "lists": lambda headers: json.dumps({"headers": {name: [value] for name, value in headers.items()}}),
-    "numbers": lambda headers: json.dumps({name: int(value) if value.isdigit() else value
-                                           for name, value in headers.items()}),
     "mark": lambda headers: "\ufeff\n" + as_lines(headers),
 }
 
@@ -110,8 +97,7 @@ def test_body_that_is_too_large_is_refused_as_a_receiver_does(verify, verdict):
 
 def test_first_of_several_requests_is_taken(verify):
     one, other = Delivery(BODY), Delivery(BODY, secret=OTHER_SECRET)
-    done = verify(as_curl(one.headers()) + as_curl(other.headers()), BODY)
-    assert done.returncode == 0 and "2 requests" in done.stderr
+    assert verify(as_curl(one.headers()) + as_curl(other.headers()), BODY).returncode == 0
     assert verify(as_curl(other.headers()) + as_curl(one.headers()), BODY).returncode == EX_DATAERR
 
 
@@ -124,13 +110,13 @@ def test_headers_or_body_come_from_stdin(offline, config, tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("text", ["{", "[1, 2", "what is this\n", "{}\n{}", "[" * 100000, '{"a": "\\u0000"}', "a: b\0c"])
+@pytest.mark.parametrize("text", ["{", "what is this\n", "[" * 100000, '{"a": "b"}', "a: b\nc\n", "a : b", ": b"])
 def test_headers_that_cannot_be_read_exit_65(verify, text):
     done = verify(text, BODY)
     assert (done.returncode, done.stdout) == (EX_DATAERR, "") and "headers: " in done.stderr
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "> GET / HTTP/1.1\r\n> \r\n", "host: gatepost.example\n"])
+@pytest.mark.parametrize("text", ["", "\r\n\n", "a:", "> GET / HTTP/1.1\r\n> \r\n", "host: gatepost.example\n"])
 def test_headers_that_are_not_there_are_missing(verdict, text):
     result = verdict(text, BODY)
     assert outcomes(result) == ["failed", "unknown", "unknown", "unknown"]
@@ -186,11 +172,6 @@ def signed_as(body, **changes):
     return Delivery(body, **changes).headers()
 
 
-def with_signature(change):
-    delivery = Delivery(BODY)
-    return delivery.headers() | {"x-invoicing-signature": change(delivery.signature.removeprefix("sha256="))}
-
-
 def over(text, secret=SECRET):
     """Headers whose signature is over some text, at the timestamp 1763694245."""
     digest = hmac.new(secret, text, hashlib.sha256).hexdigest()
@@ -226,20 +207,13 @@ def test_cause_is_a_changed_body(verdict, name):
     assert any(cause in each for each in result["causes"]), result["causes"]
 
 
-FORMS_OF_SIGNATURE = {
-    "upper": lambda digits: "sha256=" + digits.upper(),
-    "bare": lambda digits: digits,
-    "bare-upper": lambda digits: digits.upper(),
-    "other-prefix": lambda digits: "v1=" + digits,
-    "upper-prefix": lambda digits: "SHA256=" + digits,
-}
-
-
-@pytest.mark.parametrize("name", FORMS_OF_SIGNATURE)
-def test_cause_is_the_form_of_the_signature(verdict, name):
-    result = verdict(with_signature(FORMS_OF_SIGNATURE[name]), BODY)
-    assert outcomes(result) == ["failed", "ok", "ok", "unknown"]
-    assert result["causes"] == ["the signature header is not sha256= and 64 lower-case hexadecimal digits"]
+@pytest.mark.parametrize("change", [str.upper, lambda digits: "v1=" + digits, lambda digits: digits.removeprefix("sha256=")])
+def test_form_of_the_signature_is_told_by_the_check_of_the_headers(verdict, change):
+    delivery = Delivery(BODY)
+    result = verdict(delivery.headers() | {"x-invoicing-signature": change(delivery.signature)}, BODY)
+    assert (outcomes(result), result["causes"]) == (["failed", "ok", "ok", "unknown"], [])
+    (violation,) = result["checks"][0]["violations"]
+    assert violation["field"] == "x-invoicing-signature" and "64 lowercase hexadecimal digits" in violation["message"]
 
 
 def test_cause_is_another_header_prefix(verdict):
@@ -249,8 +223,8 @@ def test_cause_is_another_header_prefix(verdict):
 
 
 def test_header_name_that_controls_a_terminal_is_not_printed(verify):
-    done = verify(json.dumps({"\x1b[31m-signature": "sha256="}), BODY)
-    assert done.returncode == EX_DATAERR and "\x1b" not in done.stdout and "header_prefix" not in done.stdout
+    done = verify("\x1b[31m-signature: sha256=\n", BODY)
+    assert done.returncode == EX_DATAERR and "\x1b" not in done.stdout + done.stderr
 
 
 def test_cause_is_the_secret_of_another_source(verdict):
@@ -266,9 +240,8 @@ def test_cause_is_what_was_signed_of_the_timestamp(verdict, text, cause):
     assert verdict(over(text), BODY, "--at", "2025-11-21T03:04:05Z")["causes"] == [cause]
 
 
-@pytest.mark.parametrize("signed", [b"1763694245", b"1763694245678"])
-def test_cause_is_a_header_in_milliseconds(verdict, signed):
-    headers = over(signed + b"." + BODY) | {"x-invoicing-timestamp": "1763694245678"}
+def test_cause_is_a_header_in_milliseconds(verdict):
+    headers = over(b"1763694245678." + BODY) | {"x-invoicing-timestamp": "1763694245678"}
     result = verdict(headers, BODY)
     assert outcomes(result) == ["failed", "ok", "unknown", "unknown"]
     assert result["causes"][-1] == "the timestamp header is in milliseconds instead of seconds"
@@ -277,10 +250,8 @@ def test_cause_is_a_header_in_milliseconds(verdict, signed):
 def test_several_causes_are_found_together(verdict):
     causes = verdict(over(BODY, OTHER_SECRET), BODY, "--at", "2025-11-21T03:04:05Z")["causes"]
     assert len(causes) == 2 and "not signed" in causes[0] and "source other" in causes[1]
-    digits = hmac_sha256(SECRET, 1763694245, BODY + b"\n").upper()
-    headers = over(BODY) | {"x-invoicing-signature": digits}
-    causes = verdict(headers, BODY, "--at", "2025-11-21T03:04:05Z")["causes"]
-    assert len(causes) == 2 and "removed" in causes[0] and "signature header" in causes[1]
+    causes = verdict(over(b"1763694245." + BODY + b"\n", OTHER_SECRET), BODY, "--at", "2025-11-21T03:04:05Z")["causes"]
+    assert len(causes) == 2 and "removed" in causes[0] and "source other" in causes[1]
 
 
 def test_forgery_has_no_cause_and_learns_nothing(verify, verdict):
@@ -312,11 +283,16 @@ def test_saved_headers_are_bounded_and_the_remedy_is_told(verify):
     assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and "save only the request" in done.stderr
 
 
+def test_saved_headers_are_text(verify):
+    done = verify(as_lines(Delivery(BODY).headers()).encode("utf-16"), BODY)
+    assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and "contains a NUL byte" in done.stderr
+
+
 def test_header_continued_on_the_next_line_is_refused(verify):
     headers = as_lines(Delivery(BODY).headers()).replace("sha256=", "sha256=\n ")
     done = verify(headers, BODY)
     assert (done.returncode, done.stdout) == (EX_DATAERR, "")
-    assert "continues a header" in done.stderr and "400 BAD_REQUEST" in done.stderr
+    assert "headers: line 2 is not a header" in done.stderr
 
 
 def test_source_is_found_by_its_headers_or_named(verdict):
@@ -341,7 +317,7 @@ def test_secret_within_the_configuration_is_tried_too(config, verdict):
 
 
 @pytest.mark.parametrize("arguments, told", [
-    ([], "needs a file"), (["a"], "needs a file"), (["a", "b", "c"], "needs a file"), (["--nonsense"], "wrong option"),
+    ([], "needs HEADERS"), (["a"], "needs BODY"), (["a", "b", "c"], "unexpected argument 'c'"), (["--nonsense"], "unknown option"),
     (["-", "-"], "cannot both"), (["--header-prefix", "x", "a", "b"], "go together"),
     (["--at", "yesterday", "a", "b"], "--at: "),
 ])

@@ -1,0 +1,169 @@
+#include "cli/commands.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/text.h"
+
+#define NAME_SIZE 64 /* of a command, even if it is unknown */
+
+static int wants_version;
+/* The command after the options of the program or of a group. */
+static char **words;
+
+static void list_commands(const struct command *group);
+
+static const struct command_option program_options[] = {
+    {NULL, "COMMAND ...", "run this command; see gatepost COMMAND --help", .rest = &words},
+    {"version", NULL, "print the version and exit", .letter = 'V', .flag = &wants_version},
+};
+
+static const struct command program = {
+    .name = "",
+    .help = "operate the webhook gateway",
+    .list_commands = list_commands,
+    COMMAND_OPTIONS(program_options),
+};
+
+/* clang-format off */
+static const struct command *const commands[] = {
+    &program, &check_command, &show_config_command, &topics_create_command, &topics_list_command,
+    &sign_command, &verify_command, &send_command, &tail_command, &status_command, &audit_command,
+    &quarantine_list_command, &quarantine_show_command, &quarantine_release_command,
+    &subscriptions_list_command, &subscriptions_add_command, &subscriptions_remove_command,
+    &subscriptions_ensure_command, &secret_command, &completion_bash_command, &completion_zsh_command,
+    &completion_fish_command, &commands_help_command,
+};
+/* clang-format on */
+
+const struct command *
+commands_at(size_t index)
+{
+        return index < ARRAY_LEN(commands) ? commands[index] : NULL;
+}
+
+/* Return whether a command is in a group; all are in the program, which has no name. */
+static int
+is_in(const struct command *command, const char *group)
+{
+        size_t len = strlen(group);
+
+        return command != &program && strncmp(command->name, group, len) == 0 &&
+               (len == 0 || command->name[len] == ' ');
+}
+
+static void
+list_commands(const struct command *group)
+{
+        printf("\ncommands:\n");
+        for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+                if (is_in(commands[i], group->name))
+                        printf("  %-21s %s\n", commands[i]->name, commands[i]->help);
+        }
+}
+
+static const struct command *
+find(const char *name)
+{
+        for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+                if (commands[i] != &program && strcmp(commands[i]->name, name) == 0)
+                        return commands[i];
+        }
+        return NULL;
+}
+
+/* Make a command of a group. Returns 0, or -1 if no command is in such a group. */
+static int
+find_group(const char *name, struct command *group)
+{
+        static const struct command_option options[] = {
+            {NULL, "COMMAND ...", "run this command", .rest = &words},
+        };
+
+        *group = (struct command){.name = name, .list_commands = list_commands, COMMAND_OPTIONS(options)};
+        for (size_t i = 0; i < ARRAY_LEN(commands) && *name != '\0'; i++) {
+                if (is_in(commands[i], name))
+                        return 0;
+        }
+        return -1;
+}
+
+/* Refuse a name that is no command; with the word after it, it may resemble one. */
+static int
+refuse(const char *name, const char *next_word)
+{
+        const char *names[ARRAY_LEN(commands)], *closest;
+        char longer[NAME_SIZE];
+
+        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+                names[i] = commands[i]->name;
+        closest = text_closest(name, names + 1, ARRAY_LEN(names) - 1);
+        if (closest == NULL && next_word != NULL) {
+                (void)snprintf(longer, sizeof(longer), "%s %s", name, next_word);
+                closest = text_closest(longer, names + 1, ARRAY_LEN(names) - 1);
+        }
+        return command_misused("unknown command '%s'%s%s%s", name, closest == NULL ? "" : "; did you mean ",
+                               closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+}
+
+/* Run the command of a group, or of the program, that the arguments name. Returns an exit status. */
+static int
+run(const struct command *group, char **argv)
+{
+        int status = command_parse(group, argv);
+        const char *space = *group->name == '\0' ? "" : " ";
+        const struct command *command;
+        struct command inner;
+        char name[NAME_SIZE];
+
+        if (status >= 0)
+                return status;
+        if (wants_version) {
+                printf("gatepost %s\n", PACKAGE_VERSION);
+                return 0;
+        }
+        if (*words == NULL)
+                return command_misused("missing command; see gatepost%s%s --help", space, group->name);
+        (void)snprintf(name, sizeof(name), "%s%s%s", group->name, space, *words);
+        command = find(name);
+        if (command != NULL)
+                return command_run(command, words);
+        return find_group(name, &inner) == 0 ? run(&inner, words) : refuse(name, words[1]);
+}
+
+int
+commands_run(char **argv)
+{
+        return run(&program, argv);
+}
+
+/* Print the help of the program, a group or a command. */
+static int
+help(const char *file)
+{
+        char name[NAME_SIZE] = "";
+        const struct command *command;
+        struct command group;
+
+        (void)file;
+        if (*words == NULL)
+                return command_help(&program);
+        (void)snprintf(name, sizeof(name), "%s%s%s", words[0], words[1] == NULL ? "" : " ",
+                       words[1] == NULL ? "" : words[1]);
+        command = find(name);
+        if (command != NULL)
+                return command_help(command);
+        return find_group(name, &group) == 0 ? command_help(&group) : refuse(name, NULL);
+}
+
+static const struct command_option help_options[] = {
+    {NULL, "[COMMAND ...]", "print the help of this command or group", .rest = &words},
+};
+
+const struct command commands_help_command = {
+    .name = "help",
+    .help = "print the help of a command or a group of commands",
+    .run_with_file = help,
+    COMMAND_OPTIONS(help_options),
+};
