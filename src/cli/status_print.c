@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/number.h"
 #include "base/prometheus.h"
 
@@ -198,17 +199,17 @@ status_print(const struct status *status, const struct status_rates *rates)
 }
 
 static void
-put_float(yajl_gen json, const char *name, double value)
+put_float(struct json_writer *json, const char *name, double value)
 {
         char text[64];
 
-        json_text(json, name);
-        (void)yajl_gen_number(json, text, (size_t)snprintf(text, sizeof(text), "%.3f", status_tame(value)));
+        (void)snprintf(text, sizeof(text), "%.3f", status_tame(value));
+        json_literal(json, name, text);
 }
 
 /* Write a whole number, or null for a missing metric. */
 static void
-put_sum(yajl_gen json, const struct status *status, const char *name, const char *metric)
+put_sum(struct json_writer *json, const struct status *status, const char *name, const char *metric)
 {
         if (prometheus_next(&status->page, metric, NULL) == NULL)
                 json_null(json, name);
@@ -221,62 +222,60 @@ put_sum(yajl_gen json, const struct status *status, const char *name, const char
  * other_value, unless it is NULL.
  */
 static void
-put_counts(yajl_gen json, const struct status *status, const char *metric, const char *label,
-           const char *other, const char *other_value)
+put_counts(struct json_writer *json, const char *name, const struct status *status, const char *metric,
+           const char *label, const char *other, const char *other_value)
 {
         const struct prometheus_sample *sample = NULL;
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, name);
         while ((sample = prometheus_next(&status->page, metric, sample)) != NULL) {
                 if (other == NULL || strcmp(prometheus_label(sample, other), other_value) == 0)
                         json_number(json, prometheus_label(sample, label),
                                     (int64_t)status_tame(sample->value));
         }
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 static void
-put_requests(yajl_gen json, const struct status *status)
+put_requests(struct json_writer *json, const struct status *status)
 {
         const struct prometheus_sample *sample = NULL;
         const char *source = NULL;
 
-        json_text(json, "requests");
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, "requests");
         while ((sample = prometheus_next(&status->page, "gatepost_requests_total", sample)) != NULL) {
                 if (source != NULL && strcmp(prometheus_label(sample, "source"), source) == 0)
                         continue;
                 source = prometheus_label(sample, "source");
-                json_text(json, source);
-                put_counts(json, status, "gatepost_requests_total", "outcome", "source", source);
+                put_counts(json, source, status, "gatepost_requests_total", "outcome", "source", source);
         }
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 static void
-put_roles(yajl_gen json, const struct status *status)
+put_roles(struct json_writer *json, const struct status *status)
 {
-        json_text(json, "roles");
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, "roles");
         for (const char *line = status->readiness; *line != '\0';) {
                 size_t len = strcspn(line, "\n"), name_len = strcspn(line, ":\n"), skipped = name_len;
 
                 if (name_len < len) {
                         skipped += line[name_len + 1] == ' ' ? 2 : 1;
-                        (void)yajl_gen_string(json, (const unsigned char *)line, name_len);
-                        (void)yajl_gen_string(json, (const unsigned char *)line + skipped, len - skipped);
+                        char *name = mem_strndup(line, name_len);
+
+                        json_string(json, name, line + skipped, len - skipped);
+                        free(name);
                 }
                 line += len;
                 line += *line == '\n';
         }
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 static void
-put_rates(yajl_gen json, const struct status_rates *rates)
+put_rates(struct json_writer *json, const struct status_rates *rates)
 {
-        json_text(json, "rates");
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, "rates");
         put_float(json, "seconds", rates->seconds);
         json_flag(json, "sinceStart", rates->since_start);
         put_float(json, "accepted", rates->accepted);
@@ -284,12 +283,12 @@ put_rates(yajl_gen json, const struct status_rates *rates)
         put_float(json, "events", rates->events);
         put_float(json, "duplicates", rates->duplicates);
         put_float(json, "quarantined", rates->quarantined);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 /* Write the median and 99th percentile of a histogram since the start; null if it has no values. */
 static void
-put_times(yajl_gen json, const struct status *status, const char *name, const char *metric)
+put_times(struct json_writer *json, const struct status *status, const char *name, const char *metric)
 {
         struct prometheus_buckets buckets;
 
@@ -298,40 +297,37 @@ put_times(yajl_gen json, const struct status *status, const char *name, const ch
                 json_null(json, name);
                 return;
         }
-        json_text(json, name);
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, name);
         put_float(json, "p50", prometheus_buckets_quantile(&buckets, 0.5));
         put_float(json, "p99", prometheus_buckets_quantile(&buckets, 0.99));
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 static void
-put_brokers(yajl_gen json, const struct status *status)
+put_brokers(struct json_writer *json, const struct status *status)
 {
         const struct prometheus_sample *sample = NULL;
 
-        json_text(json, "brokers");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "brokers");
         while ((sample = prometheus_next(&status->page, "gatepost_kafka_broker_up", sample)) != NULL) {
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 json_member(json, "broker", prometheus_label(sample, "broker"));
                 json_flag(json, "up", sample->value != 0);
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
         }
-        (void)yajl_gen_array_close(json);
+        json_close_array(json);
 }
 
 static void
-put_partitions(yajl_gen json, const struct status *status)
+put_partitions(struct json_writer *json, const struct status *status)
 {
         const struct prometheus_sample *sample = NULL, *lag = NULL;
 
-        json_text(json, "partitions");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "partitions");
         while ((sample = prometheus_next(&status->page, "gatepost_router_partition_state", sample)) != NULL) {
                 const char *partition = prometheus_label(sample, "partition");
 
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 json_number(json, "partition", strtol(partition, NULL, 10));
                 json_member(json, "state", prometheus_label(sample, "state"));
                 json_member(json, "cause", prometheus_label(sample, "cause"));
@@ -340,34 +336,33 @@ put_partitions(yajl_gen json, const struct status *status)
                         if (strcmp(prometheus_label(lag, "partition"), partition) == 0)
                                 json_number(json, "lagRecords", (int64_t)status_tame(lag->value));
                 }
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
         }
-        (void)yajl_gen_array_close(json);
+        json_close_array(json);
 }
 
 static void
-put_secrets(yajl_gen json, const struct status *status)
+put_secrets(struct json_writer *json, const struct status *status)
 {
         const struct prometheus_sample *sample = NULL;
 
-        json_text(json, "secrets");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "secrets");
         while ((sample = prometheus_next(&status->page, "gatepost_secret_age_seconds", sample)) != NULL) {
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 json_member(json, "source", prometheus_label(sample, "source"));
                 json_member(json, "file", prometheus_label(sample, "file"));
                 json_number(json, "ageSeconds", (int64_t)status_tame(sample->value));
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
         }
-        (void)yajl_gen_array_close(json);
+        json_close_array(json);
 }
 
 void
 status_print_json(const struct status *status, const struct status_rates *rates, int in_one_line)
 {
-        yajl_gen json = json_new(!in_one_line);
+        struct json_writer *json = json_new(!in_one_line);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_flag(json, "ready", status->is_ready);
         put_roles(json, status);
         json_flag(json, "kafkaReachable", prometheus_sum(&status->page, "gatepost_kafka_reachable") > 0);
@@ -375,13 +370,10 @@ status_print_json(const struct status *status, const struct status_rates *rates,
         json_number(json, "uptimeSeconds", (int64_t)status_tame(status_uptime(status)));
         put_rates(json, rates);
         put_requests(json, status);
-        json_text(json, "events");
-        put_counts(json, status, "gatepost_events_total", "kind", NULL, NULL);
+        put_counts(json, "events", status, "gatepost_events_total", "kind", NULL, NULL);
         put_sum(json, status, "duplicates", "gatepost_duplicates_total");
-        json_text(json, "quarantined");
-        put_counts(json, status, "gatepost_quarantined_total", "reason", NULL, NULL);
-        json_text(json, "transactions");
-        put_counts(json, status, "gatepost_transactions_total", "result", NULL, NULL);
+        put_counts(json, "quarantined", status, "gatepost_quarantined_total", "reason", NULL, NULL);
+        put_counts(json, "transactions", status, "gatepost_transactions_total", "result", NULL, NULL);
         put_sum(json, status, "lagRecords", "gatepost_router_lag_records");
         put_sum(json, status, "oldestRecordAgeSeconds", "gatepost_router_oldest_record_age_seconds");
         put_partitions(json, status);
@@ -392,6 +384,6 @@ status_print_json(const struct status *status, const struct status_rates *rates,
         put_secrets(json, status);
         put_sum(json, status, "certificateExpirySeconds",
                 "gatepost_tls_certificate_expiry_timestamp_seconds");
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         json_print(json);
 }

@@ -4,9 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <yajl/yajl_gen.h>
-
 #include "base/compiler.h"
+#include "base/json.h"
 #include "cli/api_client.h"
 #include "config/config.h"
 #include "model/service_answer.h"
@@ -60,6 +59,6 @@ void subscription_print_events(const struct subscription_view *view);
 void subscription_print(const struct subscription_view *view);
 
 /* Write a subscription as members of the open object. */
-void subscription_put_members(yajl_gen json, const struct subscription_view *view);
+void subscription_put_members(struct json_writer *json, const struct subscription_view *view);
 
 #endif

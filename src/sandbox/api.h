@@ -1,8 +1,6 @@
 #ifndef SANDBOX_API_H
 #define SANDBOX_API_H
 
-#include <yajl/yajl_gen.h>
-
 #include "base/compiler.h"
 #include "base/json_tree.h"
 #include "http/request.h"
@@ -37,7 +35,7 @@ extern const struct http_limits api_limits;
 const char *api_entity(const struct api_call *call, const char *named);
 
 /* Answer with a JSON text, which is released. NULL sends an empty body, for 204. */
-void api_reply(const struct api_call *call, int status, yajl_gen json);
+void api_reply(const struct api_call *call, int status, struct json_writer *json);
 
 /*
  * Answer with the error envelope; the status determines the code. header may be NULL. message is a printf

@@ -1,8 +1,6 @@
 #ifndef SANDBOX_EVENTS_H
 #define SANDBOX_EVENTS_H
 
-#include <yajl/yajl_gen.h>
-
 #include "sandbox/api.h"
 #include "sandbox/delivery_scheduler.h"
 
@@ -30,7 +28,8 @@ int events_filter_matches(const char *filter, const char *kind);
  * Schedule a delivery of the event to each webhook that subscribes to it. deliveries is NULL or an open JSON
  * array, to which the ids of webhook and delivery are appended.
  */
-void events_publish(struct sandbox *sandbox, const struct outgoing_event *event, yajl_gen deliveries);
+void events_publish(struct sandbox *sandbox, const struct outgoing_event *event,
+                    struct json_writer *deliveries);
 
 /* Handle POST /v1/sandbox/fire: publish an event of any kind. */
 void events_fire(const struct api_call *call);

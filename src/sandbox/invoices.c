@@ -105,34 +105,32 @@ current_decision(const struct invoice *invoice)
 
 /* Write the members of the payload, except instructions to the sandbox. */
 static void
-write_payload(yajl_gen json, const struct json_value *payload)
+write_payload(struct json_writer *json, const struct json_value *payload)
 {
         for (const struct json_value *member = payload->first; member != NULL; member = member->next) {
                 if (strcmp(member->name, "outcome") == 0 || strcmp(member->name, "entity") == 0)
                         continue;
-                json_text(json, member->name);
                 json_tree_write(json, member);
         }
 }
 
 static void
-write_rejection(yajl_gen json, const struct invoice *invoice, const char *country)
+write_rejection(struct json_writer *json, const struct invoice *invoice, const char *country)
 {
         char rejected[CLOCK_RFC3339_SIZE];
 
         json_member(json, "rejectedAt", clock_format_ms(invoice->decided_ms, rejected));
-        json_text(json, "error");
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, "error");
         json_member(json, "source", invoice_rules_authority(country));
         json_member(json, "code", "SANDBOX-1");
         json_member(json, "message", "The invoice was rejected");
         json_member(json, "detail", "The invoice asked for it: its outcome is rejected.");
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 /* Write clearanceStatus and terminal; for a rejection also rejectedAt and error. */
 static void
-write_status(yajl_gen json, const struct invoice *invoice, const struct json_value *payload)
+write_status(struct json_writer *json, const struct invoice *invoice, const struct json_value *payload)
 {
         const struct invoice_decision *decision = current_decision(invoice);
 
@@ -150,13 +148,13 @@ publish(const struct invoice *invoice, const char *kind)
         struct json_value *payload = json_tree_parse(invoice->payload, invoice->len, &error);
         struct outgoing_event event = {.entity = invoice->entity, .kind = kind};
         char now[CLOCK_RFC3339_SIZE];
-        yajl_gen json;
+        struct json_writer *json;
         char *body;
 
         if (payload == NULL)
                 return; /* impossible: it was parsed on submission */
         json = json_new(0);
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "event", kind);
         json_member(json, "createdAt", clock_format_ms(clock_now_ms(), now));
         json_member(json, "invoiceId", invoice->id);
@@ -165,7 +163,7 @@ publish(const struct invoice *invoice, const char *kind)
                 json_member(json, "idempotencyKey", invoice->idempotency_key);
         write_payload(json, payload);
         write_status(json, invoice, payload);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         json_tree_free(payload);
         body = json_take(json, &event.len);
         event.body = body;
@@ -248,14 +246,14 @@ check_idempotency_key(const char *key, struct violations *violations)
 static void
 reply_submitted(const struct api_call *call, const struct invoice *invoice, int duplicate)
 {
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_flag(json, "ok", 1);
         json_member(json, "invoiceId", invoice->id);
         json_flag(json, "duplicate", duplicate);
         json_member(json, "clearanceStatus", current_decision(invoice)->status);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         api_reply(call, 200, json);
 }
 
@@ -334,14 +332,14 @@ reply_status(const struct api_call *call, const struct invoice *invoice)
 {
         struct error error;
         struct json_value *payload = json_tree_parse(invoice->payload, invoice->len, &error);
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_flag(json, "ok", 1);
         json_member(json, "invoiceId", invoice->id);
         json_member(json, "entity", invoice->entity);
         write_status(json, invoice, payload);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         json_tree_free(payload);
         api_reply(call, 200, json);
 }

@@ -37,7 +37,7 @@
         X(histogram) \
         X(ini) \
         X(json) \
-        X(json_memory) \
+        X(json_reader) \
         X(json_style) \
         X(json_tree) \
         X(judge) \
