@@ -7,8 +7,8 @@
 #include "base/compiler.h"
 #include "base/json.h"
 #include "cli/api_client.h"
+#include "cli/service_answer.h"
 #include "config/config.h"
-#include "model/service_answer.h"
 
 /* Arguments of the commands about subscriptions. */
 struct subscription_args {
