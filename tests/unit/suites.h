@@ -54,7 +54,6 @@
         X(pointer) \
         X(pointer_walk) \
         X(pool) \
-        X(prometheus) \
         X(record) \
         X(release) \
         X(replay) \
