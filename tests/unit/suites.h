@@ -30,7 +30,6 @@
         X(dedup_log) \
         X(delivery) \
         X(digest) \
-        X(documented_field) \
         X(endpoint) \
         X(forwarded) \
         X(framing) \
