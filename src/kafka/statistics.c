@@ -104,7 +104,7 @@ keep_text(struct parsing *parsing, const char *text, size_t len)
         kept[len] = '\0';
 }
 
-/* Negative numbers and fractions are none of those to add up. */
+/* Add a number to its total. Ignore negative numbers and fractions. */
 static void
 add_number(struct parsing *parsing, const char *text, size_t len)
 {
