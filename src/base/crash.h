@@ -4,10 +4,30 @@
 /*
  * Points at which a process can be made to die as by SIGKILL, to test that it survives dying there. Compiled
  * in only by `configure --enable-crash-points`. The environment variable GATEPOST_CRASH_POINT chooses one:
- * `NAME`, or `NAME:N` for the Nth time that the process reaches it.
+ * `NAME`, or `NAME:N` for the Nth time that the process reaches it. All points of a name are in one file.
  */
 #ifdef GATEPOST_CRASH_POINTS
-void crash_point(const char *name);
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline void
+crash_point(const char *name)
+{
+        static atomic_long n_reached;
+        const char *chosen = getenv("GATEPOST_CRASH_POINT");
+        size_t len = strlen(name);
+        long n;
+
+        if (chosen == NULL || strncmp(chosen, name, len) != 0 || (chosen[len] != ':' && chosen[len] != '\0'))
+                return;
+        n = chosen[len] == ':' ? strtol(chosen + len + 1, NULL, 10) : 1;
+        if (atomic_fetch_add(&n_reached, 1) + 1 >= n)
+                (void)raise(SIGKILL);
+}
+
 #else
 #define crash_point(name) ((void)0)
 #endif

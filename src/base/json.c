@@ -1,62 +1,123 @@
+/*
+ * The only user of yajl's generator. It does not check its allocations (version 2.1.0, the last one). So the
+ * writer has the memory for its state, and keeps the text itself.
+ */
 #include "base/json.h"
 
-#include <stdio.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <yajl/yajl_gen.h>
 
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/text.h"
 
+/* yajl_gen_alloc() allocates 640 bytes, in two blocks. */
+#define STATE_SIZE 1024
+
+struct json_writer {
+        yajl_gen yajl;
+        yajl_alloc_funcs functions;
+        char *text;
+        size_t len;
+        size_t size;
+        int is_checked; /* do not exit when memory fails */
+        int has_failed; /* memory has; the text is incomplete */
+        size_t state_used;
+        alignas(max_align_t) char state[STATE_SIZE];
+};
+
 static void *
-allocate(void *arg, size_t size)
+allocate_state(void *arg, size_t size)
 {
-        (void)arg;
-        return mem_resize(NULL, size, 1);
+        struct json_writer *json = arg;
+        char *data = json->state + json->state_used;
+
+        size = (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+        if (size > STATE_SIZE - json->state_used)
+                abort(); /* not the yajl that this is made for */
+        json->state_used += size;
+        return data;
 }
 
 static void *
-reallocate(void *arg, void *data, size_t size)
+resize_state(void *arg, void *data, size_t size)
 {
-        (void)arg;
-        return mem_resize(data, size, 1);
+        (void)data; /* NULL: yajl never resizes its state */
+        return allocate_state(arg, size);
 }
 
 static void
-release(void *arg, void *data)
+release_state(void *arg, void *data)
 {
         (void)arg;
-        free(data);
+        (void)data;
 }
 
-yajl_alloc_funcs *
-json_allocation(void)
+/* Append to the text, and a NUL. */
+static void
+append(void *arg, const char *text, size_t len)
 {
-        static yajl_alloc_funcs functions = {allocate, reallocate, release, NULL};
+        struct json_writer *json = arg;
 
-        return &functions;
+        if (json->size - json->len <= len && !json->has_failed) {
+                size_t size = 2 * json->size + len + 1;
+                char *grown = realloc(json->text, size);
+
+                if (grown == NULL && !json->is_checked)
+                        mem_exit();
+                json->has_failed = grown == NULL;
+                json->text = grown == NULL ? json->text : grown;
+                json->size = grown == NULL ? json->size : size;
+        }
+        if (json->has_failed)
+                return;
+        memcpy(json->text + json->len, text, len);
+        json->len += len;
+        json->text[json->len] = '\0';
 }
 
-yajl_gen
-json_new(int beautify)
+static struct json_writer *
+start(struct json_writer *json, int beautify)
 {
-        yajl_gen json = yajl_gen_alloc(json_allocation());
-
-        (void)yajl_gen_config(json, yajl_gen_beautify, beautify);
+        json->functions = (yajl_alloc_funcs){allocate_state, resize_state, release_state, json};
+        json->yajl = yajl_gen_alloc(&json->functions);
+        (void)yajl_gen_config(json->yajl, yajl_gen_print_callback, append, (void *)json);
+        (void)yajl_gen_config(json->yajl, yajl_gen_beautify, beautify);
         return json;
 }
 
-char *
-json_take(yajl_gen json, size_t *len)
+struct json_writer *
+json_new(int beautify)
 {
-        const unsigned char *text = (const unsigned char *)"";
-        char *copy;
+        return start(mem_alloc(sizeof(struct json_writer)), beautify);
+}
 
-        *len = 0;
-        (void)yajl_gen_get_buf(json, &text, len);
-        copy = mem_strndup((const char *)text, *len);
-        yajl_gen_free(json);
-        return copy;
+struct json_writer *
+json_new_checked(void)
+{
+        struct json_writer *json = calloc(1, sizeof(*json));
+
+        if (json == NULL)
+                return NULL;
+        json->is_checked = 1;
+        return start(json, 0);
+}
+
+char *
+json_take(struct json_writer *json, size_t *len)
+{
+        char *text = json->text;
+
+        *len = json->len;
+        if (json->has_failed) {
+                free(text);
+                text = NULL;
+        }
+        free(json);
+        return text;
 }
 
 /*
@@ -77,70 +138,100 @@ write_safely(const unsigned char *text, size_t len, FILE *out)
 }
 
 void
-json_write(yajl_gen json, FILE *out)
+json_write(struct json_writer *json, FILE *out)
 {
-        const unsigned char *text;
         size_t len;
+        char *text = json_take(json, &len);
 
-        if (yajl_gen_get_buf(json, &text, &len) == yajl_gen_status_ok) {
-                write_safely(text, len, out);
-                if (len > 0 && text[len - 1] != '\n')
-                        (void)putc('\n', out);
-        }
-        yajl_gen_free(json);
+        write_safely((const unsigned char *)text, len, out);
+        if (len > 0 && text[len - 1] != '\n')
+                (void)putc('\n', out);
+        free(text);
 }
 
 void
-json_print(yajl_gen json)
+json_print(struct json_writer *json)
 {
         json_write(json, stdout);
 }
 
-void
-json_text(yajl_gen json, const char *text)
+static void
+put_string(struct json_writer *json, const char *text, size_t len)
 {
-        (void)yajl_gen_string(json, (const unsigned char *)text, strlen(text));
+        (void)yajl_gen_string(json->yajl, (const unsigned char *)text, len);
+}
+
+/* Write the name of a member, or nothing for NULL. */
+static yajl_gen
+named(struct json_writer *json, const char *name)
+{
+        if (name != NULL)
+                put_string(json, name, strlen(name));
+        return json->yajl;
 }
 
 void
-json_member(yajl_gen json, const char *name, const char *text)
+json_open_object(struct json_writer *json, const char *name)
 {
-        json_text(json, name);
+        (void)yajl_gen_map_open(named(json, name));
+}
+
+void
+json_close_object(struct json_writer *json)
+{
+        (void)yajl_gen_map_close(json->yajl);
+}
+
+void
+json_open_array(struct json_writer *json, const char *name)
+{
+        (void)yajl_gen_array_open(named(json, name));
+}
+
+void
+json_close_array(struct json_writer *json)
+{
+        (void)yajl_gen_array_close(json->yajl);
+}
+
+void
+json_string(struct json_writer *json, const char *name, const char *text, size_t len)
+{
+        (void)named(json, name);
+        put_string(json, text, len);
+}
+
+void
+json_member(struct json_writer *json, const char *name, const char *text)
+{
         if (text == NULL)
-                (void)yajl_gen_null(json);
+                json_null(json, name);
         else
-                json_text(json, text);
+                json_string(json, name, text, strlen(text));
 }
 
 void
-json_number(yajl_gen json, const char *name, int64_t value)
+json_number(struct json_writer *json, const char *name, int64_t value)
 {
-        json_text(json, name);
-        (void)yajl_gen_integer(json, value);
+        (void)yajl_gen_integer(named(json, name), value);
 }
 
 void
-json_flag(yajl_gen json, const char *name, int value)
+json_literal(struct json_writer *json, const char *name, const char *literal)
 {
-        json_text(json, name);
-        (void)yajl_gen_bool(json, value);
-}
-
-int
-json_is_space(const char *text, size_t len)
-{
-        while (len > 0 && memchr(" \t\r\n", *text, 4) != NULL) {
-                text++;
-                len--;
-        }
-        return len == 0;
+        (void)yajl_gen_number(named(json, name), literal, strlen(literal));
 }
 
 void
-json_null(yajl_gen json, const char *name)
+json_flag(struct json_writer *json, const char *name, int value)
 {
-        json_text(json, name);
-        (void)yajl_gen_null(json);
+        (void)yajl_gen_bool(named(json, name), value);
+}
+
+void
+json_null(struct json_writer *json, const char *name)
+{
+        (void)yajl_gen_null(named(json, name));
 }
 
 /*
@@ -148,7 +239,7 @@ json_null(yajl_gen json, const char *name)
  * ASCII.
  */
 static void
-put_name(yajl_gen json, const char *name)
+put_name(struct json_writer *json, const char *name)
 {
         char *text = NULL;
         size_t len;
@@ -162,28 +253,28 @@ put_name(yajl_gen json, const char *name)
         }
         if (out != NULL)
                 (void)fclose(out);
-        json_text(json, text != NULL ? text : name);
+        (void)named(json, text != NULL ? text : name);
         free(text);
 }
 
 static void
-put_base64(yajl_gen json, const char *name, const void *bytes, size_t len)
+put_base64(struct json_writer *json, const char *name, const void *bytes, size_t len)
 {
         char *base64 = bytes_to_base64(bytes, len), *other = mem_printf("%sBase64", name);
 
         put_name(json, other);
-        json_text(json, base64);
+        put_string(json, base64, strlen(base64));
         free(other);
         free(base64);
 }
 
 void
-json_bytes(yajl_gen json, const char *name, const void *bytes, size_t len)
+json_bytes(struct json_writer *json, const char *name, const void *bytes, size_t len)
 {
         if (len > 0 && !text_is_utf8(bytes, len)) {
                 put_base64(json, name, bytes, len);
                 return;
         }
         put_name(json, name);
-        (void)yajl_gen_string(json, len == 0 ? (const unsigned char *)"" : bytes, len);
+        put_string(json, len == 0 ? "" : bytes, len);
 }

@@ -3,26 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <yajl/yajl_parse.h>
-
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/text.h"
 
 struct builder {
         struct json_value *root;
         struct json_value *open; /* the object or array being filled */
         char *name;              /* of the next member */
-        size_t depth;
-        const char *fault;
+        struct error *error;
 };
-
-static int
-give_up(struct builder *builder, const char *fault)
-{
-        builder->fault = fault;
-        return 0;
-}
 
 static struct json_value *
 add(struct builder *builder, enum json_type type)
@@ -47,62 +36,32 @@ add(struct builder *builder, enum json_type type)
 }
 
 static int
-on_null(void *arg)
+on_value(void *arg, enum json_type type, const char *text, size_t len)
 {
-        (void)add(arg, JSON_NULL);
-        return 1;
+        struct builder *builder = arg;
+        struct json_value *value;
+
+        if (type == JSON_STRING && memchr(text, '\0', len) != NULL)
+                return error_set(builder->error, "a string contains a NUL character");
+        value = add(builder, type);
+        if (type == JSON_STRING || type == JSON_NUMBER)
+                value->text = mem_strndup(text, len);
+        else if (type == JSON_BOOLEAN)
+                value->flag = *text == 't';
+        else if (type != JSON_NULL)
+                builder->open = value;
+        return 0;
 }
 
 static int
-on_boolean(void *arg, int flag)
-{
-        add(arg, JSON_BOOLEAN)->flag = flag;
-        return 1;
-}
-
-static int
-on_number(void *arg, const char *text, size_t len)
-{
-        add(arg, JSON_NUMBER)->text = mem_strndup(text, len);
-        return 1;
-}
-
-static int
-on_string(void *arg, const unsigned char *text, size_t len)
-{
-        if (memchr(text, '\0', len) != NULL)
-                return give_up(arg, "a string contains a NUL character");
-        add(arg, JSON_STRING)->text = mem_strndup((const char *)text, len);
-        return 1;
-}
-
-static int
-on_name(void *arg, const unsigned char *text, size_t len)
+on_name(void *arg, const char *text, size_t len)
 {
         struct builder *builder = arg;
 
         if (memchr(text, '\0', len) != NULL)
-                return give_up(builder, "a name contains a NUL character");
-        builder->name = mem_strndup((const char *)text, len);
-        return 1;
-}
-
-static int
-enter(struct builder *builder, enum json_type type)
-{
-        if (builder->depth == JSON_TREE_MAX_DEPTH)
-                return give_up(builder, "the nesting is too deep");
-        builder->depth++;
-        builder->open = add(builder, type);
-        return 1;
-}
-
-static int
-leave(struct builder *builder)
-{
-        builder->depth--;
-        builder->open = builder->open->parent;
-        return 1;
+                return error_set(builder->error, "a name contains a NUL character");
+        builder->name = mem_strndup(text, len);
+        return 0;
 }
 
 static int
@@ -128,73 +87,30 @@ has_name_twice(const struct json_value *object)
 }
 
 static int
-on_object(void *arg)
-{
-        return enter(arg, JSON_OBJECT);
-}
-
-static int
-on_object_end(void *arg)
+on_end(void *arg, enum json_type type)
 {
         struct builder *builder = arg;
 
-        if (has_name_twice(builder->open))
-                return give_up(builder, "duplicate member");
-        return leave(builder);
+        if (type == JSON_OBJECT && has_name_twice(builder->open))
+                return error_set(builder->error, "duplicate member");
+        builder->open = builder->open->parent;
+        return 0;
 }
-
-static int
-on_array(void *arg)
-{
-        return enter(arg, JSON_ARRAY);
-}
-
-static int
-on_array_end(void *arg)
-{
-        return leave(arg);
-}
-
-static const yajl_callbacks callbacks = {
-    .yajl_null = on_null,
-    .yajl_boolean = on_boolean,
-    .yajl_number = on_number,
-    .yajl_string = on_string,
-    .yajl_start_map = on_object,
-    .yajl_map_key = on_name,
-    .yajl_end_map = on_object_end,
-    .yajl_start_array = on_array,
-    .yajl_end_array = on_array_end,
-};
 
 struct json_value *
 json_tree_parse(const char *text, size_t len, struct error *error)
 {
-        struct builder builder = {0};
-        yajl_handle yajl;
-        yajl_status status;
-        size_t consumed;
+        static const struct json_events events = {on_value, on_name, on_end};
+        struct builder builder = {.error = error};
 
-        if (!text_is_utf8(text, len)) {
-                (void)error_set(error, "not UTF-8");
-                return NULL;
-        }
-        if (memchr(text, '\v', len) != NULL || memchr(text, '\f', len) != NULL) { /* white space to yajl */
-                (void)error_set(error, "a control character that JSON does not allow");
-                return NULL;
-        }
-        yajl = yajl_alloc(&callbacks, json_allocation(), &builder);
-        /* Otherwise yajl ignores an unterminated string after the value. */
-        (void)yajl_config(yajl, yajl_allow_trailing_garbage, 1);
-        status = yajl_parse(yajl, (const unsigned char *)text, len);
-        consumed = yajl_get_bytes_consumed(yajl);
-        if (status == yajl_status_ok)
-                status = yajl_complete_parse(yajl);
-        yajl_free(yajl);
-        if (status == yajl_status_ok && builder.root != NULL &&
-            json_is_space(text + consumed, len - consumed))
+        switch (json_read(text, len, JSON_TREE_MAX_DEPTH, &events, &builder, error)) {
+        case JSON_READ:
                 return builder.root;
-        (void)error_set(error, "%s", builder.fault != NULL ? builder.fault : len == 0 ? "empty" : "not JSON");
+        case JSON_OUT_OF_MEMORY:
+                mem_exit();
+        case JSON_WRONG:
+                break;
+        }
         free(builder.name);
         json_tree_free(builder.root);
         return NULL;
@@ -242,40 +158,37 @@ json_tree_text(const struct json_value *value, const char *name)
 }
 
 static void
-write_content(yajl_gen json, const struct json_value *value)
+write_content(struct json_writer *json, const struct json_value *value)
 {
-        for (const struct json_value *each = value->first; each != NULL; each = each->next) {
-                if (each->name != NULL)
-                        json_text(json, each->name);
+        for (const struct json_value *each = value->first; each != NULL; each = each->next)
                 json_tree_write(json, each);
-        }
 }
 
 void
-json_tree_write(yajl_gen json, const struct json_value *value)
+json_tree_write(struct json_writer *json, const struct json_value *value)
 {
         switch (value->type) {
         case JSON_NULL:
-                (void)yajl_gen_null(json);
+                json_null(json, value->name);
                 break;
         case JSON_BOOLEAN:
-                (void)yajl_gen_bool(json, value->flag);
+                json_flag(json, value->name, value->flag);
                 break;
         case JSON_NUMBER:
-                (void)yajl_gen_number(json, value->text, strlen(value->text));
+                json_literal(json, value->name, value->text);
                 break;
         case JSON_STRING:
-                json_text(json, value->text);
+                json_member(json, value->name, value->text);
                 break;
         case JSON_OBJECT:
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, value->name);
                 write_content(json, value);
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
                 break;
         case JSON_ARRAY:
-                (void)yajl_gen_array_open(json);
+                json_open_array(json, value->name);
                 write_content(json, value);
-                (void)yajl_gen_array_close(json);
+                json_close_array(json);
                 break;
         }
 }

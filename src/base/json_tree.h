@@ -3,14 +3,12 @@
 
 #include <stddef.h>
 
-#include <yajl/yajl_gen.h>
-
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/json.h"
+#include "base/json_reader.h"
 
 #define JSON_TREE_MAX_DEPTH 32 /* the outermost value is level 1 */
-
-enum json_type { JSON_NULL, JSON_BOOLEAN, JSON_NUMBER, JSON_STRING, JSON_OBJECT, JSON_ARRAY };
 
 /* A JSON text in memory. json_tree_free() on the root releases all values. */
 struct json_value {
@@ -27,8 +25,7 @@ struct json_value {
 
 /**
  * json_tree_parse(text, len, error):
- * Read a complete JSON text (RFC 8259), which may come from the network. Also refused are bytes that are not
- * UTF-8, duplicate members, NUL characters in strings, and nesting deeper than JSON_TREE_MAX_DEPTH. Running
+ * Read a JSON text by json_read(). Also refused are duplicate members, and NUL characters in strings. Running
  * out of memory exits the process. Return the root, or NULL with the reason.
  */
 struct json_value *json_tree_parse(const char *text, size_t len, struct error *error) MUST_CHECK;
@@ -42,8 +39,8 @@ const struct json_value *json_tree_get(const struct json_value *value, const cha
 /* Return the characters of an object's member if it is a string, else NULL. */
 const char *json_tree_text(const struct json_value *value, const char *name);
 
-/* Write a value; numbers keep their literal. */
-void json_tree_write(yajl_gen json, const struct json_value *value);
+/* Write a value, with its name if it is a member. Numbers keep their literal. */
+void json_tree_write(struct json_writer *json, const struct json_value *value);
 
 /* Return the name of a type for messages: "a string", "an object". */
 const char *json_type_name(enum json_type type);

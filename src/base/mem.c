@@ -8,13 +8,18 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+void
+mem_exit(void)
+{
+        fputs("out of memory\n", stderr);
+        _exit(EX_OSERR); /* exit() would run the cleanup of OpenSSL, which other threads still use */
+}
+
 static void *
 checked(void *memory)
 {
-        if (memory == NULL) {
-                fputs("out of memory\n", stderr);
-                _exit(EX_OSERR); /* exit() would run the cleanup of OpenSSL, which other threads still use */
-        }
+        if (memory == NULL)
+                mem_exit();
         return memory;
 }
 

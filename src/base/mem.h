@@ -23,4 +23,7 @@ char *mem_strndup(const char *text, size_t len);
 /* Return a formatted string. */
 char *mem_printf(const char *format, ...) PRINTF_LIKE(1, 2);
 
+/* Exit as these functions do when memory fails. */
+_Noreturn void mem_exit(void);
+
 #endif

@@ -13,8 +13,8 @@
 #include "base/http_client.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/service_answer.h"
 #include "config/secrets.h"
-#include "model/service_answer.h"
 
 #define MAX_CALLS 4
 #define FIRST_PAUSE_MS 500

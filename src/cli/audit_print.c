@@ -228,7 +228,7 @@ audit_print_text(const struct audit *audit)
 }
 
 static void
-put_counts(yajl_gen json, const struct audit_counts *counts)
+put_counts(struct json_writer *json, const struct audit_counts *counts)
 {
         json_number(json, "expected", (int64_t)counts->n_required);
         json_number(json, "found", (int64_t)count_found(counts));
@@ -238,26 +238,25 @@ put_counts(yajl_gen json, const struct audit_counts *counts)
 }
 
 static void
-put_topics(yajl_gen json, const struct audit *audit)
+put_topics(struct json_writer *json, const struct audit *audit)
 {
         char text[CLOCK_RFC3339_SIZE];
 
-        json_text(json, "topics");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "topics");
         for (size_t t = 0; t < audit->plan->n_topics; t++) {
                 const char *since = format_since(audit, t, text);
 
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 json_member(json, "topic", audit->plan->topics[t]);
                 put_counts(json, &audit->topics[t]);
                 json_member(json, "checkedSince", *since == '\0' ? NULL : since);
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
         }
-        (void)yajl_gen_array_close(json);
+        json_close_array(json);
 }
 
 static void
-put_time(yajl_gen json, const char *name, uint64_t n, int64_t ms)
+put_time(struct json_writer *json, const char *name, uint64_t n, int64_t ms)
 {
         char text[CLOCK_RFC3339_SIZE];
 
@@ -265,7 +264,7 @@ put_time(yajl_gen json, const char *name, uint64_t n, int64_t ms)
 }
 
 static void
-put_partition(yajl_gen json, const struct audit_partition *partition)
+put_partition(struct json_writer *json, const struct audit_partition *partition)
 {
         uint64_t n_unchecked = partition->n_unjudged + partition->n_results_deleted;
 
@@ -280,13 +279,12 @@ put_partition(yajl_gen json, const struct audit_partition *partition)
 
 /* Add which of the deliveries were checked, and which were not. */
 static void
-put_deliveries(yajl_gen json, const struct audit *audit)
+put_deliveries(struct json_writer *json, const struct audit *audit)
 {
         const struct audit_plan *plan = audit->plan;
         int64_t n_deleted = 0;
 
-        json_text(json, "deliveries");
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, "deliveries");
         put_partition(json, &audit->deliveries);
         for (size_t r = 0; r < AUDIT_N_EXCEPTIONS; r++)
                 json_number(json, audit_expected_exception_name((enum audit_exception_reason)r),
@@ -295,10 +293,9 @@ put_deliveries(yajl_gen json, const struct audit *audit)
                 n_deleted += audit_plan_deleted(plan, p);
         json_number(json, "deletedBeforeRouting", n_deleted);
         json_number(json, "offsetsWithoutRecord", (int64_t)audit_count_gaps(audit));
-        json_text(json, "partitions");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "partitions");
         for (size_t p = 0; p < plan->n_deliveries; p++) {
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 json_number(json, "partition", (int64_t)p);
                 json_number(json, "begin", plan->begin[p]);
                 json_number(json, "end", plan->deliveries[p].to);
@@ -308,46 +305,44 @@ put_deliveries(yajl_gen json, const struct audit *audit)
                         json_number(json, "committed", plan->committed[p]);
                 put_partition(json, &audit->partitions[p]);
                 json_number(json, "deletedBeforeRouting", audit_plan_deleted(plan, p));
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
         }
-        (void)yajl_gen_array_close(json);
-        (void)yajl_gen_map_close(json);
+        json_close_array(json);
+        json_close_object(json);
 }
 
 static void
-put_example(yajl_gen json, const struct audit *audit, const struct audit_example *example)
+put_example(struct json_writer *json, const struct audit *audit, const struct audit_example *example)
 {
         const struct tally_finding *finding = &example->finding;
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "what", fault_names[finding->fault]);
         json_number(json, "n", (int64_t)finding->n);
         json_member(json, "topic", audit->plan->topics[finding->place.topic]);
         json_member(json, "deliveryId", example->delivery_id);
-        json_text(json, "at");
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, "at");
         json_member(json, "topic", audit_found_topic(audit, finding));
         json_number(json, "partition", (int64_t)finding->place.partition);
         json_number(json, "offset", (int64_t)finding->place.offset);
-        (void)yajl_gen_map_close(json);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
+        json_close_object(json);
 }
 
 void
 audit_print_json(const struct audit *audit)
 {
-        yajl_gen json = json_new(1);
+        struct json_writer *json = json_new(1);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         put_counts(json, &audit->total);
         put_deliveries(json, audit);
         put_topics(json, audit);
-        json_text(json, "examples");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "examples");
         for (size_t i = 0; i < audit->n_examples; i++)
                 put_example(json, audit, &audit->examples[i]);
-        (void)yajl_gen_array_close(json);
-        (void)yajl_gen_map_close(json);
+        json_close_array(json);
+        json_close_object(json);
         json_print(json);
         (void)fflush(stdout);
         print_limits(audit);

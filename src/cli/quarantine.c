@@ -249,7 +249,7 @@ quarantine_describe_doubt(const struct quarantine *quarantine, const struct quar
 }
 
 static void
-put_text(yajl_gen json, const char *name, const char *text)
+put_text(struct json_writer *json, const char *name, const char *text)
 {
         if (text == NULL)
                 json_null(json, name);
@@ -258,21 +258,20 @@ put_text(yajl_gen json, const char *name, const char *text)
 }
 
 static void
-put_place(yajl_gen json, const char *name, const struct release_id *place)
+put_place(struct json_writer *json, const char *name, const struct release_id *place)
 {
         if (place->partition < 0) {
                 json_null(json, name);
                 return;
         }
-        json_text(json, name);
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, name);
         json_number(json, "partition", place->partition);
         json_number(json, "offset", place->offset);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 static void
-put_id(yajl_gen json, const char *name, const struct release_id *id)
+put_id(struct json_writer *json, const char *name, const struct release_id *id)
 {
         char text[RELEASE_ID_SIZE];
 
@@ -280,7 +279,7 @@ put_id(yajl_gen json, const char *name, const struct release_id *id)
 }
 
 void
-quarantine_put_members(yajl_gen json, const struct quarantine_record *record)
+quarantine_put_members(struct json_writer *json, const struct quarantine_record *record)
 {
         char when[CLOCK_RFC3339_SIZE];
 

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 #include <librdkafka/rdkafka.h>
-#include <yajl/yajl_gen.h>
 
 #include "base/compiler.h"
+#include "base/json.h"
 #include "config/config.h"
 #include "kafka/offsets.h"
 #include "kafka/range.h"
@@ -150,7 +150,7 @@ const char *quarantine_state_name(const struct quarantine_record *record);
  * Add the members of a record to an open JSON object: id, timestamp, reason, detail, source, deliveryId,
  * delivery, released (null: unsure), release, cameBackAs, cameOf.
  */
-void quarantine_put_members(yajl_gen json, const struct quarantine_record *record);
+void quarantine_put_members(struct json_writer *json, const struct quarantine_record *record);
 
 /* The steps of quarantine_load(), in order. Each returns 0, or an exit status after printing the reason. */
 

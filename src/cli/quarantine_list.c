@@ -52,15 +52,15 @@ print_all_text(const struct quarantine *quarantine)
 static void
 print_all_json(const struct quarantine *quarantine)
 {
-        yajl_gen json = json_new(1);
+        struct json_writer *json = json_new(1);
 
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, NULL);
         for (size_t i = 0; i < quarantine->n; i++) {
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 quarantine_put_members(json, &quarantine->records[i]);
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
         }
-        (void)yajl_gen_array_close(json);
+        json_close_array(json);
         json_print(json);
 }
 

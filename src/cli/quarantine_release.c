@@ -75,13 +75,13 @@ print_text(const struct quarantine_release *release, const struct config *config
 static void
 print_json(const struct quarantine_release *releases, size_t n)
 {
-        yajl_gen json = json_new(1);
+        struct json_writer *json = json_new(1);
 
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, NULL);
         for (size_t i = 0; i < n; i++) {
                 const struct quarantine_release *release = &releases[i];
 
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 quarantine_put_members(json, release->record);
                 json_member(json, "outcome", outcome_names[release->outcome]);
                 json_member(json, "why", release->reason);
@@ -92,9 +92,9 @@ print_json(const struct quarantine_release *releases, size_t n)
                 else
                         json_bytes(json, "comesBackDetail", release->quarantine_detail,
                                    strlen(release->quarantine_detail));
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
         }
-        (void)yajl_gen_array_close(json);
+        json_close_array(json);
         json_print(json);
 }
 

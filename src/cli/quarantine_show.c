@@ -85,12 +85,12 @@ print_text(const struct show_view *view, const rd_kafka_message_t *message)
 static void
 print_json(const struct show_view *view, const rd_kafka_message_t *message)
 {
-        yajl_gen json = json_new(1);
+        struct json_writer *json = json_new(1);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         quarantine_put_members(json, view->record);
         show_record_members(json, message);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         json_print(json);
 }
 

@@ -109,24 +109,23 @@ show_record_body(const char *body, size_t len)
 }
 
 static void
-put_headers(yajl_gen json, const rd_kafka_message_t *message)
+put_headers(struct json_writer *json, const rd_kafka_message_t *message)
 {
         rd_kafka_headers_t *headers;
         const char *name;
         const void *value;
         size_t len;
 
-        json_text(json, "headers");
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, "headers");
         if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR) {
                 for (size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value, &len) == 0; i++)
                         json_bytes(json, name, value, len);
         }
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 void
-show_record_members(yajl_gen json, const rd_kafka_message_t *message)
+show_record_members(struct json_writer *json, const rd_kafka_message_t *message)
 {
         put_headers(json, message);
         json_bytes(json, "value", message->payload, message->len);
@@ -136,15 +135,15 @@ void
 show_record_json(const rd_kafka_message_t *message)
 {
         char when[CLOCK_RFC3339_SIZE];
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "topic", rd_kafka_topic_name(message->rkt));
         json_number(json, "partition", message->partition);
         json_number(json, "offset", message->offset);
         json_member(json, "timestamp", format_timestamp(message, when));
         json_bytes(json, "key", message->key, message->key_len);
         show_record_members(json, message);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         json_print(json);
 }

@@ -4,7 +4,8 @@
 #include <stddef.h>
 
 #include <librdkafka/rdkafka.h>
-#include <yajl/yajl_gen.h>
+
+#include "base/json.h"
 
 /* Records of Kafka on stdout, for people and as JSON. Control characters in text never reach the terminal. */
 
@@ -25,6 +26,6 @@ void show_record_body(const char *body, size_t len);
 void show_record_json(const rd_kafka_message_t *message);
 
 /* Add the members `headers` and `value` of a record to an open JSON object. */
-void show_record_members(yajl_gen json, const rd_kafka_message_t *message);
+void show_record_members(struct json_writer *json, const rd_kafka_message_t *message);
 
 #endif

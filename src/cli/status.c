@@ -16,110 +16,109 @@
 
 #define CLEAR_SCREEN "\033[H\033[J"
 #define TIMEOUT_MS 5000
-#define PAGE_MAX (16u << 20)
-#define LINES_MAX 20000 /* each source and each partition is searched among all lines */
-#define MAX_COUNT 1e15  /* larger numbers are not counts */
+#define REPORT_MAX (4u << 20) /* bytes */
+#define MAX_COUNT 1e15        /* larger numbers are not counts */
+
+static void
+clear_status(struct status *status)
+{
+        json_tree_free(status->report);
+        status->report = NULL;
+}
+
+/* Read the report. Return 0, or -1 with the reason. */
+static int
+parse_report(const struct http_client_answer *answer, struct status *status, struct error *error)
+{
+        if (answer->status == 404)
+                return error_set(error, "not found; the server is an older gatepostd, or another program");
+        if (answer->is_cut)
+                return error_set(error, "the answer is longer than %u bytes", REPORT_MAX);
+        status->report = json_tree_parse(answer->body, answer->len, error);
+        if (status->report == NULL)
+                return error_prefix(error, "the server is not gatepostd");
+        if (answer->status == 200 && json_tree_get(status->report, "startTimeSeconds") != NULL)
+                return 0;
+        clear_status(status);
+        return error_set(error, "the server is not gatepostd");
+}
 
 static int
-get(const struct own_url *endpoint, const char *path, struct http_client_answer *answer, struct error *error)
+read_status(const struct own_url *endpoint, struct status *status, struct error *error)
 {
-        char *url = mem_printf("%s%s", endpoint->url, path);
+        struct http_client_answer answer;
+        char *url = mem_printf("%s/status", endpoint->url);
         const struct http_client_request request = {.method = "GET",
                                                     .url = url,
                                                     .socket_path = endpoint->socket_path,
                                                     .timeout_ms = TIMEOUT_MS,
-                                                    .max_answer = PAGE_MAX};
-        int result = http_client_call(&request, answer, error);
+                                                    .max_answer = REPORT_MAX};
+        int result = http_client_call(&request, &answer, error);
 
+        status->read_ms = clock_monotonic_ms();
+        if (result == 0) {
+                result = parse_report(&answer, status, error);
+                free(answer.body);
+        }
         if (result != 0)
                 (void)error_prefix(error, "%s", url);
         free(url);
         return result;
 }
 
-/* Replace control characters, since the server may be something else than gatepostd. */
-static void
-make_printable(char *text)
+double
+status_value(const struct json_value *number)
 {
-        for (char *c = text; *c != '\0'; c++) {
-                if (((unsigned char)*c < 0x20 && *c != '\n') || (unsigned char)*c >= 0x7f)
-                        *c = '?';
-        }
+        double value = number == NULL || number->type != JSON_NUMBER ? 0 : strtod(number->text, NULL);
+
+        return value >= -MAX_COUNT && value <= MAX_COUNT ? value : 0;
 }
 
-static size_t
-count_lines(const char *text)
+double
+status_number(const struct json_value *object, const char *name)
 {
-        size_t n = 0;
-
-        for (; *text != '\0'; text++)
-                n += *text == '\n';
-        return n;
+        return status_value(json_tree_get(object, name));
 }
 
-static void
-clear_status(struct status *status)
+double
+status_sum(const struct json_value *object)
 {
-        free(status->readiness);
-        prometheus_clear(&status->page);
-        memset(status, 0, sizeof(*status));
-}
-
-static int
-read_status(const struct own_url *endpoint, struct status *status, struct error *error)
-{
-        struct http_client_answer ready, metrics;
-        int result = 0;
-
-        memset(status, 0, sizeof(*status));
-        if (get(endpoint, "/readyz", &ready, error) != 0)
-                return -1;
-        if (get(endpoint, "/metrics", &metrics, error) != 0) {
-                free(ready.body);
-                return -1;
-        }
-        status->is_ready = ready.status == 200;
-        status->readiness = ready.body;
-        status->read_ms = clock_monotonic_ms();
-        make_printable(status->readiness);
-        if (count_lines(metrics.body) > LINES_MAX)
-                result = error_set(error, "%s/metrics: has more than %d lines", endpoint->url, LINES_MAX);
-        else if (prometheus_parse(metrics.body, &status->page, error) != 0)
-                result = error_prefix(error, "%s/metrics", endpoint->url);
-        else if ((ready.status != 200 && ready.status != 503) || metrics.status != 200 ||
-                 prometheus_next(&status->page, "gatepost_start_time_seconds", NULL) == NULL)
-                result = error_set(error, "%s: the server is not gatepostd", endpoint->url);
-        free(metrics.body);
-        if (result != 0)
-                clear_status(status);
-        return result;
-}
-
-/* Return the number of accepted requests, or of all others. */
-static double
-count_requests(const struct status *status, int accepted)
-{
-        const struct prometheus_sample *sample = NULL;
         double sum = 0;
 
-        while ((sample = prometheus_next(&status->page, "gatepost_requests_total", sample)) != NULL) {
-                if ((strcmp(prometheus_label(sample, "outcome"), "accepted") == 0) == accepted)
-                        sum += sample->value;
-        }
+        for (const struct json_value *each = object == NULL ? NULL : object->first; each != NULL;
+             each = each->next)
+                sum += status_value(each);
         return sum;
 }
 
-static double
-difference(const struct status *status, const struct status *earlier, const char *name)
+int
+status_flag(const struct json_value *object, const char *name)
 {
-        return prometheus_sum(&status->page, name) - prometheus_sum(&earlier->page, name);
+        const struct json_value *member = json_tree_get(object, name);
+
+        return member != NULL && member->flag;
+}
+
+static struct status_rates
+count(const struct status *status)
+{
+        const struct json_value *report = status->report, *requests = json_tree_get(report, "requests");
+        struct status_rates counts = {.events = status_sum(json_tree_get(report, "events")),
+                                      .duplicates = status_number(report, "duplicates"),
+                                      .quarantined = status_sum(json_tree_get(report, "quarantined"))};
+
+        for (const struct json_value *each = requests == NULL ? NULL : requests->first; each != NULL;
+             each = each->next) {
+                counts.accepted += status_number(each, "accepted");
+                counts.refused += status_sum(each) - status_number(each, "accepted");
+        }
+        return counts;
 }
 
 double
 status_uptime(const struct status *status)
 {
-        double uptime =
-            (double)clock_now_ms() / 1000 - prometheus_sum(&status->page, "gatepost_start_time_seconds");
+        double uptime = (double)clock_now_ms() / 1000 - status_number(status->report, "startTimeSeconds");
 
         return uptime > 0 ? uptime : 0;
 }
@@ -127,28 +126,22 @@ status_uptime(const struct status *status)
 static void
 compute_rates(const struct status *status, const struct status *earlier, struct status_rates *rates)
 {
-        static const struct status nothing;
+        const struct status_rates now = count(status);
+        struct status_rates then = {0};
         double seconds;
 
-        rates->since_start =
-            earlier == NULL || prometheus_sum(&earlier->page, "gatepost_start_time_seconds") !=
-                                   prometheus_sum(&status->page, "gatepost_start_time_seconds");
-        if (rates->since_start)
-                earlier = &nothing;
+        rates->since_start = earlier == NULL || status_number(earlier->report, "startTimeSeconds") !=
+                                                    status_number(status->report, "startTimeSeconds");
+        if (!rates->since_start)
+                then = count(earlier);
         rates->seconds =
             rates->since_start ? status_uptime(status) : (double)(status->read_ms - earlier->read_ms) / 1000;
         seconds = rates->seconds < 0.001 ? 0.001 : rates->seconds;
-        rates->accepted = (count_requests(status, 1) - count_requests(earlier, 1)) / seconds;
-        rates->refused = (count_requests(status, 0) - count_requests(earlier, 0)) / seconds;
-        rates->events = difference(status, earlier, "gatepost_events_total") / seconds;
-        rates->duplicates = difference(status, earlier, "gatepost_duplicates_total") / seconds;
-        rates->quarantined = difference(status, earlier, "gatepost_quarantined_total") / seconds;
-}
-
-double
-status_tame(double value)
-{
-        return value >= -MAX_COUNT && value <= MAX_COUNT ? value : 0;
+        rates->accepted = (now.accepted - then.accepted) / seconds;
+        rates->refused = (now.refused - then.refused) / seconds;
+        rates->events = (now.events - then.events) / seconds;
+        rates->duplicates = (now.duplicates - then.duplicates) / seconds;
+        rates->quarantined = (now.quarantined - then.quarantined) / seconds;
 }
 
 static struct {
@@ -185,7 +178,7 @@ ask(const struct own_url *endpoint, struct status *earlier, int *has_earlier)
                 return EX_UNAVAILABLE;
         }
         show(&status, *has_earlier ? earlier : NULL);
-        exit_status = status.is_ready ? 0 : EX_TEMPFAIL;
+        exit_status = status_flag(status.report, "ready") ? 0 : EX_TEMPFAIL;
         if (*has_earlier)
                 clear_status(earlier);
         *earlier = status;

@@ -3,13 +3,11 @@
 
 #include <stdint.h>
 
-#include "base/prometheus.h"
+#include "base/json_tree.h"
 
-/* A report of the admin endpoint. */
+/* A report of the admin endpoint: its answer to GET /status, which gatepostd(8) describes. */
 struct status {
-        int is_ready;
-        char *readiness; /* a line for each role, `router: ready` or why not */
-        struct prometheus page;
+        struct json_value *report;
         int64_t read_ms; /* monotonic */
 };
 
@@ -28,10 +26,17 @@ struct status_rates {
 double status_uptime(const struct status *status);
 
 /*
- * Return a metric's value, or 0 if it cannot be a count or a time: what answers may be something else than
- * gatepostd.
+ * Return a number, or a number of an object; 0 if it is missing, or cannot be a count or a time: what answers
+ * may be something else than gatepostd.
  */
-double status_tame(double value);
+double status_value(const struct json_value *number);
+double status_number(const struct json_value *object, const char *name);
+
+/* Return the sum of an object's numbers. */
+double status_sum(const struct json_value *object);
+
+/* Return whether a member of an object is true. */
+int status_flag(const struct json_value *object, const char *name);
 
 /* Write a status to stdout: as text; or as JSON, indented or on one line. */
 void status_print(const struct status *status, const struct status_rates *rates);

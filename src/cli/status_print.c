@@ -1,150 +1,170 @@
 #include "cli/status.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/number.h"
-#include "base/prometheus.h"
+#include "base/text.h"
 
-/* Print the outcomes of a source's requests that have a count. */
-static void
-print_outcomes(const struct status *status, const char *source)
+#define NAME_WIDTH 24
+
+/* Return the first value of a member that is an object or array, or NULL. */
+static const struct json_value *
+first_of(const struct json_value *object, const char *name)
 {
-        const struct prometheus_sample *sample = NULL;
+        const struct json_value *member = json_tree_get(object, name);
+
+        return member == NULL ? NULL : member->first;
+}
+
+static const char *
+text_of(const struct json_value *object, const char *name)
+{
+        const char *text = json_tree_text(object, name);
+
+        return text == NULL ? "" : text;
+}
+
+static void
+print_text(const char *text)
+{
+        text_print(stdout, text, strlen(text));
+}
+
+/* Print a name, which may be missing, at the beginning of an indented line. */
+static void
+print_name(const char *name)
+{
+        printf("  ");
+        if (name != NULL)
+                text_print_column(name, strlen(name), NAME_WIDTH);
+}
+
+/* Print the outcomes that are not 0, separated by commas. Return their number. */
+static int
+print_outcomes(const struct json_value *source)
+{
         int n = 0;
 
-        printf("  %-24s", *source == '\0' ? "(no source)" : source);
-        while ((sample = prometheus_next(&status->page, "gatepost_requests_total", sample)) != NULL) {
-                if (strcmp(prometheus_label(sample, "source"), source) != 0 || sample->value == 0)
+        for (const struct json_value *each = source->first; each != NULL; each = each->next) {
+                if (each->name == NULL || status_value(each) == 0)
                         continue;
-                printf("%s %s %.0f", n++ > 0 ? "," : "", prometheus_label(sample, "outcome"), sample->value);
+                printf("%s", n++ > 0 ? ", " : "");
+                print_text(each->name);
+                printf(" %.0f", status_value(each));
         }
-        printf("%s\n", n > 0 ? "" : " none");
+        return n;
 }
 
-/* Print the outcomes of each source; its samples are adjacent. */
+/* Print the outcomes of each source's requests. */
 static void
-print_requests(const struct status *status)
+print_requests(const struct json_value *report)
 {
-        const struct prometheus_sample *sample = NULL;
-        const char *source = NULL;
+        const struct json_value *source = first_of(report, "requests");
 
-        while ((sample = prometheus_next(&status->page, "gatepost_requests_total", sample)) != NULL) {
-                if (source == NULL)
-                        printf("requests\n");
-                if (source == NULL || strcmp(prometheus_label(sample, "source"), source) != 0) {
-                        source = prometheus_label(sample, "source");
-                        print_outcomes(status, source);
-                }
+        if (source != NULL)
+                printf("requests\n");
+        for (; source != NULL; source = source->next) {
+                print_name(source->name != NULL && *source->name == '\0' ? "(no source)" : source->name);
+                printf("%s\n", print_outcomes(source) > 0 ? "" : "none");
         }
 }
 
-/* Print a title and a line for each value of the label that has a count. */
+/* Print a title and a line for each count that is not 0. */
 static void
-print_counts(const struct status *status, const char *title, const char *name, const char *label)
+print_counts(const struct json_value *report, const char *name)
 {
-        const struct prometheus_sample *sample = NULL;
+        const struct json_value *object = json_tree_get(report, name);
 
-        if (prometheus_next(&status->page, name, NULL) == NULL)
+        if (object == NULL)
                 return;
-        printf("%s%s\n", title, prometheus_sum(&status->page, name) > 0 ? "" : ": none");
-        while ((sample = prometheus_next(&status->page, name, sample)) != NULL) {
-                if (sample->value != 0)
-                        printf("  %-24s %.0f\n", prometheus_label(sample, label), sample->value);
+        printf("%s%s\n", name, status_sum(object) > 0 ? "" : ": none");
+        for (const struct json_value *each = object->first; each != NULL; each = each->next) {
+                if (each->name == NULL || status_value(each) == 0)
+                        continue;
+                print_name(each->name);
+                printf("%.0f\n", status_value(each));
         }
 }
 
 /* Print the partitions that are not routed. */
 static void
-print_partitions(const struct status *status)
+print_partitions(const struct json_value *report)
 {
-        const struct prometheus_sample *sample = NULL;
+        for (const struct json_value *each = first_of(report, "partitions"); each != NULL;
+             each = each->next) {
+                const char *state = text_of(each, "state"), *cause = text_of(each, "cause");
 
-        while ((sample = prometheus_next(&status->page, "gatepost_router_partition_state", sample)) != NULL) {
-                const char *cause = prometheus_label(sample, "cause");
-                const struct prometheus_sample *lag = NULL;
-
-                if (strcmp(prometheus_label(sample, "state"), "routing") == 0)
+                if (strcmp(state, "routing") == 0)
                         continue;
-                printf("  partition %s %s%s%s", prometheus_label(sample, "partition"),
-                       prometheus_label(sample, "state"), *cause == '\0' ? "" : ", ", cause);
-                while ((lag = prometheus_next(&status->page, "gatepost_router_partition_lag_records", lag)) !=
-                       NULL) {
-                        if (strcmp(prometheus_label(lag, "partition"),
-                                   prometheus_label(sample, "partition")) == 0)
-                                printf(", lag %.0f", status_tame(lag->value));
-                }
+                printf("  partition %.0f ", status_number(each, "partition"));
+                print_text(state);
+                printf("%s", *cause == '\0' ? "" : ", ");
+                print_text(cause);
+                printf(", lag %.0f\n", status_number(each, "lagRecords"));
+        }
+}
+
+static void
+print_router(const struct json_value *report)
+{
+        const struct json_value *transactions = json_tree_get(report, "transactions");
+
+        if (json_tree_get(report, "lagRecords") == NULL)
+                return;
+        print_counts(report, "events");
+        printf("duplicates: %.0f\n", status_number(report, "duplicates"));
+        print_counts(report, "quarantined");
+        printf("transactions: %.0f committed, %.0f aborted\n", status_number(transactions, "committed"),
+               status_number(transactions, "aborted"));
+        printf("lag: %.0f records", status_number(report, "lagRecords"));
+        if (status_number(report, "oldestRecordAgeSeconds") > 0) {
+                printf(", the oldest for ");
+                number_print_time(stdout, status_number(report, "oldestRecordAgeSeconds"));
+        }
+        putchar('\n');
+        print_partitions(report);
+        printf("remembered ids: %.0f\n", status_number(report, "rememberedIds"));
+}
+
+/* Print the median and 99th percentile of times since the start, if there are any. */
+static void
+print_times(const struct json_value *report, const char *title, const char *name)
+{
+        const struct json_value *times = json_tree_get(report, name);
+
+        if (status_number(times, "count") == 0)
+                return;
+        printf("%s: half within ", title);
+        number_print_time(stdout, status_number(times, "p50"));
+        printf(", 99 %% within ");
+        number_print_time(stdout, status_number(times, "p99"));
+        putchar('\n');
+}
+
+static void
+print_secrets(const struct json_value *report)
+{
+        const struct json_value *secret = first_of(report, "secrets");
+
+        if (secret != NULL)
+                printf("secrets, by their age\n");
+        for (; secret != NULL; secret = secret->next) {
+                print_name(text_of(secret, "source"));
+                number_print_span(stdout, status_number(secret, "ageSeconds"));
+                printf("  ");
+                print_text(text_of(secret, "file"));
                 putchar('\n');
         }
 }
 
 static void
-print_router(const struct status *status)
+print_certificate(const struct json_value *report)
 {
-        const struct prometheus_sample *sample = NULL;
+        double left = status_number(report, "certificateExpirySeconds") - (double)clock_now_ms() / 1000;
 
-        if (prometheus_next(&status->page, "gatepost_router_lag_records", NULL) == NULL)
-                return;
-        print_counts(status, "events", "gatepost_events_total", "kind");
-        printf("duplicates: %.0f\n", prometheus_sum(&status->page, "gatepost_duplicates_total"));
-        print_counts(status, "quarantined", "gatepost_quarantined_total", "reason");
-        printf("transactions:");
-        for (int n = 0;
-             (sample = prometheus_next(&status->page, "gatepost_transactions_total", sample)) != NULL; n++)
-                printf("%s %.0f %s", n > 0 ? "," : "", sample->value, prometheus_label(sample, "result"));
-        printf("\nlag: %.0f records", prometheus_sum(&status->page, "gatepost_router_lag_records"));
-        if (prometheus_sum(&status->page, "gatepost_router_oldest_record_age_seconds") > 0) {
-                printf(", the oldest for ");
-                number_print_time(stdout,
-                                  status_tame(prometheus_sum(&status->page,
-                                                             "gatepost_router_oldest_record_age_seconds")));
-        }
-        putchar('\n');
-        print_partitions(status);
-        printf("remembered ids: %.0f\n", prometheus_sum(&status->page, "gatepost_remembered_ids"));
-}
-
-/* Print the median and 99th percentile of a histogram since the start, if it has values. */
-static void
-print_times(const struct status *status, const char *title, const char *name)
-{
-        struct prometheus_buckets buckets;
-
-        prometheus_buckets_read(&buckets, &status->page, name);
-        if (!(prometheus_buckets_count(&buckets) > 0))
-                return;
-        printf("%s: half within ", title);
-        number_print_time(stdout, status_tame(prometheus_buckets_quantile(&buckets, 0.5)));
-        printf(", 99 %% within ");
-        number_print_time(stdout, status_tame(prometheus_buckets_quantile(&buckets, 0.99)));
-        putchar('\n');
-}
-
-static void
-print_secrets(const struct status *status)
-{
-        const struct prometheus_sample *sample = NULL;
-        int n = 0;
-
-        while ((sample = prometheus_next(&status->page, "gatepost_secret_age_seconds", sample)) != NULL) {
-                printf("%s  %-24s ", n++ == 0 ? "secrets, by their age\n" : "",
-                       prometheus_label(sample, "source"));
-                number_print_span(stdout, sample->value);
-                printf("  %s\n", prometheus_label(sample, "file"));
-        }
-}
-
-static void
-print_certificate(const struct status *status)
-{
-        const struct prometheus_sample *end =
-            prometheus_next(&status->page, "gatepost_tls_certificate_expiry_timestamp_seconds", NULL);
-        double left = end == NULL ? 0 : status_tame(end->value) - (double)clock_now_ms() / 1000;
-
-        if (end == NULL)
+        if (json_tree_get(report, "certificateExpirySeconds") == NULL)
                 return;
         printf("certificate: %s", left < 0 ? "expired" : "expires in ");
         if (left >= 0)
@@ -154,244 +174,89 @@ print_certificate(const struct status *status)
 
 /* Print the number of brokers and which are down. */
 static void
-print_brokers(const struct status *status)
+print_brokers(const struct json_value *report)
 {
-        const struct prometheus_sample *sample = NULL;
-        int n = 0;
+        const struct json_value *first = first_of(report, "brokers");
+        int n = 0, n_up = 0;
 
-        while ((sample = prometheus_next(&status->page, "gatepost_kafka_broker_up", sample)) != NULL)
+        for (const struct json_value *each = first; each != NULL; each = each->next) {
                 n++;
+                n_up += status_flag(each, "up");
+        }
         if (n == 0)
                 return;
-        printf("brokers: %d known, %.0f reachable\n", n,
-               prometheus_sum(&status->page, "gatepost_kafka_broker_up"));
-        while ((sample = prometheus_next(&status->page, "gatepost_kafka_broker_up", sample)) != NULL) {
-                if (sample->value == 0)
-                        printf("  %-24s down\n", prometheus_label(sample, "broker"));
+        printf("brokers: %d known, %d reachable\n", n, n_up);
+        for (const struct json_value *each = first; each != NULL; each = each->next) {
+                if (status_flag(each, "up"))
+                        continue;
+                print_name(text_of(each, "broker"));
+                printf("down\n");
+        }
+}
+
+static void
+print_roles(const struct json_value *report)
+{
+        for (const struct json_value *each = first_of(report, "roles"); each != NULL; each = each->next) {
+                printf("  ");
+                print_text(each->name == NULL ? "" : each->name);
+                printf(": ");
+                print_text(each->type == JSON_STRING ? each->text : "");
+                putchar('\n');
         }
 }
 
 void
 status_print(const struct status *status, const struct status_rates *rates)
 {
-        printf("%s, up ", status->is_ready ? "ready" : "not ready");
+        const struct json_value *report = status->report;
+
+        printf("%s, up ", status_flag(report, "ready") ? "ready" : "not ready");
         number_print_span(stdout, status_uptime(status));
         putchar('\n');
-        for (const char *line = status->readiness; *line != '\0';
-             line += strcspn(line, "\n"), line += *line == '\n')
-                printf("  %.*s\n", (int)strcspn(line, "\n"), line);
-        printf("kafka: %s\n",
-               prometheus_sum(&status->page, "gatepost_kafka_reachable") > 0 ? "reachable" : "away");
-        print_brokers(status);
+        print_roles(report);
+        printf("kafka: %s\n", status_flag(report, "kafkaReachable") ? "reachable" : "away");
+        print_brokers(report);
         printf("a second, over ");
         number_print_span(stdout, rates->seconds);
         printf("%s: accepted %.1f, refused %.1f, events %.1f, duplicates %.1f, quarantined %.1f\n",
                rates->since_start ? " since the start" : "", rates->accepted, rates->refused, rates->events,
                rates->duplicates, rates->quarantined);
-        print_requests(status);
-        print_times(status, "from request to answer", "gatepost_ack_seconds");
-        print_router(status);
-        print_times(status, "from signing to event", "gatepost_event_age_seconds");
-        print_times(status, "commits", "gatepost_commit_seconds");
-        print_secrets(status);
-        print_certificate(status);
+        print_requests(report);
+        print_times(report, "from request to answer", "ackSeconds");
+        print_router(report);
+        print_times(report, "from signing to event", "eventAgeSeconds");
+        print_times(report, "commits", "commitSeconds");
+        print_secrets(report);
+        print_certificate(report);
 }
 
 static void
-put_float(yajl_gen json, const char *name, double value)
+put_rate(struct json_writer *json, const char *name, double value)
 {
         char text[64];
 
-        json_text(json, name);
-        (void)yajl_gen_number(json, text, (size_t)snprintf(text, sizeof(text), "%.3f", status_tame(value)));
-}
-
-/* Write a whole number, or null for a missing metric. */
-static void
-put_sum(yajl_gen json, const struct status *status, const char *name, const char *metric)
-{
-        if (prometheus_next(&status->page, metric, NULL) == NULL)
-                json_null(json, name);
-        else
-                json_number(json, name, (int64_t)status_tame(prometheus_sum(&status->page, metric)));
-}
-
-/*
- * Write an object with a member for each value of a label; only of samples whose label `other` has
- * other_value, unless it is NULL.
- */
-static void
-put_counts(yajl_gen json, const struct status *status, const char *metric, const char *label,
-           const char *other, const char *other_value)
-{
-        const struct prometheus_sample *sample = NULL;
-
-        (void)yajl_gen_map_open(json);
-        while ((sample = prometheus_next(&status->page, metric, sample)) != NULL) {
-                if (other == NULL || strcmp(prometheus_label(sample, other), other_value) == 0)
-                        json_number(json, prometheus_label(sample, label),
-                                    (int64_t)status_tame(sample->value));
-        }
-        (void)yajl_gen_map_close(json);
-}
-
-static void
-put_requests(yajl_gen json, const struct status *status)
-{
-        const struct prometheus_sample *sample = NULL;
-        const char *source = NULL;
-
-        json_text(json, "requests");
-        (void)yajl_gen_map_open(json);
-        while ((sample = prometheus_next(&status->page, "gatepost_requests_total", sample)) != NULL) {
-                if (source != NULL && strcmp(prometheus_label(sample, "source"), source) == 0)
-                        continue;
-                source = prometheus_label(sample, "source");
-                json_text(json, source);
-                put_counts(json, status, "gatepost_requests_total", "outcome", "source", source);
-        }
-        (void)yajl_gen_map_close(json);
-}
-
-static void
-put_roles(yajl_gen json, const struct status *status)
-{
-        json_text(json, "roles");
-        (void)yajl_gen_map_open(json);
-        for (const char *line = status->readiness; *line != '\0';) {
-                size_t len = strcspn(line, "\n"), name_len = strcspn(line, ":\n"), skipped = name_len;
-
-                if (name_len < len) {
-                        skipped += line[name_len + 1] == ' ' ? 2 : 1;
-                        (void)yajl_gen_string(json, (const unsigned char *)line, name_len);
-                        (void)yajl_gen_string(json, (const unsigned char *)line + skipped, len - skipped);
-                }
-                line += len;
-                line += *line == '\n';
-        }
-        (void)yajl_gen_map_close(json);
-}
-
-static void
-put_rates(yajl_gen json, const struct status_rates *rates)
-{
-        json_text(json, "rates");
-        (void)yajl_gen_map_open(json);
-        put_float(json, "seconds", rates->seconds);
-        json_flag(json, "sinceStart", rates->since_start);
-        put_float(json, "accepted", rates->accepted);
-        put_float(json, "refused", rates->refused);
-        put_float(json, "events", rates->events);
-        put_float(json, "duplicates", rates->duplicates);
-        put_float(json, "quarantined", rates->quarantined);
-        (void)yajl_gen_map_close(json);
-}
-
-/* Write the median and 99th percentile of a histogram since the start; null if it has no values. */
-static void
-put_times(yajl_gen json, const struct status *status, const char *name, const char *metric)
-{
-        struct prometheus_buckets buckets;
-
-        prometheus_buckets_read(&buckets, &status->page, metric);
-        if (!(prometheus_buckets_count(&buckets) > 0)) {
-                json_null(json, name);
-                return;
-        }
-        json_text(json, name);
-        (void)yajl_gen_map_open(json);
-        put_float(json, "p50", prometheus_buckets_quantile(&buckets, 0.5));
-        put_float(json, "p99", prometheus_buckets_quantile(&buckets, 0.99));
-        (void)yajl_gen_map_close(json);
-}
-
-static void
-put_brokers(yajl_gen json, const struct status *status)
-{
-        const struct prometheus_sample *sample = NULL;
-
-        json_text(json, "brokers");
-        (void)yajl_gen_array_open(json);
-        while ((sample = prometheus_next(&status->page, "gatepost_kafka_broker_up", sample)) != NULL) {
-                (void)yajl_gen_map_open(json);
-                json_member(json, "broker", prometheus_label(sample, "broker"));
-                json_flag(json, "up", sample->value != 0);
-                (void)yajl_gen_map_close(json);
-        }
-        (void)yajl_gen_array_close(json);
-}
-
-static void
-put_partitions(yajl_gen json, const struct status *status)
-{
-        const struct prometheus_sample *sample = NULL, *lag = NULL;
-
-        json_text(json, "partitions");
-        (void)yajl_gen_array_open(json);
-        while ((sample = prometheus_next(&status->page, "gatepost_router_partition_state", sample)) != NULL) {
-                const char *partition = prometheus_label(sample, "partition");
-
-                (void)yajl_gen_map_open(json);
-                json_number(json, "partition", strtol(partition, NULL, 10));
-                json_member(json, "state", prometheus_label(sample, "state"));
-                json_member(json, "cause", prometheus_label(sample, "cause"));
-                while ((lag = prometheus_next(&status->page, "gatepost_router_partition_lag_records", lag)) !=
-                       NULL) {
-                        if (strcmp(prometheus_label(lag, "partition"), partition) == 0)
-                                json_number(json, "lagRecords", (int64_t)status_tame(lag->value));
-                }
-                (void)yajl_gen_map_close(json);
-        }
-        (void)yajl_gen_array_close(json);
-}
-
-static void
-put_secrets(yajl_gen json, const struct status *status)
-{
-        const struct prometheus_sample *sample = NULL;
-
-        json_text(json, "secrets");
-        (void)yajl_gen_array_open(json);
-        while ((sample = prometheus_next(&status->page, "gatepost_secret_age_seconds", sample)) != NULL) {
-                (void)yajl_gen_map_open(json);
-                json_member(json, "source", prometheus_label(sample, "source"));
-                json_member(json, "file", prometheus_label(sample, "file"));
-                json_number(json, "ageSeconds", (int64_t)status_tame(sample->value));
-                (void)yajl_gen_map_close(json);
-        }
-        (void)yajl_gen_array_close(json);
+        (void)snprintf(text, sizeof(text), "%.3f", value);
+        json_literal(json, name, text);
 }
 
 void
 status_print_json(const struct status *status, const struct status_rates *rates, int in_one_line)
 {
-        yajl_gen json = json_new(!in_one_line);
+        struct json_writer *json = json_new(!in_one_line);
 
-        (void)yajl_gen_map_open(json);
-        json_flag(json, "ready", status->is_ready);
-        put_roles(json, status);
-        json_flag(json, "kafkaReachable", prometheus_sum(&status->page, "gatepost_kafka_reachable") > 0);
-        put_brokers(json, status);
-        json_number(json, "uptimeSeconds", (int64_t)status_tame(status_uptime(status)));
-        put_rates(json, rates);
-        put_requests(json, status);
-        json_text(json, "events");
-        put_counts(json, status, "gatepost_events_total", "kind", NULL, NULL);
-        put_sum(json, status, "duplicates", "gatepost_duplicates_total");
-        json_text(json, "quarantined");
-        put_counts(json, status, "gatepost_quarantined_total", "reason", NULL, NULL);
-        json_text(json, "transactions");
-        put_counts(json, status, "gatepost_transactions_total", "result", NULL, NULL);
-        put_sum(json, status, "lagRecords", "gatepost_router_lag_records");
-        put_sum(json, status, "oldestRecordAgeSeconds", "gatepost_router_oldest_record_age_seconds");
-        put_partitions(json, status);
-        put_times(json, status, "ackSeconds", "gatepost_ack_seconds");
-        put_times(json, status, "eventAgeSeconds", "gatepost_event_age_seconds");
-        put_times(json, status, "commitSeconds", "gatepost_commit_seconds");
-        put_sum(json, status, "rememberedIds", "gatepost_remembered_ids");
-        put_secrets(json, status);
-        put_sum(json, status, "certificateExpirySeconds",
-                "gatepost_tls_certificate_expiry_timestamp_seconds");
-        (void)yajl_gen_map_close(json);
+        json_open_object(json, NULL);
+        for (const struct json_value *each = status->report->first; each != NULL; each = each->next)
+                json_tree_write(json, each);
+        json_open_object(json, "rates");
+        put_rate(json, "seconds", rates->seconds);
+        json_flag(json, "sinceStart", rates->since_start);
+        put_rate(json, "accepted", rates->accepted);
+        put_rate(json, "refused", rates->refused);
+        put_rate(json, "events", rates->events);
+        put_rate(json, "duplicates", rates->duplicates);
+        put_rate(json, "quarantined", rates->quarantined);
+        json_close_object(json);
+        json_close_object(json);
         json_print(json);
 }

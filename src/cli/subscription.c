@@ -150,15 +150,14 @@ subscription_print(const struct subscription_view *view)
 }
 
 void
-subscription_put_members(yajl_gen json, const struct subscription_view *view)
+subscription_put_members(struct json_writer *json, const struct subscription_view *view)
 {
         json_member(json, "id", view->id);
         json_member(json, "url", view->url);
-        json_text(json, "events");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "events");
         for (size_t i = 0; i < view->n_events; i++)
-                json_text(json, view->events[i]);
-        (void)yajl_gen_array_close(json);
+                json_member(json, NULL, view->events[i]);
+        json_close_array(json);
         json_member(json, "createdAt", view->created);
 }
 
@@ -182,26 +181,17 @@ is_configured(const struct config *config, const char *secret, size_t len)
 static char *
 write_payload(const struct subscription_args *args, const char *secret, size_t secret_len, size_t *len)
 {
-        yajl_gen json = json_new(0);
-        const unsigned char *text = NULL;
-        char *payload;
+        struct json_writer *json = json_new(0);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "url", args->url);
-        json_text(json, "events");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "events");
         for (size_t i = 0; i < args->n_events; i++)
-                json_text(json, args->events[i]);
-        (void)yajl_gen_array_close(json);
-        json_text(json, "secret");
-        (void)yajl_gen_string(json, (const unsigned char *)secret, secret_len);
-        (void)yajl_gen_map_close(json);
-        (void)yajl_gen_get_buf(json, &text, len);
-        payload = mem_alloc(*len + 1);
-        memcpy(payload, text, *len);
-        OPENSSL_cleanse((void *)(uintptr_t)text, *len);
-        yajl_gen_free(json);
-        return payload;
+                json_member(json, NULL, args->events[i]);
+        json_close_array(json);
+        json_string(json, "secret", secret, secret_len);
+        json_close_object(json);
+        return json_take(json, len);
 }
 
 char *

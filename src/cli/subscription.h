@@ -4,12 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <yajl/yajl_gen.h>
-
 #include "base/compiler.h"
+#include "base/json.h"
 #include "cli/api_client.h"
+#include "cli/service_answer.h"
 #include "config/config.h"
-#include "model/service_answer.h"
 
 /* Arguments of the commands about subscriptions. */
 struct subscription_args {
@@ -58,6 +57,6 @@ void subscription_print_events(const struct subscription_view *view);
 void subscription_print(const struct subscription_view *view);
 
 /* Write a subscription as members of the open object. */
-void subscription_put_members(yajl_gen json, const struct subscription_view *view);
+void subscription_put_members(struct json_writer *json, const struct subscription_view *view);
 
 #endif

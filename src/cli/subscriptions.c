@@ -80,15 +80,15 @@ parse_events(const char *text, struct error *error)
 static void
 print_list_json(const struct subscription_views *views)
 {
-        yajl_gen json = json_new(1);
+        struct json_writer *json = json_new(1);
 
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, NULL);
         for (size_t i = 0; i < views->n; i++) {
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 subscription_put_members(json, &views->items[i]);
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
         }
-        (void)yajl_gen_array_close(json);
+        json_close_array(json);
         json_print(json);
 }
 
@@ -135,11 +135,11 @@ print_added(const struct api_client_answer *answer)
                 view.created = views.items[0].created;
         }
         if (args.as_json) {
-                yajl_gen json = json_new(1);
+                struct json_writer *json = json_new(1);
 
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 subscription_put_members(json, &view);
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
                 json_print(json);
         } else if (view.id != NULL) {
                 subscription_print(&view);
@@ -188,11 +188,11 @@ remove_one(struct api_client *client, const struct config *config)
                                     "the service has no subscription %s; see gatepost subscriptions list",
                                     args.id);
         if (args.as_json) {
-                yajl_gen json = json_new(1);
+                struct json_writer *json = json_new(1);
 
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 json_member(json, "removed", args.id);
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
                 json_print(json);
         } else {
                 printf("removed %s\n", args.id);
@@ -228,20 +228,19 @@ print_ensured(const struct subscription_ensure *state)
 static void
 print_ensured_json(const struct subscription_ensure *state)
 {
-        yajl_gen json = json_new(1);
+        struct json_writer *json = json_new(1);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "id", state->kept == NULL ? NULL : state->kept->id);
         json_flag(json, "added",
                   args.dry_run ? state->kept == NULL : state->was_added && !state->was_updated);
         json_flag(json, "updated", state->was_updated);
-        json_text(json, "removed");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "removed");
         for (size_t i = 0; i < (args.dry_run ? state->n_old : state->n_removed); i++)
-                json_text(json, state->old[i]->id);
-        (void)yajl_gen_array_close(json);
+                json_member(json, NULL, state->old[i]->id);
+        json_close_array(json);
         json_flag(json, "dryRun", args.dry_run);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         json_print(json);
 }
 

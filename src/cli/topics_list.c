@@ -16,8 +16,8 @@ static const char *const use_names[] = {
 
 struct topics_list {
         const struct config *config;
-        yajl_gen json; /* NULL: print text */
-        int n_fatal;   /* findings that make gatepostd refuse to start */
+        struct json_writer *json; /* NULL: print text */
+        int n_fatal;              /* findings that make gatepostd refuse to start */
 };
 
 static void
@@ -30,10 +30,10 @@ on_finding(const struct topic_finding *finding, void *arg)
                 printf("    %s: %s\n", finding->fatal ? "wrong" : "differs", finding->text);
                 return;
         }
-        (void)yajl_gen_map_open(list->json);
+        json_open_object(list->json, NULL);
         json_flag(list->json, "fatal", finding->fatal);
         json_member(list->json, "text", finding->text);
-        (void)yajl_gen_map_close(list->json);
+        json_close_object(list->json);
 }
 
 static char *
@@ -64,20 +64,19 @@ show_text(struct topics_list *list, const struct topic_need *need, const struct 
 static void
 show_json(struct topics_list *list, const struct topic_need *need, const struct topic_state *state)
 {
-        yajl_gen json = list->json;
+        struct json_writer *json = list->json;
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "topic", need->name);
         json_member(json, "use", use_names[need->use]);
         json_flag(json, "exists", state->exists);
         json_number(json, "partitions", state->partitions);
         json_number(json, "replicas", state->replicas);
         json_number(json, "retentionMs", state->retention_ms);
-        json_text(json, "findings");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "findings");
         topics_check(list->config, need, state, on_finding, list);
-        (void)yajl_gen_array_close(json);
-        (void)yajl_gen_map_close(json);
+        json_close_array(json);
+        json_close_object(json);
 }
 
 static void
@@ -90,10 +89,10 @@ show_all(struct topics_list *list, const struct topic_need *needs, const struct 
                 printf("\nTheir records are described in %s/asyncapi.yaml\n", PKGDATADIR);
                 return;
         }
-        (void)yajl_gen_array_open(list->json);
+        json_open_array(list->json, NULL);
         for (size_t i = 0; i < n; i++)
                 show_json(list, &needs[i], &states[i]);
-        (void)yajl_gen_array_close(list->json);
+        json_close_array(list->json);
         json_print(list->json);
 }
 

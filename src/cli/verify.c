@@ -184,48 +184,45 @@ print_text(const struct verification *verification)
 }
 
 static void
-put_check(yajl_gen json, const struct verification *verification, int c)
+put_check(struct json_writer *json, const struct verification *verification, int c)
 {
         const struct verification_check *check = &verification->checks[c];
         char text[MESSAGE_SIZE];
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "check", checks[c].name);
         json_member(json, "outcome", outcomes[check->outcome]);
         json_member(json, "message", describe(verification, c, text));
-        json_text(json, "violations");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "violations");
         for (size_t v = 0; v < check->refusal.n_violations; v++) {
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 json_member(json, "field", check->refusal.violations[v].field);
                 json_member(json, "message", check->refusal.violations[v].message);
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
         }
-        (void)yajl_gen_array_close(json);
-        (void)yajl_gen_map_close(json);
+        json_close_array(json);
+        json_close_object(json);
 }
 
 static void
 print_json(const struct verification *verification)
 {
-        yajl_gen json = json_new(1);
+        struct json_writer *json = json_new(1);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_flag(json, "ok", verification->code == NULL);
         json_member(json, "source", verification->source->name);
         json_number(json, "status", verification->status);
         json_member(json, "code", verification->code);
-        json_text(json, "checks");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "checks");
         for (int c = 0; c < DELIVERY_N_CHECKS; c++)
                 put_check(json, verification, c);
-        (void)yajl_gen_array_close(json);
-        json_text(json, "causes");
-        (void)yajl_gen_array_open(json);
+        json_close_array(json);
+        json_open_array(json, "causes");
         for (size_t i = 0; i < verification->diagnosis.n_causes; i++)
-                json_text(json, verification->diagnosis.causes[i]);
-        (void)yajl_gen_array_close(json);
-        (void)yajl_gen_map_close(json);
+                json_member(json, NULL, verification->diagnosis.causes[i]);
+        json_close_array(json);
+        json_close_object(json);
         json_print(json);
 }
 

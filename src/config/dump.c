@@ -162,9 +162,9 @@ show_text(const struct shown *shown, void *arg)
 static void
 show_json(const struct shown *shown, void *arg)
 {
-        yajl_gen json = arg;
+        struct json_writer *json = arg;
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "section", shown->section);
         if (*shown->argument != '\0') {
                 json_member(json, "source", shown->argument);
@@ -175,19 +175,19 @@ show_json(const struct shown *shown, void *arg)
                 json_number(json, "line", (int64_t)shown->line);
         else
                 json_null(json, "line");
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 static void
 print_json(struct dump *dump, FILE *out)
 {
-        yajl_gen json = json_new(1);
+        struct json_writer *json = json_new(1);
 
         dump->show = show_json;
         dump->arg = json;
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, NULL);
         dump_all(dump);
-        (void)yajl_gen_array_close(json);
+        json_close_array(json);
         json_write(json, out);
 }
 

@@ -8,8 +8,8 @@
 #include "config/options.h"
 
 /*
- * How a file becomes a configuration: ini.c reads it, values.c and kafka_values.c set each option, check.c and
- * kafka_check.c check options against each other, and warnings.c warns.
+ * How a file becomes a configuration: ini.c reads it, values.c and kafka_values.c set each option, check.c
+ * and kafka_check.c check options against each other, and warnings.c warns.
  */
 
 /**

@@ -39,28 +39,31 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 
 /* librdkafka reports far more often than needed; pass on one report in STATISTICS_INTERVAL_MS. */
 static void
-pass_statistics(struct producer *producer, const char *json, size_t len)
+pass_statistics(struct producer *producer, const struct statistics_totals *totals)
 {
         int64_t now_ms = clock_monotonic_ms();
-        struct statistics statistics;
 
         if (producer->statistics == NULL || now_ms - producer->passed_ms < STATISTICS_INTERVAL_MS)
                 return;
         producer->passed_ms = now_ms;
-        if (statistics_read(&statistics, json, len) == 0)
-                producer->statistics(&statistics.totals, producer->arg);
+        producer->statistics(totals, producer->arg);
 }
 
-/* Only librdkafka's statistics show whether there is a producer id. */
+/*
+ * Only librdkafka's statistics show whether there is a producer id. If they cannot be read, because memory
+ * failed or client.id, which librdkafka does not escape, has a quote, assume that there is one.
+ */
 static int
 on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
 {
-        static const char assigned[] = "\"idemp_state\": \"Assigned\"";
         struct producer *producer = opaque;
+        struct statistics statistics;
+        int is_read = statistics_read(&statistics, json, len) == 0;
 
         (void)client;
-        atomic_store(&producer->has_id, memmem(json, len, assigned, sizeof(assigned) - 1) != NULL);
-        pass_statistics(producer, json, len);
+        atomic_store(&producer->has_id, !is_read || statistics.has_producer_id);
+        if (is_read)
+                pass_statistics(producer, &statistics.totals);
         return 0; /* librdkafka frees the text */
 }
 

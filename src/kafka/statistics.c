@@ -2,18 +2,18 @@
 
 #include <string.h>
 
-#include <yajl/yajl_parse.h>
+#include "base/json_reader.h"
 
-#include "base/json_memory.h"
+#define MAX_DEPTH 16 /* librdkafka writes 7 */
 
 /*
  * Depth of the parser within {"brokers": {"host:port/id": {"state": …, "rtt": {"avg": …}}}, "topics":
- * {"name": {"partitions": {"0": {"fetchq_cnt": …}}}}}
+ * {"name": {"partitions": {"0": {"fetchq_cnt": …}}}}, "eos": {"idemp_state": …}}
  */
 enum { LEVEL_TOP = 1, LEVEL_BROKERS, LEVEL_BROKER, LEVEL_WINDOW, LEVEL_PARTITION };
 
 /* The member of the outermost object that is being parsed. */
-enum section { SECTION_OTHER, SECTION_BROKERS, SECTION_TOPICS };
+enum section { SECTION_OTHER, SECTION_BROKERS, SECTION_TOPICS, SECTION_EOS };
 
 enum field { FIELD_OTHER, FIELD_NAME, FIELD_SOURCE, FIELD_STATE, N_FIELDS };
 
@@ -49,16 +49,17 @@ struct parsing {
         char texts[N_FIELDS][STATISTICS_NAME_SIZE]; /* of the broker that is being parsed */
         int is_node;                                /* the broker has an id, so it belongs to the cluster */
         int is_id;                                  /* the id comes next */
+        int is_id_state;                            /* the state of the producer id comes next */
 };
 
 static int
-is(const char *name, const unsigned char *text, size_t len)
+is(const char *name, const char *text, size_t len)
 {
         return strlen(name) == len && memcmp(name, text, len) == 0;
 }
 
 static int
-on_name(void *arg, const unsigned char *text, size_t len)
+on_name(void *arg, const char *text, size_t len)
 {
         struct parsing *parsing = arg;
 
@@ -68,7 +69,9 @@ on_name(void *arg, const unsigned char *text, size_t len)
         if (parsing->level == LEVEL_TOP)
                 parsing->section = is("brokers", text, len)  ? SECTION_BROKERS
                                    : is("topics", text, len) ? SECTION_TOPICS
+                                   : is("eos", text, len)    ? SECTION_EOS
                                                              : SECTION_OTHER;
+        parsing->is_id_state = parsing->section == SECTION_EOS && is("idemp_state", text, len);
         if (parsing->level == LEVEL_BROKER)
                 parsing->is_rtt = is("rtt", text, len);
         if (parsing->level == LEVEL_WINDOW && parsing->is_rtt && is("avg", text, len))
@@ -83,41 +86,45 @@ on_name(void *arg, const unsigned char *text, size_t len)
                 if (is(field_names[f], text, len))
                         parsing->field = f;
         }
-        return 1;
+        return 0;
 }
 
-static int
-on_string(void *arg, const unsigned char *text, size_t len)
+static void
+keep_text(struct parsing *parsing, const char *text, size_t len)
 {
-        struct parsing *parsing = arg;
         char *kept = parsing->texts[parsing->field];
 
+        if (parsing->is_id_state)
+                parsing->statistics->has_producer_id = is("Assigned", text, len);
         if (parsing->section != SECTION_BROKERS || parsing->level != LEVEL_BROKER ||
             parsing->field == FIELD_OTHER)
-                return 1;
+                return;
         len = len < STATISTICS_NAME_SIZE ? len : STATISTICS_NAME_SIZE - 1;
         memcpy(kept, text, len);
         kept[len] = '\0';
-        return 1;
 }
 
-static int
-on_integer(void *arg, long long value)
+/* Add a number to its total. Ignore negative numbers and fractions. */
+static void
+add_number(struct parsing *parsing, const char *text, size_t len)
 {
-        struct parsing *parsing = arg;
+        uint64_t value = 0;
 
         if (parsing->is_id)
-                parsing->is_node = value >= 0;
-        if (parsing->number != NULL && value > 0)
-                *parsing->number += (uint64_t)value;
-        return 1;
+                parsing->is_node = *text != '-';
+        if (parsing->number == NULL)
+                return;
+        for (size_t i = 0; i < len; i++) {
+                if (text[i] < '0' || text[i] > '9')
+                        return;
+                value = value * 10 + (uint64_t)(text[i] - '0');
+        }
+        *parsing->number += value;
 }
 
-static int
-on_object(void *arg)
+static void
+enter(struct parsing *parsing)
 {
-        struct parsing *parsing = arg;
-
         parsing->level++;
         if (parsing->level == LEVEL_BROKER) {
                 memset(parsing->texts, 0, sizeof(parsing->texts));
@@ -125,7 +132,18 @@ on_object(void *arg)
                 parsing->rtt_us = 0;
                 parsing->is_rtt = 0;
         }
-        return 1;
+}
+
+static int
+on_value(void *arg, enum json_type type, const char *text, size_t len)
+{
+        if (type == JSON_OBJECT)
+                enter(arg);
+        else if (type == JSON_STRING)
+                keep_text(arg, text, len);
+        else if (type == JSON_NUMBER)
+                add_number(arg, text, len);
+        return 0;
 }
 
 /*
@@ -151,54 +169,30 @@ add(struct parsing *parsing)
 }
 
 static int
-on_object_end(void *arg)
+on_end(void *arg, enum json_type type)
 {
         struct parsing *parsing = arg;
 
+        if (type != JSON_OBJECT)
+                return 0;
         if (parsing->section == SECTION_BROKERS && parsing->level == LEVEL_BROKER)
                 add(parsing);
         parsing->level--;
-        return 1;
-}
-
-static const yajl_callbacks callbacks = {
-    .yajl_integer = on_integer,
-    .yajl_string = on_string,
-    .yajl_start_map = on_object,
-    .yajl_map_key = on_name,
-    .yajl_end_map = on_object_end,
-};
-
-/* Return 0, or -1 when the text is not JSON. */
-static int
-parse(struct json_memory *memory, struct parsing *parsing, const char *text, size_t len)
-{
-        yajl_handle yajl = yajl_alloc(&callbacks, &memory->functions, parsing);
-        yajl_status status = yajl_parse(yajl, (const unsigned char *)text, len);
-
-        if (status == yajl_status_ok)
-                status = yajl_complete_parse(yajl);
-        yajl_free(yajl);
-        return status == yajl_status_ok ? 0 : -1;
+        return 0;
 }
 
 int
 statistics_read(struct statistics *statistics, const char *text, size_t len)
 {
+        static const struct json_events events = {on_value, on_name, on_end};
         struct parsing parsing = {.statistics = statistics};
-        struct json_memory memory;
-        int result;
+        struct error error;
 
         memset(statistics, 0, sizeof(*statistics));
-        json_memory_init(&memory);
-        if (setjmp(memory.failed) == 0)
-                result = parse(&memory, &parsing, text, len);
-        else
-                result = -1;
-        json_memory_clear(&memory);
-        if (result != 0)
-                memset(statistics, 0, sizeof(*statistics));
-        return result;
+        if (json_read(text, len, MAX_DEPTH, &events, &parsing, &error) == JSON_READ)
+                return 0;
+        memset(statistics, 0, sizeof(*statistics));
+        return -1;
 }
 
 static uint64_t

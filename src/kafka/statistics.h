@@ -35,6 +35,7 @@ struct statistics_totals {
 struct statistics {
         struct brokers brokers;
         struct statistics_totals totals;
+        int has_producer_id; /* of an idempotent producer */
 };
 
 /**

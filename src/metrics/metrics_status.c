@@ -1,54 +1,47 @@
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/json_memory.h"
 #include "base/text.h"
 #include "metrics/metrics_state.h"
 
-/* The generator of the document, with memory that can fail. */
 struct writer {
         const struct metrics *metrics;
-        struct json_memory memory;
-        yajl_gen json;
+        struct json_writer *json;
         struct metrics_partition *partitions;
         size_t n_partitions;
-        char *text; /* the finished document, of len bytes */
-        size_t len;
+        int has_failed; /* memory has */
 };
 
 /*
- * Write a string, or a name. Bytes that are not UTF-8 and control characters become \xNN, as in the
- * Prometheus text.
+ * Return a copy of a text with \xNN for bytes that are not UTF-8 and for control characters, as in the
+ * Prometheus text. The caller frees it. Return NULL when memory fails.
  */
-static void
-put_text(struct writer *writer, const char *text)
+static char *
+copy_printable(struct writer *writer, const char *text)
 {
-        size_t size = 4 * strlen(text) + 1, used = 0;
-        char *safe = writer->memory.functions.malloc(writer->memory.functions.ctx, size);
+        char *copy = NULL;
+        size_t len;
+        FILE *out = open_memstream(&copy, &len);
 
-        for (size_t len = strlen(text), n; len > 0; text += n, len -= n) {
-                n = text_printable(text, len);
-                if (n == 0) {
-                        n = 1;
-                        used += (size_t)snprintf(safe + used, size - used, "\\x%02x", (unsigned char)*text);
-                } else {
-                        memcpy(safe + used, text, n);
-                        used += n;
-                }
-        }
-        (void)yajl_gen_string(writer->json, (const unsigned char *)safe, used);
-        writer->memory.functions.free(writer->memory.functions.ctx, safe);
+        if (out != NULL)
+                text_print(out, text, strlen(text));
+        if (out != NULL && fclose(out) == 0)
+                return copy;
+        free(copy);
+        writer->has_failed = 1;
+        return NULL;
 }
 
 static void
 put_member(struct writer *writer, const char *name, const char *text)
 {
-        json_text(writer->json, name);
-        put_text(writer, text);
+        char *copy = copy_printable(writer, text);
+
+        json_member(writer->json, name, copy);
+        free(copy);
 }
 
 static void
@@ -56,8 +49,8 @@ put_fraction(struct writer *writer, const char *name, double value)
 {
         char text[32];
 
-        json_text(writer->json, name);
-        (void)yajl_gen_number(writer->json, text, (size_t)snprintf(text, sizeof(text), "%.9g", value));
+        (void)snprintf(text, sizeof(text), "%.9g", value);
+        json_literal(writer->json, name, text);
 }
 
 static void
@@ -67,29 +60,15 @@ put_count(struct writer *writer, const char *name, uint64_t count)
 }
 
 static void
-open_map(struct writer *writer, const char *name)
-{
-        if (name != NULL)
-                json_text(writer->json, name);
-        (void)yajl_gen_map_open(writer->json);
-}
-
-static void
-close_map(struct writer *writer)
-{
-        (void)yajl_gen_map_close(writer->json);
-}
-
-static void
 put_versions(struct writer *writer)
 {
-        open_map(writer, "versions");
+        json_open_object(writer->json, "versions");
         for (size_t i = 0; i < METRICS_N_VERSIONS; i++) {
                 const struct metrics_version version = metrics_version(i);
 
                 put_member(writer, i == 0 ? "gatepostd" : version.name, version.text);
         }
-        close_map(writer);
+        json_close_object(writer->json);
 }
 
 static void
@@ -111,14 +90,14 @@ put_readiness(struct writer *writer)
         const struct health *health = writer->metrics->health;
         int is_ready = 1;
 
-        open_map(writer, "roles");
+        json_open_object(writer->json, "roles");
         for (size_t i = 0; health != NULL && i < health->n_parts; i++) {
                 char reason[HEALTH_REASON_SIZE] = "ready";
 
                 is_ready &= health->parts[i].is_ready(health->parts[i].arg, reason) != 0;
                 put_member(writer, health->parts[i].name, reason);
         }
-        close_map(writer);
+        json_close_object(writer->json);
         json_flag(writer->json, "ready", is_ready);
 }
 
@@ -127,21 +106,20 @@ put_brokers(struct writer *writer)
 {
         const struct brokers *brokers = &writer->metrics->brokers;
 
-        json_text(writer->json, "brokers");
-        (void)yajl_gen_array_open(writer->json);
+        json_open_array(writer->json, "brokers");
         for (size_t i = 0; i < brokers->n; i++) {
                 const struct broker *broker = &brokers->items[i];
 
-                open_map(writer, NULL);
+                json_open_object(writer->json, NULL);
                 put_member(writer, "broker", broker->name);
                 json_flag(writer->json, "up", broker->is_up);
                 if (broker->rtt_us == 0)
                         json_null(writer->json, "roundTripSeconds");
                 else
                         put_fraction(writer, "roundTripSeconds", (double)broker->rtt_us / 1e6);
-                close_map(writer);
+                json_close_object(writer->json);
         }
-        (void)yajl_gen_array_close(writer->json);
+        json_close_array(writer->json);
 }
 
 static void
@@ -149,21 +127,21 @@ put_kafka(struct writer *writer)
 {
         json_flag(writer->json, "kafkaReachable", metrics_get(&writer->metrics->kafka_reachable) != 0);
         put_brokers(writer);
-        open_map(writer, "kafkaClients");
+        json_open_object(writer->json, "kafkaClients");
         for (size_t c = 0; c < CLIENT_N; c++) {
                 const struct metrics_clients *client = &writer->metrics->clients[c];
                 const char *name = metrics_client_name(writer->metrics, (enum metrics_client)c);
 
                 if (name == NULL)
                         continue;
-                open_map(writer, name);
+                json_open_object(writer->json, name);
                 put_count(writer, "requests", metrics_get(&client->requests));
                 put_count(writer, "errors", metrics_get(&client->errors));
                 put_count(writer, "timeouts", metrics_get(&client->timeouts));
                 put_count(writer, "queuedRecords", metrics_get(&client->queued_records));
-                close_map(writer);
+                json_close_object(writer->json);
         }
-        close_map(writer);
+        json_close_object(writer->json);
 }
 
 /* The number of values and two quantiles; without values, the quantiles are null. */
@@ -195,23 +173,22 @@ put_histogram(struct writer *writer, const char *name, enum metrics_histogram wh
         histogram_read(histogram, &all);
         recent = all;
         histogram_subtract(&recent, metrics_window_start(writer->metrics, which));
-        open_map(writer, name);
+        json_open_object(writer->json, name);
         put_figures(writer, histogram->scale, &all);
-        open_map(writer, "recent");
+        json_open_object(writer->json, "recent");
         put_figures(writer, histogram->scale, &recent);
-        close_map(writer);
-        close_map(writer);
+        json_close_object(writer->json);
+        json_close_object(writer->json);
 }
 
 static void
 put_outcomes(struct writer *writer, const struct metrics_requests *requests)
 {
-        json_text(writer->json, requests->source);
-        open_map(writer, NULL);
+        json_open_object(writer->json, requests->source);
         for (size_t o = 0; o < OUTCOME_N; o++)
                 put_count(writer, metrics_outcome_name((enum metrics_outcome)o),
                           metrics_get(&requests->counts[o]));
-        close_map(writer);
+        json_close_object(writer->json);
 }
 
 static void
@@ -220,22 +197,21 @@ put_secrets(struct writer *writer)
         const struct config *config = writer->metrics->newest;
         int64_t now_s = clock_now_ms() / 1000;
 
-        json_text(writer->json, "secrets");
-        (void)yajl_gen_array_open(writer->json);
+        json_open_array(writer->json, "secrets");
         for (size_t s = 0; s < config->n_sources; s++) {
                 const struct config_source *source = &config->sources[s];
 
                 for (size_t i = 0; i < source->n_secret_files; i++) {
                         int64_t age_s = now_s - source->secret_files[i].written_s;
 
-                        open_map(writer, NULL);
+                        json_open_object(writer->json, NULL);
                         put_member(writer, "source", source->name);
                         put_member(writer, "file", source->secret_files[i].path);
                         json_number(writer->json, "ageSeconds", age_s > 0 ? age_s : 0);
-                        close_map(writer);
+                        json_close_object(writer->json);
                 }
         }
-        (void)yajl_gen_array_close(writer->json);
+        json_close_array(writer->json);
 }
 
 static void
@@ -243,11 +219,11 @@ put_receiver(struct writer *writer)
 {
         const struct metrics *metrics = writer->metrics;
 
-        open_map(writer, "requests");
+        json_open_object(writer->json, "requests");
         for (const struct metrics_requests *each = metrics->requests->next; each != NULL; each = each->next)
                 put_outcomes(writer, each);
         put_outcomes(writer, metrics->requests);
-        close_map(writer);
+        json_close_object(writer->json);
         put_histogram(writer, "ackSeconds", HISTOGRAM_ACK);
         put_histogram(writer, "verifySeconds", HISTOGRAM_VERIFY);
         put_secrets(writer);
@@ -258,17 +234,16 @@ put_receiver(struct writer *writer)
 static void
 put_partitions(struct writer *writer)
 {
-        json_text(writer->json, "partitions");
-        (void)yajl_gen_array_open(writer->json);
+        json_open_array(writer->json, "partitions");
         for (size_t i = 0; i < writer->n_partitions; i++) {
-                open_map(writer, NULL);
+                json_open_object(writer->json, NULL);
                 json_number(writer->json, "partition", writer->partitions[i].id);
                 put_member(writer, "state", writer->partitions[i].state);
                 put_member(writer, "cause", writer->partitions[i].cause);
                 put_count(writer, "lagRecords", writer->partitions[i].lag);
-                close_map(writer);
+                json_close_object(writer->json);
         }
-        (void)yajl_gen_array_close(writer->json);
+        json_close_array(writer->json);
 }
 
 static void
@@ -276,19 +251,21 @@ put_decisions(struct writer *writer)
 {
         const struct metrics *metrics = writer->metrics;
 
-        open_map(writer, "events");
+        json_open_object(writer->json, "events");
         for (const struct metrics_events *events = atomic_load(&metrics->events); events != NULL;
              events = atomic_load(&events->next)) {
-                put_text(writer, events->kind);
-                (void)yajl_gen_integer(writer->json, (long long)metrics_get(&events->count));
+                char *kind = copy_printable(writer, events->kind);
+
+                put_count(writer, kind, metrics_get(&events->count));
+                free(kind);
         }
-        close_map(writer);
+        json_close_object(writer->json);
         put_count(writer, "duplicates", metrics_get(&metrics->duplicates));
-        open_map(writer, "quarantined");
+        json_open_object(writer->json, "quarantined");
         for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
                 put_count(writer, judge_reason_name((enum quarantine_reason)r),
                           metrics_get(&metrics->quarantined[r]));
-        close_map(writer);
+        json_close_object(writer->json);
 }
 
 static void
@@ -297,10 +274,10 @@ put_router(struct writer *writer)
         const struct metrics *metrics = writer->metrics;
 
         put_decisions(writer);
-        open_map(writer, "transactions");
+        json_open_object(writer->json, "transactions");
         put_count(writer, "committed", metrics_get(&metrics->transactions[1]));
         put_count(writer, "aborted", metrics_get(&metrics->transactions[0]));
-        close_map(writer);
+        json_close_object(writer->json);
         put_count(writer, "lagRecords", metrics_get(&metrics->lag));
         put_fraction(writer, "oldestRecordAgeSeconds", (double)metrics_get(&metrics->oldest_ms) / 1000);
         put_count(writer, "rememberedIds", metrics_get(&metrics->remembered_ids));
@@ -310,24 +287,10 @@ put_router(struct writer *writer)
         put_histogram(writer, "batchRecords", HISTOGRAM_BATCH_RECORDS);
 }
 
-/* Keep a copy of the document; NULL when memory fails. */
-static void
-take_text(struct writer *writer)
-{
-        const unsigned char *text;
-
-        if (yajl_gen_get_buf(writer->json, &text, &writer->len) != yajl_gen_status_ok)
-                return;
-        writer->text = malloc(writer->len);
-        if (writer->text != NULL)
-                memcpy(writer->text, text, writer->len);
-}
-
 static void
 write_document(struct writer *writer)
 {
-        writer->json = yajl_gen_alloc(&writer->memory.functions);
-        open_map(writer, NULL);
+        json_open_object(writer->json, NULL);
         put_process(writer);
         put_readiness(writer);
         put_kafka(writer);
@@ -335,8 +298,7 @@ write_document(struct writer *writer)
                 put_receiver(writer);
         if (writer->metrics->config->roles & CONFIG_ROUTER)
                 put_router(writer);
-        close_map(writer);
-        take_text(writer);
+        json_close_object(writer->json);
 }
 
 /* Copy the partitions, so that nothing is written under their lock. Returns 0, or -1 when memory fails. */
@@ -360,15 +322,18 @@ copy_partitions(struct writer *writer)
 char *
 metrics_status(const struct metrics *metrics, size_t *len)
 {
-        struct writer writer = {.metrics = metrics};
+        struct writer writer = {.metrics = metrics, .json = json_new_checked()};
+        char *text = NULL;
 
-        if (copy_partitions(&writer) != 0)
+        if (writer.json == NULL)
                 return NULL;
-        json_memory_init(&writer.memory);
-        if (setjmp(writer.memory.failed) == 0)
+        writer.has_failed = copy_partitions(&writer) != 0;
+        if (!writer.has_failed)
                 write_document(&writer);
-        json_memory_clear(&writer.memory);
         free(writer.partitions);
-        *len = writer.len;
-        return writer.text;
+        text = json_take(writer.json, len);
+        if (!writer.has_failed)
+                return text;
+        free(text);
+        return NULL;
 }

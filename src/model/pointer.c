@@ -67,20 +67,24 @@ pointer_clear(struct pointer *pointer)
         memset(pointer, 0, sizeof(*pointer));
 }
 
+/* Return the watch of the lowest bit, which must exist. */
+static const struct pointer_watch *
+first_of(const struct pointer_walk *walk, uint32_t bits)
+{
+        return &walk->watches[__builtin_ctz(bits)];
+}
+
 /* Return the watches that lead through this level and whose next segment is the name. */
 static uint32_t
 match(const struct pointer_walk *walk, const struct pointer_level *level, struct span name)
 {
         uint32_t matching = 0;
 
-        for (size_t i = 0; i < walk->n_watches; i++) {
-                const char *segment;
+        for (uint32_t left = level->on_the_way; left != 0; left &= left - 1) {
+                const char *segment = first_of(walk, left)->segments[walk->depth - 1];
 
-                if (!(level->on_the_way & UINT32_C(1) << i))
-                        continue;
-                segment = walk->watches[i].segments[walk->depth - 1];
                 if (strlen(segment) == name.len && memcmp(segment, name.data, name.len) == 0)
-                        matching |= UINT32_C(1) << i;
+                        matching |= left & -left;
         }
         return matching;
 }
@@ -97,6 +101,18 @@ pointer_walk_name(struct pointer_walk *walk, struct span name)
         return again;
 }
 
+static uint32_t
+match_index(const struct pointer_walk *walk, struct pointer_level *level)
+{
+        char index[24];
+        size_t len;
+
+        if (level->on_the_way == 0)
+                return 0;
+        len = (size_t)snprintf(index, sizeof(index), "%zu", level->index++);
+        return match(walk, level, (struct span){index, len});
+}
+
 uint32_t
 pointer_walk_value(struct pointer_walk *walk)
 {
@@ -106,33 +122,32 @@ pointer_walk_value(struct pointer_walk *walk)
         if (walk->depth == 0)
                 return 0;
         level = &walk->levels[walk->depth - 1];
-        if (level->is_array) {
-                char index[24];
-                int len = snprintf(index, sizeof(index), "%zu", level->index++);
-
-                level->current =
-                    level->on_the_way == 0 ? 0 : match(walk, level, (struct span){index, (size_t)len});
-        }
-        for (size_t i = 0; i < walk->n_watches; i++) {
-                if ((level->current & UINT32_C(1) << i) && walk->watches[i].n_segments == walk->depth)
-                        ending |= UINT32_C(1) << i;
+        if (level->is_array)
+                level->current = match_index(walk, level);
+        for (uint32_t left = level->current; left != 0; left &= left - 1) {
+                if (first_of(walk, left)->n_segments == walk->depth)
+                        ending |= left & -left;
         }
         return ending;
+}
+
+static uint32_t
+all_watches(const struct pointer_walk *walk)
+{
+        return walk->n_watches == 0 ? 0 : UINT32_MAX >> (POINTER_MAX_WATCHES - walk->n_watches);
 }
 
 void
 pointer_walk_enter(struct pointer_walk *walk, int is_array)
 {
         struct pointer_level *level = &walk->levels[walk->depth];
+        uint32_t left = walk->depth > 0 ? walk->levels[walk->depth - 1].current : all_watches(walk);
 
         memset(level, 0, sizeof(*level));
         level->is_array = is_array;
-        for (size_t i = 0; i < walk->n_watches; i++) {
-                uint32_t bit = UINT32_C(1) << i;
-                int leads_here = walk->depth == 0 || (walk->levels[walk->depth - 1].current & bit);
-
-                if (leads_here && walk->watches[i].n_segments > walk->depth)
-                        level->on_the_way |= bit;
+        for (; left != 0; left &= left - 1) {
+                if (first_of(walk, left)->n_segments > walk->depth)
+                        level->on_the_way |= left & -left;
         }
         walk->depth++;
 }

@@ -9,24 +9,23 @@
 
 /* The record that the service's status poll gives for a rejection. */
 static void
-put_rejection(yajl_gen json)
+put_rejection(struct json_writer *json)
 {
         char now[CLOCK_RFC3339_SIZE];
 
         json_member(json, "clearanceStatus", "REJECTED");
         json_flag(json, "terminal", 1);
         json_member(json, "rejectedAt", clock_format_ms(clock_now_ms(), now));
-        json_text(json, "error");
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, "error");
         json_member(json, "source", "KSeF");
         json_member(json, "code", "440");
         json_member(json, "message", "Duplicate invoice number");
         json_member(json, "detail", "An invoice with this number was already cleared for the supplier.");
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 static void
-put_invoice(yajl_gen json, const char *kind)
+put_invoice(struct json_writer *json, const char *kind)
 {
         char id[BYTES_UUID_SIZE], number[32];
 
@@ -35,16 +34,14 @@ put_invoice(yajl_gen json, const char *kind)
         json_member(json, "invoiceNumber", number);
         json_member(json, "supplierTaxId", "PL5260001246");
         json_member(json, "buyerTaxId", "FR40303265045");
-        json_text(json, "lines");
-        (void)yajl_gen_array_open(json);
-        (void)yajl_gen_map_open(json);
+        json_open_array(json, "lines");
+        json_open_object(json, NULL);
         json_member(json, "description", "Consulting");
         json_number(json, "quantity", 3);
-        json_text(json, "unitPrice");
-        (void)yajl_gen_number(json, "120.50", 6);
+        json_literal(json, "unitPrice", "120.50");
         json_member(json, "taxCode", "S");
-        (void)yajl_gen_map_close(json);
-        (void)yajl_gen_array_close(json);
+        json_close_object(json);
+        json_close_array(json);
         if (strcmp(kind, "invoice.rejected") == 0)
                 put_rejection(json);
         else if (strcmp(kind, "invoice.accepted") == 0)
@@ -52,7 +49,7 @@ put_invoice(yajl_gen json, const char *kind)
 }
 
 static void
-put_batch(yajl_gen json)
+put_batch(struct json_writer *json)
 {
         char id[BYTES_UUID_SIZE], deadline[CLOCK_RFC3339_SIZE];
 
@@ -64,17 +61,17 @@ put_batch(yajl_gen json)
 char *
 sample_body(const char *kind)
 {
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
         char now[CLOCK_RFC3339_SIZE];
         size_t len;
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "event", kind);
         json_member(json, "createdAt", clock_format_ms(clock_now_ms(), now));
         if (strncmp(kind, "reporting_batch.", 16) == 0)
                 put_batch(json);
         else
                 put_invoice(json, kind);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         return json_take(json, &len);
 }

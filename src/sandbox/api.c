@@ -37,7 +37,7 @@ reply(const struct api_call *call, int status, const struct http_header *header,
 }
 
 void
-api_reply(const struct api_call *call, int status, yajl_gen json)
+api_reply(const struct api_call *call, int status, struct json_writer *json)
 {
         size_t len = 0;
         char *body = json == NULL ? NULL : json_take(json, &len);

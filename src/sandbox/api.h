@@ -1,8 +1,6 @@
 #ifndef SANDBOX_API_H
 #define SANDBOX_API_H
 
-#include <yajl/yajl_gen.h>
-
 #include "base/compiler.h"
 #include "base/json_tree.h"
 #include "http/request.h"
@@ -13,6 +11,7 @@
 
 #define API_ID_MAX 64
 
+struct json_writer;
 struct sandbox;
 
 /* An authenticated API call. Its handler answers it exactly once, by one of the functions below. */
@@ -26,7 +25,7 @@ struct api_call {
 };
 
 /* Answer with a JSON text, which is released. NULL sends an empty body, for 204. */
-void api_reply(const struct api_call *call, int status, yajl_gen json);
+void api_reply(const struct api_call *call, int status, struct json_writer *json);
 
 /*
  * Answer with the error envelope; the status determines the code. header may be NULL. message is a printf

@@ -21,21 +21,20 @@ static char *
 compose(const char *kind, const struct json_value *data)
 {
         char now[CLOCK_RFC3339_SIZE];
-        yajl_gen json;
+        struct json_writer *json;
         size_t len;
 
         if (data == NULL || data->type == JSON_NULL)
                 return sample_body(kind);
         json = json_new(0);
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "event", kind);
         if (json_tree_get(data, "createdAt") == NULL)
                 json_member(json, "createdAt", clock_format_ms(clock_now_ms(), now));
         for (const struct json_value *member = data->first; member != NULL; member = member->next) {
-                json_text(json, member->name);
                 json_tree_write(json, member);
         }
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         return json_take(json, &len);
 }
 
@@ -61,15 +60,14 @@ publish(const struct api_call *call, const char *entity, const struct json_value
         const char *kind = json_tree_text(payload, "kind");
         char *body = compose(kind, json_tree_get(payload, "data"));
         const struct outgoing_event event = {entity, kind, body, strlen(body)};
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_flag(json, "ok", 1);
-        json_text(json, "deliveries");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "deliveries");
         events_publish(call->sandbox, &event, json);
-        (void)yajl_gen_array_close(json);
-        (void)yajl_gen_map_close(json);
+        json_close_array(json);
+        json_close_object(json);
         api_reply(call, 202, json);
         free(body);
 }

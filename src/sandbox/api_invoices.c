@@ -29,14 +29,14 @@ check(const struct api_call *call, const struct json_value *payload, struct viol
 static void
 reply_submitted(const struct api_call *call, const struct invoice *invoice, int duplicate)
 {
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_flag(json, "ok", 1);
         json_member(json, "invoiceId", invoice->id);
         json_flag(json, "duplicate", duplicate);
         json_member(json, "clearanceStatus", invoices_decision(invoice)->status);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         api_reply(call, 200, json);
 }
 
@@ -100,14 +100,14 @@ reply_status(const struct api_call *call, const struct invoice *invoice)
 {
         struct error error;
         struct json_value *payload = json_tree_parse(invoice->payload, invoice->len, &error);
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_flag(json, "ok", 1);
         json_member(json, "invoiceId", invoice->id);
         json_member(json, "entity", invoice->entity);
         invoices_write_status(json, invoice, payload);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         json_tree_free(payload);
         api_reply(call, 200, json);
 }

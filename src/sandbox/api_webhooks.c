@@ -8,17 +8,16 @@
 
 /* Without the secret. */
 static void
-write_members(yajl_gen json, const struct webhook *webhook)
+write_members(struct json_writer *json, const struct webhook *webhook)
 {
         char created[CLOCK_RFC3339_SIZE];
 
         json_member(json, "id", webhook->id);
         json_member(json, "url", webhook->url);
-        json_text(json, "events");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "events");
         for (size_t i = 0; i < webhook->n_events; i++)
-                json_text(json, webhook->events[i]);
-        (void)yajl_gen_array_close(json);
+                json_member(json, NULL, webhook->events[i]);
+        json_close_array(json);
         json_member(json, "createdAt", clock_format_ms(webhook->created_ms, created));
 }
 
@@ -33,34 +32,33 @@ void
 api_webhooks_list(const struct api_call *call)
 {
         const struct webhook *each;
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_flag(json, "ok", 1);
-        json_text(json, "webhooks");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "webhooks");
         TAILQ_FOREACH(each, &call->sandbox->webhooks, entry)
         {
                 if (!may_access(call, each))
                         continue;
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 write_members(json, each);
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
         }
-        (void)yajl_gen_array_close(json);
-        (void)yajl_gen_map_close(json);
+        json_close_array(json);
+        json_close_object(json);
         api_reply(call, 200, json);
 }
 
 static void
 reply_created(const struct api_call *call, const struct webhook *webhook)
 {
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_flag(json, "ok", 1);
         write_members(json, webhook);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         api_reply(call, 201, json);
 }
 

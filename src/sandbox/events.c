@@ -8,7 +8,7 @@
 #include "sandbox/sandbox.h"
 
 void
-events_publish(struct sandbox *sandbox, const struct outgoing_event *event, yajl_gen deliveries)
+events_publish(struct sandbox *sandbox, const struct outgoing_event *event, struct json_writer *deliveries)
 {
         struct webhook *each;
 
@@ -21,21 +21,20 @@ events_publish(struct sandbox *sandbox, const struct outgoing_event *event, yajl
                 id = delivery_scheduler_add(sandbox->scheduler, each, event);
                 if (deliveries == NULL || id == NULL)
                         continue;
-                (void)yajl_gen_map_open(deliveries);
+                json_open_object(deliveries, NULL);
                 json_member(deliveries, "webhookId", each->id);
                 json_member(deliveries, "deliveryId", id);
-                (void)yajl_gen_map_close(deliveries);
+                json_close_object(deliveries);
         }
 }
 
 /* Write the members of the payload, except instructions to the sandbox. */
 static void
-write_payload(yajl_gen json, const struct json_value *payload)
+write_payload(struct json_writer *json, const struct json_value *payload)
 {
         for (const struct json_value *member = payload->first; member != NULL; member = member->next) {
                 if (strcmp(member->name, "outcome") == 0 || strcmp(member->name, "entity") == 0)
                         continue;
-                json_text(json, member->name);
                 json_tree_write(json, member);
         }
 }
@@ -47,13 +46,13 @@ events_publish_invoice(struct sandbox *sandbox, const struct invoice *invoice, c
         struct json_value *payload = json_tree_parse(invoice->payload, invoice->len, &error);
         struct outgoing_event event = {.entity = invoice->entity, .kind = kind};
         char now[CLOCK_RFC3339_SIZE];
-        yajl_gen json;
+        struct json_writer *json;
         char *body;
 
         if (payload == NULL)
                 return; /* impossible: it was parsed on submission */
         json = json_new(0);
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "event", kind);
         json_member(json, "createdAt", clock_format_ms(clock_now_ms(), now));
         json_member(json, "invoiceId", invoice->id);
@@ -62,7 +61,7 @@ events_publish_invoice(struct sandbox *sandbox, const struct invoice *invoice, c
                 json_member(json, "idempotencyKey", invoice->idempotency_key);
         write_payload(json, payload);
         invoices_write_status(json, invoice, payload);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         json_tree_free(payload);
         body = json_take(json, &event.len);
         event.body = body;

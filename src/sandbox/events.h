@@ -1,13 +1,12 @@
 #ifndef SANDBOX_EVENTS_H
 #define SANDBOX_EVENTS_H
 
-#include <yajl/yajl_gen.h>
-
 #include "sandbox/delivery_scheduler.h"
 #include "sandbox/invoices.h"
 
 /* Publishes events to the webhooks that subscribe to them. */
 
+struct json_writer;
 struct sandbox;
 
 /**
@@ -15,7 +14,8 @@ struct sandbox;
  * Schedule a delivery of the event to each webhook that subscribes to it. deliveries is NULL or an open JSON
  * array, to which the ids of webhook and delivery are appended.
  */
-void events_publish(struct sandbox *sandbox, const struct outgoing_event *event, yajl_gen deliveries);
+void events_publish(struct sandbox *sandbox, const struct outgoing_event *event,
+                    struct json_writer *deliveries);
 
 /* Publish an event of this kind with the invoice's fields and status. */
 void events_publish_invoice(struct sandbox *sandbox, const struct invoice *invoice, const char *kind);

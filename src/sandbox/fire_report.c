@@ -35,13 +35,12 @@ sent_per_second(const struct fire_report *report)
 }
 
 static void
-json_decimal(yajl_gen json, const char *name, double value)
+json_decimal(struct json_writer *json, const char *name, double value)
 {
         char text[64];
-        int len = snprintf(text, sizeof(text), "%.3f", value);
 
-        json_text(json, name);
-        (void)yajl_gen_number(json, text, (size_t)len);
+        (void)snprintf(text, sizeof(text), "%.3f", value);
+        json_literal(json, name, text);
 }
 
 static double
@@ -51,7 +50,7 @@ latency_ms(const struct fire_report *report, unsigned per_mille)
 }
 
 static void
-json_latency(yajl_gen json, const struct fire_report *report, const char *name, unsigned per_mille)
+json_latency(struct json_writer *json, const struct fire_report *report, const char *name, unsigned per_mille)
 {
         if (report->latencies.n == 0)
                 json_null(json, name);
@@ -62,31 +61,29 @@ json_latency(yajl_gen json, const struct fire_report *report, const char *name, 
 static void
 print_json(const struct fire_report *report)
 {
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
         char status[16];
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_number(json, "sent", (int64_t)report->n_sent);
         json_number(json, "repeated", (int64_t)report->n_repeated);
         json_number(json, "forged", (int64_t)report->n_forged);
         json_decimal(json, "seconds", (double)report->took_us / 1e6);
         json_decimal(json, "rate", sent_per_second(report));
-        json_text(json, "answers");
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, "answers");
         for (int i = 1; i <= FIRE_REPORT_STATUS_MAX; i++) {
                 (void)snprintf(status, sizeof(status), "%d", i);
                 if (report->answers[i] > 0)
                         json_number(json, status, (int64_t)report->answers[i]);
         }
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         json_number(json, "noAnswer", (int64_t)report->answers[0]);
-        json_text(json, "latencyMs");
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, "latencyMs");
         json_latency(json, report, "p50", 500);
         json_latency(json, report, "p99", 990);
         json_latency(json, report, "max", 1000);
-        (void)yajl_gen_map_close(json);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
+        json_close_object(json);
         json_print(json);
 }
 

@@ -97,22 +97,22 @@ invoices_decision(const struct invoice *invoice)
 }
 
 static void
-write_rejection(yajl_gen json, const struct invoice *invoice, const char *country)
+write_rejection(struct json_writer *json, const struct invoice *invoice, const char *country)
 {
         char rejected[CLOCK_RFC3339_SIZE];
 
         json_member(json, "rejectedAt", clock_format_ms(invoice->decided_ms, rejected));
-        json_text(json, "error");
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, "error");
         json_member(json, "source", invoice_rules_authority(country));
         json_member(json, "code", "SANDBOX-1");
         json_member(json, "message", "The invoice was rejected");
         json_member(json, "detail", "The invoice asked for it: its outcome is rejected.");
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 void
-invoices_write_status(yajl_gen json, const struct invoice *invoice, const struct json_value *payload)
+invoices_write_status(struct json_writer *json, const struct invoice *invoice,
+                      const struct json_value *payload)
 {
         const struct invoice_decision *decision = invoices_decision(invoice);
 

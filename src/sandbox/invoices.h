@@ -6,12 +6,13 @@
 #include <sys/queue.h>
 
 #include <event2/event.h>
-#include <yajl/yajl_gen.h>
 
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/json_tree.h"
 #include "sandbox/invoice_rules.h"
+
+struct json_writer;
 
 #define INVOICES_MAX 10000
 #define INVOICES_BYTES_MAX ((size_t)64 << 20)
@@ -81,6 +82,7 @@ int invoices_has_payload(const struct invoice *invoice, const char *payload, siz
 const struct invoice_decision *invoices_decision(const struct invoice *invoice);
 
 /* Write clearanceStatus and terminal; for a rejection also rejectedAt and error. payload is the invoice's. */
-void invoices_write_status(yajl_gen json, const struct invoice *invoice, const struct json_value *payload);
+void invoices_write_status(struct json_writer *json, const struct invoice *invoice,
+                           const struct json_value *payload);
 
 #endif

@@ -23,46 +23,44 @@
 #define SAVE_RETRY_S 5
 
 static void
-write_webhook(yajl_gen json, const struct webhook *webhook)
+write_webhook(struct json_writer *json, const struct webhook *webhook)
 {
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "id", webhook->id);
         json_member(json, "owner", webhook->owner);
         json_number(json, "createdMs", webhook->created_ms);
-        json_text(json, "request");
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, "request");
         json_member(json, "url", webhook->url);
         json_member(json, "secret", webhook->secret);
-        json_text(json, "events");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "events");
         for (size_t i = 0; i < webhook->n_events; i++)
-                json_text(json, webhook->events[i]);
-        (void)yajl_gen_array_close(json);
-        (void)yajl_gen_map_close(json);
-        (void)yajl_gen_map_close(json);
+                json_member(json, NULL, webhook->events[i]);
+        json_close_array(json);
+        json_close_object(json);
+        json_close_object(json);
 }
 
 static void
-write_invoice(yajl_gen json, const struct invoice *invoice)
+write_invoice(struct json_writer *json, const struct invoice *invoice)
 {
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "id", invoice->id);
         json_member(json, "entity", invoice->entity);
         json_member(json, "idempotencyKey", invoice->idempotency_key);
         json_number(json, "submittedMs", invoice->submitted_ms);
         json_number(json, "decidedMs", invoice->decided_ms);
         json_member(json, "payload", invoice->payload);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 static void
 write_delivery(const struct webhook *webhook, const struct pending_delivery *pending, void *arg)
 {
-        yajl_gen json = arg;
+        struct json_writer *json = arg;
 
         if (webhook->is_removed)
                 return;
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "id", pending->id);
         json_member(json, "webhookId", webhook->id);
         json_member(json, "entity", pending->event.entity);
@@ -71,53 +69,50 @@ write_delivery(const struct webhook *webhook, const struct pending_delivery *pen
         json_number(json, "dueMs", pending->due_ms);
         json_number(json, "signedS", pending->signed_s);
         json_member(json, "body", pending->event.body);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 static void
-write_webhooks(yajl_gen json, const struct webhooks *webhooks)
+write_webhooks(struct json_writer *json, const struct webhooks *webhooks)
 {
         const struct webhook *webhook;
 
-        json_text(json, "subscriptions"); /* the file's name for webhooks */
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "subscriptions"); /* the file's name for webhooks */
         TAILQ_FOREACH(webhook, webhooks, entry)
         {
                 if (!webhook->is_removed)
                         write_webhook(json, webhook);
         }
-        (void)yajl_gen_array_close(json);
+        json_close_array(json);
 }
 
 static void
-write_invoices(yajl_gen json, const struct invoices *invoices)
+write_invoices(struct json_writer *json, const struct invoices *invoices)
 {
         const struct invoice *invoice;
 
-        json_text(json, "invoices");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "invoices");
         TAILQ_FOREACH(invoice, &invoices->list, entry)
         write_invoice(json, invoice);
-        (void)yajl_gen_array_close(json);
+        json_close_array(json);
 }
 
 int
 state_write(const struct sandbox *sandbox, struct error *error)
 {
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
         size_t len;
         char *text;
         int result;
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_number(json, "version", 1);
         write_webhooks(json, &sandbox->webhooks);
         write_invoices(json, &sandbox->invoices);
-        json_text(json, "deliveries");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "deliveries");
         delivery_scheduler_each(sandbox->scheduler, write_delivery, json);
-        (void)yajl_gen_array_close(json);
-        (void)yajl_gen_map_close(json);
+        json_close_array(json);
+        json_close_object(json);
         text = json_take(json, &len);
         result = file_replace(sandbox->state_file, text, len, error);
         secrets_free(text, len);

@@ -70,8 +70,8 @@ def impostor(offline):
     config = offline.config()
     config["admin"]["listen"] = f"127.0.0.1:{server.server_port}"
 
-    def run(*arguments, ready=(200, b"router: ready\n"), metrics=(200, b"gatepost_start_time_seconds 0\n")):
-        pages.update({"/readyz": ready, "/metrics": metrics})
+    def run(*arguments, status=(200, b'{"startTimeSeconds":0,"ready":true}')):
+        pages["/status"] = status
         return offline.gatepost("status", *arguments, config=config)
     yield run
     server.shutdown()
@@ -224,31 +224,44 @@ def test_endpoint_that_cannot_be_asked_exits_78(offline):
         assert (done.returncode, done.stdout) == (EX_CONFIG, "") and told in done.stderr
 
 
-@pytest.mark.parametrize("answers", [
-    {"ready": (404, b"")}, {"metrics": (404, b"gatepost_start_time_seconds 0\n")}, {"metrics": (200, b"")},
-    {"metrics": (200, b"<html>")}, {"metrics": (200, b'gatepost_start_time_seconds{a="\x1b[31m"} 0\n')},
-    {"metrics": (200, b'gatepost_start_time_seconds{a="\xc2\x9b31m"} 0\n')}])
-def test_somebody_else_who_answers_is_told_from_gatepostd(impostor, answers):
-    done = impostor(**answers)
-    assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and done.stderr
+@pytest.mark.parametrize("answer", [
+    (200, b""), (200, b"<html>"), (200, b"{}"), (200, b"[]"), (200, b"7"), (200, b'{"startTimeSeconds":0'),
+    (500, b'{"startTimeSeconds":0}'), (200, b'{"\xc2\x9b31m":\xff,"startTimeSeconds":0}'),
+    (200, b'{"startTimeSeconds":0,"ready":true,"ready":false}')])
+def test_somebody_else_who_answers_is_told_from_gatepostd(impostor, answer):
+    done = impostor(status=answer)
+    assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and "/status: the server is not gatepostd" in done.stderr
 
 
-def test_endless_page_is_refused(impostor):
-    """Each source is looked for among all samples."""
-    metrics = b"".join(b'gatepost_requests_total{source="s%d",outcome="a"} 1\n' % i for i in range(25000))
-    done = impostor(metrics=(200, b"gatepost_start_time_seconds 0\n" + metrics))
-    assert done.returncode == EX_UNAVAILABLE and "lines" in done.stderr
+def test_older_daemon_is_recognised(impostor):
+    done = impostor(status=(404, b"not found; paths are /metrics, /healthz and /readyz"))
+    assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and "an older gatepostd" in done.stderr
 
 
-def test_odd_numbers_and_texts_do_no_harm(impostor):
-    metrics = b"".join(b"%b %b\n" % (name, value) for value in (b"NaN", b"+Inf", b"-1e300", b"1e300")
-                       for name in (b"gatepost_start_time_seconds", b'gatepost_events_total{kind="a"}',
-                                    b"gatepost_router_lag_records", b'gatepost_secret_age_seconds{source="a"}',
-                                    b'gatepost_kafka_broker_up{broker="a"}'))
+def test_endless_report_is_refused(impostor):
+    done = impostor(status=(200, b'{"startTimeSeconds":0,"events":{' + b'"a":1,' * 1000000))
+    assert done.returncode == EX_UNAVAILABLE and "longer than" in done.stderr
+
+
+def test_report_of_many_members_is_read_at_once(impostor):
+    kinds = b",".join(b'"k%d":1' % i for i in range(100000))
+    done = impostor(status=(200, b'{"startTimeSeconds":0,"ready":true,"lagRecords":0,"events":{' + kinds + b"}}"))
+    assert done.returncode == 0 and "  k99999                   1\n" in done.stdout
+
+
+ODD = [b"1e400", b"-1e300", b"1e300", b"null", b'"\\u001b[31m"', b'"\xc2\x9b31m"', b"[]", b"[[],7]", b"{}", b'{"\xc2\x9b":{}}', b"true",
+       b'[{"source":1,"partition":"a","broker":{},"state":[],"file":"\xc2\x9b"}]', b'{"\\u001b":{"accepted":"x","\xc2\x9b":1}}']
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_numbers_and_texts_do_no_harm(impostor, odd):
+    names = ("startTimeSeconds", "roles", "brokers", "requests", "events", "duplicates", "quarantined", "transactions",
+             "lagRecords", "oldestRecordAgeSeconds", "partitions", "ackSeconds", "secrets", "certificateExpirySeconds")
+    report = b"{" + b"".join(b'"%b":%b,' % (name.encode(), odd) for name in names) + b'"ready":true}'
     for option in ([], ["--json"]):
-        done = impostor(*option, ready=(200, b"\x1b[31m: \xff\0\n:\n\nnothing"), metrics=(200, metrics))
-        assert done.returncode == 0 and "\x1b" not in done.stdout
-        assert not option or json.loads(done.stdout)
+        done = impostor(*option, status=(200, report))
+        assert (done.returncode, done.stderr) == (0, "") and "\x1b" not in done.stdout and "\x9b" not in done.stdout
+        assert not option or json.loads(done.stdout)["ready"] is True
 
 
 @pytest.mark.parametrize("arguments, told", [

@@ -19,33 +19,32 @@
 static void
 put_header(const struct http_header *header, void *arg)
 {
-        yajl_gen json = arg;
+        struct json_writer *json = arg;
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "name", header->name);
         json_bytes(json, "value", header->value, strlen(header->value));
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 static void
 on_request(struct http_request *request, void *arg)
 {
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
         size_t len;
         const char *path = http_request_path(request, &len);
         char *text;
 
         (void)arg;
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_member(json, "method", http_request_method(request));
         json_bytes(json, "path", path, len);
-        json_text(json, "headers");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "headers");
         http_request_headers(request, put_header, json);
-        (void)yajl_gen_array_close(json);
+        json_close_array(json);
         path = http_request_body(request, &len);
         json_bytes(json, "body", path, len);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         text = json_take(json, &len);
         http_request_forget(request); /* must have no effect on the answer */
         http_reply(request, 200, NULL, 0, text, len);

@@ -14,7 +14,7 @@
 #include "messages.h"
 
 static void
-put_hex(yajl_gen json, const char *name, const void *bytes, size_t len)
+put_hex(struct json_writer *json, const char *name, const void *bytes, size_t len)
 {
         char *text = mem_alloc(2 * len + 1);
 
@@ -24,48 +24,46 @@ put_hex(yajl_gen json, const char *name, const void *bytes, size_t len)
 }
 
 static void
-put_headers(yajl_gen json, const struct message *message)
+put_headers(struct json_writer *json, const struct message *message)
 {
-        json_text(json, "headers");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "headers");
         for (size_t i = 0; i < message->head.n_fields; i++) {
                 const struct head_span *field = &message->head.fields[i];
 
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 put_hex(json, "name", message->text + field->name, field->name_len);
                 put_hex(json, "value", message->text + field->value, field->value_len);
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
         }
-        (void)yajl_gen_array_close(json);
+        json_close_array(json);
 }
 
 static void
-put_message(yajl_gen json, const struct message *message, const char *bytes)
+put_message(struct json_writer *json, const struct message *message, const char *bytes)
 {
         const char *line = bytes + message->start, *target = strchr(line, ' ') + 1;
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_number(json, "start", (int64_t)message->start);
         json_number(json, "end", (int64_t)message->end);
         put_hex(json, "method", message->head.method, strlen(message->head.method));
         put_hex(json, "target", target, strcspn(target, " "));
         put_headers(json, message);
         put_hex(json, "body", message->body, message->body_len);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
 }
 
 static void
-judge(yajl_gen json, const char *bytes, size_t len)
+judge(struct json_writer *json, const char *bytes, size_t len)
 {
         static const struct framing_limits limits = FRAMING_CASES_LIMITS;
         struct messages messages;
 
         messages_read(&limits, bytes, len, 1, &messages);
-        json_text(json, "messages");
-        (void)yajl_gen_array_open(json);
+        json_open_array(json, "messages");
         for (size_t i = 0; i < messages.n; i++)
                 put_message(json, &messages.list[i], bytes);
-        (void)yajl_gen_array_close(json);
+        json_close_array(json);
         json_number(json, "status", messages.status);
         json_member(json, "reason", messages.reason);
         messages_clear(&messages);
@@ -77,11 +75,11 @@ judge_line(const char *line)
         size_t len = strcspn(line, "\n") / 2;
         char *bytes = mem_alloc(len + 1);
         int result = bytes_from_hex(line, (uint8_t *)bytes, len);
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         judge(json, bytes, len);
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         json_print(json);
         free(bytes);
         return result;
@@ -91,14 +89,14 @@ static void
 print_cases(void)
 {
         for (size_t i = 0; i < n_framing_cases; i++) {
-                yajl_gen json = json_new(0);
+                struct json_writer *json = json_new(0);
 
-                (void)yajl_gen_map_open(json);
+                json_open_object(json, NULL);
                 json_member(json, "section", framing_cases[i].section);
                 put_hex(json, "bytes", framing_cases[i].bytes, framing_cases[i].len);
                 json_number(json, "messages", framing_cases[i].n_messages);
                 json_number(json, "status", framing_cases[i].status);
-                (void)yajl_gen_map_close(json);
+                json_close_object(json);
                 json_print(json);
         }
 }

@@ -58,7 +58,7 @@ round_trip(const struct json_value *payload)
 {
         struct error error;
         size_t len, len_again;
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
         char *text, *again;
         struct json_value *root;
 

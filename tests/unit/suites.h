@@ -30,14 +30,13 @@
         X(dedup_log) \
         X(delivery) \
         X(digest) \
-        X(documented_field) \
         X(endpoint) \
         X(forwarded) \
         X(framing) \
         X(histogram) \
         X(ini) \
         X(json) \
-        X(json_memory) \
+        X(json_reader) \
         X(json_style) \
         X(json_tree) \
         X(judge) \
@@ -54,7 +53,6 @@
         X(pointer) \
         X(pointer_walk) \
         X(pool) \
-        X(prometheus) \
         X(record) \
         X(release) \
         X(replay) \

@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <yajl/yajl_tree.h>
-
+#include "base/json_tree.h"
 #include "scratch.h"
 #include "suites.h"
 
@@ -118,27 +117,27 @@ END_TEST
 
 START_TEST(test_json_has_every_value_with_its_line)
 {
-        char *text = print(write_more("[receiver]\nmax_body = 2MiB\n"), 1), problem[256];
-        yajl_val tree = yajl_tree_parse(text, problem, sizeof(problem));
+        char *text = print(write_more("[receiver]\nmax_body = 2MiB\n"), 1);
+        struct error error = {""};
+        struct json_value *rows = json_tree_parse(text, strlen(text), &error);
         int found = 0;
 
-        ck_assert_msg(YAJL_IS_ARRAY(tree), "%s", problem);
-        for (size_t i = 0; i < YAJL_GET_ARRAY(tree)->len; i++) {
-                yajl_val row = YAJL_GET_ARRAY(tree)->values[i];
-                yajl_val name = yajl_tree_get(row, (const char *[]){"name", NULL}, yajl_t_string);
-                yajl_val line = yajl_tree_get(row, (const char *[]){"line", NULL}, yajl_t_any);
+        ck_assert_msg(rows != NULL && rows->type == JSON_ARRAY, "%s", error.text);
+        for (const struct json_value *row = rows->first; row != NULL; row = row->next) {
+                const char *name = json_tree_text(row, "name");
+                const struct json_value *line = json_tree_get(row, "line");
 
                 ck_assert_ptr_nonnull(name);
-                if (strcmp(name->u.string, "max_body") == 0) {
-                        ck_assert_int_eq(YAJL_GET_INTEGER(line), 9);
+                if (strcmp(name, "max_body") == 0) {
+                        ck_assert_str_eq(line->text, "9");
                         found++;
-                } else if (strcmp(name->u.string, "threads") == 0) {
-                        ck_assert(YAJL_IS_NULL(line));
+                } else if (strcmp(name, "threads") == 0) {
+                        ck_assert_int_eq(line->type, JSON_NULL);
                         found++;
                 }
         }
         ck_assert_int_eq(found, 2);
-        yajl_tree_free(tree);
+        json_tree_free(rows);
         free(text);
 }
 END_TEST

@@ -81,6 +81,67 @@ START_TEST(test_field_of_a_wrong_type_is_named)
 }
 END_TEST
 
+/* Values of all types; in the letters of a field, ! stands for one that it does not take. */
+static const char *const typed_values[] = {"null", "true", "7", "\"2026-11-21T03:04:05Z\"", "{}", "[]"};
+static const struct {
+        const char *path, *types;
+} typed_fields[] = {
+    {"\"clearanceStatus\":%s", "n!!s!!"},     {"\"terminal\":%s", "nb!!!!"},
+    {"\"rejectedAt\":%s", "n!!s!!"},          {"\"error\":%s", "n!!!o!"},
+    {"\"error\":{\"source\":%s}", "n!!s!!"},  {"\"error\":{\"code\":%s}", "n!!s!!"},
+    {"\"error\":{\"message\":%s}", "n!!s!!"}, {"\"error\":{\"detail\":%s}", "n!!s!!"},
+};
+
+START_TEST(test_field_takes_its_type_and_null_only)
+{
+        char members[128];
+
+        for (size_t place = 0; place < ARRAY_LEN(places); place++) {
+                for (size_t i = 0; i < ARRAY_LEN(typed_values); i++) {
+                        (void)snprintf(members, sizeof(members), typed_fields[_i].path, typed_values[i]);
+                        ck_assert_msg((fault_of(place, members)[0] == '\0') ==
+                                          (typed_fields[_i].types[i] != '!'),
+                                      "%s", members);
+                }
+        }
+}
+END_TEST
+
+static const struct {
+        const char *text;
+        int is_right;
+} times[] = {
+    {"2026-11-21T03:04:05Z", 1},
+    {"2026-11-21T03:04:05.6Z", 1},
+    {"2026-11-21T03:04:05.123456789Z", 1},
+    {"2026-11-21T03:04:05+00:00", 1},
+    {"2026-11-21T03:04:05.6+00:00", 1},
+    {"2024-02-29T23:59:60Z", 1},
+    {"", 0},
+    {"2026-11-21", 0},
+    {"2026-11-21T03:04:05", 0},
+    {"2026-11-21T03:04:05+01:00", 0},
+    {"2026-11-21T03:04:05-00:00", 0},
+    {"2026-11-21 03:04:05Z", 0},
+    {"2026-02-29T03:04:05Z", 0},
+    {"2026-11-31T03:04:05Z", 0},
+    {"2026-11-21T24:00:00Z", 0},
+    {"2026-11-21T03:04:05.Z", 0},
+    {"2026-11-21T03:04:05Zx", 0},
+    {" 2026-11-21T03:04:05Z", 0},
+    {"1795230245", 0},
+};
+
+START_TEST(test_rejection_time_is_a_time_in_utc)
+{
+        char members[128];
+
+        (void)snprintf(members, sizeof(members), "\"rejectedAt\":\"%s\"", times[_i].text);
+        for (size_t place = 0; place < ARRAY_LEN(places); place++)
+                ck_assert_int_eq(fault_of(place, members)[0] == '\0', times[_i].is_right);
+}
+END_TEST
+
 START_TEST(test_first_wrong_field_is_the_one_that_is_named)
 {
         ck_assert_str_eq(fault_of(0, "\"terminal\":0,\"error\":1,\"clearanceStatus\":2"),
@@ -117,6 +178,8 @@ suite_decode_fields(void)
         tcase_add_checked_fixture(tcase, set_up_decoder, tear_down_decoder);
         tcase_add_loop_test(tcase, test_fields_of_the_right_type_and_unknown_ones_pass, 0, ARRAY_LEN(right));
         tcase_add_loop_test(tcase, test_field_of_a_wrong_type_is_named, 0, ARRAY_LEN(wrong));
+        tcase_add_loop_test(tcase, test_field_takes_its_type_and_null_only, 0, ARRAY_LEN(typed_fields));
+        tcase_add_loop_test(tcase, test_rejection_time_is_a_time_in_utc, 0, ARRAY_LEN(times));
         tcase_add_test(tcase, test_first_wrong_field_is_the_one_that_is_named);
         tcase_add_test(tcase, test_field_inside_an_array_is_not_a_documented_one);
         tcase_add_test(tcase, test_documented_field_may_be_the_kind_too);

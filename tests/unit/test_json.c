@@ -11,14 +11,14 @@
 static char *
 write_member(const char *name, const char *value)
 {
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
         char *text = NULL;
         size_t len;
         FILE *out = open_memstream(&text, &len);
 
-        (void)yajl_gen_map_open(json);
+        json_open_object(json, NULL);
         json_bytes(json, name, value, strlen(value));
-        (void)yajl_gen_map_close(json);
+        json_close_object(json);
         json_write(json, out);
         (void)fclose(out);
         return text;
@@ -51,6 +51,31 @@ START_TEST(test_no_text_controls_a_terminal)
 
         ck_assert_str_eq(text, members[_i].written);
         free(text);
+}
+END_TEST
+
+/* Writes a document that needs more room several times. */
+static char *
+write_numbers(struct json_writer *json, size_t *len)
+{
+        json_open_array(json, NULL);
+        for (int i = 0; i < 10000; i++)
+                json_number(json, NULL, 1);
+        json_close_array(json);
+        return json_take(json, len);
+}
+
+START_TEST(test_both_writers_write_the_same)
+{
+        size_t len, other_len;
+        char *text = write_numbers(json_new(0), &len), *other = write_numbers(json_new_checked(), &other_len);
+
+        ck_assert_uint_eq(len, 20001);
+        ck_assert_uint_eq(other_len, len);
+        ck_assert_str_eq(text, other);
+        ck_assert(strncmp(text, "[1,1,", 5) == 0 && strcmp(text + len - 4, "1,1]") == 0);
+        free(text);
+        free(other);
 }
 END_TEST
 
@@ -104,6 +129,7 @@ suite_json(void)
 
         tcase_add_loop_test(tcase, test_no_text_controls_a_terminal, 0,
                             (int)(sizeof(members) / sizeof(*members)));
+        tcase_add_test(tcase, test_both_writers_write_the_same);
         tcase_add_loop_test(tcase, test_characters_that_a_terminal_can_be_trusted_with, 0,
                             (int)(sizeof(chars) / sizeof(*chars)));
         suite_add_tcase(suite, tcase);

@@ -31,7 +31,7 @@ static const char *const texts[] = {
 START_TEST(test_what_is_read_is_written_as_it_was)
 {
         struct json_value *root = parse(texts[_i]);
-        yajl_gen json = json_new(0);
+        struct json_writer *json = json_new(0);
         size_t len;
         char *text;
 
@@ -95,6 +95,33 @@ START_TEST(test_members_are_found_by_name)
 }
 END_TEST
 
+static const struct {
+        const char *text, *characters;
+} escapes[] = {
+    {"\"\\u00e9\"", "\xc3\xa9"},     {"\"\\ud83d\\ude00\"", "\xf0\x9f\x98\x80"},
+    {"\"\\ud83d\"", "\xef\xbf\xbd"}, {"\"\\ude00\\ud83d!\"", "\xef\xbf\xbd\xef\xbf\xbd!"},
+    {"\"\\\\ud83d\"", "\\ud83d"},
+};
+
+START_TEST(test_half_of_a_surrogate_pair_becomes_the_replacement_character)
+{
+        struct json_value *root = parse(escapes[_i].text);
+
+        ck_assert_ptr_nonnull(root);
+        ck_assert_str_eq(root->text, escapes[_i].characters);
+        json_tree_free(root);
+}
+END_TEST
+
+START_TEST(test_reason_has_the_position)
+{
+        struct error error;
+
+        ck_assert_ptr_null(json_tree_parse("{\"a\": nothing}", 14, &error));
+        ck_assert_str_eq(error.text, "not JSON: lexical error: invalid string in json text. near byte 7");
+}
+END_TEST
+
 Suite *
 suite_json_tree(void)
 {
@@ -104,6 +131,9 @@ suite_json_tree(void)
         tcase_add_loop_test(tcase, test_what_is_read_is_written_as_it_was, 0, ARRAY_LEN(texts));
         tcase_add_loop_test(tcase, test_what_is_no_json_is_refused_with_the_reason, 0, ARRAY_LEN(wrong));
         tcase_add_test(tcase, test_members_are_found_by_name);
+        tcase_add_loop_test(tcase, test_half_of_a_surrogate_pair_becomes_the_replacement_character, 0,
+                            ARRAY_LEN(escapes));
+        tcase_add_test(tcase, test_reason_has_the_position);
         suite_add_tcase(suite, tcase);
         return suite;
 }

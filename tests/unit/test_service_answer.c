@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "model/service_answer.h"
+#include "cli/service_answer.h"
 #include "suites.h"
 
 static struct service_error

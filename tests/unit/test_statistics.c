@@ -118,6 +118,17 @@ START_TEST(test_rtt_that_is_not_known_stays_what_it_was)
 }
 END_TEST
 
+START_TEST(test_producer_id_is_there_once_it_is_assigned)
+{
+        ck_assert_int_eq(read_text("{\"eos\":{\"idemp_state\":\"WaitPID\",\"other\":\"Assigned\"}}"), 0);
+        ck_assert_int_eq(statistics.has_producer_id, 0);
+        ck_assert_int_eq(read_text("{\"eos\": { \"idemp_state\" : \"Assigned\", \"idemp_stateage\":7}}"), 0);
+        ck_assert_int_eq(statistics.has_producer_id, 1);
+        ck_assert_int_eq(read_text("{\"brokers\":{},\"idemp_state\":\"Assigned\"}"), 0);
+        ck_assert_int_eq(statistics.has_producer_id, 0);
+}
+END_TEST
+
 Suite *
 suite_statistics(void)
 {
@@ -131,6 +142,7 @@ suite_statistics(void)
         tcase_add_test(tcase, test_more_and_longer_ones_than_there_is_room_for_are_cut);
         tcase_add_test(tcase, test_what_a_client_does_and_holds_is_added_up);
         tcase_add_test(tcase, test_rtt_that_is_not_known_stays_what_it_was);
+        tcase_add_test(tcase, test_producer_id_is_there_once_it_is_assigned);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -1,5 +1,5 @@
-#ifndef MODEL_SERVICE_ANSWER_H
-#define MODEL_SERVICE_ANSWER_H
+#ifndef CLI_SERVICE_ANSWER_H
+#define CLI_SERVICE_ANSWER_H
 
 #include <stddef.h>
 
@@ -8,8 +8,7 @@
 
 /*
  * Reads answers of the invoicing service: its error envelope, and its webhook subscriptions. The service
- * documents only the envelope, so every likely form of a subscription is accepted. Answers are untrusted. For
- * the command line: running out of memory exits the process.
+ * documents only the envelope, so every likely form of a subscription is accepted. Answers are untrusted.
  */
 
 struct service_violation {

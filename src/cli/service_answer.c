@@ -1,4 +1,4 @@
-#include "model/service_answer.h"
+#include "cli/service_answer.h"
 
 #include <stdlib.h>
 #include <string.h>
