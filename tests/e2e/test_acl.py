@@ -86,7 +86,7 @@ def binding_of(installation, account, resource, operation):
     return found
 
 
-def test_commands_of_the_guide_grant_what_the_tests_here_grant(site):
+def test_guide_commands_grant_the_same_permissions_as_these_tests(site):
     prefix = f"{site.prefix}x"
     site.accounts.run_all(guide_commands("kafka-acls.sh"), prefix)
     waiting.until(lambda: set(site.accounts.bindings(prefix)) <= set(site.accounts.granted()), SECONDS, "what is granted")
@@ -105,7 +105,7 @@ def test_commands_of_the_guide_grant_what_the_tests_here_grant(site):
 
 # What the accounts can do
 
-def test_whole_chain_works_with_what_the_guide_grants(installation, new_library):
+def test_whole_chain_works_with_permissions_from_the_guide(installation, new_library):
     """By SCRAM over TLS, as the guide configures it."""
     def run(*arguments, account="gatepost-operator"):
         config = configure(installation, "operator", account, "SCRAM-SHA-512")
@@ -175,7 +175,7 @@ def first_answer(client, passes_over=lambda code: False):
     return None if found[0] == "_PARTITION_EOF" else found[0]
 
 
-def test_receivers_account_writes_one_topic_and_does_nothing_else(installation):
+def test_receiver_account_can_only_write_deliveries(installation):
     account, prefix = installation.accounts.client("gatepost-receiver"), installation.prefix
     topics = installation.kafka.topics()
     producer = confluent_kafka.Producer(account | {"message.timeout.ms": SECONDS * 1000})
@@ -205,7 +205,7 @@ def test_receivers_account_writes_one_topic_and_does_nothing_else(installation):
         assert raised.value.args[0].name() == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
 
 
-def test_consumers_account_reads_its_events_in_its_own_groups_only(installation):
+def test_consumer_account_can_only_read_events_in_its_own_groups(installation):
     account = installation.accounts.client("erp")
 
     def consumer(group):
@@ -239,7 +239,7 @@ AT_START = [  # account, resource, operation, text in the log (and in /readyz if
 
 
 @pytest.mark.parametrize("role, resource, operation, told, ends", AT_START)
-def test_missing_permission_is_told_at_the_start(installation, role, resource, operation, told, ends):
+def test_missing_permission_is_reported_at_startup(installation, role, resource, operation, told, ends):
     binding = binding_of(installation, f"gatepost-{role}", f".{resource}", operation)
     installation.accounts.revoke(binding)
     daemon = installation.daemon(configure(installation, role)).launch()
@@ -257,7 +257,7 @@ UNREADABLE = ["deliveries", "quarantine", "invoice.", "held_unmapped_decision", 
 
 
 @pytest.mark.parametrize("resource", UNREADABLE)
-def test_settings_that_may_not_be_read_are_told_and_do_no_harm(installation, resource):
+def test_unreadable_topic_settings_are_reported_and_tolerated(installation, resource):
     binding = binding_of(installation, "gatepost-router", f".{resource}", "DESCRIBE_CONFIGS")
     installation.accounts.revoke(binding)
     router = installation.daemon(configure(installation, "router")).start().wait_until_ready()
@@ -277,7 +277,7 @@ COMMANDS = [  # account, resource, operation, command, exit status, message
 
 
 @pytest.mark.parametrize("account, resource, operation, command, status, told", COMMANDS)
-def test_missing_permission_of_a_command_is_told(installation, account, resource, operation, command, status, told):
+def test_missing_permission_is_reported_by_command(installation, account, resource, operation, command, status, told):
     binding = binding_of(installation, f"gatepost-{account}", f"{installation.prefix}.{resource}", operation)
     config = configure(installation, account)
     if command[-1] == "unknown-kind":
@@ -291,7 +291,7 @@ def test_missing_permission_of_a_command_is_told(installation, account, resource
     assert done.returncode == status and told.lower() in (done.stdout + done.stderr).lower(), done
 
 
-def test_each_permission_of_the_guide_has_a_test_that_needs_it(installation):
+def test_every_permission_in_the_guide_is_covered_by_a_test(installation):
     """The guide lists no permission that is not needed. A consumer needs both to read in a group."""
     prefix = installation.prefix
     needed = [binding_of(installation, f"gatepost-{role}", f".{resource}", operation)
@@ -305,7 +305,7 @@ def test_each_permission_of_the_guide_has_a_test_that_needs_it(installation):
 
 # Taken away and given again while it runs
 
-def test_receiver_without_its_permission_answers_503_and_goes_on_when_it_has_it_again(installation):
+def test_receiver_answers_503_while_permission_is_revoked_and_recovers(installation):
     receiver = installation.start(configure(installation, "receiver"))
     router = installation.start(configure(installation, "router"))
     sent = [receiver.accept()]
@@ -327,7 +327,7 @@ def test_receiver_without_its_permission_answers_503_and_goes_on_when_it_has_it_
 @pytest.mark.parametrize("resource, operation, told", [
     ("deliveries", "READ", "Topic authorization failed"), ("invoice.", "WRITE", "Topic authorization failed"),
     ("router", "READ", "Group authorization failed"), ("router-", "WRITE", "Transactional Id authorization failed")])
-def test_router_without_a_permission_waits_and_goes_on_when_it_has_it_again(installation, resource, operation, told):
+def test_router_waits_while_permission_is_revoked_and_recovers(installation, resource, operation, told):
     router = installation.start(configure(installation, "router"))
     kafka = installation.kafka
     sent = [Delivery() for _ in range(20)]
@@ -346,7 +346,7 @@ def test_router_without_a_permission_waits_and_goes_on_when_it_has_it_again(inst
     assert [published.count(each.delivery_id) for each in sent] == [1] * len(sent)
 
 
-def test_topic_that_the_router_may_not_write_stops_no_other_partition(installation):
+def test_unwritable_output_topic_does_not_stop_other_partitions(installation):
     router = installation.start(configure(installation, "router"))
     kafka = installation.kafka
     denial = AclBinding(ResourceType.TOPIC, f"{kafka.prefix}.invoice.rejected", ResourcePatternType.LITERAL,
@@ -391,7 +391,7 @@ def wait_for_cause(daemon, told):
 
 
 @pytest.mark.parametrize("name, spoil, told", WRONG_LOGINS, ids=[each[0] for each in WRONG_LOGINS])
-def test_login_that_fails_is_told_with_its_cause(installation, name, spoil, told):
+def test_failed_login_is_reported_with_its_cause(installation, name, spoil, told):
     config = configure(installation, "router")
     (config.directory / "other").mkdir()
     Authority(config.directory / "other")
@@ -403,7 +403,7 @@ def test_login_that_fails_is_told_with_its_cause(installation, name, spoil, told
     assert done.returncode == EX_UNAVAILABLE and told in done.stderr, done.stderr
 
 
-def test_files_of_tls_towards_kafka_are_checked_with_the_configuration(offline):
+def test_kafka_tls_files_are_checked_with_the_configuration(offline):
     config = offline.config()
     key = config.secret_file("key.pem", b"a key", 0o604)
     config["kafka"].update({"ssl.ca.location": "/nonexistent/ca.pem", "ssl.key.location": key,
@@ -414,7 +414,7 @@ def test_files_of_tls_towards_kafka_are_checked_with_the_configuration(offline):
         assert line in done.stderr, done.stderr
 
 
-def test_password_that_is_changed_while_it_runs_ends_nothing_that_is_open(installation, new_library):
+def test_password_change_does_not_affect_open_connections(installation, new_library):
     """Kafka asks for it at the next connection only; then the daemon waits until it has the new one."""
     config = configure(installation, "receiver", mechanism="SCRAM-SHA-512")
     receiver = installation.daemon(config)
@@ -435,7 +435,7 @@ def test_password_that_is_changed_while_it_runs_ends_nothing_that_is_open(instal
         installation.accounts.set_password("gatepost-receiver", Accounts.password("gatepost-receiver"))
 
 
-def test_old_library_that_cannot_log_in_by_scram_is_told(installation):
+def test_scram_login_reports_unsupported_librdkafka_version(installation):
     linked = subprocess.run(["pkg-config", "--modversion", "rdkafka"], stdout=subprocess.PIPE, text=True).stdout
     if tuple(map(int, linked.strip().split(".")[:3])) >= (2, 6, 1):
         pytest.skip("this one can")

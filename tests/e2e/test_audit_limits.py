@@ -49,7 +49,7 @@ def test_deliveries_deleted_before_they_were_routed_are_counted(one_partition):
     assert "deleted before routing: up to 4 deliveries of partition 0, offsets 3 to 6" in result.stderr
 
 
-def test_deliveries_deleted_before_any_router_came_are_counted(one_partition):
+def test_deliveries_deleted_before_any_router_ran_are_counted(one_partition):
     kafka = one_partition.kafka
     kafka.append([Delivery() for _ in range(5)])
     drop_first(kafka, kafka.deliveries, 5)
@@ -57,7 +57,7 @@ def test_deliveries_deleted_before_any_router_came_are_counted(one_partition):
     assert result.status == EX_DATAERR and result.deliveries["deletedBeforeRouting"] == 5
 
 
-def test_routed_deliveries_that_were_deleted_are_not_counted(one_partition):
+def test_deliveries_deleted_after_routing_are_not_counted(one_partition):
     kafka = one_partition.kafka
     route(one_partition, [Delivery() for _ in range(5)])
     drop_first(kafka, kafka.deliveries, 5)
@@ -65,7 +65,7 @@ def test_routed_deliveries_that_were_deleted_are_not_counted(one_partition):
     assert result.deliveries["deletedBeforeRouting"] == 0 and "nothing was checked" in result.stderr
 
 
-def test_partitions_that_no_router_has_wait(one_partition):
+def test_deliveries_in_partitions_without_committed_offset_are_waiting(one_partition):
     kafka = one_partition.kafka
     first = route(one_partition, [Delivery() for _ in range(6)])
     add_partitions(kafka, kafka.deliveries, 3)
@@ -80,7 +80,7 @@ def test_partitions_that_no_router_has_wait(one_partition):
     assert f"waiting: {lost[1] + lost[2]} deliveries in partition 1, 2 that no router has committed an offset for, " in result.stderr
 
 
-def test_events_of_deleted_deliveries_are_not_unexpected_after_partitions_were_added(one_partition):
+def test_added_partitions_do_not_make_events_of_deleted_deliveries_unexpected(one_partition):
     """By today's number of partitions they would come from some where nothing was deleted."""
     kafka = one_partition.kafka
     route(one_partition, [Delivery() for _ in range(20)])
@@ -89,7 +89,7 @@ def test_events_of_deleted_deliveries_are_not_unexpected_after_partitions_were_a
     assert audit(one_partition, status=EX_NOINPUT).faults == (0, 0, 0)
 
 
-def test_deliveries_are_not_lost_after_partitions_were_added_and_deliveries_deleted(one_partition):
+def test_added_partitions_and_deleted_deliveries_do_not_cause_losses(one_partition):
     """By today's number of partitions their events would come from one where nothing can be judged."""
     kafka = one_partition.kafka
     kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")
@@ -106,7 +106,7 @@ def partition_of(delivery):
     return murmur2_partition(delivery.delivery_id.encode(), 3)
 
 
-def test_partition_that_was_emptied_hides_nothing_of_the_others(installation):
+def test_emptied_partition_does_not_hide_faults_in_others(installation):
     installation.create_topics(partitions=3)
     kafka = installation.kafka
     kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")
@@ -119,7 +119,7 @@ def test_partition_that_was_emptied_hides_nothing_of_the_others(installation):
     assert n_unexpected == 0 and n_duplicated >= sum(partition_of(each) != 0 for each in later)
 
 
-def test_deleted_events_are_not_lost_after_partitions_were_added_to_their_topic(one_partition):
+def test_added_event_partitions_do_not_make_deleted_events_lost(one_partition):
     kafka = one_partition.kafka
     config = one_partition.config("router")
     config["source invoicing"]["key"] = "delivery-id"
@@ -130,7 +130,7 @@ def test_deleted_events_are_not_lost_after_partitions_were_added_to_their_topic(
     assert audit(one_partition, config=config, status=EX_NOINPUT).faults == (0, 0, 0)
 
 
-def test_deliveries_wait_a_while_and_not_for_ever(one_partition):
+def test_unrouted_deliveries_are_waiting_for_five_minutes_only(one_partition):
     """A router may not have routed the newest records yet."""
     kafka = one_partition.kafka
     route(one_partition, [Delivery()])
@@ -144,7 +144,7 @@ def test_deliveries_wait_a_while_and_not_for_ever(one_partition):
     assert "waiting: 2 deliveries in partition 0 that no router has routed for 5 minutes, the oldest since 20" in result.stderr
 
 
-def test_what_was_checked_is_said(one_partition):
+def test_checked_time_range_is_reported(one_partition):
     kafka = one_partition.kafka
     route(one_partition, [Delivery() for _ in range(3)])
     kafka.append([Delivery()])
@@ -155,7 +155,7 @@ def test_what_was_checked_is_said(one_partition):
                         f"{result.deliveries['checkedTo']}; 1 not yet routed")
 
 
-def test_events_that_retention_has_deleted_are_not_checked(one_partition):
+def test_events_deleted_by_retention_are_not_checked(one_partition):
     kafka = one_partition.kafka
     route(one_partition, [Delivery(event_body(kind)) for kind in ("invoice.accepted", "invoice.rejected") for _ in range(4)])
     accepted = f"{one_partition.prefix}.invoice.accepted"
@@ -168,7 +168,7 @@ def test_events_that_retention_has_deleted_are_not_checked(one_partition):
     assert audit(one_partition, "--since", "1h", status=EX_NOINPUT).deliveries["unchecked"] == 4
 
 
-def test_deliveries_near_the_beginning_are_not_checked(one_partition):
+def test_deliveries_near_the_start_of_the_log_are_not_checked(one_partition):
     kafka = one_partition.kafka
     route(one_partition, [Delivery() for _ in range(5)])
     drop_first(kafka, kafka.deliveries, 2)
@@ -209,7 +209,7 @@ def test_forged_event_is_unexpected_whatever_its_timestamp(one_partition):
     assert audit(one_partition, config=config).faults == (0, 0, 1)
 
 
-def test_times_near_the_epoch_are_times(one_partition):
+def test_times_near_the_epoch_are_valid(one_partition):
     """Kafka takes negative ones for the ends of the log."""
     kafka = one_partition.kafka
     route(one_partition, [Delivery() for _ in range(3)])
@@ -253,7 +253,7 @@ def assert_apart(installation, n, *arguments):
 
 
 @pytest.mark.parametrize("window, ahead_s", [("20min", 0), ("10min", 299)])
-def test_events_that_were_published_late_are_not_unexpected_when_their_deliveries_are_deleted(behind, window, ahead_s):
+def test_late_events_of_deleted_deliveries_are_not_unexpected(behind, window, ahead_s):
     behind.config_of_router["router"]["dedup_window"] = window
     route_late(behind, ahead_s=ahead_s)
     assert audit(behind, config=behind.config_of_router).deliveries["checked"] == 25
@@ -261,7 +261,7 @@ def test_events_that_were_published_late_are_not_unexpected_when_their_deliverie
     assert_apart(behind, 20)
 
 
-def test_events_that_were_published_late_are_not_unexpected_after_partitions_were_added(behind):
+def test_late_events_are_not_unexpected_after_partitions_were_added(behind):
     kafka, hour = behind.kafka, int(time.time() * 1000) - HOUR_MS
     late = signed_at(hour - HOUR_MS)
     kafka.append(late, timestamp_ms=hour - HOUR_MS)
@@ -274,12 +274,12 @@ def test_events_that_were_published_late_are_not_unexpected_after_partitions_wer
     assert result.report["unchecked"] >= sum(partition_of(each) != 0 for each in late)
 
 
-def test_events_that_were_published_late_are_not_unexpected_since_later(behind):
+def test_late_events_are_not_unexpected_with_a_later_since(behind):
     route_late(behind)
     assert_apart(behind, 20, "--since", "30min")
 
 
-def test_since_reaches_back_to_what_may_have_been_published_late(behind):
+def test_since_includes_deliveries_that_may_have_been_published_late(behind):
     """Signed just after what is left out, by a clock that is ahead."""
     behind.config_of_router["router"]["dedup_window"] = "10min"
     start = route_late(behind, ahead_s=270)
@@ -288,7 +288,7 @@ def test_since_reaches_back_to_what_may_have_been_published_late(behind):
     assert result.faults == (0, 0, 0) and (result.deliveries["checked"], result.report["unchecked"]) == (5, 0)
 
 
-def test_forged_event_is_unexpected_beside_those_published_late(behind):
+def test_forged_event_among_late_events_is_unexpected(behind):
     route_late(behind)
     drop_first(behind.kafka, behind.kafka.deliveries, 10)
     event = behind.kafka.read(f"{behind.prefix}.invoice.accepted")[-1]
@@ -297,7 +297,7 @@ def test_forged_event_is_unexpected_beside_those_published_late(behind):
     assert result.faults == (0, 0, 1) and result.report["unchecked"] == 20
 
 
-def test_lost_event_is_lost_beside_those_published_late(behind):
+def test_lost_event_among_late_events_is_lost(behind):
     route_late(behind)
     behind.kafka.append([Delivery()])
     waiting.until(lambda: not behind.kafka.members(), 60, "the router to have left the group")
@@ -307,7 +307,7 @@ def test_lost_event_is_lost_beside_those_published_late(behind):
     assert result.faults == (1, 0, 0) and result.report["unchecked"] == 20
 
 
-def test_records_of_quarantine_that_were_published_late_are_not_unexpected(behind):
+def test_late_quarantine_records_are_not_unexpected(behind):
     route_late(behind, body=b"{}")
     drop_first(behind.kafka, behind.kafka.deliveries, 10)
     result = audit(behind, config=behind.config_of_router)
@@ -315,7 +315,7 @@ def test_records_of_quarantine_that_were_published_late_are_not_unexpected(behin
 
 
 @pytest.mark.parametrize("kind, topic", [("invoice.rejected", "invoice.rejected"), ("nothing.known", "quarantine")])
-def test_release_is_as_new_as_its_record(behind, kind, topic):
+def test_release_has_the_age_of_its_record(behind, kind, topic):
     """It keeps the time at which its delivery was signed."""
     start = route_late(behind)
     (release,) = signed_at(start, 1, body=event_body(kind))
@@ -331,7 +331,7 @@ def test_release_is_as_new_as_its_record(behind, kind, topic):
     assert (counts["expected"], counts["found"], counts["unchecked"]) == (1, 1, 0)
 
 
-def test_delivery_that_was_signed_long_before_it_came_is_not_lost(behind):
+def test_delivery_signed_long_before_arrival_is_not_lost(behind):
     """Its event looks as if it had been published late."""
     start = route_late(behind)
     route(behind, signed_at(start, 1), behind.config_of_router)
@@ -360,7 +360,7 @@ def stub(installation, offset, reason="unpublishable", **changes):
     return dataclasses.replace(record, **changes)
 
 
-def test_stub_stands_for_a_delivery_that_could_not_be_published(passed_over):
+def test_stub_accounts_for_an_unpublishable_delivery(passed_over):
     by_hand(passed_over.kafka, [stub(passed_over, 0), stub(passed_over, 1)])
     result = audit(passed_over)
     assert result.faults == (0, 0, 0) and result.report["expected"] == 2
@@ -369,7 +369,7 @@ def test_stub_stands_for_a_delivery_that_could_not_be_published(passed_over):
 
 
 @pytest.mark.parametrize("wrong", ["key", "value", "place", "reason", "header"])
-def test_record_that_is_not_the_stub_of_a_delivery_is_unexpected(passed_over, wrong):
+def test_invalid_stub_is_unexpected(passed_over, wrong):
     second = stub(passed_over, 1)
     headers = [each for each in second.headers if each[0] != "gatepost-offset"]
     record = {"key": stub(passed_over, 1, key=b"another"), "value": stub(passed_over, 1, value=b"{}"),
@@ -380,7 +380,7 @@ def test_record_that_is_not_the_stub_of_a_delivery_is_unexpected(passed_over, wr
     assert result.faults == (1, 0, 1) and result.deliveries["unpublishable"] == 1
 
 
-def test_second_stub_is_duplicated_or_unexpected(passed_over):
+def test_second_stub_is_duplicated_if_equal_and_unexpected_otherwise(passed_over):
     by_hand(passed_over.kafka, [stub(passed_over, 0), stub(passed_over, 1), stub(passed_over, 1)])
     assert audit(passed_over).faults == (0, 1, 0)
     other = stub(passed_over, 1)
@@ -397,13 +397,13 @@ def test_stub_of_a_repeat_is_unexpected(passed_over):
     assert audit(passed_over).faults == (0, 0, 1)
 
 
-def test_stub_of_a_delivery_that_was_published_is_unexpected(one_partition):
+def test_stub_of_a_published_delivery_is_unexpected(one_partition):
     one_partition.deliveries = route(one_partition, [Delivery()])
     by_hand(one_partition.kafka, [stub(one_partition, 0)])
     assert audit(one_partition).faults == (0, 0, 1)
 
 
-def test_unverified_delivery_is_in_quarantine_with_its_body(passed_over):
+def test_unverified_delivery_is_expected_in_quarantine_with_its_body(passed_over):
     first, second = (stub(passed_over, offset, reason="unverified") for offset in (0, 1))
     by_hand(passed_over.kafka, [dataclasses.replace(first, value=passed_over.deliveries[0].body), second])
     result = audit(passed_over)

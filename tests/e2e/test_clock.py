@@ -27,7 +27,7 @@ def accept(daemon, n, ahead=0):
     return {delivery.delivery_id: delivery for delivery in deliveries}
 
 
-def test_clock_that_is_set_forward_holds_nothing_up(installation, daemon):
+def test_clock_set_forward_does_not_stall_routing(installation, daemon):
     before = accept(daemon, 10)
     daemon.clock.set(HOUR)
     daemon.wait_for_log("clock set forward")
@@ -36,7 +36,7 @@ def test_clock_that_is_set_forward_holds_nothing_up(installation, daemon):
     assert_exactly_once(installation.kafka, before | after)
 
 
-def test_daemon_whose_clock_is_set_back_ends_and_goes_on_when_started_again(installation, daemon):
+def test_clock_set_back_stops_the_daemon_and_a_restart_recovers(installation, daemon):
     """Kafka's client waits by that clock: it could stand still for an hour."""
     before = accept(daemon, 50)
     daemon.clock.set(-HOUR)

@@ -47,7 +47,7 @@ def run_guide_command(installation, word, time=None):
     return tools.run(*[time if TIME.fullmatch(each) else words.get(each, each) for each in command])
 
 
-def test_lost_offsets_publish_once_more_what_the_log_still_has(installation):
+def test_lost_offsets_cause_the_log_to_be_published_again(installation):
     """The guide says so, and how to prevent it: set the offsets before a router starts."""
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
@@ -63,7 +63,7 @@ def test_lost_offsets_publish_once_more_what_the_log_still_has(installation):
     assert published(kafka, [*first, again[0]]) == [2] * 10 + [1]  # repeats are recognised: the log tells
 
 
-def test_offsets_set_by_a_time_of_the_log_leave_out_what_came_before_it(installation):
+def test_offsets_reset_to_a_time_skip_earlier_deliveries(installation):
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
     kafka, first, second = installation.kafka, [Delivery() for _ in range(10)], [Delivery() for _ in range(5)]
@@ -79,7 +79,7 @@ def test_offsets_set_by_a_time_of_the_log_leave_out_what_came_before_it(installa
     assert published(kafka, [*first, *second]) == [1] * 15
 
 
-def test_deliveries_made_anew_while_no_router_runs_begin_anew(installation):
+def test_deliveries_recreated_while_no_router_runs_are_routed_from_the_start(installation):
     """Kafka deletes the offsets with the topic; earlier deliveries are no longer recognised."""
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
@@ -95,7 +95,7 @@ def test_deliveries_made_anew_while_no_router_runs_begin_anew(installation):
     assert published(kafka, [*first, *second]) == [2] + [1] * 12
 
 
-def test_what_was_decided_and_not_committed_may_go_with_the_topic(installation):
+def test_uncommitted_decisions_are_dropped_with_the_deleted_topic(installation):
     """A delivery of it that is repeated into the new topic is published: its first record never was."""
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
@@ -116,7 +116,7 @@ def causes(router):
     return {dict(labels)["cause"] for labels in router.metrics("gatepost_router_partition_state")}
 
 
-def test_deliveries_that_are_deleted_while_it_runs_turn_readiness_off(installation):
+def test_deleting_the_deliveries_topic_turns_readiness_off(installation):
     """As the guide says: a receiver continues with the new topic by itself, a router must be restarted."""
     installation.create_topics(partitions=2)
     kafka = installation.kafka
@@ -137,7 +137,7 @@ def test_deliveries_that_are_deleted_while_it_runs_turn_readiness_off(installati
     assert published(kafka, [first, second]) == [1, 1]
 
 
-def test_offsets_beyond_the_log_are_set_back_by_the_command_of_the_guide(installation):
+def test_guide_command_resets_offsets_beyond_the_end_of_the_log(installation):
     """As when a backup of the topic is older than the offsets."""
     config = installation.config("router")
     installation.create_topics(config, partitions=1)

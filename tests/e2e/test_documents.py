@@ -43,7 +43,7 @@ def reached_by_socket(installation):
     return config
 
 
-def test_the_commands_of_the_readme_work_in_their_order(installation, reached_by_socket):
+def test_readme_commands_work_in_order(installation, reached_by_socket):
     commands = commands_in((ROOT / "README").read_text(), "    ")
     assert [command[0] for command in commands] == ["check", "topics", "topics", "send", "tail", "audit"]
     before, after = commands[:3], commands[3:]
@@ -58,7 +58,7 @@ def test_the_commands_of_the_readme_work_in_their_order(installation, reached_by
     assert audited.splitlines()[-1].split() == ["total", "1", "1", "0", "0", "0"]
 
 
-def test_the_examples_of_gatepost_1_work(installation, reached_by_socket):
+def test_examples_in_gatepost_1_work(installation, reached_by_socket):
     page = (ROOT / "man" / "gatepost.1").read_text()
     commands = commands_in(page.partition(".Sh EXAMPLES")[2], "")
     assert [command[0] for command in commands] == \
@@ -97,7 +97,7 @@ def commands_of_the_man_page():
     return commands
 
 
-def test_gatepost_1_has_each_command_and_each_option_and_no_others(installation):
+def test_gatepost_1_lists_exactly_the_commands_and_options(installation):
     listed = installation.gatepost("--help", config=False).stdout.partition("commands:\n")[2]
     names = [re.split(r"\s{2,}", line.strip())[0] for line in listed.splitlines()]
     known = {}
@@ -110,7 +110,7 @@ def test_gatepost_1_has_each_command_and_each_option_and_no_others(installation)
 
 
 @pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "man").iterdir()))
-def test_commands_and_metrics_that_a_man_page_names_are_there(page):
+def test_commands_and_metrics_named_in_man_pages_exist(page):
     known, text = commands_of_the_man_page(), (ROOT / "man" / page).read_text()
     groups = {name.split()[0] for name in known}
     for words in map(str.split, re.findall(r"^\.Ql gatepost ([a-z].*?)(?: [,;.:)])?$", text, re.M)):
@@ -122,7 +122,7 @@ def test_commands_and_metrics_that_a_man_page_names_are_there(page):
     assert set(re.findall(r"\bgatepost_[a-z_]+", text)) <= metrics
 
 
-def test_options_that_the_guide_names_are_there():
+def test_options_named_in_the_guide_exist():
     named = re.findall(r"^\.Cm (\S+)", (ROOT / "man" / "gatepost-guide.7").read_text(), re.M)
     described = re.findall(r"^\.It (?:Ic|Cm) (\S+)", (ROOT / "man" / "gatepost.conf.5").read_text(), re.M)
     others = {"sasl.mechanism", "offsets.retention.minutes", "min.insync.replicas", "TimeoutStopSec"}  # Kafka's, systemd's
@@ -137,14 +137,14 @@ def test_refused_kafka_properties_are_listed_in_the_manual():
     assert len(refused) > 30 and sorted(listed) == sorted([*refused, "test.mock.*"])
 
 
-def test_each_reason_for_quarantine_is_explained():
+def test_every_quarantine_reason_is_documented():
     source = (ROOT / "src" / "model" / "judge.c").read_text()
     reasons = re.findall(r'^    \[QUARANTINE_[A-Z_]+\] = "([a-z-]+)"', source, re.M)
     page = (ROOT / "man" / "gatepost-consumers.7").read_text().partition("\n.Sh QUARANTINE")[2].partition("\n.Sh ")[0]
     assert len(reasons) >= 9 and re.findall(r"^\.It ([a-z-]+)$", page, re.M) == reasons
 
 
-def test_man_pages_are_clean():
+def test_man_pages_pass_mandoc_lint():
     if subprocess.run(["sh", "-c", "command -v mandoc"], stdout=subprocess.DEVNULL).returncode != 0:
         pytest.fail("mandoc is not installed; tests/run installs it")
     pages = sorted(str(page) for page in (ROOT / "man").iterdir())
@@ -152,7 +152,7 @@ def test_man_pages_are_clean():
     assert done.returncode == 0, done.stdout
 
 
-def test_the_sample_configuration_is_right_but_for_its_secret(installation):
+def test_sample_configuration_is_valid_apart_from_its_secret(installation):
     secret = installation.directory / "invoicing"
     assert installation.gatepost("secret", "new", str(secret), config=False).returncode == 0
     sample = installation.directory / "sample.conf"

@@ -60,7 +60,7 @@ def plain(request, offline, plain_build):
     b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n",
     b"POST /webhooks/invoicing HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
     b"POST /webhooks/invoicing HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"])
-def test_pipelining_without_reading_the_answers_is_not_read_any_further(plain, request_):
+def test_receiver_stops_reading_when_pipelined_answers_are_not_read(plain, request_):
     before = resident(plain)
     with http_client.connect(plain.address, tls=plain.tls) as connection:
         sent = send_until_refused(connection, request_ * 1000, limit=64 * MIB)
@@ -88,7 +88,7 @@ def exchange(connection, data, answer, n, seconds):
             select.select([connection], [connection] if data else [], [], 1)
 
 
-def test_pipelining_with_reading_the_answers_takes_no_memory(plain):
+def test_pipelining_uses_no_memory_when_answers_are_read(plain):
     before = resident(plain)
     with http_client.connect(plain.address, tls=plain.tls) as connection:
         for _ in range(20):
@@ -96,7 +96,7 @@ def test_pipelining_with_reading_the_answers_takes_no_memory(plain):
         assert resident(plain) - before < 8 * MIB
 
 
-def test_bodies_that_do_not_end_take_no_more_than_max_in_flight(installation, plain_build):
+def test_incomplete_bodies_use_at_most_max_in_flight(installation, plain_build):
     """They are refused when others wait, so that a client whose turn it is has room."""
     installation.create_topics()
     installation.build = plain_build
@@ -128,7 +128,7 @@ def test_bodies_that_do_not_end_take_no_more_than_max_in_flight(installation, pl
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_refused_bodies_do_not_keep_others_out(installation, n):
+def test_refused_bodies_do_not_block_others(installation, n):
     """Each takes its share of the room and is then malformed: the client's reading of its answer must not hold that."""
     installation.create_topics()
     config = installation.config()
@@ -150,7 +150,7 @@ def test_refused_bodies_do_not_keep_others_out(installation, n):
 
 @pytest.mark.parametrize("endless", [
     b"x" * 4096, b"GET /" + b"a" * 4091, b"a: " + b"b" * 4091 + b"\r\n"])
-def test_endless_head_is_refused(plain, endless):
+def test_endless_header_section_is_refused(plain, endless):
     before = resident(plain)
     with http_client.connect(plain.address, tls=plain.tls) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n")
@@ -159,7 +159,7 @@ def test_endless_head_is_refused(plain, endless):
     assert resident(plain) - before < 2 * MIB
 
 
-def test_handshakes_under_way_take_what_the_manual_says(offline, plain_build):
+def test_pending_handshakes_use_the_documented_memory(offline, plain_build):
     """OpenSSL allocates memory for the announced length of the ClientHello, up to 128 KiB."""
     offline.build = plain_build
     config = offline.config(roles="receiver")
@@ -218,7 +218,7 @@ def fill(daemon, request, outcome):
     return connection, int(now - before)
 
 
-def test_bodies_of_answers_that_are_not_taken_take_no_room(narrow):
+def test_unread_answers_do_not_keep_their_request_bodies(narrow):
     forged = Delivery(b"x" * 900 * KIB, secret=b"wrong" * 5)
     request = head(forged) + forged.body
     deaf = [fill(narrow, request, "forged")[0] for _ in range(10)]
@@ -229,7 +229,7 @@ def test_bodies_of_answers_that_are_not_taken_take_no_room(narrow):
         each.close()
 
 
-def test_bodies_make_room_at_once_although_their_refusals_are_not_taken(narrow):
+def test_bodies_are_freed_before_their_refusals_are_read(narrow):
     connection, n = fill(narrow, GET, "not_found")
     connection.close()
     n -= 1  # the last has been answered, but that did not go out
@@ -253,7 +253,7 @@ def chunks_of(body, size):
 
 
 @pytest.mark.parametrize("size", [1, 100, 8000, 100000])
-def test_small_chunks_take_no_more_than_their_bytes(offline, plain_build, size):
+def test_small_chunks_use_no_extra_memory(offline, plain_build, size):
     offline.build = plain_build
     config = offline.config(roles="receiver")
     config["receiver"].update({"max_body": "1MiB", "max_in_flight": "2MiB"})

@@ -80,7 +80,7 @@ class Slow:
 @pytest.mark.parametrize("beginning, piece", [
     (HEAD, b"x-a: b\r\n"), (HEAD + b"Content-Length: 100000\r\n\r\n", b"0123456789"),
     (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n")], ids=["heads", "bodies", "chunks"])
-def test_slow_senders_are_cut_off_and_disturb_nobody(start, beginning, piece):
+def test_slow_senders_are_closed_without_delaying_others(start, beginning, piece):
     daemon = start(header_timeout="3s", request_timeout="4s")
     slow = Slow(daemon, N, beginning)
     begun = time.monotonic()
@@ -94,7 +94,7 @@ def test_slow_senders_are_cut_off_and_disturb_nobody(start, beginning, piece):
 
 
 @pytest.mark.parametrize("head_and_body", [("1s", "2s"), ("2s", "2s")], ids="-".join)
-def test_request_has_its_time_from_its_first_byte(offline, head_and_body):
+def test_request_timeout_starts_at_the_first_byte(offline, head_and_body):
     config = offline.config("receiver")
     config["receiver"].update(zip(("header_timeout", "request_timeout"), head_and_body, strict=True))
     daemon = offline.daemon(config).start()
@@ -107,7 +107,7 @@ def test_request_has_its_time_from_its_first_byte(offline, head_and_body):
             assert time.monotonic() - begun >= 1.9
 
 
-def test_slow_readers_are_cut_off_and_disturb_nobody(start):
+def test_slow_readers_are_closed_without_delaying_others(start):
     daemon = start(header_timeout="3s", request_timeout="3s")
     requests = (HEAD + b"Content-Length: 5\r\n\r\nhello") * 500
     slow = Slow(daemon, 200, requests)
@@ -119,21 +119,21 @@ def test_slow_readers_are_cut_off_and_disturb_nobody(start):
     slow.close()
 
 
-def test_idle_connections_beyond_the_limit_make_room(start):
+def test_idle_connections_are_closed_at_the_limit(start):
     daemon = start(max_connections="100")
     idle = Slow(daemon, N, b"")
     assert deliver(daemon) < MOST_SECONDS
     idle.close()
 
 
-def test_half_requests_beyond_the_limit_make_room(start):
+def test_incomplete_requests_are_closed_at_the_limit(start):
     daemon = start(max_connections="100")
     halves = Slow(daemon, N, HEAD)
     assert deliver(daemon) < MOST_SECONDS
     halves.close()
 
 
-def test_threads_share_the_limit_however_unevenly_they_accept(start):
+def test_threads_share_the_connection_limit(start):
     """As many connections as there may be stay open, and of more, who comes is let in and others go."""
     daemon = start(max_connections="64", threads="8")
 
@@ -157,7 +157,7 @@ def test_threads_share_the_limit_however_unevenly_they_accept(start):
 
 @pytest.mark.parametrize("beginning", [
     b"", HEAD, HEAD + b"Content-Length: 5\r\n\r\n", b"nonsense\r\n\r\n"], ids=["silent", "heads", "bodies", "refused"])
-def test_who_comes_later_does_not_take_the_place_of_a_client_that_begins(start, beginning):
+def test_new_connections_do_not_evict_a_recent_client(start, beginning):
     """However few other idle connections there are: the oldest are closed first."""
     daemon = start(max_connections="100")
     before = Slow(daemon, N, beginning)
@@ -171,7 +171,7 @@ def test_who_comes_later_does_not_take_the_place_of_a_client_that_begins(start, 
         each.close()
 
 
-def test_who_sends_a_first_byte_late_is_no_newcomer(start):
+def test_late_first_byte_does_not_make_a_connection_newer(start):
     """All are accepted at once, then all but the client begin a request: more who come do not take the client's place."""
     daemon = start(max_connections="100")
     daemon.process.send_signal(signal.SIGSTOP)
@@ -188,7 +188,7 @@ def test_who_sends_a_first_byte_late_is_no_newcomer(start):
         each.close()
 
 
-def test_refused_requests_do_not_make_a_connection_younger(start):
+def test_refused_requests_do_not_make_a_connection_newer(start):
     """Strangers fill max_connections and keep asking. They do not outlast a client that has connected later."""
     def ask(connection):
         try:
@@ -220,7 +220,7 @@ def leave_one_descriptor(daemon):
     resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (limit, hard))
 
 
-def test_last_descriptor_is_used_and_nobody_is_closed_for_nobody(start):
+def test_last_descriptor_is_used_without_closing_an_idle_connection(start):
     """Linux's accept() reports that descriptors have run out even when nobody waits to be accepted."""
     daemon = start()
     idle = http_client.Client(daemon.address)
@@ -237,7 +237,7 @@ def test_last_descriptor_is_used_and_nobody_is_closed_for_nobody(start):
     idle.close()
 
 
-def test_clients_that_take_no_answers_make_room(offline, tmp_path):
+def test_clients_that_do_not_read_answers_are_closed_at_the_limit(offline, tmp_path):
     """A Unix-domain socket buffers few answers."""
     config = offline.config("receiver")
     config["receiver"].update({"listen": f"unix:{tmp_path}/socket", "max_connections": "20", "request_timeout": "10min"})
@@ -254,7 +254,7 @@ def test_clients_that_take_no_answers_make_room(offline, tmp_path):
     deaf.close()
 
 
-def test_few_descriptors_are_told_and_suffice(start):
+def test_low_descriptor_limit_is_reported_and_sufficient(start):
     """With a limit of 256, of which it keeps half to itself, the rest of the daemon keeps what it needs, whatever connects."""
     daemon = start(descriptors=256)
     assert "fewer connections than max_connections" in daemon.log and "LimitNOFILE" in daemon.log
@@ -271,7 +271,7 @@ def test_few_descriptors_are_told_and_suffice(start):
     daemon.accept(Delivery(event_body().ljust(500_000)))
 
 
-def test_limit_of_descriptors_is_raised_for_all_threads(installation, plain_build):
+def test_descriptor_limit_is_raised_for_all_threads(installation, plain_build):
     """As many connections stay open as there may be."""
     installation.create_topics()
     installation.build = plain_build

@@ -38,7 +38,7 @@ def test_signals_do_not_interrupt_the_embedded_broker(installation):
     daemon.accept()
 
 
-def test_check_online_does_not_claim_to_have_asked_the_embedded_broker(offline):
+def test_check_online_warns_that_it_does_not_ask_the_embedded_broker(offline):
     config = offline.config()
     config["kafka"]["bootstrap.servers"] = "embedded"
     done = offline.gatepost("check", "--online", config=config)

@@ -37,7 +37,7 @@ def with_repeats(deliveries):
     return sent
 
 
-def test_ten_thousand_deliveries_survive_routers_that_are_killed(installation):
+def test_ten_thousand_deliveries_survive_killed_routers(installation):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     random.seed(seed)
@@ -61,7 +61,7 @@ def test_ten_thousand_deliveries_survive_routers_that_are_killed(installation):
     assert_exactly_once(installation.kafka, load.accepted)
 
 
-def test_delivery_that_is_repeated_after_a_restart_is_still_dropped(installation):
+def test_repeat_after_a_restart_is_dropped(installation):
     installation.create_topics()
     daemon = installation.start()
     deliveries = [daemon.accept(each) for each in new_deliveries(30)]
@@ -78,7 +78,7 @@ def test_delivery_that_is_repeated_after_a_restart_is_still_dropped(installation
     waiting.until(lambda: daemon.metric("gatepost_duplicates_total") == len(deliveries) - 1, 30, "the duplicates")
 
 
-def test_other_body_after_a_restart_still_conflicts_once(installation):
+def test_conflicting_body_after_restarts_is_quarantined_once(installation):
     installation.create_topics()
     daemon = installation.start()
     delivery = daemon.accept()
@@ -95,7 +95,7 @@ def test_other_body_after_a_restart_still_conflicts_once(installation):
     waiting.until(lambda: daemon.metric("gatepost_duplicates_total") == 2, 30, "the duplicates")
 
 
-def test_deliveries_that_came_while_no_router_ran_are_routed(installation):
+def test_deliveries_received_while_no_router_runs_are_routed(installation):
     installation.create_topics()
     deliveries = new_deliveries(500)
     installation.kafka.append(deliveries + deliveries[::3])
@@ -113,7 +113,7 @@ def stands_in_a_transaction(router, kafka):
     return False
 
 
-def test_transaction_of_a_killed_router_leaves_nothing_visible(installation):
+def test_open_transaction_of_a_killed_router_is_invisible(installation):
     config = installation.config("router")
     config["router"]["dedup_window"] = "1h"
     installation.create_topics(config)
@@ -134,7 +134,7 @@ def test_transaction_of_a_killed_router_leaves_nothing_visible(installation):
     assert len(kafka.read(topic, isolation="read_uncommitted")) > len(deliveries)
 
 
-def test_routers_that_join_and_leave_lose_and_repeat_nothing(installation):
+def test_routers_joining_and_leaving_neither_lose_nor_duplicate_events(installation):
     installation.create_topics(partitions=6)
     receiver = installation.start(installation.config("receiver"))
     first = installation.start(installation.config("router"))
@@ -154,7 +154,7 @@ def test_routers_that_join_and_leave_lose_and_repeat_nothing(installation):
     assert_exactly_once(kafka, load.accepted, load.sent)
 
 
-def test_second_router_of_the_same_instance_does_not_publish_twice(installation):
+def test_second_router_with_the_same_instance_name_causes_no_duplicates(installation):
     """Both share a transactional id, so that one fences the other; an admin's mistake must not double events."""
     installation.create_topics()
     receiver = installation.start(installation.config("receiver"))
@@ -190,7 +190,7 @@ def test_copy_outside_the_window_is_a_new_delivery(installation):
     assert (ids.count(late.delivery_id), ids.count(inside.delivery_id)) == (2, 1)
 
 
-def test_clock_that_was_far_ahead_and_is_right_again_makes_nothing_forgotten(installation):
+def test_timestamps_jumping_ahead_and_back_lose_no_dedup_entries(installation):
     """Timestamps jump ahead by ten days, so that older entries expire, and fall back: they are restored."""
     config = installation.config()
     config["router"]["dedup_window"] = "3d"
@@ -220,7 +220,7 @@ def test_clock_that_was_far_ahead_and_is_right_again_makes_nothing_forgotten(ins
     assert "timestamp before the dedup table" in daemon.log
 
 
-def test_router_in_the_middle_of_its_window_remembers_what_it_routed_before(installation):
+def test_restarted_router_restores_its_dedup_window(installation):
     """The window is read back from the log; committed deliveries are remembered, not published again."""
     installation.create_topics(partitions=2)
     deliveries = new_deliveries(2000)

@@ -130,7 +130,7 @@ def remove(topics, about):
     del topics.published[next(i for i, each in enumerate(topics.published) if each.topic == about)]
 
 
-def test_nothing_is_found_where_nothing_is_wrong(topics):
+def test_correct_topics_are_clean(topics):
     report = topics.check()
     assert report.is_clean, report
 
@@ -151,7 +151,7 @@ def test_event_of_a_later_copy_is_unexpected(topics):
     assert counts(topics.check()) == {"unexpected": 1}
 
 
-def test_bad_body_that_is_not_in_quarantine_is_lost(topics):
+def test_bad_body_missing_from_quarantine_is_lost(topics):
     remove(topics, "quarantine")
     report = topics.check()
     assert any(topics.deliveries.id(topics.bad) in each for each in report.lost)
@@ -173,7 +173,7 @@ def test_repeat_in_quarantine_is_unexpected(topics):
     assert counts(topics.check()) == {"unexpected": 1}
 
 
-def test_noticed_replay_that_becomes_an_event_is_unexpected(topics):
+def test_event_of_a_detected_replay_is_unexpected(topics):
     number = topics.number(texts.REPLAY, topics.number(texts.REPLAY) + 1)
     topics.send(number)
     topics.event(number)
@@ -182,24 +182,24 @@ def test_noticed_replay_that_becomes_an_event_is_unexpected(topics):
     assert counts(topics.check()) == {"lost": 1, "unexpected": 1}
 
 
-def test_events_of_one_key_in_another_order_are_disordered(topics):
+def test_swapped_events_of_one_key_are_disordered(topics):
     first, second = topics.published[:2]
     topics.published[:2] = [second, first]
     assert counts(topics.check()) == {"disordered": 1}
 
 
-def test_release_with_the_id_of_the_first_event_is_found(topics):
+def test_release_with_the_id_of_the_first_event_is_duplicated(topics):
     topics.event(topics.conflict, topics.deliveries.id(topics.conflict), texts.OTHER)
     assert "duplicated" in counts(topics.check())
 
 
-def test_accepted_delivery_that_is_not_in_the_log_is_lost(topics):
+def test_accepted_delivery_missing_from_the_log_is_lost(topics):
     number = topics.number(after=200)
     topics.ledger.state[number], topics.ledger.first_sent[number] = ACCEPTED, time.time()
     assert counts(topics.check()) == {"lost": 1}
 
 
-def test_accepted_delivery_that_kafka_cut_off_is_reported_apart(topics):
+def test_accepted_delivery_truncated_by_kafka_is_reported_separately(topics):
     number = topics.number(after=200)
     topics.ledger.state[number] = ACCEPTED
     topics.ledger.first_sent[number] = topics.ledger.accepted_begun[number] = SIGNED
@@ -208,7 +208,7 @@ def test_accepted_delivery_that_kafka_cut_off_is_reported_apart(topics):
     assert report.is_clean and len(report.cut) == len(report.of_cut) == 1
 
 
-def test_delivery_accepted_after_a_cut_is_lost_all_the_same(topics):
+def test_delivery_accepted_after_a_truncation_is_lost(topics):
     number = topics.number(after=200)
     topics.ledger.state[number] = ACCEPTED
     topics.ledger.first_sent[number] = topics.ledger.accepted_begun[number] = SIGNED + 2

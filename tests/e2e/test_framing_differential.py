@@ -56,7 +56,7 @@ def compare(inputs):
     return differences, n_alike
 
 
-def test_h11_reads_every_case_alike_or_rejects_it():
+def test_h11_agrees_with_or_rejects_every_case():
     cases = framing.cases()
     differences, n_alike = compare([case.data for case in cases])
     assert differences == []
@@ -70,14 +70,14 @@ def mutants(seed, n):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_h11_reads_mutated_messages_alike_or_rejects_them(seed):
+def test_h11_agrees_with_or_rejects_mutated_messages(seed):
     differences, n_alike = compare(mutants(seed, N_MUTANTS))
     assert differences[:10] == []
     assert n_alike > N_MUTANTS / 10  # else the generator makes nothing of interest
 
 
 @pytest.mark.parametrize("step", [None, 1, 5], ids=["whole", "byte by byte", "five by five"])
-def test_evhttp_reads_mutated_messages_alike_or_never_gets_them(echo, step):
+def test_evhttp_agrees_on_mutated_messages_that_pass_framing(echo, step):
     inputs, faults = mutants(step or 0, N_ON_SOCKETS), []
     for data, verdict in zip(inputs, framing.verdicts(inputs), strict=True):
         fault = framing.fault_on_socket(echo, data, verdict, step)

@@ -74,7 +74,7 @@ def plain(plain_build, tmp_path):
 @pytest.mark.parametrize("status, options, bound", [
     pytest.param(401, {"secret": b"of somebody else altogether"}, 62_500, id="refused"),
     pytest.param(200, {}, 86_500, id="accepted")])
-def test_instructions_of_a_lane_for_a_delivery(installation, plain, status, options, bound):
+def test_receiver_lane_instructions_per_delivery_are_bounded(installation, plain, status, options, bound):
     installation.create_topics()
     counted = plain(installation, "receiver", "--instr-atstart=no").start()
     post_all(counted.daemon, deliveries(20, **options), status)
@@ -87,7 +87,7 @@ def test_instructions_of_a_lane_for_a_delivery(installation, plain, status, opti
     assert bound / 4 < cost < bound
 
 
-def test_instructions_of_the_router_for_a_record(installation, plain):
+def test_router_instructions_per_record_are_bounded(installation, plain):
     """Instructions of its start and of its commits are included."""
     n = 10 * N
     installation.create_topics()

@@ -65,7 +65,7 @@ def assert_unavailable(reply):
     assert int(reply.headers["retry-after"]) >= 1 and reply.request_id
 
 
-def test_hanging_kafka_means_503_within_the_ack_timeout(installation, own_broker, paused):
+def test_hung_kafka_is_answered_503_within_the_ack_timeout(installation, own_broker, paused):
     daemon = start(installation, trusted_proxy="127.0.0.1")
     before = accept(daemon)
     paused()
@@ -90,7 +90,7 @@ def test_hanging_kafka_means_503_within_the_ack_timeout(installation, own_broker
     assert_exactly_once(installation.kafka, {each.delivery_id: each for each in (before, delivery)})
 
 
-def test_nothing_answered_200_is_missing_after_kafka_hung_under_load(installation, own_broker, paused):
+def test_hung_kafka_under_load_loses_no_accepted_delivery(installation, own_broker, paused):
     daemon = start(installation)
     load = Load(lambda: [daemon.address], threads=8, rate=300).start()
     wait_for_more(load, 300)
@@ -106,7 +106,7 @@ def test_nothing_answered_200_is_missing_after_kafka_hung_under_load(installatio
     assert_exactly_once(installation.kafka, load.accepted, load.sent)
 
 
-def test_nothing_answered_200_is_missing_after_kafka_died_under_load(installation, own_broker):
+def test_killed_kafka_under_load_loses_no_accepted_delivery(installation, own_broker):
     daemon = start(installation)
     load = Load(lambda: [daemon.address], threads=8, rate=300).start()
     wait_for_more(load, 300)
@@ -123,7 +123,7 @@ def test_nothing_answered_200_is_missing_after_kafka_died_under_load(installatio
     assert_exactly_once(installation.kafka, load.accepted, load.sent)
 
 
-def test_signature_of_a_delivery_that_was_not_stored_is_not_remembered(installation, own_broker):
+def test_signature_of_an_unstored_delivery_is_not_remembered(installation, own_broker):
     """A captured delivery under another id gets a 503; the genuine one that comes afterwards is no replay of it."""
     daemon = start(installation)
     accept(daemon)
@@ -140,7 +140,7 @@ def test_signature_of_a_delivery_that_was_not_stored_is_not_remembered(installat
     assert installation.kafka.read(installation.kafka.quarantine) == []
 
 
-def test_delivery_whose_signature_is_being_stored_under_another_id_is_to_come_again(installation, own_broker, paused):
+def test_delivery_is_answered_503_while_a_copy_under_another_id_is_pending(installation, own_broker, paused):
     """A captured delivery may turn out not to have been stored: then the genuine one is no replay of it."""
     daemon = start(installation, ack_timeout="60s")
     accept(daemon)
@@ -161,7 +161,7 @@ def test_delivery_whose_signature_is_being_stored_under_another_id_is_to_come_ag
     assert record.header("gatepost-reason") == "replayed-signature"
 
 
-def test_connections_are_refused_while_the_daemon_ends(installation, own_broker, paused):
+def test_connections_are_refused_during_shutdown(installation, own_broker, paused):
     """An answer that is awaited holds the end up; whoever connects meanwhile is to go elsewhere at once."""
     daemon = start(installation, ack_timeout="60s")
     accept(daemon)
@@ -187,7 +187,7 @@ def is_refused(address):
     return False
 
 
-def test_daemon_that_starts_before_kafka_waits_for_it(installation, own_broker):
+def test_daemon_started_before_kafka_becomes_ready_when_kafka_does(installation, own_broker):
     config = installation.config()
     installation.create_topics(config)
     own_broker.kill(1)
@@ -205,7 +205,7 @@ def test_daemon_that_starts_before_kafka_waits_for_it(installation, own_broker):
     assert delivery.delivery_id in {record.delivery_id for record in installation.kafka.read()}
 
 
-def test_daemon_ends_on_sigterm_while_kafka_hangs(installation, paused):
+def test_sigterm_stops_the_daemon_while_kafka_hangs(installation, paused):
     daemon = start(installation)
     accept(daemon)
     installation.kafka.wait_until_routed()
@@ -238,7 +238,7 @@ def test_bodies_beyond_max_in_flight_are_refused_at_once(installation, own_broke
     daemon.accept(Delivery(event_body().ljust(250 << 10)))
 
 
-def test_client_that_hangs_up_before_the_ack_changes_nothing(installation, own_broker, paused):
+def test_delivery_is_stored_when_the_client_disconnects_before_the_ack(installation, own_broker, paused):
     daemon = start(installation, ack_timeout="8s")
     daemon.accept()
     paused()
@@ -258,7 +258,7 @@ def test_client_that_hangs_up_before_the_ack_changes_nothing(installation, own_b
     daemon.accept()
 
 
-def test_hanging_name_servers_mean_503_and_hold_no_lane_up(installation, plain_build):
+def test_hung_name_servers_are_answered_503_without_blocking_lanes(installation, plain_build):
     """The producer's connection is lost, and its successor cannot connect, while Kafka answers the probe."""
     installation.build = plain_build
     config = installation.config("receiver")
@@ -283,7 +283,7 @@ def test_hanging_name_servers_mean_503_and_hold_no_lane_up(installation, plain_b
     assert "in_flight_bytes=0 " in daemon.wait_for_log("status of receiver")
 
 
-def test_daemon_ends_on_sigterm_while_name_servers_hang(installation, plain_build):
+def test_sigterm_stops_the_daemon_while_name_servers_hang(installation, plain_build):
     """Threads of librdkafka that wait in getaddrinfo() for an answer are not waited for."""
     installation.build = plain_build
     config = installation.config()
@@ -302,7 +302,7 @@ def dead(own_broker):
     own_broker.start_node(1)
 
 
-def test_idle_daemon_ends_on_sigterm_after_kafka_died_while_name_servers_hang(installation, plain_build, dead):
+def test_sigterm_stops_an_idle_daemon_without_kafka_and_name_servers(installation, plain_build, dead):
     installation.build = plain_build
     config = installation.config()
     installation.create_topics(config)
@@ -316,7 +316,7 @@ def test_idle_daemon_ends_on_sigterm_after_kafka_died_while_name_servers_hang(in
         daemon.stop()
 
 
-def test_tail_ends_on_an_interrupt_after_kafka_died_while_name_servers_hang(installation, plain_build, dead):
+def test_interrupt_stops_tail_without_kafka_and_name_servers(installation, plain_build, dead):
     config = installation.config()
     installation.create_topics(config)
     program = types.SimpleNamespace(name="tail", config=config, environment={})
@@ -332,7 +332,7 @@ def test_tail_ends_on_an_interrupt_after_kafka_died_while_name_servers_hang(inst
     assert tail.returncode == 0, stderr
 
 
-def test_many_lanes_start_and_end_at_once_while_kafka_is_away(offline, tmp_path):
+def test_many_lanes_start_and_stop_in_parallel_while_kafka_is_away(offline, tmp_path):
     """Each with a producer of its own: the service manager must not wait for one after the other."""
     config = offline.config()
     config["receiver"]["threads"] = 32

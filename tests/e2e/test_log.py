@@ -44,7 +44,7 @@ def daemon(installation):
     return installation.start(config)
 
 
-def test_every_line_can_be_read_by_a_program(installation, daemon):
+def test_every_line_has_the_documented_format(installation, daemon):
     """Through all that a daemon has to tell, as far as it can be had at will."""
     daemon.accept()
     daemon.accept(Delivery(event_body("no.such kind=\"1\"")))
@@ -77,7 +77,7 @@ def test_every_line_can_be_read_by_a_program(installation, daemon):
     assert SECRET.decode() not in daemon.log and WRONG.decode() not in daemon.log and "no JSON" not in daemon.log
 
 
-def test_lines_of_one_that_cannot_start_can_be_read_too(installation, tmp_path):
+def test_lines_of_a_failed_start_have_the_documented_format(installation, tmp_path):
     missing = installation.daemon(installation.config())
     missing.launch().wait_for_exit(78)
     taken = installation.config()
@@ -99,7 +99,7 @@ def test_lines_of_one_that_cannot_start_can_be_read_too(installation, tmp_path):
         assert all(said_by(line) for line in each.log.splitlines())
 
 
-def test_a_request_id_leads_from_the_answer_to_the_record(installation, daemon):
+def test_request_id_connects_answer_log_and_record(installation, daemon):
     delivery = Delivery(event_body("no.such.kind"))
     request_id = daemon.post(delivery).headers["x-request-id"]
     accepted = values(daemon.wait_for_log(f"accepted source=invoicing delivery_id={delivery.delivery_id}"))
@@ -118,7 +118,7 @@ def test_a_request_id_leads_from_the_answer_to_the_record(installation, daemon):
     assert values(daemon.wait_for_log("outcome=forged"))["last_request_id"] == refusal.headers["x-request-id"]
 
 
-def test_an_accepted_deliverys_client_is_who_the_proxy_says(installation):
+def test_client_of_an_accepted_delivery_is_the_one_named_by_the_proxy(installation):
     """Even though the request's headers are freed when it is handed to Kafka."""
     config = installation.config("receiver")
     config["gatepost"]["log_level"] = "debug"
@@ -132,14 +132,14 @@ def test_an_accepted_deliverys_client_is_who_the_proxy_says(installation):
     assert accepted["client"] == "198.51.100.7"
 
 
-def test_records_without_a_request_id_are_read_as_ever(installation, daemon):
+def test_record_without_a_request_id_is_routed(installation, daemon):
     installation.kafka.append([Delivery()])
     installation.kafka.wait_until_routed()
     assert len(installation.kafka.read()) == 1
     assert values(daemon.wait_for_log(" decided action=publish "))["request_id"] == "-"
 
 
-def test_a_flood_is_summed_to_its_last_event(daemon):
+def test_suppressed_events_are_counted_completely(daemon):
     for _ in range(57):
         assert daemon.post(Delivery(secret=WRONG)).status == 401
 
@@ -149,7 +149,7 @@ def test_a_flood_is_summed_to_its_last_event(daemon):
     assert len(waiting.until(told, 20, "all reasons in the sums")) < 57
 
 
-def test_quarantine_is_summed_by_reason_and_source(installation, daemon):
+def test_quarantine_lines_are_counted_by_reason(installation, daemon):
     for _ in range(30):
         daemon.accept(Delivery(event_body("no.such.kind")))
     daemon.accept(Delivery(b"no JSON"))
@@ -165,7 +165,7 @@ def test_quarantine_is_summed_by_reason_and_source(installation, daemon):
     assert n_decided() == 31 or "transaction aborted" in daemon.log
 
 
-def test_status_is_told(installation, daemon):
+def test_sigusr1_logs_the_status(installation, daemon):
     daemon.accept()
     installation.kafka.wait_until_routed()
     waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up") and daemon.metric("gatepost_kafka_broker_up") == 1, 20,
@@ -236,7 +236,7 @@ def accept(config, n=1):
     client.close()
 
 
-def test_the_journal_is_given_priorities(installation):
+def test_journal_lines_have_priorities(installation):
     config = by_socket(installation)
     reader, writer = os.pipe()
     stat = os.fstat(writer)
@@ -251,7 +251,7 @@ def test_the_journal_is_given_priorities(installation):
 
 
 @pytest.mark.parametrize("how", ["asleep", "gone"])
-def test_nobody_who_reads_the_log_can_hold_up_deliveries(installation, how):
+def test_stalled_or_closed_log_pipe_does_not_block_deliveries(installation, how):
     """A pipe that is never read, or closed: deliveries, reloads and shutdown work; lost lines are counted."""
     config = by_socket(installation)
     reader, writer = os.pipe()
@@ -278,7 +278,7 @@ def test_nobody_who_reads_the_log_can_hold_up_deliveries(installation, how):
     assert len(installation.kafka.read()) == 1001
 
 
-def test_log_at_its_size_limit_disturbs_nothing(offline, tmp_path):
+def test_log_at_its_size_limit_does_not_stop_the_daemon(offline, tmp_path):
     """As with LimitFSIZE= in the unit: lines are lost, but neither this process nor the next that is started there ends."""
     config, address = offline.config("receiver"), f"unix:{tmp_path}/receiver.sock"
     config["receiver"]["listen"] = address

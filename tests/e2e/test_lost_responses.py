@@ -87,7 +87,7 @@ def assert_load_survives(installation, daemon, rule, count):
     ("JoinGroup", None, 1),
     ("SyncGroup", None, 1),
     ("Heartbeat", None, 1)])
-def test_response_that_is_lost_with_its_connection(installation, proxies, proxied, api, topic, count):
+def test_response_lost_with_its_connection_loses_no_delivery(installation, proxies, proxied, api, topic, count):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     name = f"{installation.prefix}.{topic}"
@@ -97,13 +97,13 @@ def test_response_that_is_lost_with_its_connection(installation, proxies, proxie
 
 
 @pytest.mark.parametrize("api", ["AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"])
-def test_response_that_never_comes(installation, proxies, proxied, api):
+def test_response_that_never_arrives_loses_no_delivery(installation, proxies, proxied, api):
     """The connection stays open, and librdkafka's request times out."""
     rule = proxies.lose_response(api, connection="keep")
     assert_load_survives(installation, proxied(**{"socket.timeout.ms": "1500"}), rule, 1)
 
 
-def test_signature_stays_known_when_only_a_later_attempt_was_certainly_not_stored(installation, proxied_broker, proxies, proxied):
+def test_signature_is_kept_if_an_earlier_attempt_may_have_been_stored(installation, proxied_broker, proxies, proxied):
     """The first attempt was stored, and nobody knows; the second comes while Kafka is away; then a captured copy."""
     daemon = proxied()
     daemon.config["receiver"]["ack_timeout"] = "2s"
@@ -196,7 +196,7 @@ def test_late_copy_of_offsets_does_not_replace_those_of_the_next_transaction(ins
     assert_restart_repeats_nothing(installation, router, deliveries)
 
 
-def test_coordinator_that_is_not_there_for_a_while_does_not_stop_the_router(installation, proxied, proxies):
+def test_router_survives_a_temporarily_unavailable_coordinator(installation, proxied, proxies):
     """The group's, which librdkafka asks for three times within a commit, and then waits for without an end."""
     installation.create_topics()
     offsets = proxies.watch("AddOffsetsToTxn", times=None)
@@ -209,7 +209,7 @@ def test_coordinator_that_is_not_there_for_a_while_does_not_stop_the_router(inst
     router.wait_until_ready()
 
 
-def test_producer_that_gets_no_producer_id_is_replaced(installation, proxied, proxies):
+def test_producer_without_a_producer_id_is_replaced(installation, proxied, proxies):
     """Kafka answers everything else, so the daemon counts as reachable; the client would wait for a minute."""
     installation.create_topics()
     rule = proxies.lose_response("InitProducerId", connection=KEEP)
@@ -223,7 +223,7 @@ def test_producer_that_gets_no_producer_id_is_replaced(installation, proxied, pr
 
 
 @pytest.mark.parametrize("n", [1, 4])
-def test_producer_that_fails_is_replaced_while_deliveries_are_pipelined(installation, proxied, proxies, n):
+def test_failed_producer_is_replaced_while_deliveries_are_pipelined(installation, proxied, proxies, n):
     """The answer to one lets the next be read, while the producer still reports."""
     installation.create_topics(partitions=1)
     daemon = proxied("receiver").start().wait_until_ready()
@@ -239,7 +239,7 @@ def test_producer_that_fails_is_replaced_while_deliveries_are_pipelined(installa
     waiting.until(lambda: daemon.post().status == 200, 30, "another producer")
 
 
-def test_commit_that_is_never_answered_does_not_hold_up_the_end_for_ever(installation, proxies, proxied, tmp_path):
+def test_unanswered_commit_does_not_delay_shutdown_forever(installation, proxies, proxied, tmp_path):
     """The service manager is asked for more time while a commit can be hoped for, and then is left to end the daemon."""
     installation.create_topics()
     manager = Manager(tmp_path / "notify")
@@ -278,7 +278,7 @@ def append_until(installation, condition, what):
     waiting.until(append_some, RULE_SECONDS, what, step=0)
 
 
-def test_transaction_leaves_kafka_time_to_end_the_one_before(installation, proxies, proxied):
+def test_transaction_waits_for_kafka_to_finish_the_previous_one(installation, proxies, proxied):
     """Without it Kafka would ask librdkafka to wait, which takes 20 ms each time."""
     start_router(installation, proxied)
     ends = proxies.watch("EndTxn", match=is_commit, times=None)
@@ -289,7 +289,7 @@ def test_transaction_leaves_kafka_time_to_end_the_one_before(installation, proxi
     assert min(gaps) >= 6, gaps
 
 
-def test_router_that_is_told_to_wait_leaves_more_time(installation, proxies, proxied):
+def test_wait_between_transactions_grows_with_concurrent_transactions_errors(installation, proxies, proxied):
     """As where brokers take longer, which say so to the first request of each transaction."""
     start_router(installation, proxied)
     ends = proxies.watch("EndTxn", match=is_commit, times=None)
@@ -304,7 +304,7 @@ def test_router_that_is_told_to_wait_leaves_more_time(installation, proxies, pro
     installation.kafka.wait_until_routed()
 
 
-def test_record_that_no_leader_has_taken_is_not_answered_200(installation, proxied, proxies):
+def test_record_refused_by_the_leader_is_not_answered_200(installation, proxied, proxies):
     """librdkafka 2.0.2 counts a record that the broker has refused as stored when the broker takes a later one of the same
     producer, as one does that has become the leader in between and does not know the producer yet."""
     installation.create_topics(partitions=1)
@@ -322,7 +322,7 @@ def test_record_that_no_leader_has_taken_is_not_answered_200(installation, proxi
     assert {each for each, status in answers.items() if status == 200} <= stored, (answers, stored)
 
 
-def test_event_that_no_leader_has_taken_is_not_committed_without(installation, proxied, proxies):
+def test_transaction_is_not_committed_without_an_event_the_leader_refused(installation, proxied, proxies):
     """The same for a router: its transaction must not be committed without the event."""
     installation.create_topics(partitions=1)
     deliveries = [Delivery(event_body(text="x" * 400000)) for _ in range(8)]  # more than librdkafka puts into a request
@@ -334,7 +334,7 @@ def test_event_that_no_leader_has_taken_is_not_committed_without(installation, p
     assert_exactly_once(installation.kafka, {each.delivery_id: each for each in deliveries})
 
 
-def test_router_starts_where_each_answer_takes_long(installation, proxied, proxies):
+def test_router_starts_with_slow_brokers(installation, proxied, proxies):
     """It takes several answers to get a producer ready, each from where the last attempt ended."""
     installation.create_topics()
     deliveries = [Delivery() for _ in range(10)]

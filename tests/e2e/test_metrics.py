@@ -53,13 +53,13 @@ def names_in(text):
                   for name in samples}
 
 
-def test_promtool_finds_nothing_to_say(daemon):
+def test_metrics_pass_promtool(daemon):
     done = subprocess.run(["promtool", "check", "metrics"], input=text_of(daemon), stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_each_metric_has_its_help_and_type_once_before_its_samples(daemon):
+def test_every_metric_has_one_help_and_one_type_line(daemon):
     text = text_of(daemon)
     told, sampled = names_in(text)
     assert sampled <= told
@@ -67,7 +67,7 @@ def test_each_metric_has_its_help_and_type_once_before_its_samples(daemon):
         assert len(re.findall(rf"^# TYPE {name} ", text, re.M)) == len(re.findall(rf"^# HELP {name} .", text, re.M)) == 1
 
 
-def test_gatepostd_8_has_each_metric_with_its_labels_and_no_others(daemon):
+def test_gatepostd_8_lists_exactly_the_metrics_and_labels(daemon):
     page = (ROOT / "man" / "gatepostd.8").read_text()
     known = {name: set(labels.split(",")) - {""} for name, labels in
              re.findall(r"\bLi ((?:gatepost|process)_\w+)(?:\{([\w,]+)\})?", page.partition(".Ss Metrics")[2].partition(".Ss ")[0])}
@@ -79,7 +79,7 @@ def test_gatepostd_8_has_each_metric_with_its_labels_and_no_others(daemon):
     assert known == labels
 
 
-def test_histograms_add_up(daemon):
+def test_histograms_are_consistent(daemon):
     for name in HISTOGRAMS:
         buckets = [(float(dict(labels)["le"]), count) for labels, count in daemon.metrics(f"{name}_bucket").items()]
         counts = [count for _, count in sorted(buckets)]
@@ -88,7 +88,7 @@ def test_histograms_add_up(daemon):
         assert daemon.metric(f"{name}_sum") > 0, name
 
 
-def test_each_histogram_counts_what_it_says(daemon):
+def test_every_histogram_counts_what_it_documents(daemon):
     """Four requests: one forged, two published or quarantined, one a repeat."""
     assert daemon.metric("gatepost_verify_seconds_count") == 4
     assert daemon.metric("gatepost_ack_seconds_count") == 3
@@ -100,7 +100,7 @@ def test_each_histogram_counts_what_it_says(daemon):
     assert 0 < daemon.metric("gatepost_ack_seconds_sum") < 60
 
 
-def test_process_tells_its_own_figures(daemon):
+def test_process_metrics_match_proc(daemon):
     pid = daemon.process.pid
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     resident = int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
@@ -120,7 +120,7 @@ def test_build_info_has_the_versions(daemon, shared):
     assert all(re.match(r"\d+\.\d+\.\d+", dict(labels)[name]) for name in ("librdkafka", "openssl", "libevent"))
 
 
-def test_clients_of_kafka_are_told_of(daemon):
+def test_kafka_client_metrics_are_exported(daemon):
     waiting.until(lambda: all(daemon.metric("gatepost_kafka_requests_total", client=role) > 0
                               for role in ("receiver", "router")), 30, "requests of both roles")
     assert 0 < daemon.metric("gatepost_kafka_broker_rtt_seconds") < 10
@@ -131,7 +131,7 @@ def test_clients_of_kafka_are_told_of(daemon):
 
 
 @pytest.mark.parametrize("kind", ['in"voice', "in\\voice", "in\x85voice", 'x"} 1\\', "Größe"])
-def test_name_of_a_kind_cannot_spoil_the_metrics(offline, kind):
+def test_kind_names_are_escaped(offline, kind):
     """Prometheus refuses the whole page for one malformed line."""
     config = offline.config()
     config["events"][kind] = f"{offline.prefix}.odd"
@@ -163,7 +163,7 @@ def provoke(daemon, secret):
     return counts | {("invoicing", "method_not_allowed"): 1, ("", "too_large"): 2, ("", "bad_request"): 1}
 
 
-def test_each_answer_is_counted_once_by_its_outcome_also_over_reloads(installation):
+def test_every_answer_is_counted_once_by_outcome_across_reloads(installation):
     config = installation.config()
     config["receiver"]["max_body"] = "64KiB"
     config["source invoicing"]["webhook_id"] = Delivery().webhook_id
@@ -187,7 +187,7 @@ def counted(daemon):
     return {(labels["source"], labels["outcome"]): n for labels, n in samples if n}
 
 
-def test_answers_while_kafka_is_away_are_counted_as_what_they_were(offline):
+def test_answers_while_kafka_is_away_are_counted_as_unavailable(offline):
     daemon = offline.daemon().start()
     for _ in range(3):
         assert daemon.post().status == 503
@@ -203,7 +203,7 @@ def test_requests_to_kafka_are_counted_once(daemon):
     assert before > 0 and daemon.metric("gatepost_kafka_requests_total", client="receiver") - before <= before / 2
 
 
-def test_connections_are_counted_by_how_they_ended(installation):
+def test_connections_are_counted_by_reason_for_closing(installation):
     config = installation.config()
     config["receiver"]["idle_timeout"] = "2s"
     installation.create_topics(config)

@@ -49,7 +49,7 @@ def test_deliveries_are_routed_once_without_poly1305(installation, tmp_path, no_
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_algorithm_that_openssl_lacks_is_named(offline, tmp_path):
+def test_unavailable_algorithm_is_named(offline, tmp_path):
     """No provider of this machine has the property, so that nothing can be fetched."""
     environment = openssl_conf(tmp_path, "[settings]\nalg_section = algorithms\n[algorithms]\n"
                                          "default_properties = provider=none-such\n")

@@ -98,7 +98,7 @@ class Load:
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
-def test_many_clients_are_served_as_fast_as_few(installation, plain_build, tmp_path, tls):
+def test_throughput_does_not_collapse_with_many_clients(installation, plain_build, tmp_path, tls):
     authority = Authority(tmp_path) if tls else None
     load = Load(start(installation, plain_build, authority, max_connections="1000"), authority)
     load.run(6, 1)
@@ -120,7 +120,7 @@ def stalled_bodies(daemon, n):
         yield
 
 
-def test_stalled_bodies_shut_nobody_out(installation, plain_build):
+def test_stalled_bodies_do_not_block_other_clients(installation, plain_build):
     """Not in their own lane, and not in another one."""
     daemon = start(installation, plain_build, threads="2")
     for _ in range(4):
@@ -144,7 +144,7 @@ def trickle(daemon, over):
     return senders
 
 
-def test_bodies_that_trickle_shut_nobody_out(installation, plain_build):
+def test_trickling_bodies_do_not_block_other_clients(installation, plain_build):
     daemon = start(installation, plain_build, threads="2")
     over = threading.Event()
     senders = trickle(daemon, over)
@@ -166,7 +166,7 @@ def await_answers(daemon, address, over):
             connection.recv(100)
 
 
-def test_small_deliveries_do_not_wait_for_the_large_bodies_of_many_addresses(installation, plain_build):
+def test_small_deliveries_do_not_wait_for_large_bodies_of_other_addresses(installation, plain_build):
     """Addresses share the memory by bytes: one that needs little gets it at once, whatever others wait for."""
     daemon = start(installation, plain_build, threads="2")
     over, statuses = threading.Event(), []
@@ -221,7 +221,7 @@ FLOODS = {
 
 
 @pytest.mark.parametrize("flood", FLOODS)
-def test_floods_of_refused_bodies_shut_nobody_out(installation, plain_build, flood):
+def test_floods_of_refused_bodies_do_not_block_other_clients(installation, plain_build, flood):
     daemon = start(installation, plain_build)
     forged = Delivery(BODY, secret=b"wrong" * 5)
     request = FLOODS[flood] or head(forged, len(BODY)) + BODY

@@ -119,7 +119,7 @@ def test_offset_beyond_the_end_stops_only_its_partition(single):
     assert daemon.is_running()
 
 
-def test_router_ends_when_every_partition_is_refused(single):
+def test_router_exits_when_every_partition_is_refused(single):
     installation, config = single
     kafka = installation.kafka
     for partition in range(3):
@@ -149,7 +149,7 @@ def assert_stub_in_quarantine(kafka, delivery):
     assert stub.header("gatepost-reason") == "unpublishable"
 
 
-def test_delivery_that_is_too_large_for_its_topic_stops_nothing(installation):
+def test_delivery_too_large_for_its_topic_becomes_a_stub(installation):
     receiver, router = split_configuration(installation)
     kafka = installation.kafka
     receiver, router = installation.start(receiver), installation.start(router)
@@ -173,7 +173,7 @@ def test_delivery_that_is_too_large_for_its_topic_stops_nothing(installation):
     assert len(quarantined(kafka, large[0])) == 1
 
 
-def test_compressed_record_that_is_large_stops_nothing(installation):
+def test_record_too_large_when_decompressed_becomes_a_stub(installation):
     """Brokers check the compressed size: whoever may write to `deliveries` can put such a record there."""
     installation.create_topics(partitions=1)
     kafka = installation.kafka
@@ -192,7 +192,7 @@ def test_compressed_record_that_is_large_stops_nothing(installation):
     assert_stub_in_quarantine(kafka, delivery)
 
 
-def test_record_that_cannot_be_read_stops_its_partition_until_it_is_deleted(single):
+def test_unreadable_record_stops_only_its_partition_until_deleted(single):
     """librdkafka decompresses up to receive.message.max.bytes."""
     installation, config = single
     kafka = installation.kafka
@@ -213,7 +213,7 @@ def test_record_that_cannot_be_read_stops_its_partition_until_it_is_deleted(sing
     assert daemon.metric("gatepost_deleted_before_routing_total") == 1
 
 
-def test_record_that_is_refused_before_its_batch_is_complete_stops_nothing(installation):
+def test_record_refused_before_its_batch_is_complete_becomes_a_stub(installation):
     """With a backlog behind it, librdkafka takes no more records before the batch is committed."""
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
@@ -227,7 +227,7 @@ def test_record_that_is_refused_before_its_batch_is_complete_stops_nothing(insta
     assert_stub_in_quarantine(kafka, large)
 
 
-def test_partition_whose_records_do_not_come_waits(installation):
+def test_partition_with_undeliverable_fetch_responses_waits(installation):
     """librdkafka drops an answer that is larger than receive.message.max.bytes and asks again, for ever, without a word."""
     config, kafka = with_small_answers(installation, partitions=1), installation.kafka
     config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
@@ -253,7 +253,7 @@ def test_partition_whose_records_do_not_come_waits(installation):
     assert published(kafka, first + last) == [1] * 10
 
 
-def test_gap_is_passed_although_each_answer_comes_over_another_connection(installation):
+def test_gap_is_skipped_when_the_connection_changes_with_each_response(installation):
     """librdkafka closes the connection after a response that is too large; responses of other partitions arrive in between."""
     config, kafka = with_small_answers(installation), installation.kafka
     daemon = installation.start(config)
@@ -274,7 +274,7 @@ def test_gap_is_passed_although_each_answer_comes_over_another_connection(instal
     wait_until_published(kafka, sent, 60)
 
 
-def test_large_records_are_routed_although_each_answer_comes_over_another_connection(installation):
+def test_large_records_are_routed_when_the_connection_changes_with_each_response(installation):
     """So large that each response has a single record: no two records come over the same connection."""
     config, kafka = with_small_answers(installation), installation.kafka
     installation.start(config)
@@ -287,7 +287,7 @@ def test_large_records_are_routed_although_each_answer_comes_over_another_connec
     wait_until_published(kafka, sent, 120)
 
 
-def test_record_that_is_refused_after_one_behind_it_stops_nothing(installation):
+def test_records_refused_out_of_order_become_stubs(installation):
     """That of another topic is refused first, while this one waits behind what goes to its own."""
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
@@ -305,7 +305,7 @@ def test_record_that_is_refused_after_one_behind_it_stops_nothing(installation):
         assert_stub_in_quarantine(kafka, delivery)
 
 
-def test_reload_ends_the_wait_for_a_topic_that_is_no_longer_written(installation):
+def test_reload_ends_the_wait_for_a_topic_no_longer_used(installation):
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
     kafka = installation.kafka
@@ -322,7 +322,7 @@ def test_reload_ends_the_wait_for_a_topic_that_is_no_longer_written(installation
     wait_until_published(kafka, [second])
 
 
-def test_refused_record_stops_nothing_although_each_answer_comes_over_another_connection(installation):
+def test_refused_record_becomes_a_stub_when_the_connection_changes_with_each_response(installation):
     """The table is filled anew each time, for the leader may have changed; that the record was refused must not be forgotten."""
     config, kafka = with_small_answers(installation), installation.kafka
     installation.start(config)
@@ -339,7 +339,7 @@ def test_refused_record_stops_nothing_although_each_answer_comes_over_another_co
     assert_stub_in_quarantine(kafka, refused)
 
 
-def test_log_that_was_cut_off_is_read_on_although_each_answer_comes_over_another_connection(lone):
+def test_truncated_log_is_read_when_the_connection_changes_with_each_response(lone):
     """The table is restored from its beginning; a new connection must not restart that."""
     cluster, installation = lone
     config, kafka = with_small_answers(installation), installation.kafka
@@ -361,7 +361,7 @@ def test_log_that_was_cut_off_is_read_on_although_each_answer_comes_over_another
     assert daemon.metric("gatepost_log_truncations_total") == 1
 
 
-def test_record_with_headers_that_librdkafka_refuses_stops_nothing(installation):
+def test_record_with_headers_too_large_for_librdkafka_becomes_a_stub(installation):
     """Quarantine keeps the headers of a delivery."""
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
@@ -381,7 +381,7 @@ def test_record_with_headers_that_librdkafka_refuses_stops_nothing(installation)
 
 # Gaps and times
 
-def test_control_records_cost_no_second_each(single):
+def test_control_records_do_not_slow_routing(single):
     """60 took 62 s, since the position was looked up again at each, behind the consumer's own fetch."""
     installation, config = single
     kafka = installation.kafka
@@ -416,7 +416,7 @@ def append_steadily(kafka, sent, stop):
     assert producer.flush(60) == 0
 
 
-def test_aborted_transaction_under_steady_traffic_holds_up_nothing(installation):
+def test_aborted_transaction_does_not_stall_steady_traffic(installation):
     """The records behind it waited for 10,000 more, as the next one always came before the end of the log was seen."""
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
@@ -437,7 +437,7 @@ def test_aborted_transaction_under_steady_traffic_holds_up_nothing(installation)
     assert_exactly_once(kafka, by_id(sent))
 
 
-def test_timestamp_near_1970_stops_nothing(installation):
+def test_timestamp_near_1970_is_routed(installation):
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
     kafka = installation.kafka
@@ -462,7 +462,7 @@ def test_timestamp_near_1970_stops_nothing(installation):
     assert_exactly_once(kafka, by_id(old + others + fresh))
 
 
-def test_recovery_on_a_quiet_log_takes_no_second(installation):
+def test_recovery_on_an_idle_log_takes_less_than_a_second(installation):
     """Another producer of the same transactional.id fences the router's; the next commit fails, and it starts again."""
     config = installation.config("router", "gw1")
     installation.create_topics(config, partitions=3)
@@ -493,7 +493,7 @@ def seconds_of(text):
     return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 
-def test_error_that_keeps_the_router_out_of_its_group_is_shown(installation):
+def test_group_join_error_is_shown_in_readiness(installation):
     """It lasts: the brokers allow sessions of half an hour at most."""
     config = installation.config("router")
     installation.create_topics(config)
@@ -505,7 +505,7 @@ def test_error_that_keeps_the_router_out_of_its_group_is_shown(installation):
 
 # Partitions that are added
 
-def test_partitions_added_while_the_router_was_down_are_routed(installation):
+def test_partitions_added_while_the_router_is_down_are_routed(installation):
     """The coordinator gives a static member that comes back in time its former partitions."""
     config = installation.config()
     installation.create_topics(config, partitions=1)
@@ -543,7 +543,7 @@ def test_partitions_added_to_a_running_router_are_routed_and_reported(installati
 
 # Reloads
 
-def test_source_that_a_reload_adds_is_known_to_the_router_at_once(installation):
+def test_source_added_by_a_reload_is_known_to_the_router_immediately(installation):
     """Lanes use a new configuration at once; the router's open batch still uses the previous one."""
     config = installation.config()
     config["receiver"]["threads"] = 2
@@ -606,7 +606,7 @@ def leader(kafka, partition):
     return kafka.admin.list_topics(kafka.deliveries).topics[kafka.deliveries].partitions[partition].leader
 
 
-def test_records_are_routed_that_follow_those_of_another_leader(spread, brokers, new_library):
+def test_records_are_routed_across_leader_changes(spread, brokers, new_library):
     """With a newer librdkafka, which reports the leader epoch of a record."""
     create_deliveries(spread, [[1, 2, 3], [2, 3, 1]])
     kafka = spread.kafka
@@ -632,7 +632,7 @@ def test_records_are_routed_that_follow_those_of_another_leader(spread, brokers,
     assert daemon.log.count("asking for the position again") < 20
 
 
-def test_partition_without_a_leader_stops_no_other(spread, brokers):
+def test_partition_without_a_leader_does_not_stop_others(spread, brokers):
     kafka = spread.kafka
     create_deliveries(spread, [[3], [1], [2]], **{"min.insync.replicas": "1"})
     config = spread.config("router")
@@ -665,7 +665,7 @@ def test_partition_without_a_leader_stops_no_other(spread, brokers):
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
-def test_what_is_accepted_after_an_unclean_election_is_published(spread, brokers, restarts):
+def test_records_after_an_unclean_leader_election_are_published(spread, brokers, restarts):
     """The log is cut off below the committed offset, and grows beyond it again with other records."""
     kafka = spread.kafka
     create_deliveries(spread, [[1, 2]], **{"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
@@ -706,7 +706,7 @@ def remake(kafka, topic, replicas, **settings):
     waiting.until(lambda: create(kafka, NewTopic(topic, 1, replica_assignment=[replicas], config=wanted)), 60, "the topic to be made")
 
 
-def test_what_was_decided_and_not_committed_may_be_cut_off(spread, brokers):
+def test_delivery_decided_but_truncated_before_commit_is_published_when_repeated(spread, brokers):
     """A delivery whose record is gone is accepted again: the table knows it, but nothing of it was published."""
     kafka = spread.kafka
     create_deliveries(spread, [[1, 2]], **{"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
@@ -732,7 +732,7 @@ def test_what_was_decided_and_not_committed_may_be_cut_off(spread, brokers):
     assert_exactly_once(kafka, by_id([*first, *later, again]))
 
 
-def test_new_consumer_does_not_take_a_log_that_was_cut_off_for_the_former(lone):
+def test_new_consumer_detects_a_truncated_log(lone):
     """A consumer counts its connections from 0: that of another may have the same number, to a broker that has lost records."""
     cluster, installation = lone
     config, kafka = installation.config("router"), installation.kafka
@@ -767,7 +767,7 @@ def offset_set_by_hand(lone):
 
 
 @pytest.mark.parametrize("n", [10, 30])
-def test_cut_behind_an_offset_set_by_hand_is_found_again_after_a_transaction_that_failed(offset_set_by_hand, n):
+def test_truncation_behind_a_manually_set_offset_is_detected_after_an_abort(offset_set_by_hand, n):
     """Such an offset does not say which record stands before it; the router has read that one, though. The group has the same offset
     until a transaction succeeds; the log has grown past it meanwhile, or had before."""
     installation, config, router = offset_set_by_hand
@@ -832,7 +832,7 @@ def crc32c(data):
     return crc ^ 0xffffffff
 
 
-def test_batch_of_an_unknown_codec_stops_its_partition_until_it_is_deleted(lone):
+def test_batch_with_unknown_codec_stops_only_its_partition_until_deleted(lone):
     """A librdkafka that was built without zstd meets one, too. It reports each attempt, and gives no record."""
     cluster, installation = lone
     config, kafka = installation.config("router"), installation.kafka
@@ -880,7 +880,7 @@ def seconds_to_route(kafka, daemon, deliveries):
     return time.monotonic() - begun
 
 
-def test_three_partitions_in_trouble_leave_the_others_at_full_speed(spread, brokers):
+def test_three_failed_partitions_do_not_slow_the_others(spread, brokers):
     """One offline, one refused, one with a record that cannot be published."""
     kafka = spread.kafka
     create_deliveries(spread, [[3], [1], [2], [1], [2], [1]], **{"min.insync.replicas": "1", "max.message.bytes": LARGE_RECORD})

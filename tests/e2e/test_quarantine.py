@@ -43,7 +43,7 @@ def quarantine(installation):
     return Quarantine(installation, installation.start(config))
 
 
-def test_list_tells_what_why_when_and_from_where(shared_quarantine):
+def test_list_shows_id_reason_time_and_origin(shared_quarantine):
     delivery = Delivery(event_body("no.such_kind"))
     started = time.time()
     id = shared_quarantine.send(delivery)
@@ -64,7 +64,7 @@ def test_list_tells_what_why_when_and_from_where(shared_quarantine):
     assert line.endswith("no topic for the kind no.such_kind")
 
 
-def test_list_is_in_order_of_time_and_can_be_narrowed(shared_quarantine):
+def test_list_is_sorted_by_time_and_filtered(shared_quarantine):
     malformed = Delivery(b"no JSON")
     shared_quarantine.send(malformed)
     shared_quarantine.send(Delivery(event_body("no.such_kind")))
@@ -84,7 +84,7 @@ def test_list_is_in_order_of_time_and_can_be_narrowed(shared_quarantine):
     assert shared_quarantine.run("list", "--reason", "missing-kind").stdout == ""
 
 
-def test_list_is_safe_to_look_at(shared_quarantine):
+def test_list_escapes_control_characters(shared_quarantine):
     """What a sender can put into it must not reach the terminal as control characters."""
     delivery = Delivery(json.dumps({"event": "no\x1b[2J\x07\nkind"}).encode())
     shared_quarantine.send(delivery)
@@ -92,7 +92,7 @@ def test_list_is_safe_to_look_at(shared_quarantine):
     assert "\\x1b[2J\\x07" in text and "\x1b" not in text and "\x07" not in text
 
 
-def test_show_tells_all_of_one(shared_quarantine):
+def test_show_prints_the_whole_record(shared_quarantine):
     delivery = Delivery(event_body("no.such_kind", text="Straße ☃"))
     id = shared_quarantine.send(delivery)
     text = shared_quarantine.run("show", id).stdout
@@ -112,7 +112,7 @@ def test_show_tells_all_of_one(shared_quarantine):
     (b"\xff\x00\x1b[31m not text", "00000000  ff 00 1b 5b 33 31 6d 20  6e 6f 74 20 74 65 78 74  |...[31m not text|"),
     (b"{\"\xc2\x9b31m\"}", "00000000  7b 22 c2 9b 33 31 6d 22  7d                       |{\"..31m\"}|"),
     (b"", "body, 0 bytes")])
-def test_body_that_is_no_text_is_shown_as_a_dump_and_raw_as_it_is(shared_quarantine, body, dump):
+def test_binary_body_is_shown_as_a_dump_or_raw(shared_quarantine, body, dump):
     id = shared_quarantine.send(Delivery(body))
     text = shared_quarantine.run("show", id).stdout
     assert dump in text.splitlines() and "\x1b" not in text
@@ -122,7 +122,7 @@ def test_body_that_is_no_text_is_shown_as_a_dump_and_raw_as_it_is(shared_quarant
     assert (done.returncode, done.stdout) == (0, body), done.stderr
 
 
-def test_kind_that_is_configured_later_is_published_with_the_same_bytes(quarantine):
+def test_release_after_configuring_the_kind_publishes_the_same_bytes(quarantine):
     body = event_body("order.created", text="naïve ☃ \\u001b")
     delivery = Delivery(body)
     id = quarantine.send(delivery)
@@ -144,7 +144,7 @@ def test_kind_that_is_configured_later_is_published_with_the_same_bytes(quaranti
     assert len(quarantine.quarantined(delivery.delivery_id)) == 1
 
 
-def test_released_record_is_the_delivery_as_it_was(shared_quarantine):
+def test_released_record_is_identical_to_the_delivery(shared_quarantine):
     """Value, key, partition and headers; but for those about the quarantine, and the one about the release."""
     kafka = shared_quarantine.kafka
     delivery = Delivery(event_body("no.such_kind"))
@@ -168,7 +168,7 @@ def test_released_record_is_the_delivery_as_it_was(shared_quarantine):
     assert name == "gatepost-release-signature" and re.fullmatch(rb"\d{10} sha256=[0-9a-f]{64}", signature)
 
 
-def test_what_is_still_wrong_comes_back_under_a_new_id(shared_quarantine):
+def test_release_of_a_still_invalid_record_is_quarantined_under_a_new_id(shared_quarantine):
     delivery = Delivery(b'{"event": 7}')
     id = shared_quarantine.send(delivery)
     text = shared_quarantine.run("release", id)
@@ -199,7 +199,7 @@ def test_conflicting_body_is_published_as_an_event_of_its_own(shared_quarantine)
         first.delivery_id: first.body, f"{first.delivery_id}.{id}": second.body}
 
 
-def test_replayed_signature_is_published_after_an_admin_has_looked(shared_quarantine):
+def test_replayed_signature_is_published_when_released(shared_quarantine):
     first = shared_quarantine.daemon.accept(Delivery())
     again = first.but(delivery_id=unique())
     id = shared_quarantine.send(again)
@@ -210,7 +210,7 @@ def test_replayed_signature_is_published_after_an_admin_has_looked(shared_quaran
     assert len(shared_quarantine.quarantined(again.delivery_id)) == 1
 
 
-def test_replay_leaves_its_id_to_the_delivery_that_has_it_by_right(installation):
+def test_replay_does_not_claim_the_id_of_the_genuine_delivery(installation):
     """Also when the router was restarted in between, and remembers only what it reads back."""
     installation.create_topics()
     receiver = installation.start(installation.config("receiver"))
@@ -239,7 +239,7 @@ def test_replay_leaves_its_id_to_the_delivery_that_has_it_by_right(installation)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_second_release_says_that_there_was_one(shared_quarantine):
+def test_second_release_reports_the_first(shared_quarantine):
     first = shared_quarantine.daemon.accept(Delivery())
     again = first.but(delivery_id=unique())
     id = shared_quarantine.send(again)
@@ -254,7 +254,7 @@ def test_second_release_says_that_there_was_one(shared_quarantine):
     assert len(shared_quarantine.published(again.delivery_id)) == 1
 
 
-def test_record_released_by_many_at_the_same_time_is_published_once(shared_quarantine):
+def test_concurrent_releases_of_a_record_publish_it_once(shared_quarantine):
     """Each command may look before the others have appended: then only the router can recognise repeats."""
     kafka = shared_quarantine.kafka
     first = shared_quarantine.daemon.accept(Delivery())
@@ -318,7 +318,7 @@ def read_terminal(terminal):
         return b""
 
 
-def test_thousands_are_released_once_with_progress_and_little_memory(quarantine, tmp_path):
+def test_bulk_release_shows_progress_and_uses_little_memory(quarantine, tmp_path):
     """By two people at the same time; one only looks."""
     n, size = 4000, 60000
     kafka, config = quarantine.kafka, quarantine.daemon.config
@@ -351,7 +351,7 @@ def test_thousands_are_released_once_with_progress_and_little_memory(quarantine,
     assert sorted(record.delivery_id for record in quarantine.events()) == sorted(each.delivery_id for each in sent)
 
 
-def test_release_while_the_router_is_killed_is_published_once(quarantine):
+def test_release_is_published_once_when_the_router_is_killed(quarantine):
     first = quarantine.daemon.accept(Delivery())
     again = [first.but(delivery_id=unique()) for _ in range(30)]
     for delivery in again:
@@ -375,7 +375,7 @@ def test_release_while_the_router_is_killed_is_published_once(quarantine):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_release_by_reason_takes_those_and_no_others(quarantine):
+def test_release_by_reason_releases_only_matching_records(quarantine):
     malformed = [Delivery(b"no JSON %d" % number) for number in range(5)]
     unknown = [Delivery(event_body("order.created")) for _ in range(5)]
     for delivery in malformed + unknown:
@@ -421,7 +421,7 @@ def test_record_without_a_delivery_id_is_not_released(shared_quarantine):
     assert kafka.ends(kafka.deliveries) == ends
 
 
-def test_release_that_may_have_been_done_before_has_to_be_forced(quarantine):
+def test_release_with_unknown_history_requires_force(quarantine):
     """Where retention has deleted what may have been a release, nobody can tell."""
     delivery = Delivery(event_body("order.created"))
     id = quarantine.send(delivery)
@@ -442,7 +442,7 @@ def test_release_that_may_have_been_done_before_has_to_be_forced(quarantine):
     assert quarantine.release(id, "--force")[0]["outcome"] == "released-before"
 
 
-def test_no_such_record_exits_66_and_says_why(quarantine):
+def test_missing_record_exits_66_with_the_reason(quarantine):
     id = quarantine.send(Delivery(b"no JSON"))
     kafka = quarantine.kafka
     partition, offset = map(int, id.split("-"))
@@ -472,12 +472,12 @@ def test_no_such_record_exits_66_and_says_why(quarantine):
     (["release"], "needs either"), (["release", "1-2", "--reason", "unknown-kind"], "needs either"),
     (["release", "1-2", "x"], "is not an ID"), (["release", "1-2", "--since", "1h"], "--since goes with --reason"),
     (["release", "--reason", "conflictingbody"], "did you mean conflicting-body?"), (["burn"], "incomplete command"), ([], "incomplete command")])
-def test_wrong_usage_exits_64_and_says_how(shared, arguments, text):
+def test_wrong_usage_exits_64_with_the_reason(shared, arguments, text):
     done = shared.gatepost("quarantine", *arguments, config=False)
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and text in done.stderr
 
 
-def test_without_kafka_it_exits_69(installation):
+def test_unreachable_kafka_exits_69(installation):
     config = installation.config()
     config["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
     for arguments in (["list"], ["show", "0-0"], ["release", "0-0"]):
@@ -485,7 +485,7 @@ def test_without_kafka_it_exits_69(installation):
         assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and "Kafka cannot be reached" in done.stderr
 
 
-def test_missing_topics_are_said_to_be_missing(installation):
+def test_missing_topics_exit_69_with_the_remedy(installation):
     done = installation.gatepost("quarantine", "list")
     assert done.returncode == EX_UNAVAILABLE and "gatepost topics create" in done.stderr
 
@@ -507,7 +507,7 @@ def deny(kafka, topic, operation):
     waiting.until(lambda: set(rules) <= set(kafka.admin.describe_acls(Accounts.everything()).result(30)), 30, "the rules")
 
 
-def test_what_is_not_permitted_exits_77(guarded_broker, tmp_path):
+def test_missing_permission_exits_77(guarded_broker, tmp_path):
     installation = Installation(tmp_path, guarded_broker.bootstrap)
     kafka = installation.kafka
     try:
@@ -537,7 +537,7 @@ def test_what_is_not_permitted_exits_77(guarded_broker, tmp_path):
         installation.clean_up()
 
 
-def test_output_that_cannot_be_written_is_a_failure(shared_quarantine):
+def test_unwritable_output_is_an_error(shared_quarantine):
     shared_quarantine.send(Delivery(b"no JSON"))
     config = shared_quarantine.daemon.config.write("full.conf")
     for arguments in (["list"], ["list", "--json"]):

@@ -85,7 +85,7 @@ def released(quarantine, delivery):
 
 
 @pytest.mark.parametrize("is_empty", [True, False])
-def test_deliveries_made_anew_do_not_tell_that_there_was_no_release(quarantine, is_empty):
+def test_release_requires_force_after_deliveries_is_recreated(quarantine, is_empty):
     delivery = Delivery(event_body(KIND))
     id = released(quarantine, delivery)
     make_anew(quarantine, quarantine.kafka.deliveries)
@@ -105,7 +105,7 @@ def test_deliveries_made_anew_do_not_tell_that_there_was_no_release(quarantine, 
     assert quarantine.release(id, "--force")[0]["outcome"] == "released-before"
 
 
-def test_copy_of_the_same_delivery_at_its_place_is_not_the_delivery(quarantine):
+def test_copy_of_the_delivery_at_the_same_offset_is_not_mistaken_for_it(quarantine):
     """The service repeats an attempt after the topic was made anew, and its record comes to stand at the same offset."""
     delivery = Delivery(event_body(KIND))
     id = released(quarantine, delivery)
@@ -115,7 +115,7 @@ def test_copy_of_the_same_delivery_at_its_place_is_not_the_delivery(quarantine):
     assert quarantine.release(id, expect=EX_DATAERR)[0]["outcome"] == "refused"
 
 
-def test_release_is_found_where_it_stood_before_partitions_were_added(quarantine):
+def test_release_from_before_partitions_were_added_is_found(quarantine):
     delivery = delivery_for(1, 2)
     id = released(quarantine, delivery)
     add_partitions(quarantine, 2)
@@ -124,7 +124,7 @@ def test_release_is_found_where_it_stood_before_partitions_were_added(quarantine
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-def test_release_is_found_in_a_partition_that_was_added_between_others(quarantine):
+def test_release_is_found_after_partitions_were_added_twice(quarantine):
     """Three times as many: the release went where the key belonged when there were two."""
     delivery = moving_delivery()
     id = quarantine.send(delivery)
@@ -147,7 +147,7 @@ def test_record_is_released_after_partitions_were_added(quarantine):
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-def test_release_that_an_added_partition_no_longer_tells_has_to_be_forced(quarantine):
+def test_release_requires_force_after_an_added_partition_was_emptied(quarantine):
     """Retention has emptied the partition to which the release went."""
     delivery = delivery_for(1, 2)
     id = quarantine.send(delivery)
@@ -163,7 +163,7 @@ def test_release_that_an_added_partition_no_longer_tells_has_to_be_forced(quaran
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-def test_release_of_a_record_in_a_quarantine_of_old_is_not_that_of_another(quarantine):
+def test_release_from_a_former_quarantine_topic_is_ignored(quarantine):
     """Quarantine made anew gives its IDs away again."""
     id = released(quarantine, Delivery(event_body(KIND)))
     make_anew(quarantine, quarantine.kafka.quarantine)
@@ -174,7 +174,7 @@ def test_release_of_a_record_in_a_quarantine_of_old_is_not_that_of_another(quara
     assert quarantine.entry(later.delivery_id)["released"] is True
 
 
-def test_release_of_a_delivery_is_not_that_of_the_same_delivery_of_another_source(installation):
+def test_release_does_not_count_for_the_same_delivery_of_another_source(installation):
     """A service that posts to two sources, which have the same secret."""
     config = installation.config()
     config.source("other")
@@ -192,7 +192,7 @@ def test_release_of_a_delivery_is_not_that_of_the_same_delivery_of_another_sourc
     assert {each.header("ce_source") for each in quarantine.published(delivery.delivery_id)} == {"/invoicing", "/other"}
 
 
-def test_what_came_of_a_release_of_another_source_does_not_tell_that_a_record_was_released(quarantine):
+def test_returned_release_of_another_source_does_not_count(quarantine):
     """Of a record in a quarantine of old, which had the same ID and held the same delivery of the other source."""
     kafka = quarantine.kafka
     delivery = Delivery(event_body(KIND))
@@ -221,7 +221,7 @@ def quarantine_twice(quarantine, delivery):
     return [each["id"] for each in quarantine.list() if each["deliveryId"] == delivery.delivery_id]
 
 
-def test_delivery_that_was_quarantined_twice_is_released_once_after_partitions_were_added(quarantine):
+def test_delivery_quarantined_twice_is_released_once_after_partitions_were_added(quarantine):
     """Whichever the commands read first: the delivery or, as here, the release."""
     earlier, delivery = delivery_for(0, 2), delivery_for(1, 2)
     quarantine.send(earlier)
@@ -237,7 +237,7 @@ def test_delivery_that_was_quarantined_twice_is_released_once_after_partitions_w
 
 
 @pytest.mark.parametrize("partitions", [2])
-def test_record_that_came_back_is_released_although_its_predecessors_were_in_another_partition(quarantine):
+def test_returned_record_is_released_when_its_predecessors_are_in_another_partition(quarantine):
     """Released too early, twice, partitions added in between; and quarantined again from the beginning before that."""
     fill(quarantine, 1, 2)
     delivery = moving_delivery()
@@ -258,7 +258,7 @@ def test_record_that_came_back_is_released_although_its_predecessors_were_in_ano
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-def test_delivery_that_was_quarantined_twice_is_forced_once(quarantine):
+def test_delivery_quarantined_twice_is_released_once_with_force(quarantine):
     """Retention has deleted it, so that nobody can say of either record whether it was released."""
     delivery = Delivery(event_body(KIND))
     first, second = quarantine_twice(quarantine, delivery)
@@ -273,7 +273,7 @@ def test_delivery_that_was_quarantined_twice_is_forced_once(quarantine):
 
 
 @pytest.mark.parametrize("deleted", [False, True], ids=["both there", "the first deleted"])
-def test_delivery_that_came_again_after_the_window_is_released_once(quarantine, deleted):
+def test_delivery_repeated_after_the_window_is_released_once(quarantine, deleted):
     """So that it stands at two places in deliveries, and was quarantined from both."""
     kafka, delivery = quarantine.kafka, Delivery(event_body(KIND))
     kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")  # only to have past times
@@ -297,7 +297,7 @@ def test_delivery_that_came_again_after_the_window_is_released_once(quarantine, 
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-def test_delivery_that_was_quarantined_twice_is_released_once(quarantine):
+def test_delivery_quarantined_twice_is_released_once(quarantine):
     delivery = Delivery(event_body(KIND))
     first, second = quarantine_twice(quarantine, delivery)
     mended(quarantine)
@@ -307,7 +307,7 @@ def test_delivery_that_was_quarantined_twice_is_released_once(quarantine):
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-def test_release_behind_an_open_transaction_is_not_overlooked(quarantine):
+def test_release_behind_an_open_transaction_is_found(quarantine):
     """As a tool leaves it that copies deliveries in transactions: no consumer reads on before it ends."""
     kafka = quarantine.kafka
     delivery = Delivery(event_body(KIND))

@@ -69,7 +69,7 @@ def by_tls(installation, authority):
     return installation.start(config), files
 
 
-def test_certificate_is_swapped_under_load(by_tls, authority):
+def test_certificate_is_replaced_under_load(by_tls, authority):
     daemon, files = by_tls
     tls = authority.client()
     pairs = {name: authority.issue(name) for name in ("second", "third")}
@@ -112,7 +112,7 @@ def test_certificate_is_swapped_under_load(by_tls, authority):
     kept_before.close()
 
 
-def test_bad_certificate_keeps_the_one_before(by_tls, authority):
+def test_bad_certificate_is_refused_and_the_previous_one_kept(by_tls, authority):
     daemon, files = by_tls
     tls = authority.client()
     good = authority.issue("good")
@@ -145,7 +145,7 @@ def test_bad_certificate_keeps_the_one_before(by_tls, authority):
     assert "PRIVATE KEY" not in daemon.log
 
 
-def test_expired_certificate_of_the_start_does_not_come_back_after_a_reload_without_any(installation, authority):
+def test_expired_startup_certificate_is_not_accepted_by_a_later_reload(installation, authority):
     """Without one in the file the last one is served still, not the first."""
     config = installation.config("receiver")
     files = Files(config)
@@ -163,7 +163,7 @@ def test_expired_certificate_of_the_start_does_not_come_back_after_a_reload_with
     assert common_name(daemon, authority.client()) == "second"
 
 
-def test_authorities_of_clients_are_swapped_with_the_certificate(by_tls, authority, tmp_path):
+def test_client_ca_is_replaced_by_a_reload(by_tls, authority, tmp_path):
     daemon, _ = by_tls
     other = Authority(tmp_path)
     without, with_other = authority.client(), authority.client(*other.issue("client"))
@@ -226,7 +226,7 @@ class Locked:
             return next(self._iterator)
 
 
-def test_secret_file_is_read_again(daemon):
+def test_secret_file_is_reread(daemon):
     daemon.config.secret_file("secret", NEXT_SECRET)
     daemon.accept(Delivery(secret=SECRET))
     assert daemon.post(Delivery(secret=NEXT_SECRET)).status == 401
@@ -262,7 +262,7 @@ def test_configuration_with_errors_changes_nothing(daemon):
 
 # Sources
 
-def test_source_comes_and_goes(installation, daemon):
+def test_source_is_added_and_removed(installation, daemon):
     daemon.config.source("late", NEXT_SECRET, kind="/type", tolerance="10s")
     assert daemon.post(Delivery(secret=NEXT_SECRET), source="late").status == 404
     reload(daemon)
@@ -282,7 +282,7 @@ def test_source_comes_and_goes(installation, daemon):
     daemon.accept()
 
 
-def test_repeats_of_deliveries_from_before_a_reload_are_dropped(installation, daemon):
+def test_repeats_after_a_reload_are_dropped(installation, daemon):
     sent = [daemon.accept() for _ in range(20)]
     installation.kafka.wait_until_routed()
     reload(daemon)
@@ -307,7 +307,7 @@ def test_connections_stay_open(daemon):
     client.close()
 
 
-def test_many_signals_at_once_do_no_harm(daemon):
+def test_many_sighups_at_once_are_harmless(daemon):
     load = Load(lambda: [daemon.address], threads=4, once=True).start()
     for _ in range(200):
         daemon.process.send_signal(signal.SIGHUP)
@@ -324,7 +324,7 @@ def wait_until_signals_are_held(daemon):
     waiting.until(held, 30, "SIGHUP to be blocked")
 
 
-def test_signals_while_the_daemon_starts_are_heeded_when_it_has_started(offline):
+def test_signals_during_startup_are_handled_afterwards(offline):
     daemon = offline.daemon(offline.config("receiver"))
     daemon.launch()
     wait_until_signals_are_held(daemon)
@@ -335,7 +335,7 @@ def test_signals_while_the_daemon_starts_are_heeded_when_it_has_started(offline)
 
 
 @pytest.mark.parametrize("after", range(8))
-def test_sigterm_at_the_very_start_is_an_orderly_end(offline, after):
+def test_sigterm_during_startup_exits_0(offline, after):
     daemon = offline.daemon(offline.config("receiver"))
     daemon.launch()
     wait_until_signals_are_held(daemon)
@@ -344,7 +344,7 @@ def test_sigterm_at_the_very_start_is_an_orderly_end(offline, after):
     daemon.wait_for_exit(0)
 
 
-def test_configuration_that_has_become_a_fifo_is_refused(daemon):
+def test_configuration_replaced_by_a_fifo_is_refused(daemon):
     file = daemon.config.directory / f"{daemon.name}.conf"
     file.unlink()
     os.mkfifo(file, 0o600)
@@ -352,7 +352,7 @@ def test_configuration_that_has_become_a_fifo_is_refused(daemon):
     daemon.accept()
 
 
-def test_many_signals_while_kafka_is_away_hold_up_neither_signs_of_life_nor_the_end(offline, tmp_path):
+def test_sighups_without_kafka_delay_neither_watchdog_nor_shutdown(offline, tmp_path):
     """Topics that are new are looked for in vain, which takes two seconds each time."""
     manager = Manager(tmp_path / "notify")
     config = offline.config()

@@ -28,7 +28,7 @@ def ends(connection, seconds=20):
 
 # The receiver
 
-def test_deadlines_hold_for_what_comes_from_then_on(daemon):
+def test_new_timeouts_apply_to_new_connections(daemon):
     daemon.config["receiver"].update({"idle_timeout": "1s", "header_timeout": "1s"})
     reload(daemon)
     with http_client.connect(daemon.address) as idle, http_client.connect(daemon.address) as slow:
@@ -44,7 +44,7 @@ def test_deadlines_hold_for_what_comes_from_then_on(daemon):
     client.close()
 
 
-def test_numbers_of_connections_change(daemon):
+def test_connection_limits_change(daemon):
     waiting_ones = [http_client.connect(daemon.address) for _ in range(6)]
     daemon.config["receiver"]["max_connections"] = 2  # one for each of the two lanes
     reload(daemon)
@@ -79,7 +79,7 @@ def _is_closed(connection):
         return True
 
 
-def test_number_of_headers_changes(daemon):
+def test_header_limit_changes(daemon):
     many = {f"x-more-{number}": "1" for number in range(20)}
     delivery = Delivery()
 
@@ -95,7 +95,7 @@ def test_number_of_headers_changes(daemon):
     waiting.until(lambda: send() == 200, 20, "as many headers as before")
 
 
-def test_room_for_bodies_changes(installation):
+def test_memory_budget_changes(installation):
     config = installation.config()
     config["receiver"]["max_body"] = "64KiB"
     installation.create_topics(config)
@@ -114,7 +114,7 @@ def test_room_for_bodies_changes(installation):
     assert "max_body, which needs a restart" in refused(daemon)
 
 
-def test_delivery_is_judged_by_what_holds_when_its_body_has_come(daemon):
+def test_delivery_is_checked_against_the_configuration_current_at_its_end(daemon):
     """Also when its head was judged before."""
     before = daemon.config["source invoicing"]["secret_file"]
     body = event_body()
@@ -136,7 +136,7 @@ def test_delivery_is_judged_by_what_holds_when_its_body_has_come(daemon):
     assert reload_between_head_and_body(Delivery(body), before) == 404
 
 
-def test_trust_in_proxies_changes(daemon):
+def test_trusted_proxies_change(daemon):
     def client():
         """The client of a refusal, as the log tells it."""
         before = len(daemon.log)
@@ -151,7 +151,7 @@ def test_trust_in_proxies_changes(daemon):
     waiting.until(lambda: not client() and "last_client=127.0.0.1" in daemon.log.splitlines()[-1], 20, "the proxy itself")
 
 
-def test_forgers_are_throttled_from_then_on(daemon):
+def test_refusal_limit_changes(daemon):
     forged = lambda: daemon.post(Delivery(secret=b"wrong secret, sixteen")).status
     assert {forged() for _ in range(10)} == {401}
     daemon.config["receiver"]["max_refusals_per_address"] = 2
@@ -165,7 +165,7 @@ def committed(daemon):
     return daemon.metric("gatepost_transactions_total", result="committed")
 
 
-def test_size_of_batches_changes(installation, daemon):
+def test_batch_size_changes(installation, daemon):
     daemon.config["router"]["max_batch"] = 1
     reload(daemon)
     before = committed(daemon)
@@ -199,7 +199,7 @@ def test_topic_table_changes(installation, daemon):
     assert daemon.metric("gatepost_events_total", kind="invoice.*") == 1
 
 
-def test_topics_that_are_missing_or_wrong_are_refused(installation, daemon):
+def test_missing_or_misconfigured_topics_are_refused(installation, daemon):
     topic = f"{installation.prefix}.late"
     daemon.config["events"]["invoice.*"] = topic
     daemon.config["source invoicing"]["tolerance"] = "10s"
@@ -215,7 +215,7 @@ def test_topics_that_are_missing_or_wrong_are_refused(installation, daemon):
     assert published(installation, daemon.accept(Delivery(event_body("invoice.accepted")))) == "late"
 
 
-def test_topic_that_is_too_small_for_what_is_still_received_is_refused(installation, daemon):
+def test_topic_too_small_for_the_current_max_body_is_refused(installation, daemon):
     """A smaller max_body takes a restart."""
     topic = f"{installation.prefix}.small"
     installation.kafka.create(topic, max_message_bytes=200_000)
@@ -240,7 +240,7 @@ def test_replay_is_recognised_after_a_longer_tolerance(installation, daemon):
     assert (record.delivery_id, record.header("gatepost-reason")) == ("captured", "replayed-signature")
 
 
-def test_each_record_is_decided_by_one_table(installation, daemon):
+def test_every_record_is_routed_by_a_single_table(installation, daemon):
     """Under load, the table goes from one to the other and back: no delivery is lost, twice there, or elsewhere."""
     kafka, prefix = installation.kafka, installation.prefix
     kafka.create(f"{prefix}.all", max_message_bytes=1200000)
@@ -264,7 +264,7 @@ def test_each_record_is_decided_by_one_table(installation, daemon):
     assert all(counted())
 
 
-def test_embedded_broker_gets_the_topics_that_are_new(offline):
+def test_new_topics_are_created_on_the_embedded_broker(offline):
     config = offline.config()
     config["kafka"]["bootstrap.servers"] = "embedded"
     daemon = offline.start(config)
@@ -284,7 +284,7 @@ def test_new_topics_are_refused_while_kafka_is_away(offline):
 
 # The log
 
-def test_level_of_the_log_changes(daemon):
+def test_log_level_changes(daemon):
     daemon.accept()
     assert " debug " not in daemon.log
     daemon.config["gatepost"]["log_level"] = "debug"

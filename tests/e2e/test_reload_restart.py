@@ -16,7 +16,7 @@ def daemon(installation):
     return installation.start(config)
 
 
-def test_what_takes_a_restart_is_told(installation, daemon):
+def test_options_that_need_a_restart_are_reported(installation, daemon):
     assert "needs a restart" not in reload(daemon)
     config = daemon.config
     config["receiver"].update({"threads": 3, "max_body": "2MiB", "ack_timeout": "9s", "listen": ["127.0.0.1:0", "[::1]:0"]})
@@ -37,7 +37,7 @@ def test_what_takes_a_restart_is_told(installation, daemon):
     assert len(installation.kafka.read()) == 1  # by the topics of the prefix that holds
 
 
-def test_tls_does_not_come_or_go_by_a_reload(daemon, tmp_path):
+def test_tls_is_not_enabled_by_a_reload(daemon, tmp_path):
     daemon.config.tls(*Authority(tmp_path).issue("gateway"))
     assert "option=tls_certificate_file" in reload(daemon)
     daemon.accept()
@@ -45,7 +45,7 @@ def test_tls_does_not_come_or_go_by_a_reload(daemon, tmp_path):
     assert "needs a restart" not in reload(daemon)
 
 
-def test_tolerance_beyond_what_is_remembered_is_refused(installation):
+def test_tolerance_too_large_for_the_active_dedup_window_is_refused(installation):
     config = installation.config()
     config["router"]["dedup_window"] = "1h"
     installation.create_topics(config)

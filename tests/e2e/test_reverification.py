@@ -44,7 +44,7 @@ class Verifying(Quarantine):
         return [record.header("gatepost-reason") for record in self.quarantined(delivery_id)]
 
 
-def test_forged_and_stale_records_are_unverified_and_leave_their_ids_free(verifying):
+def test_forged_and_stale_records_are_unverified_and_do_not_claim_their_ids(verifying):
     genuine = [Delivery() for _ in range(3)]
     forged = [genuine[0].but(secret=OTHER_SECRET), genuine[0].but(body=event_body(), secret=OTHER_SECRET),
               genuine[1].but(timestamp=now() - TOLERANCE - ALLOWANCE - 60), Delivery(secret=OTHER_SECRET)]
@@ -68,7 +68,7 @@ def test_forged_and_stale_records_are_unverified_and_leave_their_ids_free(verify
     verifying.assert_audit_agrees()
 
 
-def test_captured_record_cannot_be_let_in_as_a_release_and_an_administrator_can_release(verifying):
+def test_captured_record_cannot_be_disguised_as_a_release(verifying):
     captured = verifying.receiver.accept(Delivery(event_body("no.such_kind")))
     unverified = Delivery(secret=OTHER_SECRET)
     verifying.append(unverified)
@@ -102,7 +102,7 @@ def published_under_a_removed_secret(verifying):
     return first
 
 
-def test_secret_that_was_removed_makes_no_duplicates_after_a_restart(verifying):
+def test_removed_secret_causes_no_duplicates_after_a_restart(verifying):
     """What was published under it is repeated under the new one."""
     first = published_under_a_removed_secret(verifying)
     again = Delivery(secret=OTHER_SECRET)
@@ -112,7 +112,7 @@ def test_secret_that_was_removed_makes_no_duplicates_after_a_restart(verifying):
     assert verifying.reasons(first.delivery_id) == []
 
 
-def test_verify_that_is_turned_off_makes_no_duplicates_of_what_was_only_read_back(verifying):
+def test_disabling_verify_causes_no_duplicates_of_restored_records(verifying):
     first = published_under_a_removed_secret(verifying)
     verifying.router.config["router"]["verify"] = "off"
     reload(verifying.router)
@@ -121,7 +121,7 @@ def test_verify_that_is_turned_off_makes_no_duplicates_of_what_was_only_read_bac
     assert len(verifying.published(first.delivery_id)) == 1
 
 
-def test_secret_that_is_removed_while_a_topic_is_away_loses_nothing(verifying):
+def test_removing_a_secret_while_a_topic_is_missing_loses_nothing(verifying):
     """What was decided as genuine and not committed is unverified then, and keeps no repeat out."""
     config, kafka = verifying.router.config, verifying.kafka
     kafka.delete(f"{kafka.prefix}.invoice.rejected")
@@ -139,7 +139,7 @@ def test_secret_that_is_removed_while_a_topic_is_away_loses_nothing(verifying):
     verifying.assert_audit_agrees()
 
 
-def test_smaller_tolerance_makes_no_duplicates_after_a_restart(installation):
+def test_smaller_tolerance_causes_no_duplicates_after_a_restart(installation):
     installation.create_topics()
     receiver, router = installation.config("receiver"), installation.config("router")
     router["router"]["verify"] = "on"
@@ -157,7 +157,7 @@ def test_smaller_tolerance_makes_no_duplicates_after_a_restart(installation):
     assert verifying.reasons(first.delivery_id) == []
 
 
-def test_router_that_verifies_needs_the_secrets(offline):
+def test_verifying_router_requires_the_secrets(offline):
     config = offline.config("router")
     config["router"]["verify"] = "on"
     del config["source invoicing"]["secret_file"]

@@ -46,7 +46,7 @@ def commit(kafka, offset, metadata=""):
     consumer.close()
 
 
-def test_gaps_in_the_log_hold_nothing_up(installation):
+def test_gaps_in_the_log_are_skipped(installation):
     installation.create_topics(partitions=1)
     kafka = installation.kafka
     deliveries = [Delivery() for _ in range(6)]
@@ -65,7 +65,7 @@ def refusal(installation):
     return line
 
 
-def test_log_without_its_beginning_and_without_committed_offsets_is_refused(installation):
+def test_truncated_log_without_committed_offsets_is_refused(installation):
     installation.create_topics(partitions=1)
     kafka = installation.kafka
     kafka.append([Delivery() for _ in range(6)])
@@ -90,7 +90,7 @@ def test_committed_offset_beyond_the_end_is_refused(installation):
     assert kafka.read() == []
 
 
-def test_log_that_is_not_the_one_that_was_routed_is_refused(installation):
+def test_replaced_log_is_refused(installation):
     installation.create_topics(partitions=1)
     kafka = installation.kafka
     kafka.append([Delivery() for _ in range(6)])
@@ -100,7 +100,7 @@ def test_log_that_is_not_the_one_that_was_routed_is_refused(installation):
     assert kafka.read() == []
 
 
-def test_text_in_the_body_that_is_too_long_for_a_key_is_left_in_the_body(installation):
+def test_text_too_long_for_a_key_is_ignored(installation):
     config = installation.config()
     config["source invoicing"].update({"key": "/invoiceId", "subject": "/invoiceId"})
     installation.create_topics(config)

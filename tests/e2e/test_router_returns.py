@@ -21,7 +21,7 @@ def give_back(router, other, before):
                   lambda: f"the partition to be assigned:\n{router.last_log(3000)}")
 
 
-def test_what_it_had_decided_and_not_committed_is_not_taken_for_routed(tmp_path):
+def test_own_uncommitted_decision_is_forgotten_when_the_partition_returns(tmp_path):
     """Its record was cut off, and others stand in its place: the delivery is published when it comes again."""
     with Cluster() as cluster:
         installation = Installation(tmp_path, cluster.bootstrap)
@@ -45,7 +45,7 @@ def test_what_it_had_decided_and_not_committed_is_not_taken_for_routed(tmp_path)
         installation.clean_up()
 
 
-def test_what_another_routed_from_a_log_that_was_cut_off_is_known_to_it(tmp_path):
+def test_records_routed_by_another_router_are_known_when_the_partition_returns(tmp_path):
     """It is cut off from the network while an unclean election loses what it had routed last."""
     with Cluster(nodes=3, proxied=True) as brokers:
         installation = Installation(tmp_path, brokers.bootstrap)
@@ -80,7 +80,7 @@ def test_what_another_routed_from_a_log_that_was_cut_off_is_known_to_it(tmp_path
             installation.clean_up()
 
 
-def test_offset_whose_metadata_are_another_clients_is_judged_without_them(installation):
+def test_offset_metadata_of_other_clients_are_ignored(installation):
     """They may be digits, as a router's are."""
     config, kafka = installation.config("router"), installation.kafka
     installation.create_topics(config, partitions=1)

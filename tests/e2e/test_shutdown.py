@@ -38,7 +38,7 @@ def test_new_connections_are_refused_after_sigterm(installation):
         http_client.connect(address)
 
 
-def test_idle_connections_do_not_hold_up_the_end(installation):
+def test_idle_connections_do_not_delay_shutdown(installation):
     installation.create_topics()
     daemon = installation.start()
     idle = [http_client.connect(daemon.address) for _ in range(5)]
@@ -52,7 +52,7 @@ def test_idle_connections_do_not_hold_up_the_end(installation):
     kept.close()
 
 
-def test_clients_with_many_connections_do_not_hold_up_the_end(installation):
+def test_clients_with_many_connections_do_not_delay_shutdown(installation):
     """Each connection closes with its next answer; clients that send one delivery after the other must not keep it open."""
     config = installation.config()
     config["receiver"]["ack_timeout"] = "1s"
@@ -74,19 +74,19 @@ def test_clients_with_many_connections_do_not_hold_up_the_end(installation):
 
 
 @pytest.mark.parametrize("role", ["receiver", "router"])
-def test_daemon_of_one_role_ends_too(installation, role):
+def test_sigterm_stops_a_daemon_with_one_role(installation, role):
     installation.create_topics()
     installation.start(installation.config(role)).stop()
 
 
-def test_sigint_ends_it_as_sigterm_does(installation):
+def test_sigint_stops_the_daemon_like_sigterm(installation):
     installation.create_topics()
     daemon = installation.start()
     daemon.process.send_signal(signal.SIGINT)
     daemon.wait_for_exit(0)
 
 
-def test_more_signals_do_not_change_the_end(installation):
+def test_signals_during_shutdown_do_not_change_the_exit_status(installation):
     """Until the last moment: a late signal must not turn exit 0 into a death by that signal."""
     installation.create_topics()
     daemon = installation.start()

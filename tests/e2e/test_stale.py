@@ -42,7 +42,7 @@ def told_of(daemon, delivery):
 
 
 @pytest.mark.parametrize("seconds", [-3600, 3600])
-def test_genuine_and_forged_differ_in_the_log_and_in_the_metrics_only(shared, daemon, seconds):
+def test_stale_genuine_and_forged_deliveries_get_the_same_answer(shared, daemon, seconds):
     before, ages = counts(daemon), daemon.metric("gatepost_stale_genuine_age_seconds_count")
     genuine = Delivery(timestamp=now() + seconds)
     replies = [daemon.post(genuine), daemon.post(genuine.but(secret=FORGED))]
@@ -60,7 +60,7 @@ def test_genuine_and_forged_differ_in_the_log_and_in_the_metrics_only(shared, da
     assert genuine.delivery_id not in {record.key.decode() for record in shared.kafka.read(shared.kafka.deliveries)}
 
 
-def test_refusals_of_either_kind_count_against_their_address(shared):
+def test_stale_deliveries_count_as_refusals_of_their_address(shared):
     config = shared.config("receiver")
     config["receiver"]["max_refusals_per_address"] = "3"
     for secret in {}, {"secret": FORGED}:
@@ -75,7 +75,7 @@ def test_refusals_of_either_kind_count_against_their_address(shared):
         daemon.stop()
 
 
-def test_no_more_is_hashed_for_stale_deliveries_than_the_bound(daemon):
+def test_hashing_of_stale_deliveries_is_rate_limited(daemon):
     """An attacker sends large stale bodies; afterwards genuine stale deliveries are reported again."""
     forged = Delivery(event_body(filler="x" * ((1 << 20) - 100)), timestamp=now() - 3600, secret=FORGED)
     before, begun = counts(daemon), time.monotonic()
@@ -97,7 +97,7 @@ def test_no_more_is_hashed_for_stale_deliveries_than_the_bound(daemon):
 
 
 @pytest.mark.parametrize("options", [["--sign-once"], []], ids=["signed once", "each attempt signed"])
-def test_outage_that_is_longer_than_the_tolerance(installation, tmp_path, options):
+def test_retries_after_a_long_outage_are_stale_only_if_signed_once(installation, tmp_path, options):
     """Where the service signs a delivery once, its retries come too late, and the daemon says so; else they are accepted."""
     config = installation.config()
     config["source invoicing"]["tolerance"] = "2s"

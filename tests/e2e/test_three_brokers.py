@@ -28,7 +28,7 @@ def installation(brokers, tmp_path):
     each.clean_up()
 
 
-def test_loss_of_one_broker_under_load_loses_and_repeats_nothing(installation, brokers):
+def test_loss_of_one_broker_neither_loses_nor_duplicates_events(installation, brokers):
     done = installation.gatepost("topics", "create", "--partitions", "3")
     assert done.returncode == 0, done.stderr
     kafka = installation.kafka
@@ -50,7 +50,7 @@ def test_loss_of_one_broker_under_load_loses_and_repeats_nothing(installation, b
     assert_exactly_once(kafka, load.accepted, load.sent)
 
 
-def test_broker_that_hangs_does_not_make_kafka_unreachable(installation, brokers):
+def test_hung_broker_does_not_make_kafka_unreachable(installation, brokers):
     """Whichever it is, and whichever is asked whether Kafka is there."""
     done = installation.gatepost("topics", "create", "--partitions", "1")
     assert done.returncode == 0, done.stderr
@@ -66,7 +66,7 @@ def test_broker_that_hangs_does_not_make_kafka_unreachable(installation, brokers
             brokers.resume(node)
 
 
-def test_topic_that_needs_all_its_replicas_is_told(installation):
+def test_topic_that_requires_all_replicas_in_sync_is_reported(installation):
     kafka = installation.kafka
     assert installation.gatepost("topics", "create", "--partitions", "1").returncode == 0
     assert "min.insync.replicas is" not in installation.gatepost("topics", "list").stdout
@@ -82,7 +82,7 @@ def wait_for_more(load, n=300):
     waiting.until(lambda: len(load.accepted) >= wanted, 120, lambda: f"{wanted} accepted: {load.answers}")
 
 
-def test_status_tells_which_broker_is_down(installation, brokers):
+def test_status_names_the_broker_that_is_down(installation, brokers):
     config = installation.config()
     config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
     done = installation.gatepost("topics", "create", "--partitions", "3", config=config)

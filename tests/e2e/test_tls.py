@@ -72,7 +72,7 @@ def read_until(connection, end):
 # Who is let in
 
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
-def test_delivery_is_accepted(daemon, authority, version):
+def test_delivery_is_accepted_over_tls(daemon, authority, version):
     tls = authority.client(version=version)
     daemon.accept(tls=tls)
     client = http_client.Client(daemon.address, tls=tls)
@@ -102,7 +102,7 @@ def test_plain_http_is_not_answered(daemon, tls):
     daemon.accept(tls=tls)
 
 
-def test_failed_handshakes_are_summed_up_by_their_reasons(offline, authority):
+def test_failed_handshakes_are_logged_by_reason(offline, authority):
     daemon = offline.daemon(offline.config("receiver").tls(*authority.issue("summed"))).start()
     for _ in range(2):
         with http_client.connect(daemon.address) as connection:
@@ -117,7 +117,7 @@ def test_failed_handshakes_are_summed_up_by_their_reasons(offline, authority):
         assert " TLS handshakes failed " in line and " last_client=127.0.0.1" in line
 
 
-def test_http_1_1_is_chosen_when_offered_and_nothing_else_refused(daemon, authority):
+def test_alpn_selects_http_1_1_and_tolerates_other_offers(daemon, authority):
     for offered, chosen in ((["h2", "http/1.1"], "http/1.1"), (["h2"], None)):
         tls = authority.client()
         tls.set_alpn_protocols(offered)
@@ -140,14 +140,14 @@ def test_sessions_are_not_resumed(daemon, authority):
             assert not again.session_reused
 
 
-def test_certificate_of_the_file_comes_with_its_chain(daemon, tls):
+def test_configured_certificate_is_served(daemon, tls):
     with http_client.connect(daemon.address, tls=tls) as connection:
         assert connection.getpeercert()["subject"] == ((("commonName", "gateway"),),)
 
 
 @pytest.mark.skipif(shutil.which("sslscan") is None, reason="sslscan is not installed")
 @pytest.mark.parametrize("algorithm", [EC, RSA], ids=["ec", "rsa"])
-def test_scanner_finds_nothing_weak(shared, authority, daemon, algorithm):
+def test_sslscan_finds_no_weak_settings(shared, authority, daemon, algorithm):
     if algorithm == RSA:
         daemon = shared.start(shared.config("receiver").tls(*authority.issue("rsa", algorithm=RSA)))
     scan = xml.etree.ElementTree.fromstring(subprocess.run(["sslscan", "--xml=-", daemon.address], check=True, timeout=60,
@@ -168,13 +168,13 @@ def test_scanner_finds_nothing_weak(shared, authority, daemon, algorithm):
 # Clients' certificates
 
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
-def test_client_with_the_right_certificate_is_let_in(strict, authority, version):
+def test_client_with_a_trusted_certificate_is_accepted(strict, authority, version):
     strict.accept(tls=authority.client(*authority.issue("client"), version=version))
 
 
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
 @pytest.mark.parametrize("whose", ["nobody's", "another authority's", "expired"])
-def test_client_without_the_right_certificate_is_refused_in_the_handshake(strict, authority, tmp_path, version, whose):
+def test_client_without_a_trusted_certificate_is_refused(strict, authority, tmp_path, version, whose):
     other = Authority(tmp_path).issue("client") if whose.startswith("another") else ()
     if whose == "expired":
         other = authority.issue("old-client", begin="20200101000000Z", end="20200102000000Z")
@@ -188,7 +188,7 @@ def test_client_without_the_right_certificate_is_refused_in_the_handshake(strict
 
 # What is wrong about a client
 
-def test_handshake_that_never_ends_is_cut_off(daemon, tls):
+def test_endless_handshake_times_out(daemon, tls):
     begun = time.monotonic()
     slow = [http_client.connect(daemon.address) for _ in range(20)]
     drip = iter(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500))
@@ -213,7 +213,7 @@ def test_handshake_that_never_ends_is_cut_off(daemon, tls):
         connection.close()
 
 
-def test_handshakes_that_stand_still_make_room(shared, authority, daemon, tls):
+def test_stalled_handshakes_are_closed_at_the_limit(shared, authority, daemon, tls):
     config = shared.config("receiver").tls(*authority.issue("small"))
     config["receiver"].update({"max_connections": 10, "handshake_timeout": "60s"})
     small = shared.start(config)
@@ -232,7 +232,7 @@ def test_renegotiation_is_refused(daemon, authority, tls):
     daemon.accept(tls=tls)
 
 
-def test_broken_record_breaks_only_its_connection(daemon, tls):
+def test_invalid_record_closes_only_its_connection(daemon, tls):
     with http_client.connect(daemon.address) as plain:
         with tls.wrap_socket(plain.dup(), server_hostname="localhost") as connection:
             connection.sendall(b"POST ")
@@ -250,7 +250,7 @@ def test_broken_record_breaks_only_its_connection(daemon, tls):
     head(Delivery(), "transfer-encoding: chunked") + b"fffff\r\n" + b"c" * 5000,
     b"GET / HTTP/1.1\r\nhost a\r\n\r\n" + b"d" * 5000,
 ], ids=["head", "body", "chunk", "refused"])
-def test_close_notify_in_one_segment_with_data_does_no_harm(daemon, authority, version, beginning):
+def test_close_notify_in_one_segment_with_data_is_handled(daemon, authority, version, beginning):
     """libevent 2.1.12 reports the close_notify before it hands over the data that it read just before."""
     for _ in range(10):
         client = RawTls(daemon.address, authority.client(version=version))
@@ -271,7 +271,7 @@ def test_close_notify_in_one_segment_with_data_does_no_harm(daemon, authority, v
 
 @pytest.mark.parametrize("cut", [None, 1, 13, 27], ids=["whole", "after 1", "after 13", "after 27"])
 @pytest.mark.parametrize("header", [proxy_header("198.51.100.7"), b""], ids=["with", "without"])
-def test_proxy_says_who_the_client_is_before_the_handshake(shared, authority, daemon, tls, header, cut):
+def test_proxy_header_before_the_handshake_names_the_client(shared, authority, daemon, tls, header, cut):
     config = shared.config("receiver").tls(*authority.issue("behind"))
     config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required" if header else "off"})
     behind = shared.start(config)
@@ -290,7 +290,7 @@ def test_proxy_says_who_the_client_is_before_the_handshake(shared, authority, da
     behind.wait_for_log(f"last_client={'198.51.100.7' if header else '127.0.0.1'}")
 
 
-def test_handshake_behind_a_proxy_has_its_deadline(shared, authority, daemon):
+def test_handshake_behind_a_proxy_times_out(shared, authority, daemon):
     config = shared.config("receiver").tls(*authority.issue("slow"))
     shared.create_topics(config)
     config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required", "handshake_timeout": "1s"})
@@ -309,7 +309,7 @@ def test_connection_ends_with_close_notify(daemon, tls):
         assert read_to_the_end(connection).startswith(b"HTTP/1.1 200 ")
 
 
-def test_answer_is_not_held_back(daemon, tls):
+def test_answer_is_not_delayed_by_nagle(daemon, tls):
     """Head and body are a TLS record each; Nagle's algorithm would hold the second back for 40 ms."""
     seconds = []
     with http_client.connect(daemon.address, tls=tls) as connection:
@@ -321,7 +321,7 @@ def test_answer_is_not_held_back(daemon, tls):
     assert min(seconds[10:]) < 0.03
 
 
-def test_large_body_arrives_whole(shared, daemon, tls):
+def test_large_body_is_stored_whole(shared, daemon, tls):
     sizes = (10_000, 100_000, 1_000_000)
     sent = [daemon.accept(Delivery(event_body(padding="x" * size)), tls=tls) for size in sizes]
     sent.append(daemon.accept(Delivery(event_body(padding="y" * 500_000)), tls=tls, chunked=True))
@@ -340,7 +340,7 @@ def test_pipelined_requests_are_answered_in_order(daemon, tls):
 
 
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
-def test_answers_that_are_taken_slowly_come_whole_and_in_order(shared, authority, version):
+def test_slowly_read_answers_arrive_whole_and_in_order(shared, authority, version):
     """The daemon writes what the socket takes, and rests until it takes more."""
     config = shared.config("receiver").tls(*authority.issue("slow"))
     shared.create_topics(config)
@@ -385,7 +385,7 @@ def reads_and_writes(daemon, seconds=1.5):
     return count() - before
 
 
-def test_answer_behind_half_a_handshake_message_waits_without_spinning(daemon, own_records):
+def test_answer_waits_for_a_half_handshake_message_without_spinning(daemon, own_records):
     """OpenSSL writes nothing between the parts of a handshake message. The answer follows when the message is complete."""
     client = TlsRecords(daemon.address, own_records)
     client.socket.sendall(client.record(whole(Delivery())[:40]) + client.record(KEY_UPDATE[:4], HANDSHAKE))
@@ -396,7 +396,7 @@ def test_answer_behind_half_a_handshake_message_waits_without_spinning(daemon, o
     client.close()
 
 
-def test_key_updates_whose_answers_nobody_reads_do_not_spin(offline, authority, own_records, tmp_path):
+def test_key_updates_with_unread_answers_do_not_spin(offline, authority, own_records, tmp_path):
     """Each asks for a KeyUpdate in return. A Unix-domain socket's buffer is soon full."""
     config = offline.config("receiver").tls(*authority.issue("gateway"))
     config["receiver"]["listen"] = f"unix:{tmp_path}/socket"
@@ -426,7 +426,7 @@ def test_request_before_a_refused_one_is_answered(daemon, tls):
     (408, head(Delivery(), "content-length: 5") + b"123"),
     (408, b"POST / HTTP/1.1\r\nhost: a\r\nx-slow: "),
 ], ids=["400", "413", "408 in the body", "408 in the head"])
-def test_refusal_can_be_read_to_its_end(daemon, authority, version, status, request_bytes):
+def test_refusal_is_received_completely(daemon, authority, version, status, request_bytes):
     with http_client.connect(daemon.address, tls=authority.client(version=version)) as connection:
         with contextlib.suppress(OSError):  # it reads on for a second only
             connection.sendall(request_bytes)
@@ -434,7 +434,7 @@ def test_refusal_can_be_read_to_its_end(daemon, authority, version, status, requ
     assert answer.startswith(f"HTTP/1.1 {status} ".encode()) and answer.endswith(b"}}")
 
 
-def test_413_can_be_read_by_a_client_that_goes_on_sending(daemon, tls):
+def test_413_is_received_by_a_client_that_keeps_sending(daemon, tls):
     with http_client.connect(daemon.address, tls=tls) as connection:
         with contextlib.suppress(OSError):
             connection.sendall(head(Delivery(), "content-length: 4000000") + bytes(2_000_000))
@@ -442,7 +442,7 @@ def test_413_can_be_read_by_a_client_that_goes_on_sending(daemon, tls):
         assert read_to_the_end(connection).startswith(b"HTTP/1.1 413 ")
 
 
-def test_client_that_says_goodbye_at_once_leaves_its_delivery(shared, daemon, tls):
+def test_delivery_is_stored_when_the_client_sends_close_notify_immediately(shared, daemon, tls):
     delivery = Delivery()
     with http_client.connect(daemon.address, tls=tls) as connection:
         connection.sendall(whole(delivery))
@@ -452,7 +452,7 @@ def test_client_that_says_goodbye_at_once_leaves_its_delivery(shared, daemon, tl
                                                    shared.kafka.read(shared.kafka.deliveries)], 30, "the delivery")
 
 
-def test_daemon_ends_open_connections_with_close_notify(shared, authority, tls):
+def test_shutdown_ends_open_connections_with_close_notify(shared, authority, tls):
     other = shared.start(shared.config("receiver").tls(*authority.issue("ending")))
     idle = [http_client.connect(other.address, tls=tls) for _ in range(5)]
     other.stop()
@@ -468,7 +468,7 @@ def test_idle_connection_ends_with_close_notify(shared, authority, tls):
         assert read_to_the_end(connection) == b""
 
 
-def test_many_clients_at_once(shared, authority, tls):
+def test_many_concurrent_clients_are_served(shared, authority, tls):
     config = shared.config("receiver").tls(*authority.issue("many"))
     config["receiver"]["threads"] = 2
     busy = shared.start(config)

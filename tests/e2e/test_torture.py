@@ -133,7 +133,7 @@ def stored_ids(shared):
 
 
 @pytest.mark.parametrize("layer", ["tls", "plain", "proxied"])
-def test_nothing_breaks_leaks_or_is_lost(shared, authority, tmp_path, layer):
+def test_broken_connections_neither_leak_nor_lose_deliveries(shared, authority, tmp_path, layer):
     certificates = Certificates(authority, tmp_path)
     config = usual(shared, certificates, layer)
     shared.create_topics(config)
@@ -173,7 +173,7 @@ def test_nothing_breaks_leaks_or_is_lost(shared, authority, tmp_path, layer):
 
 
 @pytest.mark.parametrize("connections", [50, 200, 500])
-def test_stop_in_the_middle_of_it(shared, authority, tmp_path, connections):
+def test_daemon_stops_cleanly_during_broken_connections(shared, authority, tmp_path, connections):
     """Connections in every state when the daemon stops: it shuts down cleanly, and accepted deliveries are stored."""
     config = usual(shared, Certificates(authority, tmp_path))
     shared.create_topics(config)

@@ -27,7 +27,7 @@ def change(installation, build, daemons, in_balancer, load):
             in_balancer.append(daemon)
 
 
-def test_upgrade_and_the_way_back_lose_and_refuse_nothing(installation, plain_build):
+def test_upgrade_and_downgrade_neither_lose_nor_refuse_deliveries(installation, plain_build):
     installation.create_topics(partitions=4)
     old = installation.build
     routers = [installation.start(installation.config("router")) for _ in range(2)]

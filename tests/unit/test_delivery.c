@@ -63,7 +63,7 @@ START_TEST(test_well_formed_headers_are_read)
 }
 END_TEST
 
-START_TEST(test_header_names_compare_without_case)
+START_TEST(test_header_names_are_case_insensitive)
 {
         struct delivery_headers headers = {0};
 
@@ -231,7 +231,7 @@ suite_delivery(void)
         TCase *tcase = tcase_create("delivery");
 
         tcase_add_test(tcase, test_well_formed_headers_are_read);
-        tcase_add_test(tcase, test_header_names_compare_without_case);
+        tcase_add_test(tcase, test_header_names_are_case_insensitive);
         tcase_add_test(tcase, test_other_headers_are_not_noticed);
         tcase_add_loop_test(tcase, test_header_that_is_there_twice_is_a_fault, 0, DELIVERY_N_HEADERS);
         tcase_add_loop_test(tcase, test_header_that_is_missing_is_a_fault, 0, DELIVERY_N_HEADERS);
