@@ -6,7 +6,7 @@ import pytest
 
 import http_client
 import waiting
-from stillness import standing_still
+from stalling import stalled_thread
 
 EX_CONFIG = 78
 
@@ -53,14 +53,14 @@ def test_healthy_daemon_reports_alive_and_ready(daemon):
     assert daemon.metric("gatepost_ready", role="router") == daemon.metric("gatepost_ready", role="receiver") == 1
 
 
-@pytest.mark.parametrize("thread, told", [("receiver-1", b"receiver lane 1 is stuck\n"),
-                                          ("router", b"the router is stuck\n")])
-def test_stalled_thread_is_reported_until_it_resumes(daemon, thread, told):
-    with standing_still(daemon.process.pid, thread):
-        waiting.until(lambda: daemon.admin("/healthz").status == 503, 60, "the standstill to be told")
-        assert daemon.admin("/healthz").body == told
-        assert told in daemon.admin("/readyz").body or thread == "router"
-    waiting.until(lambda: daemon.admin("/healthz").status == 200, 60, "it to go on")
+@pytest.mark.parametrize("thread, expected", [("receiver-1", b"receiver lane 1 is stuck\n"),
+                                              ("router", b"the router is stuck\n")])
+def test_stalled_thread_is_reported_until_it_resumes(daemon, thread, expected):
+    with stalled_thread(daemon.process.pid, thread):
+        waiting.until(lambda: daemon.admin("/healthz").status == 503, 60, "/healthz to report the stall")
+        assert daemon.admin("/healthz").body == expected
+        assert expected in daemon.admin("/readyz").body or thread == "router"
+    waiting.until(lambda: daemon.admin("/healthz").status == 200, 60, "the thread to resume")
     daemon.wait_until_ready()
 
 
@@ -71,8 +71,8 @@ def test_readiness_gives_the_reason_for_each_role(offline, roles):
     answer = daemon.admin("/readyz")
     assert answer.status == 503 and daemon.admin("/healthz").status == 200
     for role in ("receiver", "router"):
-        told = f"{role}: Kafka is not reachable\n".encode()
-        assert (told in answer.body) == (role in roles)
+        expected = f"{role}: Kafka is not reachable\n".encode()
+        assert (expected in answer.body) == (role in roles)
         assert (b"gatepost_ready{role=\"%s\"} 0\n" % role.encode() in daemon.admin("/metrics").body) == (role in roles)
 
 
@@ -82,7 +82,7 @@ def asked_for(address, host):
 
 
 def test_host_name_that_could_be_rebound_is_refused(offline):
-    """A page on the internet, whose name has come to mean 127.0.0.1, would read all (DNS rebinding)."""
+    """DNS rebinding: a page on the internet could read everything once its name resolves to 127.0.0.1."""
     daemon = offline.daemon().start()
     address = daemon._addresses("admin")[0]
     for host in ("rebound.example", "rebound.example:9464", "localhost.example", "notlocalhost", "127.0.0.1.example:80"):

@@ -38,8 +38,8 @@ def expressions():
 
 
 @pytest.fixture(scope="module")
-def told(shared, tmp_path_factory):
-    """{name of a series: the names of its labels} of a daemon that exports every metric."""
+def exported(shared, tmp_path_factory):
+    """{name of a metric: names of its labels} of a daemon that exports every metric."""
     config = shared.config().tls(*Authority(tmp_path_factory.mktemp("authority")).issue("gateway"))
     shared.create_topics(config)
     daemon = shared.start(config)
@@ -51,13 +51,13 @@ def told(shared, tmp_path_factory):
 
 
 def test_rules_are_valid():
-    status, said = promtool("check", "rules", str(RULES))
-    assert status == 0 and "SUCCESS" in said, said
+    status, output = promtool("check", "rules", str(RULES))
+    assert status == 0 and "SUCCESS" in output, output
 
 
 def test_alerts_fire_as_specified():
-    status, said = promtool("test", "rules", str(ROOT / "tests" / "ops" / "alerts_test.yml"))
-    assert status == 0, said
+    status, output = promtool("test", "rules", str(ROOT / "tests" / "ops" / "alerts_test.yml"))
+    assert status == 0, output
 
 
 def test_every_alert_is_tested_both_firing_and_silent():
@@ -65,30 +65,30 @@ def test_every_alert_is_tested_both_firing_and_silent():
     fired = {name for name, nothing in cases if not nothing}
     assert fired == set(alerts())
     quiet = {name for name, nothing in cases if nothing}
-    # Alerts that must not fire beside it.
+    # Alerts without a case in which they must not fire.
     assert set(alerts()) - quiet <= {"GatepostReceiverNotReady", "GatepostKafkaAway", "GatepostCertificateExpiring"}
 
 
-def test_rules_and_dashboard_use_existing_metrics_and_labels(told):
+def test_rules_and_dashboard_use_existing_metrics_and_labels(exported):
     asked = set()
     for expr in expressions():
         outside = re.sub(r"\b(by|on|without) \([^)]*\)", "", expr)
         asked |= set(METRIC.findall(outside))
         for name, selector in SELECTOR.findall(expr):
             labels = set(re.findall(r"(\w+)\s*(?:=|!)", selector)) - OF_PROMETHEUS
-            assert labels <= told.get(name, set()), (name, labels)
-    assert asked and asked <= set(told), asked - set(told)
+            assert labels <= exported.get(name, set()), (name, labels)
+    assert asked and asked <= set(exported), asked - set(exported)
 
 
-def test_grouping_labels_exist(told):
+def test_grouping_labels_exist(exported):
     for expr in expressions():
         labels = {label.strip() for group in re.findall(r"\bby \(([^)]*)\)", expr) for label in group.split(",")}
-        there = set().union(*(told.get(name, set()) for name in METRIC.findall(expr)))
+        there = set().union(*(exported.get(name, set()) for name in METRIC.findall(expr)))
         assert labels - OF_PROMETHEUS <= there, expr
 
 
 def test_dashboard_selects_the_chosen_job_and_instances_only():
-    """Instances of another job may be called the same; `All` instances are all of the job."""
+    """Instances of another job may have the same name; `All` means all instances of the job."""
     for panel in DASHBOARD["panels"]:
         for target in panel.get("targets", []):
             metrics, selectors = METRIC.findall(target["expr"]), SELECTOR.findall(target["expr"])

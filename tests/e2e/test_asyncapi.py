@@ -16,10 +16,10 @@ from test_sandbox_invoices import OUTCOMES, invoice, submit
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "vendor=1"}
 REASONS = {"malformed-json", "missing-kind", "unknown-kind", "invalid-field", "conflicting-body", "replayed-signature",
            "unknown-source", "unverified"}
-NOT_MET = {"unpublishable"}  # a record that Kafka refuses
+NOT_MET = {"unpublishable"}  # needs a record that Kafka refuses
 OPTIONAL = {"ce_subject", "gatepost-request-id", "gatepost-replay-of", "gatepost-released",
             "gatepost-release-signature", *TRACE}
-# That there is a later version of AsyncAPI is no fault of the document.
+# A newer version of AsyncAPI is not an error in the document.
 NO_FAULTS = {"asyncapi-latest-version"}
 
 
@@ -28,7 +28,7 @@ def document():
     return asyncapi.Document()
 
 
-# The document by itself
+# The document
 
 def test_document_is_valid(document):
     assert [each for each in document.diagnostics if each["code"] not in NO_FAULTS] == []
@@ -43,8 +43,8 @@ def test_parser_reports_errors(tmp_path):
 
 
 def test_document_version_is_the_program_version(document, offline):
-    said = offline.gatepost("--version", config=False).stdout.split()
-    assert said[-1] == document.document["info"]["version"]
+    version = offline.gatepost("--version", config=False).stdout.split()
+    assert version[-1] == document.document["info"]["version"]
 
 
 def test_examples_match_their_schemas(document):
@@ -103,7 +103,7 @@ def send_events(installation, daemon, sandbox):
 
 
 def send_to_quarantine(installation, daemon):
-    """What is quarantined, for each reason once, and one that is let in again in vain."""
+    """Quarantine one record for each reason, and release one that is quarantined again."""
     post(daemon, Delivery(b"\xff no JSON"), TRACE)
     unknown = Delivery(event_body("no.such_kind"))
     for delivery in (unknown, Delivery(b'{"nonce":"%s"}' % unique().encode()), Delivery(event_body(terminal="yes"))):
@@ -132,7 +132,7 @@ def records(shared, tmp_path_factory):
     with Sandbox(BUILD, tmp_path_factory.mktemp("sandbox"), "--delay", "20ms", "--retry-base", "20ms") as sandbox:
         sandbox.subscribe(daemon.url)
         send_events(shared, daemon, sandbox)
-        sandbox.stop()  # when all has been delivered
+        sandbox.stop()  # after all deliveries
     send_to_quarantine(shared, daemon)
     shared.kafka.wait_until_routed()
     found = {topic.removeprefix(shared.prefix + "."): [] for topic in shared.kafka.topics()}
@@ -173,7 +173,7 @@ def test_every_quarantine_reason_occurs_and_is_documented(document, records):
 
 @each_topic
 def test_schemas_reject_nonconforming_records(document, records, topic):
-    """The schemas do refuse: a required header that is absent, any that is empty, and the records of other topics."""
+    """A missing required header, an empty header, and the records of other topics."""
     channel, record = document.channels[topic], records[topic][0]
     for name, _ in record.headers:
         without = [header for header in record.headers if header[0] != name]
@@ -184,7 +184,7 @@ def test_schemas_reject_nonconforming_records(document, records, topic):
                if other != topic and {topic, other} != {"quarantine", "deliveries"})
 
 
-# The body: what its schema takes and what Gatepost publishes are the same
+# The body: its schema accepts exactly what Gatepost publishes
 
 @pytest.mark.parametrize("members", [
     {"clearanceStatus": None, "terminal": None, "rejectedAt": None, "error": None}, {"error": {"code": None}},

@@ -18,7 +18,7 @@ MINUTE_MS = 60_000
 
 @pytest.fixture
 def routed(installation):
-    """An installation whose router has routed one delivery of each kind, and ended."""
+    """An installation whose router has routed one delivery of each kind and has been stopped."""
     installation.create_topics()
     deliveries = [Delivery(event_body(kind)) for kind in KINDS]
     installation.kafka.append(deliveries)
@@ -192,7 +192,7 @@ def test_since_ignores_events_of_older_deliveries(routed):
 
 
 def test_deleted_deliveries_are_no_fault_but_later_losses_are(installation):
-    """The first copy of a delivery is deleted, its repeat is still in the log: it was dropped, not lost."""
+    """The first copy of a delivery is deleted while its repeat is still in the log: the repeat was dropped, not lost."""
     config = installation.config("router")
     config["router"]["dedup_window"] = "20min"
     installation.create_topics(config, 1)
@@ -217,7 +217,7 @@ def test_deleted_deliveries_are_no_fault_but_later_losses_are(installation):
 
 
 def test_timestamps_falling_back_beyond_the_dedup_window_are_reported(installation):
-    """What was before them is needed again, and is no longer known: the audit must not guess."""
+    """Records from before them are needed again but no longer known: the audit must not guess."""
     config = installation.config("router")
     config["router"]["dedup_window"] = "20min"
     installation.create_topics(config, 1)

@@ -1,4 +1,4 @@
-"""The whole way: the sandbox clears invoices and signs deliveries, gatepostd takes them in, Kafka has the events."""
+"""The whole chain: the sandbox clears invoices and signs deliveries, gatepostd accepts and routes them, Kafka has the events."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ from test_sandbox_invoices import OUTCOMES, invoice, submit
 
 @pytest.fixture(scope="module")
 def chain(shared, tmp_path_factory):
-    """A daemon, a reader of all that it publishes, and a sandbox that delivers to it everything."""
+    """A daemon, a reader of everything it publishes, and a sandbox that delivers all kinds to it."""
     config = shared.config()
     config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET.encode())
     config["source invoicing"]["subject"] = "/invoiceId"
@@ -104,7 +104,7 @@ def test_delivery_retried_while_gatepostd_is_down_is_one_event(installation, tmp
         sandbox.subscribe(daemon.url, secret=secret)
         daemon.stop()
         (delivery_id,) = fire(sandbox, "invoice.accepted").values()
-        waiting.until(lambda: sandbox.log.count("no answer") >= 2, 60, "two attempts that fail")
+        waiting.until(lambda: sandbox.log.count("no answer") >= 2, 60, "two failed attempts")
         daemon.start()
         waiting.until(lambda: '"HTTP status 200"' in sandbox.log, 120, "an attempt that is accepted")
     daemon.wait_until_ready()
@@ -115,7 +115,7 @@ def test_delivery_retried_while_gatepostd_is_down_is_one_event(installation, tmp
 
 @pytest.mark.parametrize("n_failures", [9, 10])
 def test_ten_attempts_with_failed_answers_are_one_event(chain, tmp_path, n_failures):
-    """Each attempt reaches gatepostd, but the sandbox gets 500: nine times, and the tenth succeeds; or each time."""
+    """Every attempt reaches gatepostd, but the sandbox gets 500: nine times before the tenth succeeds, or every time."""
     (tmp_path / "outbox").mkdir()
     _, reader, shared = chain
     daemon = shared.daemons[0]

@@ -1,4 +1,4 @@
-"""The configuration file: every mistake named at once with its line, secrets kept, and what Kafka must be like."""
+"""The configuration file: every mistake is reported with its line, secrets are protected, Kafka's topics are checked."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ from installation import BUILD, Installation
 from signing import SECRET, Delivery, unique
 
 EX_CONFIG = 78
-NOBODY = "127.0.0.1:9"  # the port of `discard`; these tests do not talk to Kafka
+NOBODY = "127.0.0.1:9"  # the discard port; these tests do not use Kafka
 SOURCE = """[source invoicing]
 path = /webhooks/invoicing
 header_prefix = x-invoicing
@@ -27,13 +27,13 @@ bootstrap.servers = 127.0.0.1:9
 
 @pytest.fixture
 def offline(tmp_path):
-    """An installation without Kafka, whose files are checked only."""
+    """An installation without Kafka, whose files are only checked."""
     return Installation(tmp_path, NOBODY)
 
 
 @pytest.fixture
 def check(tmp_path):
-    """Write a configuration and have the daemon and the command line check it; both must agree. Returns the exit
+    """Write a configuration and check it with the daemon and the command line, which must agree. Returns the exit
     status and the errors as (line, message)."""
     def run(text, mode=0o600):
         path = tmp_path / "gatepost.conf"
@@ -53,7 +53,7 @@ def check(tmp_path):
 
 
 def line_of(text, part):
-    """The number of the one line that has this part."""
+    """The number of the line that contains this text."""
     (number,) = [number for number, line in enumerate(text.splitlines(), 1) if part in line]
     return number
 
@@ -220,7 +220,7 @@ def test_config_prints_every_value_with_its_origin_and_masks_secrets(offline):
         assert secret not in done.stdout + done.stderr
 
 
-# What Kafka must be like
+# Requirements on Kafka
 
 def refused(installation, config):
     """Launch a daemon that must exit with 78; returns its log."""
@@ -262,7 +262,7 @@ def test_receiver_ignores_retention(installation):
 
 @pytest.fixture
 def router_of_larger_receivers(installation):
-    """The configuration of a router beside receivers whose max_body is larger."""
+    """The configuration of a router next to receivers whose max_body is larger."""
     receiver, router = installation.config("receiver"), installation.config("router")
     receiver["receiver"]["max_body"] = "8MiB"
     router["kafka"].update({"receive.message.max.bytes": "3000000", "fetch.max.bytes": "1900000"})
@@ -323,7 +323,7 @@ def test_sources_have_settings_of_their_own(installation):
 
 
 def test_kerberos_does_not_run_kinit(offline):
-    """librdkafka would run kinit by the shell, with principal and keytab from the configuration in the command."""
+    """librdkafka would run kinit in a shell, with principal and keytab from the configuration in the command."""
     ran = offline.directory / "ran"
     config = offline.config()
     keytab = config.secret_file("keytab", SECRET)
@@ -342,7 +342,7 @@ def test_kerberos_does_not_run_kinit(offline):
     ({"security.protocol": "ssl", "ssl.key.pem": "no key"}, "ssl.key.pem"),
 ])
 def test_properties_that_librdkafka_rejects_are_a_configuration_error(offline, properties, reason):
-    """gatepostd could not start with them, and systemd would start it again and again."""
+    """gatepostd could not start with them, and systemd would restart it repeatedly."""
     config = offline.config()
     config["kafka"].update(properties)
     done = offline.gatepost("check", config=config)

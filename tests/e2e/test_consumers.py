@@ -25,7 +25,7 @@ class Example:
 
     def __init__(self, directory, name, command, run=""):
         self.directory = directory
-        self.run = run  # tells its output from that of others in the directory
+        self.run = run  # distinguishes its output from that of others in the directory
         self.command = command
         self.process = None
         self._runs = 0
@@ -122,7 +122,7 @@ class Topic:
         return all(committed.get(partition, 0) >= end for partition, end in self.kafka.ends(self.name).items())
 
     def abort(self):
-        """Events in an aborted transaction, as a router that dies leaves them in the log."""
+        """Append events in an aborted transaction, as a router that crashes leaves them in the log."""
         producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap, "log_level": 3,
                                              "transactional.id": f"{self.kafka.prefix}-aborted"})
         producer.init_transactions(SECONDS)
@@ -163,7 +163,7 @@ def test_java_consumer_sees_each_event_once_and_no_aborted_ones(java, topic):
 
 
 def test_python_consumer_stores_released_events_separately(python, topic):
-    """A body that conflicted, and a replay, whose genuine delivery came later."""
+    """A conflicting body, and a replay whose genuine delivery arrives later."""
     first, genuine = topic.accept(), Delivery()
     conflict, replay = first.but(body=event_body()), first.but(delivery_id=genuine.delivery_id)
     for delivery in (conflict, replay):
@@ -188,7 +188,7 @@ def events_in(python):
 
 
 def test_python_consumer_skips_events_it_has_already_processed(python, topic):
-    """Another group begins at the beginning: the same records, as after a crash before the offsets were committed."""
+    """Another group starts at the beginning: the same records, as after a crash before the offsets were committed."""
     deliveries = [topic.accept() for _ in range(20)]
     python.start(*topic.arguments("one")).wait_for(*deliveries)
     python.stop()
@@ -212,7 +212,7 @@ def test_python_consumer_gets_an_event_again_after_a_processing_failure(python, 
 
 
 def test_python_consumers_in_one_group_share_the_work(python, topic, tmp_path_factory):
-    """One member leaves and the other continues, without waiting for its session to time out."""
+    """One member leaves and the other continues without waiting for the session to time out."""
     other = Example(tmp_path_factory.mktemp("other"), "consume.py", python.command)
     try:
         first = topic.accept()
@@ -221,7 +221,7 @@ def test_python_consumers_in_one_group_share_the_work(python, topic, tmp_path_fa
         other.start(*topic.arguments())
         waiting.until(lambda: topic.members() == 2, SECONDS, "two members")
         python.stop()
-        waiting.until(lambda: topic.members() == 1, 20, "the other to be alone")
+        waiting.until(lambda: topic.members() == 1, 20, "the other to be the only member")
         second = topic.accept()
         other.wait_for(second)
         other.stop()
@@ -230,7 +230,7 @@ def test_python_consumers_in_one_group_share_the_work(python, topic, tmp_path_fa
 
 
 def test_python_consumers_process_events_exactly_once_across_rebalances_and_crashes(python, installation, tmp_path):
-    """Three members with one database, over every rebalance that this makes; the first dies with work in hand."""
+    """Three members with one database, across the resulting rebalances; the first is killed while it works."""
     config = installation.config()
     config["source invoicing"]["key"] = "delivery-id"
     topic = Topic(installation, config)

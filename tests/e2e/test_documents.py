@@ -15,7 +15,7 @@ QUICKSTART_SECONDS = 900
 
 
 def commands_in(text, indent):
-    """The lines of an example that call gatepost, in their order, without their comments."""
+    """The gatepost commands of an example, in order, without comments."""
     lines = [line.partition("  #")[0].strip().removeprefix("sudo -u gatepost ")
              for line in text.splitlines() if line.startswith(indent)]
     return [shlex.split(line)[1:] for line in lines if line.startswith("gatepost ")]
@@ -27,7 +27,7 @@ def run_all(installation, config, commands):
         if ">" in command:
             *command, _, output = command
         if command[0] == "tail" and "--until-end" not in command:
-            command = [*command, "--until-end"]  # else it would follow for ever
+            command = [*command, "--until-end"]  # otherwise it would follow forever
         done = installation.gatepost(*command, config=config)
         assert done.returncode == 0, (command, done.stderr)
         if output:
@@ -37,7 +37,7 @@ def run_all(installation, config, commands):
 
 @pytest.fixture
 def reached_by_socket(installation):
-    """A configuration whose receiver the command line finds by itself."""
+    """A configuration whose receiver the command line can find."""
     config = installation.config()
     config["receiver"]["listen"] = f"unix:{installation.directory}/receiver.sock"
     return config
@@ -87,7 +87,7 @@ def test_examples_in_gatepost_1_work(installation, reached_by_socket):
 
 
 def commands_of_the_man_page():
-    """{name of a command: its options} by the items of gatepost(1)'s section COMMANDS."""
+    """{name of a command: its options} from the section COMMANDS of gatepost(1)."""
     section = (ROOT / "man" / "gatepost.1").read_text().partition(".Sh COMMANDS\n")[2].partition(".Sh ")[0]
     commands = {}
     for item in section.split("\n.It Cm ")[1:]:

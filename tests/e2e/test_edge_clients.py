@@ -1,4 +1,4 @@
-"""Who the client is, behind a proxy and without one, and what limits each client has."""
+"""Identification of the client, with and without a proxy, and the limits for each client."""
 
 import re
 import socket
@@ -12,7 +12,7 @@ import waiting
 from authority import Authority
 from raw_tls import PROXY_SIGNATURE, proxy_header
 from signing import Delivery
-from stillness import standing_still
+from stalling import stalled_thread
 
 PATH = "/webhooks/invoicing"
 FORGED = b"another secret, long enough as well"
@@ -31,7 +31,7 @@ def last_client(daemon):
 
 
 def refused_as(daemon, **request):
-    """Send a request that is refused. Returns the client in the log, which has a line a second at most."""
+    """Send a request that is refused. Returns the client in the log, which gets at most one line per second."""
     seen = daemon.log.count("last_client=")
 
     def send_until_logged():
@@ -42,7 +42,7 @@ def refused_as(daemon, **request):
 
 
 def raw(address, *pieces):
-    """Send pieces of bytes, each by itself, and read until the server closes."""
+    """Send pieces of bytes separately and read until the server closes."""
     with http_client.connect(address) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         received = b""
@@ -52,7 +52,7 @@ def raw(address, *pieces):
             connection.shutdown(socket.SHUT_WR)
             while data := connection.recv(65536):
                 received += data
-        except OSError:  # closed, or reset: then what has come before is all
+        except OSError:  # closed or reset: return what was received before
             pass
         return received
 
@@ -84,11 +84,11 @@ def test_proxy_over_a_unix_socket_is_trusted_if_configured(offline, tmp_path):
 
 
 def test_connection_reset_before_accept_is_not_treated_as_a_unix_socket(offline):
-    """Its peer is no longer known, but its bytes can still be read."""
+    """Its peer address is no longer known, but its bytes can still be read."""
     daemon = receiver(offline, trusted_proxy="unix")
     assert refused_as(daemon, headers={"x-forwarded-for": "198.51.100.1"}) == "127.0.0.1"
     before = daemon.metric("gatepost_connections_accepted_total"), daemon.metric("gatepost_requests_total")
-    with standing_still(daemon.process.pid, "receiver-1"):
+    with stalled_thread(daemon.process.pid, "receiver-1"):
         for _ in range(20):
             with http_client.connect(daemon.address) as connection:
                 connection.sendall(b"GET /nothing HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.1\r\n\r\n")
@@ -210,7 +210,7 @@ def test_connections_per_address_are_limited(offline):
             return http_client.request(daemon.address, "GET", "/nothing").status == 404
         except (ConnectionError, OSError, http_client.http.client.HTTPException):
             return False
-    waiting.until(another, 20, "room after one has closed")
+    waiting.until(another, 20, "a free connection after one was closed")
     assert "max_connections_per_address" in daemon.log
     for client in clients:
         client.close()
@@ -266,7 +266,7 @@ def test_address_with_too_many_refusals_gets_429_until_the_next_second(installat
     assert {reply.status for reply in replies} == {401, 429}
     throttled = next(reply for reply in replies if reply.status == 429)
     assert throttled.code == "TOO_MANY_REQUESTS" and throttled.reason == "Too Many Requests" and throttled.headers["retry-after"] == "1"
-    assert all(send("198.51.100.2", Delivery()).status == 200 for _ in range(20))  # others are not
+    assert all(send("198.51.100.2", Delivery()).status == 200 for _ in range(20))  # other addresses are not throttled
     waiting.until(lambda: send("198.51.100.1", Delivery()).status == 200, 10, "the next second")
     metric = daemon.metrics("gatepost_requests_total")
     assert metric[frozenset({("source", ""), ("outcome", "throttled")})] >= 1 or sum(
@@ -292,7 +292,7 @@ def test_framing_errors_count_as_refusals(offline, refused):
     def statuses():
         for _ in range(10):
             raw(daemon.address, refused)
-        return daemon.post().status  # else 503, which does not count
+        return daemon.post().status  # otherwise 503, which does not count
     waiting.until(lambda: statuses() == 429, 20, "429 after many refusals within a second")
 
 

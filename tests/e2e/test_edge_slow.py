@@ -1,4 +1,4 @@
-"""Clients that take their time, beside a genuine one."""
+"""Slow clients next to a genuine one."""
 
 import itertools
 import pathlib
@@ -13,7 +13,7 @@ import waiting
 from signing import Delivery, event_body
 
 N = 400
-MOST_SECONDS = 3  # for a delivery beside them, on a busy machine
+MOST_SECONDS = 3  # for a concurrent delivery, on a busy machine
 HEAD = b"POST /webhooks/invoicing HTTP/1.1\r\nHost: a\r\n"
 
 
@@ -38,7 +38,7 @@ def start(installation, plain_build):
 
 
 def deliver(daemon, times=20):
-    """Send genuine deliveries over connections of their own. Returns the longest time that one took."""
+    """Send genuine deliveries over separate connections. Returns the time of the slowest."""
     longest = 0
     for _ in range(times):
         begun = time.monotonic()
@@ -48,7 +48,7 @@ def deliver(daemon, times=20):
 
 
 class Slow:
-    """Many connections that have each sent a beginning."""
+    """Many connections, each with the beginning of a request."""
 
     def __init__(self, daemon, n, beginning):
         self.connections = []
@@ -62,7 +62,7 @@ class Slow:
             self.connections.append(connection)
 
     def dribble(self, piece):
-        """A little more from each. Returns how many are still open."""
+        """Send a little more on each. Returns how many are still open."""
         n_open = 0
         for connection in self.connections:
             try:
@@ -88,7 +88,7 @@ def test_slow_senders_are_closed_without_delaying_others(start, beginning, piece
     def all_cut_off():
         assert deliver(daemon, 3) < MOST_SECONDS
         return slow.dribble(piece) == 0
-    waiting.until(all_cut_off, 60, "the slow to be cut off")
+    waiting.until(all_cut_off, 60, "the slow clients to be closed")
     assert time.monotonic() - begun < 30
     slow.close()
 
@@ -99,7 +99,7 @@ def test_request_timeout_starts_at_the_first_byte(offline, head_and_body):
     config["receiver"].update(zip(("header_timeout", "request_timeout"), head_and_body, strict=True))
     daemon = offline.daemon(config).start()
     genuine = b"".join(b"%s: %s\r\n" % (name.encode(), value.encode()) for name, value in Delivery().headers().items())
-    for headers, status in [(genuine, 408), (b"", 400)]:  # what its head is refused for, if it is
+    for headers, status in [(genuine, 408), (b"", 400)]:  # the status for its headers, if they are invalid
         begun = time.monotonic()
         with http_client.connect(daemon.address) as connection:
             connection.sendall(HEAD + headers + b"Content-Length: 5\r\n\r\n")
@@ -115,7 +115,7 @@ def test_slow_readers_are_closed_without_delaying_others(start):
     def all_cut_off():
         assert deliver(daemon, 3) < MOST_SECONDS
         return slow.dribble(requests) == 0
-    waiting.until(all_cut_off, 90, "the slow to be cut off")
+    waiting.until(all_cut_off, 90, "the slow clients to be closed")
     slow.close()
 
 
@@ -134,7 +134,7 @@ def test_incomplete_requests_are_closed_at_the_limit(start):
 
 
 def test_threads_share_the_connection_limit(start):
-    """As many connections as there may be stay open, and of more, who comes is let in and others go."""
+    """Connections up to the limit stay open; beyond it, new ones are accepted and others closed."""
     daemon = start(max_connections="64", threads="8")
 
     def ask(connection):
@@ -149,7 +149,7 @@ def test_threads_share_the_connection_limit(start):
     for _ in range(200):
         connections.append(http_client.connect(daemon.address))
         assert ask(connections[-1])
-    waiting.until(lambda: daemon.metric("gatepost_connections_open") == 64, 20, "the others to have gone")
+    waiting.until(lambda: daemon.metric("gatepost_connections_open") == 64, 20, "the others to be closed")
     assert daemon.metric("gatepost_connections_closed_total", reason="full") == 0
     for connection in connections:
         connection.close()
@@ -158,13 +158,13 @@ def test_threads_share_the_connection_limit(start):
 @pytest.mark.parametrize("beginning", [
     b"", HEAD, HEAD + b"Content-Length: 5\r\n\r\n", b"nonsense\r\n\r\n"], ids=["silent", "heads", "bodies", "refused"])
 def test_new_connections_do_not_evict_a_recent_client(start, beginning):
-    """However few other idle connections there are: the oldest are closed first."""
+    """The oldest connections are closed first, even if few others are idle."""
     daemon = start(max_connections="100")
     before = Slow(daemon, N, beginning)
     client = http_client.Client(daemon.address)
     client.connect()
     after = Slow(daemon, 50, beginning)
-    daemon.accept()  # those before it have been seen
+    daemon.accept()  # the earlier connections have been accepted
     delivery = Delivery()
     assert client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
     for each in (before, client, after):
@@ -172,7 +172,7 @@ def test_new_connections_do_not_evict_a_recent_client(start, beginning):
 
 
 def test_late_first_byte_does_not_make_a_connection_newer(start):
-    """All are accepted at once, then all but the client begin a request: more who come do not take the client's place."""
+    """All are accepted at once, then all but the client begin a request: new connections do not evict the client."""
     daemon = start(max_connections="100")
     daemon.process.send_signal(signal.SIGSTOP)
     before = Slow(daemon, 99, HEAD)
@@ -189,7 +189,7 @@ def test_late_first_byte_does_not_make_a_connection_newer(start):
 
 
 def test_refused_requests_do_not_make_a_connection_newer(start):
-    """Strangers fill max_connections and keep asking. They do not outlast a client that has connected later."""
+    """Strangers fill max_connections and keep sending requests. They do not outlast a client that connects later."""
     def ask(connection):
         try:
             connection.sendall(b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -221,7 +221,7 @@ def leave_one_descriptor(daemon):
 
 
 def test_last_descriptor_is_used_without_closing_an_idle_connection(start):
-    """Linux's accept() reports that descriptors have run out even when nobody waits to be accepted."""
+    """Linux's accept() reports that descriptors have run out even if no connection is pending."""
     daemon = start()
     idle = http_client.Client(daemon.address)
     assert idle.request("GET", "/nothing").status == 404
@@ -250,12 +250,12 @@ def test_clients_that_do_not_read_answers_are_closed_at_the_limit(offline, tmp_p
             return http_client.request(daemon.address, "GET", "/nothing").status == 404
         except OSError:
             return False
-    waiting.until(let_in, 60, "room")
+    waiting.until(let_in, 60, "an accepted connection")
     deaf.close()
 
 
 def test_low_descriptor_limit_is_reported_and_sufficient(start):
-    """With a limit of 256, of which it keeps half to itself, the rest of the daemon keeps what it needs, whatever connects."""
+    """With a limit of 256, half of it reserved, the rest of the daemon always has the descriptors it needs."""
     daemon = start(descriptors=256)
     assert "fewer connections than max_connections" in daemon.log and "LimitNOFILE" in daemon.log
     for beginning in (b"", HEAD):
@@ -272,7 +272,7 @@ def test_low_descriptor_limit_is_reported_and_sufficient(start):
 
 
 def test_descriptor_limit_is_raised_for_all_threads(installation, plain_build):
-    """As many connections stay open as there may be."""
+    """Connections up to the limit stay open."""
     installation.create_topics()
     installation.build = plain_build
     config = installation.config()

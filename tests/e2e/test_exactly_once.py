@@ -1,4 +1,4 @@
-"""Every delivery becomes one event, whatever is killed, restarted, added or removed meanwhile."""
+"""Every delivery becomes one event, even if processes are killed, restarted, added or removed meanwhile."""
 
 import random
 import signal
@@ -48,7 +48,7 @@ def test_ten_thousand_deliveries_survive_killed_routers(installation):
     load = Load(lambda: [each.address for each in receivers], with_repeats(deliveries), rate=CHAOS_RATE).start()
     kills = 0
     while load.is_running():
-        time.sleep(random.uniform(*KILL_SECONDS))  # not waiting for anything: the pace of the killing
+        time.sleep(random.uniform(*KILL_SECONDS))  # the interval between kills
         router = random.choice(routers)
         router.kill()
         router.start()
@@ -104,8 +104,8 @@ def test_deliveries_received_while_no_router_runs_are_routed(installation):
     assert_exactly_once(installation.kafka, by_id(deliveries))
 
 
-def stands_in_a_transaction(router, kafka):
-    """Let the router stand still, and see whether it has one open; a commit that was on its way comes to its end meanwhile."""
+def is_paused_in_a_transaction(router, kafka):
+    """Pause the router and check for an open transaction; a commit already sent completes meanwhile."""
     router.process.send_signal(signal.SIGSTOP)
     if all(not kafka.is_settled() for _ in range(10)):
         return True
@@ -121,7 +121,7 @@ def test_open_transaction_of_a_killed_router_is_invisible(installation):
     deliveries = [Delivery(event_body(text="x" * 2000)) for _ in range(30000)]
     kafka.append(deliveries)
     router = installation.daemon(config).start()
-    waiting.until(lambda: stands_in_a_transaction(router, kafka) or kafka.is_routed(), 60, "an open transaction")
+    waiting.until(lambda: is_paused_in_a_transaction(router, kafka) or kafka.is_routed(), 60, "an open transaction")
     router.kill()
     assert not kafka.is_settled(), "all was routed before a transaction was seen open"
     topic = f"{kafka.prefix}.invoice.accepted"
@@ -155,7 +155,7 @@ def test_routers_joining_and_leaving_neither_lose_nor_duplicate_events(installat
 
 
 def test_second_router_with_the_same_instance_name_causes_no_duplicates(installation):
-    """Both share a transactional id, so that one fences the other; an admin's mistake must not double events."""
+    """Both share a transactional id, so that one fences the other; an admin's mistake must not duplicate events."""
     installation.create_topics()
     receiver = installation.start(installation.config("receiver"))
     routers = [installation.daemon(installation.config("router", instance)) for instance in ("twin", "other")]
@@ -172,7 +172,7 @@ def test_second_router_with_the_same_instance_name_causes_no_duplicates(installa
 
 
 def test_copy_outside_the_window_is_a_new_delivery(installation):
-    """Record timestamps decide; a topic with chosen timestamps replaces days of waiting."""
+    """Record timestamps decide, so the test chooses timestamps instead of waiting for days."""
     config = installation.config()
     config["router"]["dedup_window"] = "3d"
     installation.create_topics(config)
@@ -191,7 +191,7 @@ def test_copy_outside_the_window_is_a_new_delivery(installation):
 
 
 def test_timestamps_jumping_ahead_and_back_lose_no_dedup_entries(installation):
-    """Timestamps jump ahead by ten days, so that older entries expire, and fall back: they are restored."""
+    """Timestamps jump ahead by ten days, so that older entries expire, and fall back: the entries are restored."""
     config = installation.config()
     config["router"]["dedup_window"] = "3d"
     installation.create_topics(config, 1)
@@ -199,9 +199,9 @@ def test_timestamps_jumping_ahead_and_back_lose_no_dedup_entries(installation):
     kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")
     kafka.configure(kafka.deliveries, "retention.ms", "-1")
     day = 24 * 3600 * 1000
-    today = now() * 1000 - 12 * day  # Kafka takes no time that is yet to come
+    today = now() * 1000 - 12 * day  # Kafka rejects timestamps in the future
     first, second, third = Delivery(), Delivery(), Delivery()
-    kafka.append([Delivery()], timestamp_ms=today - 9 * day)  # what is remembered begins after the log does
+    kafka.append([Delivery()], timestamp_ms=today - 9 * day)  # the dedup table starts later than the log
     kafka.append([first, second], timestamp_ms=today - 2 * day)
     daemon = installation.start(config)
     kafka.wait_until_routed()
@@ -221,7 +221,7 @@ def test_timestamps_jumping_ahead_and_back_lose_no_dedup_entries(installation):
 
 
 def test_restarted_router_restores_its_dedup_window(installation):
-    """The window is read back from the log; committed deliveries are remembered, not published again."""
+    """The dedup window is restored from the log; committed deliveries are remembered, not published again."""
     installation.create_topics(partitions=2)
     deliveries = new_deliveries(2000)
     installation.kafka.append(deliveries)

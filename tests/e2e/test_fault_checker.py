@@ -1,4 +1,4 @@
-"""The checker of tests/faults itself: topics as a router without a fault leaves them, then with one fault each."""
+"""The checker of tests/faults: topics as a correct router leaves them, then with one fault each."""
 
 import dataclasses
 import time
@@ -17,7 +17,7 @@ from sender import ACCEPTED
 SIGNED = int(time.time()) - 120  # recent records only: brokers delete old ones
 SIGNED_TEXT = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(SIGNED))
 LATER_TEXT = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(SIGNED + 1))
-NUMBERS = 3000  # among which all trouble occurs
+NUMBERS = 3000  # enough for every kind of special delivery
 WINDOW_SECONDS = 60
 
 
@@ -69,7 +69,7 @@ class Topics:
         return sum(each.topic == "quarantine" for each in self.published) - 1
 
     def check(self, cuts=()):
-        """Write everything, and have it checked."""
+        """Write all records and check them."""
         producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap, "log_level": 3})
         names = {each.topic for each in [*self.log, *self.published]} | {"deliveries", "quarantine"}
         for name in names:
@@ -86,13 +86,13 @@ class Topics:
             self.kafka.delete(*self.kafka.topics())
 
     def number(self, makes=None, after=0):
-        """The first number, from `after` on, of a delivery that makes this trouble."""
+        """The first number, starting at `after`, of a delivery of this special kind."""
         return next(each for each in range(after, NUMBERS) if self.deliveries.makes(each) == makes)
 
 
 @pytest.fixture
 def topics(broker):
-    """Everything once: an event with a repeat, a bad body, a second body, a replay, a release, an id that has expired."""
+    """One of each: an event with a repeat, a bad body, a second body, a replay, a release, an expired id."""
     topics = Topics(broker.bootstrap)
     topics.plain = topics.number()
     topics.later = next(each for each in range(topics.plain + 1, NUMBERS) if topics.deliveries.makes(each) is None
@@ -136,7 +136,7 @@ def test_correct_topics_are_clean(topics):
 
 
 def test_missing_event_is_lost(topics):
-    topics.published.pop()  # of the id that had expired
+    topics.published.pop()  # of the expired id
     assert counts(topics.check()) == {"lost": 1}
 
 

@@ -1,4 +1,4 @@
-"""Records that others have written into Gatepost's topics: the commands neither stumble over them nor pass on their tricks."""
+"""Records that others have written to Gatepost's topics: commands neither fail on them nor print their control characters."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Framing on real sockets: what is legal reaches a handler as it is, what is not is answered and the connection closed
+"""Framing on real sockets: legal requests reach a handler unchanged; others are refused and the connection is closed
 before a handler runs."""
 
 import contextlib
@@ -114,7 +114,7 @@ def test_answer_to_head_has_no_body_and_keeps_the_connection(echo):
         connection.send(head + get)
         first, second = connection.answer(to_head=True), connection.answer()
     assert (first.status, first.body, second.status, second.message.method) == (200, b"", 200, b"GET")
-    assert int(first.headers["content-length"]) == len(second.body) + 1  # its method is as much longer
+    assert int(first.headers["content-length"]) == len(second.body) + 1  # its method is one byte longer
 
 
 # A delivery
@@ -131,7 +131,7 @@ def lines_of(headers):
 
 
 def post(delivery, *, headers=None, extension=b"", trailers=b"", size=7):
-    """A delivery in chunks of so many bytes."""
+    """A delivery in chunks of this size."""
     head = b"POST %s HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\tchunked\r\n" % PATH
     head += lines_of(delivery.headers() if headers is None else headers)
     pieces = [delivery.body[at:at + size] for at in range(0, len(delivery.body), size)]
@@ -140,7 +140,7 @@ def post(delivery, *, headers=None, extension=b"", trailers=b"", size=7):
 
 
 def ask(daemon, data, step=None):
-    """The answer to one request, and whether the connection stays."""
+    """The answer to one request, and the next answer on the connection or None."""
     with framing.Connection(daemon.address) as connection:
         connection.send(data, step)
         answer = connection.answer()
@@ -169,7 +169,7 @@ def test_trailer_field_is_not_treated_as_a_header(daemon):
 
 
 def test_body_of_a_bodiless_method_is_not_read_as_a_request(daemon):
-    """evhttp takes a body with HEAD for the next request."""
+    """evhttp would read the body of HEAD as the next request."""
     delivery = Delivery()
     smuggled = b"POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n" % (PATH, len(delivery.body))
     smuggled += lines_of(delivery.headers()) + b"\r\n" + delivery.body

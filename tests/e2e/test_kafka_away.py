@@ -1,4 +1,4 @@
-"""Kafka hangs, dies or was never there: the daemon reports it, answers 503, and recovers when Kafka is back."""
+"""Kafka hangs, is killed or was never started: the daemon reports it, answers 503, and recovers when Kafka is back."""
 
 import signal
 import subprocess
@@ -20,10 +20,10 @@ from tally import assert_exactly_once
 
 ACK_TIMEOUT = 2  # seconds
 SLACK = 1.5
-LOAD_SLACK = 5  # of many requests at once, one of which may stand still; less than the default of ack_timeout
+LOAD_SLACK = 5  # for many concurrent requests, one of which may stall; less than the default of ack_timeout
 NOT_READY_SECONDS = 15
 BACK_SECONDS = 60
-MANY_LANES_SECONDS = 30  # half of what two seconds for each would take
+MANY_LANES_SECONDS = 30  # half of the time if each took two seconds
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def start(installation, **receiver):
 
 
 def accept(daemon, delivery=None):
-    """A delivery that is accepted, by a broker that may be slow at its beginning."""
+    """Deliver until accepted; a broker may be slow after its start."""
     delivery = delivery or Delivery()
     waiting.until(lambda: daemon.post(delivery).status == 200, BACK_SECONDS, "the answer 200")
     return delivery
@@ -80,12 +80,12 @@ def test_hung_kafka_is_answered_503_within_the_ack_timeout(installation, own_bro
     daemon.wait_until_not_ready(NOT_READY_SECONDS)
     assert daemon.admin("/healthz").status == 200
     assert daemon.admin("/readyz").status == 503
-    waiting.until(lambda: daemon.metric("gatepost_kafka_reachable") == 0, 30, "the probe to have seen it")
+    waiting.until(lambda: daemon.metric("gatepost_kafka_reachable") == 0, 30, "the probe to detect it")
     assert "was replaced" not in daemon.log  # the time without Kafka is not the producer's fault
     own_broker.resume(1)
     daemon.wait_until_ready(BACK_SECONDS)
     assert "was replaced" not in daemon.log
-    accept(daemon, delivery)  # its earlier attempt may have been appended too
+    accept(daemon, delivery)  # the earlier attempt may have been stored too
     installation.kafka.wait_until_routed()
     assert_exactly_once(installation.kafka, {each.delivery_id: each for each in (before, delivery)})
 
@@ -124,7 +124,7 @@ def test_killed_kafka_under_load_loses_no_accepted_delivery(installation, own_br
 
 
 def test_signature_of_an_unstored_delivery_is_not_remembered(installation, own_broker):
-    """A captured delivery under another id gets a 503; the genuine one that comes afterwards is no replay of it."""
+    """A captured delivery under another id gets a 503; the later genuine delivery is not a replay of it."""
     daemon = start(installation)
     accept(daemon)
     own_broker.kill(1)
@@ -141,7 +141,7 @@ def test_signature_of_an_unstored_delivery_is_not_remembered(installation, own_b
 
 
 def test_delivery_is_answered_503_while_a_copy_under_another_id_is_pending(installation, own_broker, paused):
-    """A captured delivery may turn out not to have been stored: then the genuine one is no replay of it."""
+    """If the captured delivery is not stored in the end, the genuine one is not a replay of it."""
     daemon = start(installation, ack_timeout="60s")
     accept(daemon)
     paused()
@@ -162,7 +162,7 @@ def test_delivery_is_answered_503_while_a_copy_under_another_id_is_pending(insta
 
 
 def test_connections_are_refused_during_shutdown(installation, own_broker, paused):
-    """An answer that is awaited holds the end up; whoever connects meanwhile is to go elsewhere at once."""
+    """A pending answer delays shutdown; new clients must be able to go elsewhere immediately."""
     daemon = start(installation, ack_timeout="60s")
     accept(daemon)
     paused()
@@ -259,7 +259,7 @@ def test_delivery_is_stored_when_the_client_disconnects_before_the_ack(installat
 
 
 def test_hung_name_servers_are_answered_503_without_blocking_lanes(installation, plain_build):
-    """The producer's connection is lost, and its successor cannot connect, while Kafka answers the probe."""
+    """The producer's connection is lost and its replacement cannot connect, while Kafka answers the probe."""
     installation.build = plain_build
     config = installation.config("receiver")
     config["receiver"]["ack_timeout"] = f"{ACK_TIMEOUT}s"
@@ -276,7 +276,7 @@ def test_hung_name_servers_are_answered_503_without_blocking_lanes(installation,
         return daemon.log.count("does not shut down; leaking it") >= 2
     with lookups:
         waiting.until(refuse, BACK_SECONDS, "two producers to be replaced")
-    # What was appended counts as done with: no signature waits for its fate, and no byte is in flight.
+    # The deliveries of replaced producers count as finished: no signature is pending, and no byte is in flight.
     for delivery in (refused[0], refused[-1].but(delivery_id="captured")):
         accept(daemon, delivery)
     daemon.process.send_signal(signal.SIGUSR1)
@@ -284,7 +284,7 @@ def test_hung_name_servers_are_answered_503_without_blocking_lanes(installation,
 
 
 def test_sigterm_stops_the_daemon_while_name_servers_hang(installation, plain_build):
-    """Threads of librdkafka that wait in getaddrinfo() for an answer are not waited for."""
+    """Shutdown does not wait for librdkafka threads that are blocked in getaddrinfo()."""
     installation.build = plain_build
     config = installation.config()
     installation.create_topics(config)
@@ -297,7 +297,7 @@ def test_sigterm_stops_the_daemon_while_name_servers_hang(installation, plain_bu
 
 @pytest.fixture
 def dead(own_broker):
-    """A function that kills the broker, which is there again after the test."""
+    """A function that kills the broker, which is restarted after the test."""
     yield lambda: own_broker.kill(1)
     own_broker.start_node(1)
 
@@ -333,7 +333,7 @@ def test_interrupt_stops_tail_without_kafka_and_name_servers(installation, plain
 
 
 def test_many_lanes_start_and_stop_in_parallel_while_kafka_is_away(offline, tmp_path):
-    """Each with a producer of its own: the service manager must not wait for one after the other."""
+    """Each lane has its own producer: they must not be started or stopped one after the other."""
     config = offline.config()
     config["receiver"]["threads"] = 32
     manager = Manager(tmp_path / "notify")

@@ -1,4 +1,4 @@
-"""Where and how a receiver listens, and with which secrets."""
+"""The listening addresses and the secrets of a receiver."""
 
 import contextlib
 import socket
@@ -30,7 +30,7 @@ def test_receiver_replaces_a_stale_unix_socket(installation):
 
 
 def test_unix_socket_of_a_successor_is_not_removed(offline, tmp_path):
-    """Their configurations name one path, and somebody removed the first one's file."""
+    """Both configurations name the same path, and the first daemon's socket was removed."""
     path = tmp_path / "receiver.sock"
     daemons = []
     for _ in range(2):
@@ -80,7 +80,7 @@ def test_two_threads_serve_many_connections(installation):
 
 
 def test_threads_together_keep_to_max_connections(offline):
-    """Each may have its share whatever the others have; the shares make max_connections."""
+    """Each thread may use its share regardless of the others; the shares add up to max_connections."""
     config = offline.config("receiver")
     config["receiver"].update({"threads": 4, "max_connections": 5})
     daemon = offline.daemon(config).start()

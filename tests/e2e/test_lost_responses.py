@@ -1,4 +1,4 @@
-"""What Kafka has done and could not say: responses that are lost, and requests that arrive late."""
+"""Kafka acts but its response is lost, or requests arrive late."""
 
 import random
 import signal
@@ -31,7 +31,7 @@ SOCKET_TIMEOUT_SECONDS = 60  # librdkafka's, after which it would ask again
 
 @pytest.fixture(scope="module")
 def proxied_broker():
-    """A Kafka for these tests alone, whose clients bootstrap through a proxy."""
+    """A Kafka for these tests only, whose clients bootstrap through a proxy."""
     with Cluster(proxied=True) as cluster:
         yield cluster
 
@@ -44,7 +44,7 @@ def proxies(proxied_broker):
 
 @pytest.fixture
 def installation(proxied_broker, proxies, tmp_path):
-    """Its Kafka side and its command line connect directly."""
+    """An installation whose Kafka client and command line connect directly."""
     each = Installation(tmp_path, proxied_broker.bootstrap)
     yield each
     each.clean_up()
@@ -61,7 +61,7 @@ def proxied(installation, proxied_broker):
 
 
 def assert_load_survives(installation, daemon, rule, count):
-    """Start the daemon under load, and wait until the rule has acted so often and all is routed."""
+    """Start the daemon under load, and wait until the rule has been applied count times and all deliveries are routed."""
     installation.create_topics()
     daemon.start()
     load = Load(lambda: [daemon.address], threads=4, rate=LOAD_RATE).start()
@@ -104,7 +104,7 @@ def test_response_that_never_arrives_loses_no_delivery(installation, proxies, pr
 
 
 def test_signature_is_kept_if_an_earlier_attempt_may_have_been_stored(installation, proxied_broker, proxies, proxied):
-    """The first attempt was stored, and nobody knows; the second comes while Kafka is away; then a captured copy."""
+    """The first attempt was stored without a response; the second arrives while Kafka is away; then a captured copy."""
     daemon = proxied()
     daemon.config["receiver"]["ack_timeout"] = "2s"
     installation.create_topics(daemon.config)
@@ -130,8 +130,8 @@ def test_signature_is_kept_if_an_earlier_attempt_may_have_been_stored(installati
     assert record.header("gatepost-reason") == "replayed-signature"
 
 
-# Requests that librdkafka sends twice, for their connections break, and whose first copies arrive in the transaction after
-# theirs. Were that of the same producer epoch, Kafka could not tell (KIP-890).
+# Requests that librdkafka sends twice because their connection breaks, and whose first copies arrive in the transaction after
+# theirs. With the same producer epoch, Kafka could not distinguish them (KIP-890).
 
 
 def is_commit(request):
@@ -145,14 +145,14 @@ def start_router(installation, proxied):
 
 
 def append(installation):
-    """Another delivery."""
+    """Append another delivery."""
     delivery = Delivery()
     installation.kafka.append([delivery])
     return {delivery.delivery_id: delivery}
 
 
-def routed_in_spite_of(rule, installation):
-    """A delivery that is routed although the rule holds a request of its transaction, by that request's second copy."""
+def route_despite(rule, installation):
+    """Have a delivery routed although the rule holds a request of its transaction: the second copy of the request succeeds."""
     delivery = append(installation)
     assert rule.wait(RULE_SECONDS)
     installation.kafka.wait_until_routed()
@@ -167,11 +167,11 @@ def assert_restart_repeats_nothing(installation, router, deliveries):
 
 
 def test_late_copy_of_a_commit_does_not_commit_the_next_transaction(installation, proxies, proxied):
-    """It would do so without the offsets, which the router that is killed has not sent yet."""
+    """That commit would lack the offsets, which the killed router has not sent yet."""
     kafka = installation.kafka
     router = start_router(installation, proxied)
     late = proxies.hold_request("EndTxn", match=is_commit)
-    deliveries = routed_in_spite_of(late, installation)
+    deliveries = route_despite(late, installation)
     offsets = proxies.hold_request("TxnOffsetCommit", connection="overtake")
     deliveries |= append(installation)
     assert offsets.wait(RULE_SECONDS)
@@ -182,10 +182,10 @@ def test_late_copy_of_a_commit_does_not_commit_the_next_transaction(installation
 
 
 def test_late_copy_of_offsets_does_not_replace_those_of_the_next_transaction(installation, proxies, proxied):
-    """It would do so if it came after the events and before the commit; the killed router writes no more events."""
+    """It arrives after the events and before the commit; the killed router writes no more events."""
     router = start_router(installation, proxied)
     late = proxies.hold_request("TxnOffsetCommit")
-    deliveries = routed_in_spite_of(late, installation)
+    deliveries = route_despite(late, installation)
     commit = proxies.hold_request("EndTxn", match=is_commit, connection="overtake")
     deliveries |= append(installation)
     assert commit.wait(RULE_SECONDS)
@@ -197,7 +197,7 @@ def test_late_copy_of_offsets_does_not_replace_those_of_the_next_transaction(ins
 
 
 def test_router_survives_a_temporarily_unavailable_coordinator(installation, proxied, proxies):
-    """The group's, which librdkafka asks for three times within a commit, and then waits for without an end."""
+    """The group coordinator, which librdkafka looks up three times within a commit and then waits for indefinitely."""
     installation.create_topics()
     offsets = proxies.watch("AddOffsetsToTxn", times=None)
     unknown = proxies.refuse("FindCoordinator", COORDINATOR_NOT_AVAILABLE, match=lambda request: offsets.count > 0, times=3)
@@ -210,7 +210,7 @@ def test_router_survives_a_temporarily_unavailable_coordinator(installation, pro
 
 
 def test_producer_without_a_producer_id_is_replaced(installation, proxied, proxies):
-    """Kafka answers everything else, so the daemon counts as reachable; the client would wait for a minute."""
+    """Kafka answers all other requests, so it counts as reachable; the client would wait for a minute."""
     installation.create_topics()
     rule = proxies.lose_response("InitProducerId", connection=KEEP)
     daemon = proxied("receiver")
@@ -224,11 +224,11 @@ def test_producer_without_a_producer_id_is_replaced(installation, proxied, proxi
 
 @pytest.mark.parametrize("n", [1, 4])
 def test_failed_producer_is_replaced_while_deliveries_are_pipelined(installation, proxied, proxies, n):
-    """The answer to one lets the next be read, while the producer still reports."""
+    """The answer to one delivery lets the next be read while the producer is still reporting errors."""
     installation.create_topics(partitions=1)
     daemon = proxied("receiver").start().wait_until_ready()
     daemon.accept()
-    rule = proxies.refuse_produce(OUT_OF_ORDER_SEQUENCE)  # which a producer does not recover from
+    rule = proxies.refuse_produce(OUT_OF_ORDER_SEQUENCE)  # fatal to a producer
     deliveries = [Delivery() for _ in range(n)]
     with http_client.connect(daemon.address) as connection:
         connection.sendall(b"".join(map(whole, deliveries)))
@@ -240,7 +240,7 @@ def test_failed_producer_is_replaced_while_deliveries_are_pipelined(installation
 
 
 def test_unanswered_commit_does_not_delay_shutdown_forever(installation, proxies, proxied, tmp_path):
-    """The service manager is asked for more time while a commit can be hoped for, and then is left to end the daemon."""
+    """The daemon asks the service manager for more time while the commit may succeed; then the manager may kill it."""
     installation.create_topics()
     manager = Manager(tmp_path / "notify")
     daemon = manager.watch(proxied(**{"socket.timeout.ms": 300000, "transaction.timeout.ms": 300000}), watchdog_seconds=20)
@@ -253,24 +253,24 @@ def test_unanswered_commit_does_not_delay_shutdown_forever(installation, proxies
     manager.wait_for_status("committing")
     daemon.wait_for_log("still stopping doing=\"committing the open transaction\" seconds=4", 70)
     asked = [message.time - stopping for message in manager.having("EXTEND_TIMEOUT_USEC") if message.time > stopping]
-    assert any(message.time > stopping + COMMIT_SECONDS for message in manager.having("WATCHDOG"))  # it lives all the same
+    assert any(message.time > stopping + COMMIT_SECONDS for message in manager.having("WATCHDOG"))  # still alive
     assert len(asked) >= 4 and max(asked) < COMMIT_SECONDS + 5, asked
     assert daemon.is_running()
     daemon.abandon()
     manager.close()
 
 
-# A transaction that follows on another
+# Consecutive transactions
 
 
 def gaps_ms(ends, begins):
-    """From each commit's answer to when the next transaction asks for its partitions."""
+    """The times from each commit's response to the next transaction's request for its partitions."""
     begun = [request.seconds for request in begins.requests]
     return [(min(after) - ended) * 1000 for ended in list(ends.answered) if (after := [at for at in begun if at >= ended])]
 
 
 def append_until(installation, condition, what):
-    """One by one, so that many transactions follow each other immediately."""
+    """Append deliveries one by one, so that many transactions follow each other immediately."""
     def append_some():
         for _ in range(20):
             installation.kafka.append([Delivery()])
@@ -279,7 +279,7 @@ def append_until(installation, condition, what):
 
 
 def test_transaction_waits_for_kafka_to_finish_the_previous_one(installation, proxies, proxied):
-    """Without it Kafka would ask librdkafka to wait, which takes 20 ms each time."""
+    """Otherwise Kafka would make librdkafka retry, which takes 20 ms each time."""
     start_router(installation, proxied)
     ends = proxies.watch("EndTxn", match=is_commit, times=None)
     begins = proxies.watch("AddPartitionsToTxn", times=None)
@@ -290,23 +290,23 @@ def test_transaction_waits_for_kafka_to_finish_the_previous_one(installation, pr
 
 
 def test_wait_between_transactions_grows_with_concurrent_transactions_errors(installation, proxies, proxied):
-    """As where brokers take longer, which say so to the first request of each transaction."""
+    """As with slow brokers, which refuse the first request of each transaction."""
     start_router(installation, proxied)
     ends = proxies.watch("EndTxn", match=is_commit, times=None)
-    told = set()
+    refused = set()
 
     def is_first_after_a_commit(request):
         n = len(ends.answered)
-        return n not in told and not told.add(n)
+        return n not in refused and not refused.add(n)
     refusals = proxies.refuse("AddPartitionsToTxn", CONCURRENT_TRANSACTIONS, match=is_first_after_a_commit, times=None)
-    append_until(installation, lambda: len(told) > 20 and min(gaps_ms(ends, refusals)[-10:]) >= 15,
+    append_until(installation, lambda: len(refused) > 20 and min(gaps_ms(ends, refusals)[-10:]) >= 15,
                  lambda: f"longer gaps than these, in ms: {gaps_ms(ends, refusals)}")
     installation.kafka.wait_until_routed()
 
 
 def test_record_refused_by_the_leader_is_not_answered_200(installation, proxied, proxies):
-    """librdkafka 2.0.2 counts a record that the broker has refused as stored when the broker takes a later one of the same
-    producer, as one does that has become the leader in between and does not know the producer yet."""
+    """librdkafka 2.0.2 counts a record that the broker has refused as stored when the broker accepts a later one of the same
+    producer, as a new leader does that does not know the producer yet."""
     installation.create_topics(partitions=1)
     daemon = proxied("receiver").start().wait_until_ready()
     rule = proxies.refuse_first(NOT_LEADER_OR_FOLLOWER, match=lambda request: request.mentions(installation.kafka.deliveries))
@@ -325,7 +325,7 @@ def test_record_refused_by_the_leader_is_not_answered_200(installation, proxied,
 def test_transaction_is_not_committed_without_an_event_the_leader_refused(installation, proxied, proxies):
     """The same for a router: its transaction must not be committed without the event."""
     installation.create_topics(partitions=1)
-    deliveries = [Delivery(event_body(text="x" * 400000)) for _ in range(8)]  # more than librdkafka puts into a request
+    deliveries = [Delivery(event_body(text="x" * 400000)) for _ in range(8)]  # more than fits into a request
     installation.kafka.append(deliveries)
     rule = proxies.refuse_first(NOT_LEADER_OR_FOLLOWER, match=lambda request: request.mentions("invoice.accepted"))
     proxied("router").start()
@@ -335,7 +335,7 @@ def test_transaction_is_not_committed_without_an_event_the_leader_refused(instal
 
 
 def test_router_starts_with_slow_brokers(installation, proxied, proxies):
-    """It takes several answers to get a producer ready, each from where the last attempt ended."""
+    """A producer needs several responses to become ready; every attempt continues where the last one stopped."""
     installation.create_topics()
     deliveries = [Delivery() for _ in range(10)]
     installation.kafka.append(deliveries)

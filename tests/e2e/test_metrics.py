@@ -36,7 +36,7 @@ def daemon(shared, authority):
     assert daemon.post(Delivery(secret=b"not the secret of the tests"), tls=tls).status == 401
     shared.kafka.wait_until_routed()
     waiting.until(lambda: daemon.metric("gatepost_duplicates_total") == 1 and
-                  daemon.metric("gatepost_quarantined_total") == 1, 30, "what was routed in the metrics")
+                  daemon.metric("gatepost_quarantined_total") == 1, 30, "the routed deliveries in the metrics")
     waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_rtt_seconds"), 60, "the broker in the metrics")
     return daemon
 
@@ -47,9 +47,9 @@ def text_of(daemon):
 
 def names_in(text):
     """The names of metrics by their TYPE lines, and of their samples without a histogram's suffixes."""
-    told = set(re.findall(r"^# TYPE (\w+) ", text, re.M))
+    declared = set(re.findall(r"^# TYPE (\w+) ", text, re.M))
     samples = {match[1] for match in re.finditer(r"^(\w+)[{ ]", text, re.M)}
-    return told, {PARTS_OF_A_HISTOGRAM.sub("", name) if PARTS_OF_A_HISTOGRAM.sub("", name) in told else name
+    return declared, {PARTS_OF_A_HISTOGRAM.sub("", name) if PARTS_OF_A_HISTOGRAM.sub("", name) in declared else name
                   for name in samples}
 
 
@@ -61,9 +61,9 @@ def test_metrics_pass_promtool(daemon):
 
 def test_every_metric_has_one_help_and_one_type_line(daemon):
     text = text_of(daemon)
-    told, sampled = names_in(text)
-    assert sampled <= told
-    for name in told:
+    declared, sampled = names_in(text)
+    assert sampled <= declared
+    for name in declared:
         assert len(re.findall(rf"^# TYPE {name} ", text, re.M)) == len(re.findall(rf"^# HELP {name} .", text, re.M)) == 1
 
 
@@ -72,8 +72,8 @@ def test_gatepostd_8_lists_exactly_the_metrics_and_labels(daemon):
     known = {name: set(labels.split(",")) - {""} for name, labels in
              re.findall(r"\bLi ((?:gatepost|process)_\w+)(?:\{([\w,]+)\})?", page.partition(".Ss Metrics")[2].partition(".Ss ")[0])}
     text = text_of(daemon)
-    told, _ = names_in(text)
-    labels = {name: set() for name in told}
+    declared, _ = names_in(text)
+    labels = {name: set() for name in declared}
     for name, pairs in re.findall(r"^(\w+?)(?:_bucket)?\{(.*)\} \S+$", text, re.M):
         labels[name] |= {label for label, _ in re.findall(r'(\w+)="([^"]*)"', pairs)} - {"le"}
     assert known == labels
@@ -144,7 +144,7 @@ def test_kind_names_are_escaped(offline, kind):
 
 
 def provoke(daemon, secret):
-    """A request for each outcome that a client can bring about. Returns {(source, outcome): how many}."""
+    """Send requests for each outcome that a client can cause. Returns {(source, outcome): number}."""
     genuine = Delivery(secret=secret)
     sent = [(genuine, "invoicing", "accepted", 200), (Delivery(secret=b"not the secret of the tests"), "invoicing", "forged", 401),
             (genuine.but(timestamp=genuine.timestamp - 4000, secret=b"not the secret of the tests"), "invoicing", "stale", 401),
@@ -196,10 +196,10 @@ def test_answers_while_kafka_is_away_are_counted_as_unavailable(offline):
 
 
 def test_requests_to_kafka_are_counted_once(daemon):
-    """What a client says is all that it ever sent; while nothing comes, a producer sends nothing."""
+    """A client reports a running total; without deliveries, a producer sends nothing."""
     before, seen = daemon.metric("gatepost_kafka_requests_total", client="receiver"), set()
     waiting.until(lambda: seen.add(daemon.metric("gatepost_kafka_requests_total", client="router")) or len(seen) >= 4, 60,
-                  "the router's client to tell four times")
+                  "four reports of the router's client")
     assert before > 0 and daemon.metric("gatepost_kafka_requests_total", client="receiver") - before <= before / 2
 
 
@@ -210,7 +210,7 @@ def test_connections_are_counted_by_reason_for_closing(installation):
     daemon = installation.start(config)
     daemon.accept()
     with http_client.connect(daemon.address) as connection:
-        waiting.until(lambda: daemon.metric("gatepost_connections_closed_total", reason="idle") == 1, 30, "an idle end")
+        waiting.until(lambda: daemon.metric("gatepost_connections_closed_total", reason="idle") == 1, 30, "an idle close")
         assert connection.recv(1) == b""
     assert http_client.raw(daemon.address, b"GET / HTTP/1.1\r\n\r\n").status == 400
     waiting.until(lambda: daemon.metric("gatepost_connections_closed_total", reason="refused") == 1, 30, "a refusal")

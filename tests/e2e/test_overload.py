@@ -106,13 +106,13 @@ def test_throughput_does_not_collapse_with_many_clients(installation, plain_buil
     for clients in (6, 32, 128):
         rates[clients] = load.run(clients)
         print(f"clients={clients} accepted/s={rates[clients]:.0f} refused={load.refused} p99={load.p99():.3f} s")
-    # Measured: 1.4 times as fast. A quarter, since the machine is shared; it was a hundredth when bodies pushed each other out.
+    # Measured: 1.4 times as fast. The bound is a quarter because machines are shared; evicting bodies made it a hundredth.
     assert rates[32] > 0.25 * rates[6] and rates[128] > 0.25 * rates[6], rates
 
 
 @contextlib.contextmanager
 def stalled_bodies(daemon, n):
-    """Connections, each with a body of which a part does not come."""
+    """Connections, each with an incomplete body."""
     with contextlib.ExitStack() as stack:
         for _ in range(n):
             connection = stack.enter_context(http_client.connect(daemon.address))
@@ -121,7 +121,7 @@ def stalled_bodies(daemon, n):
 
 
 def test_stalled_bodies_do_not_block_other_clients(installation, plain_build):
-    """Not in their own lane, and not in another one."""
+    """Neither in their own lane nor in another."""
     daemon = start(installation, plain_build, threads="2")
     for _ in range(4):
         with stalled_bodies(daemon, ROOM + 4):
@@ -167,7 +167,7 @@ def await_answers(daemon, address, over):
 
 
 def test_small_deliveries_do_not_wait_for_large_bodies_of_other_addresses(installation, plain_build):
-    """Addresses share the memory by bytes: one that needs little gets it at once, whatever others wait for."""
+    """Addresses share the memory by bytes: one that needs little gets it immediately."""
     daemon = start(installation, plain_build, threads="2")
     over, statuses = threading.Event(), []
     hostile = [threading.Thread(target=await_answers, args=(daemon, f"127.0.1.{number % 8 + 1}", over)) for number in range(160)]
@@ -187,7 +187,7 @@ def test_small_deliveries_do_not_wait_for_large_bodies_of_other_addresses(instal
 
 
 def test_chunked_bodies_do_not_wait_for_each_other(installation, plain_build):
-    """Each is half there before the other halves come."""
+    """All first halves arrive before the second halves."""
     daemon = start(installation, plain_build)
     half, results = len(BODY) // 2, []
 

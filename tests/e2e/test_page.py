@@ -15,7 +15,7 @@ from signing import Delivery, event_body
 
 VOID = {"meta", "link", "wbr", "br", "img", "input", "hr"}
 SIZES = {"wide": (1600, 1000), "narrow": (360, 780)}
-# For each text that is seen, how its colour stands out from its ground: WCAG 2.2's contrast ratio; the least, with its text.
+# The lowest contrast ratio (WCAG 2.2) of all visible texts, with its text.
 LEAST_CONTRAST = """(() => {
   const parse = (text) => text.match(/[\\d.]+/g).map(Number);
   const linear = (c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
@@ -33,7 +33,7 @@ LEAST_CONTRAST = """(() => {
   }
   return least;
 })()"""
-# The cells whose text reaches beyond them, and how wide the page is, once every count is of some years.
+# The cells whose text overflows and the width of the page, with counts that take years to reach.
 LARGE_COUNTS = """(() => {
   document.querySelector("#pause").click();
   for (const data of document.querySelectorAll("td data")) data.textContent = "31,536,000,000";
@@ -96,7 +96,7 @@ def page_in(tab):
 
 
 def traffic(daemon):
-    """Of each sort something: accepted, repeated, quarantined, forged, to no source."""
+    """Deliveries of each sort: accepted, repeated, quarantined, forged, to an unknown source."""
     repeated = daemon.accept()
     daemon.accept(repeated.signed_again())
     daemon.accept(Delivery(event_body("no.such.kind")))
@@ -168,14 +168,14 @@ def test_page_is_well_formed_and_has_no_external_resources(daemon, browser):
 def test_page_source_does_not_depend_on_the_state(daemon):
     before, n = daemon.admin("/").body, decided(daemon)
     traffic(daemon)
-    waiting.until(lambda: decided(daemon) == n + 3, 30, "what was routed")
+    waiting.until(lambda: decided(daemon) == n + 3, 30, "the deliveries to be routed")
     assert daemon.admin("/").body == before
 
 
 def test_numbers_agree_with_the_metrics(daemon, browser):
     before = decided(daemon)
     traffic(daemon)
-    waiting.until(lambda: decided(daemon) == before + 3, 30, "what was routed")
+    waiting.until(lambda: decided(daemon) == before + 3, 30, "the deliveries to be routed")
     waiting.until(lambda: status_of(daemon)["lagRecords"] == daemon.metric("gatepost_router_lag_records") == 0, 30, "no lag")
     new = daemon.metric("gatepost_events_total") + daemon.metric("gatepost_quarantined_total")
     waiting.until(lambda: status_of(daemon)["rememberedIds"] == daemon.metric("gatepost_remembered_ids") == new, 30, "ids")
@@ -205,12 +205,12 @@ def test_status_agrees_with_gatepost_status(daemon, shared):
     waiting.until(lambda: status_of(daemon)["commitSeconds"]["count"], 30, "a commit")
     status = status_of(daemon)
     daemon.config["admin"]["listen"] = daemon._addresses("admin")[0]
-    told = json.loads(shared.gatepost("status", "--json", config=daemon.config).stdout)
+    report = json.loads(shared.gatepost("status", "--json", config=daemon.config).stdout)
     for name in ("ackSeconds", "eventAgeSeconds", "commitSeconds"):
         for q in ("p50", "p99"):
-            assert status[name][q] == pytest.approx(told[name][q], abs=0.001), name
+            assert status[name][q] == pytest.approx(report[name][q], abs=0.001), name
     assert status["batchRecords"]["p50"] <= status["batchRecords"]["p99"] and status["verifySeconds"]["count"] > 0
-    assert status["roles"] == told["roles"] and status["ready"] is True and status["kafkaReachable"] is True
+    assert status["roles"] == report["roles"] and status["ready"] is True and status["kafkaReachable"] is True
     assert [each["source"] for each in status["secrets"]] == ["invoicing", "orders"]
     (labels,) = daemon.metrics("gatepost_build_info")
     versions = dict(labels)
@@ -305,7 +305,7 @@ def test_large_counts_fit_their_columns(daemon, browser, size):
 
 
 def test_only_the_state_is_a_live_region(daemon, browser):
-    """What is renewed every two seconds and is a live region would never let a screen reader say anything else."""
+    """A screen reader would read nothing else if a live region changed every two seconds."""
     with opened(browser, daemon) as tab:
         tab.wait_for(f"{DRAWN} > 0")
         tab.call("Accessibility.enable")
@@ -347,7 +347,7 @@ def test_pause_stops_the_refresh_until_pressed_again(daemon, browser):
             tab.call("Input.dispatchKeyEvent", type=kind, key=" ", code="Space", text=" ", windowsVirtualKeyCode=32)
         assert tab.value("document.querySelector('#pause').ariaPressed") == "true"
         held, asked = tab.value(moment), len(tab.requested())
-        until = seconds_of(held) + 7  # three times when it would have asked
+        until = seconds_of(held) + 7  # three refresh intervals
         waiting.until(lambda: clock_of(daemon) >= until, 60, "time to pass")
         assert tab.value(moment) == held and len(tab.requested()) <= asked + 1
         tab.value("document.querySelector('#pause').click()")
@@ -358,7 +358,7 @@ def test_page_reports_a_stopped_daemon_and_recovers(installation, browser):
     installation.create_topics()
     config = installation.config()
     daemon = installation.start(config)
-    config["admin"]["listen"] = daemon._addresses("admin")[0]  # to be found there again
+    config["admin"]["listen"] = daemon._addresses("admin")[0]  # to keep its address
     with opened(browser, daemon) as tab:
         traffic(daemon)
         tab.wait_for("Number(document.querySelector('[data-key=\"requests/accepted\"]').value) === 3")

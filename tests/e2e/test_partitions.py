@@ -1,4 +1,4 @@
-"""A partition's trouble is its own: a partition that cannot be routed neither stops nor delays the others."""
+"""A partition that cannot be routed neither stops nor delays the others."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def deliveries_of(partition, n, partitions, **members):
 
 
 def commit_beyond_end(kafka, partition, offset, **metadata):
-    """Set a committed offset of the router's group; a broker that has just started may not take it yet."""
+    """Set a committed offset of the router's group; a broker that has just started may not accept it yet."""
     def committed():
         offsets = ConsumerGroupTopicPartitions(kafka.group, [TopicPartition(kafka.deliveries, partition, offset, **metadata)])
         done = kafka.admin.alter_consumer_group_offsets([offsets])[kafka.group].result(30)
@@ -50,7 +50,7 @@ def commit_beyond_end(kafka, partition, offset, **metadata):
 
 
 def published(kafka, deliveries):
-    """How many events there are of each of the deliveries."""
+    """The number of events of each delivery."""
     ids = [record.delivery_id for record in kafka.read(*kafka.published_topics())]
     return [ids.count(delivery.delivery_id) for delivery in deliveries]
 
@@ -61,7 +61,7 @@ def wait_until_published(kafka, deliveries, seconds=SECONDS):
 
 
 def state(daemon, partition):
-    """(state, cause) of a partition, as the metrics have it."""
+    """(state, cause) of a partition in the metrics."""
     found = [dict(labels) for labels in daemon.metrics("gatepost_router_partition_state")
              if dict(labels)["partition"] == str(partition)]
     return [(each["state"], each["cause"]) for each in found]
@@ -75,8 +75,8 @@ def wait_for_state(daemon, partition, *expected):
 def assert_shown(installation, daemon, partition, name, cause):
     """A partition's state is in the metrics, in `gatepost status` and on the status page."""
     wait_for_state(daemon, partition, name, cause)
-    said = installation.gatepost("status", config=daemon.config).stdout
-    assert re.search(rf"^  partition {partition} {name}, {cause}, lag \d+$", said, re.M), said
+    output = installation.gatepost("status", config=daemon.config).stdout
+    assert re.search(rf"^  partition {partition} {name}, {cause}, lag \d+$", output, re.M), output
     document = json.loads(installation.gatepost("status", "--json", config=daemon.config).stdout)
     (shown,) = [each for each in document["partitions"] if each["partition"] == partition]
     assert (shown["state"], shown["cause"]) == (name, cause)
@@ -86,7 +86,7 @@ def assert_shown(installation, daemon, partition, name, cause):
 
 @pytest.fixture
 def lone(tmp_path):
-    """A broker whose log may be damaged, and an installation that uses it."""
+    """A broker whose log the test may damage, and an installation that uses it."""
     with Cluster() as cluster:
         installation = Installation(tmp_path, cluster.bootstrap)
         yield cluster, installation
@@ -95,7 +95,7 @@ def lone(tmp_path):
 
 @pytest.fixture
 def single(installation):
-    """A router that is to route three partitions of one broker."""
+    """The configuration of a router for three partitions on one broker."""
     config = installation.config("router")
     config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
     installation.create_topics(config, partitions=3)
@@ -132,7 +132,7 @@ def test_router_exits_when_every_partition_is_refused(single):
 # Records that cannot be published
 
 def split_configuration(installation):
-    """Receiver with 4 MiB bodies, and a router whose file does not say so, as for a router that runs elsewhere."""
+    """A receiver with 4 MiB bodies, and a router whose file does not mention it, as on another machine."""
     receiver, router = installation.config("receiver"), installation.config("router")
     receiver["receiver"]["max_body"] = "4MiB"
     installation.create_topics(router, partitions=1)
@@ -174,7 +174,7 @@ def test_delivery_too_large_for_its_topic_becomes_a_stub(installation):
 
 
 def test_record_too_large_when_decompressed_becomes_a_stub(installation):
-    """Brokers check the compressed size: whoever may write to `deliveries` can put such a record there."""
+    """Brokers check the compressed size: anyone who may write to `deliveries` can append such a record."""
     installation.create_topics(partitions=1)
     kafka = installation.kafka
     delivery = Delivery(event_body(padding="y" * (30 << 20)))
@@ -214,7 +214,7 @@ def test_unreadable_record_stops_only_its_partition_until_deleted(single):
 
 
 def test_record_refused_before_its_batch_is_complete_becomes_a_stub(installation):
-    """With a backlog behind it, librdkafka takes no more records before the batch is committed."""
+    """With a backlog behind it, librdkafka accepts no more records before the batch is committed."""
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
     kafka = installation.kafka
@@ -228,7 +228,7 @@ def test_record_refused_before_its_batch_is_complete_becomes_a_stub(installation
 
 
 def test_partition_with_undeliverable_fetch_responses_waits(installation):
-    """librdkafka drops an answer that is larger than receive.message.max.bytes and asks again, for ever, without a word."""
+    """librdkafka silently drops a response larger than receive.message.max.bytes and retries forever."""
     config, kafka = with_small_answers(installation, partitions=1), installation.kafka
     config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
     daemon = installation.start(config)
@@ -254,7 +254,7 @@ def test_partition_with_undeliverable_fetch_responses_waits(installation):
 
 
 def test_gap_is_skipped_when_the_connection_changes_with_each_response(installation):
-    """librdkafka closes the connection after a response that is too large; responses of other partitions arrive in between."""
+    """librdkafka closes the connection after a response that is too large; responses for other partitions arrive in between."""
     config, kafka = with_small_answers(installation), installation.kafka
     daemon = installation.start(config)
     kafka.append(deliveries_of(0, 2, 2))
@@ -275,7 +275,7 @@ def test_gap_is_skipped_when_the_connection_changes_with_each_response(installat
 
 
 def test_large_records_are_routed_when_the_connection_changes_with_each_response(installation):
-    """So large that each response has a single record: no two records come over the same connection."""
+    """The records are so large that each response has only one: no two records arrive over the same connection."""
     config, kafka = with_small_answers(installation), installation.kafka
     installation.start(config)
     kafka.append(deliveries_of(0, 2, 2) + deliveries_of(1, 2, 2))
@@ -288,7 +288,7 @@ def test_large_records_are_routed_when_the_connection_changes_with_each_response
 
 
 def test_records_refused_out_of_order_become_stubs(installation):
-    """That of another topic is refused first, while this one waits behind what goes to its own."""
+    """The record for another topic is refused first, while the other is queued behind records for its own topic."""
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
     kafka = installation.kafka
@@ -323,7 +323,7 @@ def test_reload_ends_the_wait_for_a_topic_no_longer_used(installation):
 
 
 def test_refused_record_becomes_a_stub_when_the_connection_changes_with_each_response(installation):
-    """The table is filled anew each time, for the leader may have changed; that the record was refused must not be forgotten."""
+    """The dedup table is restored each time, because the leader may have changed; the refusal must not be forgotten."""
     config, kafka = with_small_answers(installation), installation.kafka
     installation.start(config)
     kafka.append(deliveries_of(0, 2, 2) + deliveries_of(1, 2, 2))
@@ -340,7 +340,7 @@ def test_refused_record_becomes_a_stub_when_the_connection_changes_with_each_res
 
 
 def test_truncated_log_is_read_when_the_connection_changes_with_each_response(lone):
-    """The table is restored from its beginning; a new connection must not restart that."""
+    """The dedup table is restored from the start; a new connection must not restart that."""
     cluster, installation = lone
     config, kafka = with_small_answers(installation), installation.kafka
     daemon = installation.start(config)
@@ -382,7 +382,7 @@ def test_record_with_headers_too_large_for_librdkafka_becomes_a_stub(installatio
 # Gaps and times
 
 def test_control_records_do_not_slow_routing(single):
-    """60 took 62 s, since the position was looked up again at each, behind the consumer's own fetch."""
+    """60 took 62 s when each caused a lookup of the position, which queued behind the consumer's own fetch."""
     installation, config = single
     kafka = installation.kafka
     sent = [Delivery() for _ in range(60)]
@@ -400,11 +400,11 @@ def test_control_records_do_not_slow_routing(single):
     print("60 control records took", took, "the second time with their transactions")
     assert took[1] < 30
     waiting.until(lambda: daemon.metric("gatepost_router_lag_records") == 0, SECONDS,
-                  "control records at the end of a partition not to count as records that wait")
+                  "control records at the end of a partition to be excluded from the lag")
 
 
 def append_steadily(kafka, sent, stop):
-    """A hundred records a second, without the pauses of kafka.append()."""
+    """Append a hundred records a second, without the pauses of kafka.append()."""
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "acks": "all", "linger.ms": 0,
                                          "partitioner": "murmur2", "log_level": 3})
     while not stop.wait(0.01):
@@ -417,7 +417,7 @@ def append_steadily(kafka, sent, stop):
 
 
 def test_aborted_transaction_does_not_stall_steady_traffic(installation):
-    """The records behind it waited for 10,000 more, as the next one always came before the end of the log was seen."""
+    """The records behind it had to wait for 10,000 more, because the next always arrived before the end of the log was seen."""
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
     kafka = installation.kafka
@@ -463,7 +463,7 @@ def test_timestamp_near_1970_is_routed(installation):
 
 
 def test_recovery_on_an_idle_log_takes_less_than_a_second(installation):
-    """Another producer of the same transactional.id fences the router's; the next commit fails, and it starts again."""
+    """Another producer with the same transactional.id fences the router's; the next commit fails, and the router recovers."""
     config = installation.config("router", "gw1")
     installation.create_topics(config, partitions=3)
     kafka = installation.kafka
@@ -488,13 +488,13 @@ def test_recovery_on_an_idle_log_takes_less_than_a_second(installation):
 
 
 def seconds_of(text):
-    """Seconds of a time as the log has it, within its day."""
+    """A time of the log in seconds since midnight."""
     hours, minutes, seconds = text[11:23].split(":")
     return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 
 def test_group_join_error_is_shown_in_readiness(installation):
-    """It lasts: the brokers allow sessions of half an hour at most."""
+    """The error is permanent: brokers allow session timeouts of at most half an hour."""
     config = installation.config("router")
     installation.create_topics(config)
     config["kafka"].update({"session.timeout.ms": "3600000", "max.poll.interval.ms": "3600000"})
@@ -503,10 +503,10 @@ def test_group_join_error_is_shown_in_readiness(installation):
                   lambda: f"the reason: {daemon.admin('/readyz').body}\n{daemon.log}")
 
 
-# Partitions that are added
+# Added partitions
 
 def test_partitions_added_while_the_router_is_down_are_routed(installation):
-    """The coordinator gives a static member that comes back in time its former partitions."""
+    """The coordinator assigns a static member that returns in time its former partitions."""
     config = installation.config()
     installation.create_topics(config, partitions=1)
     kafka = installation.kafka
@@ -581,7 +581,7 @@ def spread(brokers, tmp_path):
 
 
 def create_deliveries(installation, replicas, **settings):
-    """The topics, but `deliveries` with a list of replicas for each partition."""
+    """Create the topics; `deliveries` with a list of replicas for each partition."""
     kafka = installation.kafka
     done = installation.gatepost("topics", "create", "--partitions", "3", "--replication-factor", "3")
     assert done.returncode == 0, done.stderr
@@ -590,7 +590,7 @@ def create_deliveries(installation, replicas, **settings):
     wanted = {name: made[name] for name in ("cleanup.policy", "retention.ms", "retention.bytes", "max.message.bytes",
                                             "message.timestamp.type")}
     topic = NewTopic(kafka.deliveries, len(replicas), replica_assignment=replicas, config=wanted | settings)
-    waiting.until(lambda: create(kafka, topic), 60, "the topic to be made")
+    waiting.until(lambda: create(kafka, topic), 60, "the topic to be created")
     waiting.until(lambda: kafka.partitions(kafka.deliveries) == len(replicas), 60, "its partitions")
 
 
@@ -666,7 +666,7 @@ def test_partition_without_a_leader_does_not_stop_others(spread, brokers):
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
 def test_records_after_an_unclean_leader_election_are_published(spread, brokers, restarts):
-    """The log is cut off below the committed offset, and grows beyond it again with other records."""
+    """The log is truncated below the committed offset, and grows beyond it again with other records."""
     kafka = spread.kafka
     create_deliveries(spread, [[1, 2]], **{"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
     daemon = spread.start(spread.config("router"))
@@ -698,19 +698,19 @@ def test_records_after_an_unclean_leader_election_are_published(spread, brokers,
     assert not result.lost and not result.duplicated and not result.unexpected, str(result)
 
 
-def remake(kafka, topic, replicas, **settings):
-    """Make a topic anew with these replicas and settings beside its own."""
+def recreate(kafka, topic, replicas, **settings):
+    """Recreate a topic with these replicas and additional settings."""
     made = kafka.configuration(topic)
     kafka.delete(topic)
     wanted = {"max.message.bytes": made["max.message.bytes"]} | settings
-    waiting.until(lambda: create(kafka, NewTopic(topic, 1, replica_assignment=[replicas], config=wanted)), 60, "the topic to be made")
+    waiting.until(lambda: create(kafka, NewTopic(topic, 1, replica_assignment=[replicas], config=wanted)), 60, "a new topic")
 
 
 def test_delivery_decided_but_truncated_before_commit_is_published_when_repeated(spread, brokers):
-    """A delivery whose record is gone is accepted again: the table knows it, but nothing of it was published."""
+    """A delivery whose record is gone is accepted again: the dedup table knows it, but it was not published."""
     kafka = spread.kafka
     create_deliveries(spread, [[1, 2]], **{"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
-    remake(kafka, f"{kafka.prefix}.invoice.accepted", [1, 2], **{"min.insync.replicas": "2"})
+    recreate(kafka, f"{kafka.prefix}.invoice.accepted", [1, 2], **{"min.insync.replicas": "2"})
     daemon = spread.start(spread.config("router"))
     first = [Delivery() for _ in range(20)]
     kafka.append(first)
@@ -733,7 +733,7 @@ def test_delivery_decided_but_truncated_before_commit_is_published_when_repeated
 
 
 def test_new_consumer_detects_a_truncated_log(lone):
-    """A consumer counts its connections from 0: that of another may have the same number, to a broker that has lost records."""
+    """Every consumer numbers its connections from 0: the same number may be a connection to a broker that has lost records."""
     cluster, installation = lone
     config, kafka = installation.config("router"), installation.kafka
     again, later = Delivery(), Delivery()
@@ -768,8 +768,8 @@ def offset_set_by_hand(lone):
 
 @pytest.mark.parametrize("n", [10, 30])
 def test_truncation_behind_a_manually_set_offset_is_detected_after_an_abort(offset_set_by_hand, n):
-    """Such an offset does not say which record stands before it; the router has read that one, though. The group has the same offset
-    until a transaction succeeds; the log has grown past it meanwhile, or had before."""
+    """Such an offset does not identify the record before it, but the router has read that record. The group keeps the same offset
+    until a transaction succeeds; the log has grown past it meanwhile or before."""
     installation, config, router = offset_set_by_hand
     kafka = installation.kafka
     kafka.delete(f"{kafka.prefix}.invoice.accepted")
@@ -784,7 +784,7 @@ def test_truncation_behind_a_manually_set_offset_is_detected_after_an_abort(offs
 
 
 def decide_without_committing(installation, cluster, config, delivery):
-    """Start a router that decides the delivery but cannot publish it. Returns it, and the log with its size before the delivery."""
+    """Start a router that decides the delivery but cannot publish it. Returns the router, the log and its former size."""
     kafka = installation.kafka
     installation.create_topics(config, partitions=1)
     router = installation.start(config)
@@ -799,14 +799,14 @@ def decide_without_committing(installation, cluster, config, delivery):
 
 
 def cut_off(cluster, log, size):
-    """Lose the end of a log, as a broker does whose machine stops before it was written to the disk."""
+    """Truncate a log, as when a broker's machine crashes before writing it to disk."""
     cluster.kill(1)
     os.truncate(log, size)
-    make_known(cluster, log)
+    start_without_checkpoints(cluster, log)
 
 
-def make_known(cluster, log):
-    """Start the broker of a log that was changed: it reads the log again, instead of believing what it noted about it."""
+def start_without_checkpoints(cluster, log):
+    """Start the broker of a modified log without its checkpoints, so that it reads the log again."""
     for state_of_producers in log.parent.glob("*.snapshot"):
         state_of_producers.unlink()
     for checkpoint in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
@@ -815,7 +815,7 @@ def make_known(cluster, log):
 
 
 def change_codec(log, start):
-    """Have the batch at this place of a log say that it is compressed in a way that no client knows."""
+    """Mark the batch at this position of a log as compressed with an unknown codec."""
     content = bytearray(log.read_bytes())
     length, = struct.unpack_from(">i", content, start + 8)
     content[start + 22] |= 7
@@ -833,7 +833,7 @@ def crc32c(data):
 
 
 def test_batch_with_unknown_codec_stops_only_its_partition_until_deleted(lone):
-    """A librdkafka that was built without zstd meets one, too. It reports each attempt, and gives no record."""
+    """As for a librdkafka built without zstd. It reports each attempt and returns no record."""
     cluster, installation = lone
     config, kafka = installation.config("router"), installation.kafka
     installation.create_topics(config, partitions=2)
@@ -844,7 +844,7 @@ def test_batch_with_unknown_codec_stops_only_its_partition_until_deleted(lone):
     kafka.append(bad[:1])
     cluster.kill(1)
     change_codec(log, size)
-    make_known(cluster, log)
+    start_without_checkpoints(cluster, log)
     kafka.append([*behind, *other])
     router = installation.daemon(config).start()
     wait_until_published(kafka, other)
@@ -856,7 +856,7 @@ def test_batch_with_unknown_codec_stops_only_its_partition_until_deleted(lone):
 
 
 def fence(installation, router):
-    """Have other members of the group take the router's place, one after the other, until its consumer is replaced."""
+    """Have other group members with the router's instance id join, one after the other, until its consumer is replaced."""
     def is_replaced():
         consumer = confluent_kafka.Consumer({
             "bootstrap.servers": installation.bootstrap, "group.id": installation.kafka.group,
@@ -881,7 +881,7 @@ def seconds_to_route(kafka, daemon, deliveries):
 
 
 def test_three_failed_partitions_do_not_slow_the_others(spread, brokers):
-    """One offline, one refused, one with a record that cannot be published."""
+    """One partition is offline, one refused, one has a record that cannot be published."""
     kafka = spread.kafka
     create_deliveries(spread, [[3], [1], [2], [1], [2], [1]], **{"min.insync.replicas": "1", "max.message.bytes": LARGE_RECORD})
     commit_beyond_end(kafka, 1, 500)
@@ -913,7 +913,7 @@ def test_three_failed_partitions_do_not_slow_the_others(spread, brokers):
 
 
 def with_small_answers(installation, partitions=2):
-    """The configuration of a router that cannot read LARGE_RECORD, which the topic takes: librdkafka closes the connection then."""
+    """The configuration of a router that cannot read LARGE_RECORD, which the topic accepts: librdkafka closes the connection."""
     config = installation.config("router")
     config["kafka"]["receive.message.max.bytes"] = "2400000"
     config["kafka"]["fetch.max.bytes"] = "1000000"

@@ -1,4 +1,4 @@
-"""The proxy of tests/faults itself, before a broker that answers each request with the same bytes."""
+"""The proxy of tests/faults in front of a broker that echoes each request."""
 
 import contextlib
 import os

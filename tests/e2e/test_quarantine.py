@@ -37,7 +37,7 @@ def shared_quarantine(shared):
 
 @pytest.fixture
 def quarantine(installation):
-    """An installation of the test's own, whose configuration it may change."""
+    """The test's own installation, whose configuration it may change."""
     config = installation.config()
     installation.create_topics(config)
     return Quarantine(installation, installation.start(config))
@@ -85,7 +85,7 @@ def test_list_is_sorted_by_time_and_filtered(shared_quarantine):
 
 
 def test_list_escapes_control_characters(shared_quarantine):
-    """What a sender can put into it must not reach the terminal as control characters."""
+    """Control characters from a sender must not reach the terminal."""
     delivery = Delivery(json.dumps({"event": "no\x1b[2J\x07\nkind"}).encode())
     shared_quarantine.send(delivery)
     text = shared_quarantine.run("list").stdout
@@ -129,7 +129,7 @@ def test_release_after_configuring_the_kind_publishes_the_same_bytes(quarantine)
     outcome, = quarantine.release(id, "--dry-run")
     assert (outcome["outcome"], outcome["comesBack"], outcome["topic"]) == ("would-be-released", "unknown-kind", None)
     assert quarantine.published(delivery.delivery_id) == []
-    quarantine.mend(order_created=f"{quarantine.kafka.prefix}.invoice.received")
+    quarantine.map_kinds(order_created=f"{quarantine.kafka.prefix}.invoice.received")
     outcome, = quarantine.release(id)
     assert (outcome["outcome"], outcome["comesBack"]) == ("released", None)
     assert outcome["topic"] == f"{quarantine.kafka.prefix}.invoice.received"
@@ -145,7 +145,7 @@ def test_release_after_configuring_the_kind_publishes_the_same_bytes(quarantine)
 
 
 def test_released_record_is_identical_to_the_delivery(shared_quarantine):
-    """Value, key, partition and headers; but for those about the quarantine, and the one about the release."""
+    """Value, key, partition and headers, except the headers about the quarantine and the release."""
     kafka = shared_quarantine.kafka
     delivery = Delivery(event_body("no.such_kind"))
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "partitioner": "murmur2", "log_level": 3})
@@ -181,7 +181,7 @@ def test_release_of_a_still_invalid_record_is_quarantined_under_a_new_id(shared_
     assert f"came back as {new['id']};" in shared_quarantine.run("list").stdout
     assert f"came back as {new['id']}" in shared_quarantine.run("show", id).stdout
     assert f"release of   {id}\n" in shared_quarantine.run("show", new["id"]).stdout
-    # The new one can be released in its turn, and says where that came from.
+    # The new record can be released in turn, and names its origin.
     shared_quarantine.release(new["id"])
     records = shared_quarantine.quarantined(delivery.delivery_id)
     assert [record.header("gatepost-released") for record in records] == [None, id, new["id"]]
@@ -211,7 +211,7 @@ def test_replayed_signature_is_published_when_released(shared_quarantine):
 
 
 def test_replay_does_not_claim_the_id_of_the_genuine_delivery(installation):
-    """Also when the router was restarted in between, and remembers only what it reads back."""
+    """Also if the router is restarted in between and has only its restored dedup table."""
     installation.create_topics()
     receiver = installation.start(installation.config("receiver"))
     router = installation.start(installation.config("router"))
@@ -255,7 +255,7 @@ def test_second_release_reports_the_first(shared_quarantine):
 
 
 def test_concurrent_releases_of_a_record_publish_it_once(shared_quarantine):
-    """Each command may look before the others have appended: then only the router can recognise repeats."""
+    """Each command may check before the others have appended: then only the router can recognise repeats."""
     kafka = shared_quarantine.kafka
     first = shared_quarantine.daemon.accept(Delivery())
     again = [first.but(delivery_id=unique()) for _ in range(20)]
@@ -272,7 +272,7 @@ def test_concurrent_releases_of_a_record_publish_it_once(shared_quarantine):
         _, stderr = person.communicate(timeout=120)
         assert_no_sanitizer_report(stderr)
         assert person.returncode == 0, stderr
-    # And again, by somebody who does not look first.
+    # And again, by a producer that does not check first.
     released = [record for record in kafka.read(kafka.deliveries) if record.header("gatepost-released")]
     copies = [record for record in released if record.delivery_id in wanted]
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "partitioner": "murmur2", "log_level": 3})
@@ -287,9 +287,9 @@ def test_concurrent_releases_of_a_record_publish_it_once(shared_quarantine):
 
 
 def on_terminals(config, *arguments, stdout):
-    """Run the command line with stderr, and if so stdout, on a terminal: all that comes there, and peak memory in KiB.
+    """Run the command line with stderr, and stdout unless redirected, on a terminal. Returns the terminal's output and the peak
 
-    The peak is read while it runs: what wait4 tells of a child has in it what this process took when it forked."""
+    memory in KiB. The peak is read while it runs, because wait4 includes the memory of this process at the fork."""
     terminal, own = pty.openpty()
     process = subprocess.Popen([BUILD / "gatepost", "-c", config, *arguments], stdout=stdout or own, stderr=own,
                                env=ENVIRONMENT | {"ASAN_OPTIONS": "quarantine_size_mb=1:" + SANITIZER_EXIT})
@@ -319,13 +319,13 @@ def read_terminal(terminal):
 
 
 def test_bulk_release_shows_progress_and_uses_little_memory(quarantine, tmp_path):
-    """By two people at the same time; one only looks."""
+    """Released by two commands at the same time, after a dry run."""
     n, size = 4000, 60000
     kafka, config = quarantine.kafka, quarantine.daemon.config
     sent = [Delivery(event_body("bulk.kind", text="x" * size)) for _ in range(n)]
     kafka.append(sent)
     kafka.wait_until_routed()
-    quarantine.mend(bulk_kind=f"{kafka.prefix}.invoice.received")
+    quarantine.map_kinds(bulk_kind=f"{kafka.prefix}.invoice.received")
     command = ["quarantine", "release", "--reason", "unknown-kind"]
     seen, memory = on_terminals(config.write("bulk.conf"), *command, "--dry-run", stdout=None)
     whole = [line for line in seen.rpartition(ERASE)[2].splitlines()]
@@ -334,12 +334,12 @@ def test_bulk_release_shows_progress_and_uses_little_memory(quarantine, tmp_path
 
     other = subprocess.Popen([BUILD / "gatepost", "-c", config.write("other.conf"), *command], env=ENVIRONMENT,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    with open(tmp_path / "told", "w") as told:
-        seen, memory = on_terminals(config.write("bulk.conf"), *command, stdout=told)
+    with open(tmp_path / "output", "w") as output:
+        seen, memory = on_terminals(config.write("bulk.conf"), *command, stdout=output)
     others, errors = other.communicate(timeout=120)
     assert_no_sanitizer_report(errors)
     assert other.returncode == 0, errors
-    lines = (tmp_path / "told").read_text().splitlines()
+    lines = (tmp_path / "output").read_text().splitlines()
     for each in (lines, others.splitlines()):
         assert len({line.split()[0] for line in each if re.match(r"\d+-\d+ (released|was released before)", line)}) == n
     steps = re.findall(r"([a-z ]+): (\d+) of about (\d+)", seen)
@@ -383,7 +383,7 @@ def test_release_by_reason_releases_only_matching_records(quarantine):
     quarantine.kafka.wait_until_routed()
     ids = {each["id"] for each in quarantine.list("--reason", "unknown-kind")}
     assert len(ids) == 5
-    quarantine.mend(order_created=f"{quarantine.kafka.prefix}.invoice.pending")
+    quarantine.map_kinds(order_created=f"{quarantine.kafka.prefix}.invoice.pending")
     dry = quarantine.release("--reason", "unknown-kind", "--dry-run")
     assert {each["id"] for each in dry} == ids
     assert {(each["outcome"], each["topic"]) for each in dry} == {
@@ -395,9 +395,9 @@ def test_release_by_reason_releases_only_matching_records(quarantine):
     events = quarantine.kafka.read(f"{quarantine.kafka.prefix}.invoice.pending")
     assert sorted(event.value for event in events) == sorted(delivery.body for delivery in unknown)
     assert len(quarantine.list()) == 10 and len(quarantine.list("--reason", "unknown-kind")) == 5
-    # Audit agrees: each release is a delivery of its own. Decisions before the change are excluded.
+    # For the audit, each release is a delivery of its own. Decisions before the change are excluded.
     done = quarantine.installation.gatepost("audit", config=quarantine.daemon.config)
-    assert done.returncode == EX_DATAERR  # five were quarantined that by now would be published
+    assert done.returncode == EX_DATAERR  # five quarantined records would now be published
     assert quarantine.release("--reason", "missing-kind") == []
 
 
@@ -422,7 +422,7 @@ def test_record_without_a_delivery_id_is_not_released(shared_quarantine):
 
 
 def test_release_with_unknown_history_requires_force(quarantine):
-    """Where retention has deleted what may have been a release, nobody can tell."""
+    """Retention may have deleted an earlier release."""
     delivery = Delivery(event_body("order.created"))
     id = quarantine.send(delivery)
     kafka = quarantine.kafka
@@ -450,10 +450,10 @@ def test_missing_record_exits_66_with_the_reason(quarantine):
         for command in ("show", "release"):
             done = quarantine.run(command, wrong, expect=EX_NOINPUT)
             assert wrong in done.stderr and text in done.stderr and done.stdout == ""
-    # All or nothing: one that is there is not released with one that is not.
+    # All or nothing: an existing record is not released together with a missing one.
     quarantine.run("release", id, "99-0", expect=EX_NOINPUT)
     assert quarantine.entry(quarantine.list()[0]["deliveryId"])["released"] is False
-    # After the record comes the marker of its transaction's end, which is no record.
+    # The record is followed by the control record of its transaction.
     done = quarantine.run("show", f"{partition}-{offset + 1}", expect=EX_NOINPUT)
     assert f"there is no record {partition}-{offset + 1}" in done.stderr
     for future in kafka.admin.delete_records(
@@ -492,14 +492,14 @@ def test_missing_topics_exit_69_with_the_remedy(installation):
 
 @pytest.fixture(scope="module")
 def guarded_broker():
-    """A Kafka that permits everything but what is denied."""
+    """A Kafka that permits everything except what ACLs deny."""
     with Cluster(properties={"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
                              "allow.everyone.if.no.acl.found": "true"}) as cluster:
         yield cluster
 
 
 def deny(kafka, topic, operation):
-    """Deny this to everybody; all else about the topic stays permitted."""
+    """Deny this operation to everybody; other operations on the topic stay permitted."""
     rules = [AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", each, permission)
              for each, permission in ((AclOperation.ALL, AclPermissionType.ALLOW), (operation, AclPermissionType.DENY))]
     for future in kafka.admin.create_acls(rules).values():
@@ -516,7 +516,7 @@ def test_missing_permission_exits_77(guarded_broker, tmp_path):
         quarantine = Quarantine(installation, daemon)
         delivery = Delivery(b"no JSON")
         id = quarantine.send(delivery)
-        daemon.accept(delivery.signed_again())  # something to read where a release may stand
+        daemon.accept(delivery.signed_again())  # a record to read where a release may be
         daemon.stop()
         deny(kafka, kafka.deliveries, AclOperation.WRITE)
         done = quarantine.run("release", id, expect=EX_NOPERM)

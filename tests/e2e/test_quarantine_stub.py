@@ -14,7 +14,7 @@ EX_DATAERR, EX_NOINPUT = 65, 66
 
 @pytest.fixture
 def stub(installation):
-    """An installation with one such record, and the delivery."""
+    """An installation with a stub and its delivery."""
     installation.create_topics(partitions=1)
     daemon = installation.daemon()
     delivery = Delivery(event_body(text="x" * 1000))

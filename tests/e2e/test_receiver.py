@@ -1,4 +1,4 @@
-"""The receiver, check by check, as a client of HTTP sees it."""
+"""The receiver's checks, as seen by an HTTP client."""
 
 import email.utils
 import re
@@ -38,14 +38,14 @@ def send(daemon, headers, body=b"", method="POST", path=PATH, **options):
 
 
 def written(delivery, version, **fields):
-    """The bytes of a request that posts it."""
+    """The bytes of a request that posts the delivery."""
     fields |= delivery.headers() | {"content-length": len(delivery.body)}
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     return f"POST {PATH} HTTP/{version}\r\n{head}\r\n".encode() + delivery.body
 
 
 def assert_error(reply, status, code):
-    """The service's envelope, whole and with nothing else in it."""
+    """Check for exactly the error envelope of the service."""
     assert (reply.status, reply.code) == (status, code), reply.body
     assert set(reply.json) == {"ok", "error"} and reply.json["ok"] is False
     members = {"code", "message", "requestId"} | ({"violations"} if status == 400 else set())
@@ -74,15 +74,15 @@ def test_genuine_delivery_is_answered_with_its_id(daemon):
 
 
 def test_every_answer_has_a_date_header(daemon):
-    """Whoever gives it: RFC 9110 section 6.6.1."""
+    """From every part of the server (RFC 9110 section 6.6.1)."""
     asks = [lambda: daemon.post(Delivery()), lambda: send(daemon, {}, path="/"), lambda: send(daemon, {}, method="HEAD"),
             lambda: send(daemon, {}, method="BREW"), lambda: http_client.raw(daemon.address, b"no HTTP\r\n\r\n")]
     for ask in asks:
         before = int(time.time())
         date, = ask().headers.get_all("date")
-        told = email.utils.parsedate_to_datetime(date).timestamp()
-        assert date == email.utils.formatdate(told, usegmt=True)
-        assert before <= told <= time.time()
+        timestamp = email.utils.parsedate_to_datetime(date).timestamp()
+        assert date == email.utils.formatdate(timestamp, usegmt=True)
+        assert before <= timestamp <= time.time()
     last = date
     waiting.until(lambda: send(daemon, {}, path="/").headers["date"] != last, 5, "another second")
 
@@ -129,7 +129,7 @@ def test_chunked_body_is_verified_and_stored_whole(daemon, reader):
 @pytest.mark.parametrize("version, connection, n_answered", [
     ("1.1", None, 2), ("1.1", "close", 1), ("1.1", "keep-alive, close", 1), ("1.0", None, 1), ("1.0", "keep-alive", 2)])
 def test_connection_is_kept_or_closed_as_the_client_requests(daemon, version, connection, n_answered):
-    """Even though its headers are freed when it is handed to Kafka."""
+    """Even though the request's headers are freed when the delivery is passed to Kafka."""
     fields = {"host": "a"} | ({"connection": connection} if connection else {})
     data = b"".join(written(Delivery(), version, **fields) for _ in range(2))
     answers = framing.talk(daemon.address, data, [b"POST"] * 2)
@@ -358,7 +358,7 @@ def test_length_is_checked_before_headers(daemon):
 
 
 def test_too_large_chunked_body_is_refused_for_its_headers_first(daemon):
-    """Its head was refused before its size was known."""
+    """The headers are refused before the size is known."""
     body = b" " * (MAX_BODY + 1)
     assert_error(send(daemon, {}, body, chunked=True), 400, "VALIDATION_ERROR")
     assert send(daemon, Delivery(body).headers(), body, chunked=True).status == 413
@@ -391,9 +391,9 @@ def test_every_answer_has_a_unique_request_id(daemon):
 def test_request_id_of_a_refusal_is_logged(daemon):
     def logged():
         request_id = daemon.post(Delivery(secret=b"wrong secret, sixteen")).request_id
-        time.sleep(0.1)  # the log damps floods; do not make one
+        time.sleep(0.1)  # the log is rate-limited; avoid a flood
         return request_id in daemon.log
-    waiting.until(logged, 15, "a refusal in the log with its request id")
+    waiting.until(logged, 15, "a logged refusal with its request id")
 
 
 def test_flood_of_forged_deliveries_is_rate_limited_in_the_log(daemon):

@@ -1,4 +1,4 @@
-"""A reload that has to ask Kafka for new topics: nothing else of the daemon waits for the answer."""
+"""A reload that looks up new topics in Kafka does not block the rest of the daemon."""
 
 import signal
 import time
@@ -28,7 +28,7 @@ def proxies(proxied_broker):
 
 @pytest.fixture
 def installation(proxied_broker, proxies, tmp_path):
-    """Its command line connects directly."""
+    """An installation whose command line connects directly."""
     each = Installation(tmp_path, proxied_broker.bootstrap)
     yield each
     each.clean_up()
@@ -47,7 +47,7 @@ def add_kinds(config, n):
 
 
 def assert_answers(daemon, end):
-    """/healthz is answered by the main thread, as are signals and the watchdog."""
+    """The main thread answers /healthz and handles signals and the watchdog."""
     longest = 0
     while not end():
         began = time.monotonic()
@@ -71,7 +71,7 @@ def test_many_new_topics_are_looked_up_together_without_blocking_the_main_thread
 
 @pytest.fixture
 def waiting_daemon(daemon, proxies):
-    """One whose reload waits for Kafka, which does not answer."""
+    """A daemon whose reload waits for a Kafka that does not answer."""
     add_kinds(daemon.config, 1)
     daemon.config.write(f"{daemon.name}.conf")
     proxies.freeze()

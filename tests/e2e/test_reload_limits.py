@@ -21,7 +21,7 @@ def daemon(installation):
 
 
 def ends(connection, seconds=20):
-    """Whether the daemon closes a connection."""
+    """Whether the daemon closes the connection."""
     connection.settimeout(seconds)
     return connection.recv(1) == b""
 
@@ -45,18 +45,18 @@ def test_new_timeouts_apply_to_new_connections(daemon):
 
 
 def test_connection_limits_change(daemon):
-    waiting_ones = [http_client.connect(daemon.address) for _ in range(6)]
+    connections = [http_client.connect(daemon.address) for _ in range(6)]
     daemon.config["receiver"]["max_connections"] = 2  # one for each of the two lanes
     reload(daemon)
-    waiting.until(lambda: sum(_is_closed(each) for each in waiting_ones) >= 4, 30, "those too many to be closed")
-    for each in waiting_ones:
+    waiting.until(lambda: sum(_is_closed(each) for each in connections) >= 4, 30, "the excess connections to be closed")
+    for each in connections:
         each.close()
     wait_for_connections(daemon, 0)
     daemon.config["receiver"].update({"max_connections": 100, "max_connections_per_address": 1})
     reload(daemon)
     with http_client.connect(daemon.address) as first:
         first.sendall(b"POST / HTTP/1.1\r\n")
-        wait_for_connections(daemon, 1)  # else the other lane may take the second before
+        wait_for_connections(daemon, 1)  # otherwise the other lane may accept the second one first
         with http_client.connect(daemon.address) as second:
             assert ends(second)
     del daemon.config["receiver"]["max_connections_per_address"]
@@ -89,7 +89,7 @@ def test_header_limit_changes(daemon):
     assert send() == 200
     daemon.config["receiver"]["max_headers"] = 15
     reload(daemon)
-    waiting.until(lambda: send() == 400, 20, "too many headers")  # a lane takes it over as soon as it wakes
+    waiting.until(lambda: send() == 400, 20, "too many headers")  # a lane applies it when it wakes up
     del daemon.config["receiver"]["max_headers"]
     reload(daemon)
     waiting.until(lambda: send() == 200, 20, "as many headers as before")
@@ -108,14 +108,14 @@ def test_memory_budget_changes(installation):
         daemon.accept(large)
         config["receiver"]["max_in_flight"] = "64KiB"
         reload(daemon)
-        daemon.accept(large)  # the body that does not come on is refused for it
+        daemon.accept(large)  # the stalled body is refused for it
         assert slow.recv(100).startswith(b"HTTP/1.1 503 ")
     config["receiver"].update({"max_body": "32KiB", "max_in_flight": "32KiB"})
     assert "max_body, which needs a restart" in refused(daemon)
 
 
 def test_delivery_is_checked_against_the_configuration_current_at_its_end(daemon):
-    """Also when its head was judged before."""
+    """Also if its headers were checked earlier."""
     before = daemon.config["source invoicing"]["secret_file"]
     body = event_body()
 
@@ -124,7 +124,7 @@ def test_delivery_is_checked_against_the_configuration_current_at_its_end(daemon
         with http_client.connect(daemon.address) as connection:
             connection.sendall(f"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\ncontent-length: {len(body)}\r\n{head}\r\n".encode()
                                + body[:10])
-            time.sleep(0.1)  # for the head to be read; it holds either way
+            time.sleep(0.1)  # time to read the headers; the result is the same otherwise
             daemon.config["source invoicing"]["secret_file"] = secret_file
             reload(daemon)
             connection.sendall(body[10:])
@@ -138,7 +138,7 @@ def test_delivery_is_checked_against_the_configuration_current_at_its_end(daemon
 
 def test_trusted_proxies_change(daemon):
     def client():
-        """The client of a refusal, as the log tells it."""
+        """Whether the log names the client from x-forwarded-for."""
         before = len(daemon.log)
         http_client.request(daemon.address, "GET", "/nothing", {"x-forwarded-for": "192.0.2.7"})
         return "last_client=192.0.2.7" in daemon.log[before:]
@@ -156,7 +156,7 @@ def test_refusal_limit_changes(daemon):
     assert {forged() for _ in range(10)} == {401}
     daemon.config["receiver"]["max_refusals_per_address"] = 2
     reload(daemon)
-    waiting.until(lambda: forged() == 429, 20, "a refusal unseen")
+    waiting.until(lambda: forged() == 429, 20, "an answer 429")
 
 
 # The router
@@ -171,7 +171,7 @@ def test_batch_size_changes(installation, daemon):
     before = committed(daemon)
     Load(lambda: [daemon.address], deliveries=[Delivery() for _ in range(40)], threads=20).start().wait(60)
     installation.kafka.wait_until_routed()
-    waiting.until(lambda: committed(daemon) - before == 40, 20, lambda: f"a transaction each: {committed(daemon) - before}")
+    waiting.until(lambda: committed(daemon) - before == 40, 20, lambda: f"40 transactions: {committed(daemon) - before}")
 
 
 def published(installation, delivery):
@@ -203,10 +203,10 @@ def test_missing_or_misconfigured_topics_are_refused(installation, daemon):
     topic = f"{installation.prefix}.late"
     daemon.config["events"]["invoice.*"] = topic
     daemon.config["source invoicing"]["tolerance"] = "10s"
-    said = refused(daemon)
-    assert topic in said and "topics create" in said
+    log = refused(daemon)
+    assert topic in log and "topics create" in log
     stale = Delivery().but(timestamp=Delivery().timestamp - 60)
-    daemon.accept(stale)  # nothing of it was taken over
+    daemon.accept(stale)  # the configuration was not applied
     assert daemon.metric("gatepost_config_last_reload_successful") == 0
     installation.kafka.create(topic, max_message_bytes=1000)
     assert "max.message.bytes" in refused(daemon)
@@ -216,7 +216,7 @@ def test_missing_or_misconfigured_topics_are_refused(installation, daemon):
 
 
 def test_topic_too_small_for_the_current_max_body_is_refused(installation, daemon):
-    """A smaller max_body takes a restart."""
+    """A smaller max_body needs a restart, so the current one applies."""
     topic = f"{installation.prefix}.small"
     installation.kafka.create(topic, max_message_bytes=200_000)
     daemon.config["receiver"]["max_body"] = "10KiB"
@@ -227,7 +227,7 @@ def test_topic_too_small_for_the_current_max_body_is_refused(installation, daemo
 
 
 def test_replay_is_recognised_after_a_longer_tolerance(installation, daemon):
-    """gatepost.conf(5) advises to raise it after an outage: stale deliveries are fresh again then."""
+    """gatepost.conf(5) recommends a longer tolerance after an outage, which makes stale deliveries fresh again."""
     daemon.config["source invoicing"]["tolerance"] = "2s"
     reload(daemon)
     delivery = daemon.accept()
@@ -241,7 +241,7 @@ def test_replay_is_recognised_after_a_longer_tolerance(installation, daemon):
 
 
 def test_every_record_is_routed_by_a_single_table(installation, daemon):
-    """Under load, the table goes from one to the other and back: no delivery is lost, twice there, or elsewhere."""
+    """The table alternates under load: no delivery is lost, duplicated or published elsewhere."""
     kafka, prefix = installation.kafka, installation.prefix
     kafka.create(f"{prefix}.all", max_message_bytes=1200000)
     load = Load(lambda: [daemon.address], threads=6, once=True).start()
@@ -292,15 +292,15 @@ def test_log_level_changes(daemon):
     delivery = daemon.accept()
     daemon.wait_for_log(f"delivery_id={delivery.delivery_id}")
     daemon.config["gatepost"]["log_level"] = "warning"
-    hang_up_silently(daemon)
+    reload_silently(daemon)
     before = len(daemon.log)
     daemon.accept()
     assert daemon.post(Delivery(secret=b"wrong secret, sixteen")).status == 401
     assert daemon.log[before:] == ""
 
 
-def hang_up_silently(daemon):
-    """Have it read the configuration when it does not say that it has."""
+def reload_silently(daemon):
+    """Reload the configuration at a log level that hides the reload."""
     before = daemon.metric("gatepost_config_last_reload_success_timestamp_seconds")
     waiting.until(lambda: int(time.time()) > before, 10, "the next second")
     daemon.config.write(f"{daemon.name}.conf")

@@ -1,4 +1,4 @@
-"""SIGHUP: what takes a restart is named, and what would break a promise is refused."""
+"""SIGHUP: options that need a restart are named, and changes that would break a guarantee are refused."""
 
 import re
 
@@ -26,15 +26,15 @@ def test_options_that_need_a_restart_are_reported(installation, daemon):
     config["topics"]["prefix"] = "another"
     config["admin"].update({"listen": "off", "allow_remote": "on"})
     config["service"]["base_url"] = "https://api.example/v1"
-    said = reload(daemon)
-    told = re.findall(r"changed option needs a restart section=(\S+) option=(\S+)", said)
-    assert sorted(told) == sorted([
+    log = reload(daemon)
+    reported = re.findall(r"changed option needs a restart section=(\S+) option=(\S+)", log)
+    assert sorted(reported) == sorted([
         ("receiver", "threads"), ("receiver", "max_body"), ("receiver", "ack_timeout"), ("receiver", "listen"),
         ("router", "dedup_window"), ("gatepost", "instance"), ("kafka", "any"), ("topics", "prefix"), ("admin", "listen"),
         ("admin", "allow_remote")])
     daemon.accept()
     installation.kafka.wait_until_routed()
-    assert len(installation.kafka.read()) == 1  # by the topics of the prefix that holds
+    assert len(installation.kafka.read()) == 1  # in the topics of the active prefix
 
 
 def test_tls_is_not_enabled_by_a_reload(daemon, tmp_path):

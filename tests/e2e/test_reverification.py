@@ -1,4 +1,4 @@
-"""[router] verify = on: what somebody who can write to `deliveries` cannot do."""
+"""[router] verify = on: an attacker who can write to `deliveries` cannot publish events."""
 
 import confluent_kafka
 import pytest
@@ -14,7 +14,7 @@ ALLOWANCE, TOLERANCE = 300, 300
 
 @pytest.fixture
 def verifying(installation):
-    """A receiver, and a router of its own that verifies."""
+    """A receiver and a separate router that verifies."""
     installation.create_topics()
     receiver = installation.start(installation.config("receiver"))
     config = installation.config("router")
@@ -31,7 +31,7 @@ class Verifying(Quarantine):
         self.kafka.append(deliveries)
 
     def copy(self, record, *headers):
-        """Append a record again with more headers, as somebody does who can write to `deliveries`."""
+        """Append a record again with more headers, as an attacker who can write to `deliveries`."""
         producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap, "partitioner": "murmur2", "log_level": 3})
         producer.produce(self.kafka.deliveries, record.value, record.key, headers=[*record.headers, *headers])
         assert producer.flush(30) == 0
@@ -82,7 +82,7 @@ def test_captured_record_cannot_be_disguised_as_a_release(verifying):
     assert (outcome["outcome"], outcome["comesBack"]) == ("released", None)
     (event,) = verifying.published(unverified.delivery_id)
     assert (event.value, event.header("ce_id")) == (unverified.body, f"{unverified.delivery_id}.{id}")
-    # The release itself cannot be made into another one.
+    # The release cannot be modified into another one.
     _, release = verifying.deliveries(unverified.delivery_id)
     release.headers = [(name, b"0-9999" if name == "gatepost-released" else value) for name, value in release.headers]
     verifying.copy(release)
@@ -92,7 +92,7 @@ def test_captured_record_cannot_be_disguised_as_a_release(verifying):
 
 
 def published_under_a_removed_secret(verifying):
-    """A delivery that the router has published, before it was started again with another secret only."""
+    """Publish a delivery, then restart the router with another secret only. Returns the delivery."""
     config = verifying.router.config
     first = verifying.receiver.accept()
     verifying.kafka.wait_until_routed()
@@ -103,7 +103,7 @@ def published_under_a_removed_secret(verifying):
 
 
 def test_removed_secret_causes_no_duplicates_after_a_restart(verifying):
-    """What was published under it is repeated under the new one."""
+    """A delivery published under the old secret is repeated under the new one."""
     first = published_under_a_removed_secret(verifying)
     again = Delivery(secret=OTHER_SECRET)
     verifying.append(first.but(secret=OTHER_SECRET, timestamp=now()), again)
@@ -122,12 +122,12 @@ def test_disabling_verify_causes_no_duplicates_of_restored_records(verifying):
 
 
 def test_removing_a_secret_while_a_topic_is_missing_loses_nothing(verifying):
-    """What was decided as genuine and not committed is unverified then, and keeps no repeat out."""
+    """An uncommitted genuine decision becomes unverified, and does not block a repeat."""
     config, kafka = verifying.router.config, verifying.kafka
     kafka.delete(f"{kafka.prefix}.invoice.rejected")
     held = verifying.receiver.accept(Delivery(event_body("invoice.rejected")))
     waiting.until(lambda: b"invoice.rejected" in verifying.router.admin("/readyz").body, 60,
-                  lambda: f"the router to wait: {verifying.router.log}")
+                  lambda: f"the router to report the missing topic: {verifying.router.log}")
     config["source invoicing"]["secret_file"] = config.secret_file("new", OTHER_SECRET)
     reload(verifying.router)
     verifying.kafka.wait_until_routed()

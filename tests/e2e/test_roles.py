@@ -1,4 +1,4 @@
-"""One role alone, and the halves in processes of their own."""
+"""A single role, and both roles in separate processes."""
 
 import http_client
 from signing import Delivery

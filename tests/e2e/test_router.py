@@ -1,4 +1,4 @@
-"""The router: which record each delivery becomes, byte by byte."""
+"""The router: the record that each delivery becomes, byte by byte."""
 
 import json
 import uuid
@@ -67,12 +67,12 @@ def rfc3339(timestamp):
 
 
 def accepted(**members):
-    """A body unlike every other: equal bytes signed in the same second count as a replay."""
+    """A unique body: equal bytes signed in the same second count as a replay."""
     return json.dumps({"event": "invoice.accepted", "nonce": str(uuid.uuid4()), **members}).encode()
 
 
 def nested(levels, opening=b'[', closing=b']'):
-    """A body of this many levels, its outer object the first."""
+    """A body with this many levels of nesting, including its outer object."""
     inner = levels - 1
     return b'{"event":"invoice.accepted","deep":' + opening * inner + b"1" + closing * inner + b"}"
 
@@ -364,7 +364,7 @@ def test_every_quarantine_reason_has_a_counter(daemon, quarantined):
     before = {reason: daemon.metric("gatepost_quarantined_total", reason=reason) for reason in reasons}
     quarantined(b"{}")
     waiting.until(lambda: daemon.metric("gatepost_quarantined_total", reason="missing-kind") == before["missing-kind"] + 1,
-                  20, "one more")
+                  20, "the counter to increase")
 
 
 # Duplicates
@@ -390,7 +390,7 @@ def test_remembered_ids_and_transactions_are_counted(shared, daemon):
 
 
 def test_deliveries_wait_while_their_topic_is_missing(installation):
-    """Somebody has deleted its topic: the router tries again, and nothing of that is routed."""
+    """The topic is deleted: the router retries and publishes nothing."""
     installation.create_topics()
     daemon = installation.start()
     daemon.accept()
@@ -401,15 +401,15 @@ def test_deliveries_wait_while_their_topic_is_missing(installation):
     for _ in range(3):
         daemon.accept()
     waiting.until(lambda: daemon.metric("gatepost_transactions_total", result="aborted") >= 1, 60, "a transaction to be aborted")
-    waiting.until(lambda: daemon.metric("gatepost_router_oldest_record_age_seconds") > 5, 60, "the oldest to get older")
+    waiting.until(lambda: daemon.metric("gatepost_router_oldest_record_age_seconds") > 5, 60, "the oldest record to age")
     assert topic.encode() in daemon.admin("/readyz").body
-    waiting.until(lambda: daemon.metric("gatepost_router_lag_records") == 3, 60, "all three to wait")
+    waiting.until(lambda: daemon.metric("gatepost_router_lag_records") == 3, 60, "a lag of three")
     assert not daemon.ready() and daemon.metric("gatepost_events_total") == 1
     installation.create_topics()
     waiting.until(lambda: daemon.metric("gatepost_events_total") == 4, 60, "the events")
-    # The ages are averages of deliveries that were signed in the same second.
+    # The ages are averaged over deliveries that were signed in the same second.
     waiting.until(lambda: daemon.metric("gatepost_event_age_seconds_count") == 4, 20, "their ages")
-    waiting.until(lambda: daemon.metric("gatepost_router_lag_records") == 0, 30, "nothing to wait")
+    waiting.until(lambda: daemon.metric("gatepost_router_lag_records") == 0, 30, "no lag")
     assert daemon.metric("gatepost_router_oldest_record_age_seconds") == 0
 
 

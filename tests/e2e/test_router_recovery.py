@@ -1,4 +1,4 @@
-"""What a router does when the log, or its place in it, is not what it expects."""
+"""A router whose log or committed offset is not what it expects."""
 
 import confluent_kafka
 from confluent_kafka import TopicPartition
@@ -15,7 +15,7 @@ def by_id(deliveries):
 
 
 def append_in_transactions(kafka, deliveries, aborts=False):
-    """Each in a transaction of its own, as a replicating tool may: each leaves a control record, a gap in the offsets."""
+    """Append each delivery in its own transaction, as replication tools may: each leaves a control record, a gap in the offsets."""
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": f"{kafka.prefix}.copy",
                                          "partitioner": "murmur2", "log_level": 3})
     producer.init_transactions(30)
@@ -33,7 +33,7 @@ def append_in_transactions(kafka, deliveries, aborts=False):
 
 
 def commit(kafka, offset, metadata=""):
-    """Set the committed offset of the router's group in partition 0, as soon as no router is a member."""
+    """Set the committed offset of the router's group in partition 0, once the group is empty."""
     def committed():
         try:
             consumer.commit(offsets=[TopicPartition(kafka.deliveries, 0, offset, metadata)], asynchronous=False)
@@ -58,7 +58,7 @@ def test_gaps_in_the_log_are_skipped(installation):
 
 
 def refusal(installation):
-    """Start a router that must refuse to route. Returns what it says."""
+    """Start a router that must refuse to route. Returns its log line."""
     router = installation.daemon(installation.config("router")).launch()
     line = router.wait_for_log("cannot route")
     router.wait_for_exit(EX_CONFIG)

@@ -1,4 +1,4 @@
-"""A router returns to partitions that another router has routed meanwhile, from a truncated log."""
+"""A router gets back partitions that another router has routed meanwhile, from a truncated log."""
 
 import signal
 
@@ -15,14 +15,14 @@ SECONDS = 60
 
 
 def give_back(router, other, before):
-    """Have the other router leave, and wait until the first has been assigned its partition again."""
+    """Stop the other router, and wait until the first has been assigned its partition again."""
     other.stop()
     waiting.until(lambda: "partition assigned" in router.log[before:], SECONDS,
                   lambda: f"the partition to be assigned:\n{router.last_log(3000)}")
 
 
 def test_own_uncommitted_decision_is_forgotten_when_the_partition_returns(tmp_path):
-    """Its record was cut off, and others stand in its place: the delivery is published when it comes again."""
+    """Its record was truncated and replaced by others: the delivery is published when it is repeated."""
     with Cluster() as cluster:
         installation = Installation(tmp_path, cluster.bootstrap)
         kafka = installation.kafka
@@ -46,7 +46,7 @@ def test_own_uncommitted_decision_is_forgotten_when_the_partition_returns(tmp_pa
 
 
 def test_records_routed_by_another_router_are_known_when_the_partition_returns(tmp_path):
-    """It is cut off from the network while an unclean election loses what it had routed last."""
+    """It is disconnected while an unclean leader election loses the last records it had routed."""
     with Cluster(nodes=3, proxied=True) as brokers:
         installation = Installation(tmp_path, brokers.bootstrap)
         kafka = installation.kafka
@@ -81,7 +81,7 @@ def test_records_routed_by_another_router_are_known_when_the_partition_returns(t
 
 
 def test_offset_metadata_of_other_clients_are_ignored(installation):
-    """They may be digits, as a router's are."""
+    """They may be digits, like a router's."""
     config, kafka = installation.config("router"), installation.kafka
     installation.create_topics(config, partitions=1)
     kafka.append([Delivery() for _ in range(3)])

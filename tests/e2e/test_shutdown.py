@@ -42,7 +42,7 @@ def test_idle_connections_do_not_delay_shutdown(installation):
     installation.create_topics()
     daemon = installation.start()
     idle = [http_client.connect(daemon.address) for _ in range(5)]
-    idle[0].sendall(b"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\ncontent-le")  # stops in the middle
+    idle[0].sendall(b"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\ncontent-le")  # incomplete
     kept = http_client.Client(daemon.address)
     delivery = Delivery()
     assert kept.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
@@ -53,7 +53,7 @@ def test_idle_connections_do_not_delay_shutdown(installation):
 
 
 def test_clients_with_many_connections_do_not_delay_shutdown(installation):
-    """Each connection closes with its next answer; clients that send one delivery after the other must not keep it open."""
+    """Each connection is closed with its next answer; clients that keep sending must not keep it open."""
     config = installation.config()
     config["receiver"]["ack_timeout"] = "1s"
     installation.create_topics(config)
@@ -87,7 +87,7 @@ def test_sigint_stops_the_daemon_like_sigterm(installation):
 
 
 def test_signals_during_shutdown_do_not_change_the_exit_status(installation):
-    """Until the last moment: a late signal must not turn exit 0 into a death by that signal."""
+    """A late signal must not kill a daemon that is about to exit with status 0."""
     installation.create_topics()
     daemon = installation.start()
     daemon.accept()
@@ -95,5 +95,5 @@ def test_signals_during_shutdown_do_not_change_the_exit_status(installation):
     while daemon.is_running():
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
             daemon.process.send_signal(number)
-        time.sleep(0.002)  # it has to come to something besides
+        time.sleep(0.002)  # let it do other work
     daemon.wait_for_exit(0)

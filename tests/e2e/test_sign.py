@@ -1,4 +1,4 @@
-"""gatepost sign: the headers of a delivery, computed off line."""
+"""gatepost sign: the headers of a delivery, computed offline."""
 
 import os
 import shutil
@@ -69,7 +69,7 @@ def test_secret_file_needs_no_configuration(sign, config, body_file):
     assert headers == Delivery(body_file.read_bytes(), "d-1", "w-1", 1795230245).headers("x-own")
 
 
-@pytest.mark.parametrize("arguments, told", [
+@pytest.mark.parametrize("arguments, message", [
     ([], "needs a file"), (["a", "b"], "needs a file"), (["--nonsense", "a"], "wrong option"),
     (["--header-prefix", "x-own", "a"], "go together"), (["--secret-file", "secret", "a"], "go together"),
     (["--source", "invoicing", "--secret-file", "s", "--header-prefix", "x-own", "a"], "not both"),
@@ -78,28 +78,28 @@ def test_secret_file_needs_no_configuration(sign, config, body_file):
     (["--source", "missing", "-"], "no source missing"),
     (["--secret-file", "good", "--header-prefix", "no good", "-"], "a header prefix has"),
 ])
-def test_wrong_usage_exits_64(offline, config, arguments, told):
+def test_wrong_usage_exits_64(offline, config, arguments, message):
     arguments = [str(config.secret_file("good", SECRET)) if each == "good" else each for each in arguments]
     done = offline.gatepost("sign", *arguments, config=config)
-    assert (done.returncode, done.stdout) == (EX_USAGE, "") and told in done.stderr
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and message in done.stderr
 
 
 def test_unreadable_files_are_reported(offline, config, tmp_path):
     own = ["--header-prefix", "x-own", "--secret-file"]
     loose = config.secret_file("loose", SECRET, 0o644)
-    for arguments, told, status in ((["no-such-file"], "no-such-file: No such file", EX_NOINPUT),
+    for arguments, message, status in ((["no-such-file"], "no-such-file: No such file", EX_NOINPUT),
                                     ([tmp_path], "Is a directory", EX_NOINPUT),
                                     ([*own, "no-such-secret", "-"], "cannot open no-such-secret", EX_NOINPUT),
                                     ([*own, loose, "-"], "others can read it", EX_DATAERR)):
         done = offline.gatepost("sign", *map(str, arguments), config=config)
-        assert (done.returncode, done.stdout) == (status, "") and told in done.stderr
+        assert (done.returncode, done.stdout) == (status, "") and message in done.stderr
         assert SECRET.decode() not in done.stderr
     assert offline.gatepost("sign", "-", config="/nonexistent/gatepost.conf").returncode == EX_CONFIG
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can switch accounts")
 def test_missing_file_permission_is_reported(config, body_file):
-    """Somebody else's secret, by its file and by a configuration that he may read."""
+    """Another account's secret, by its file and by a readable configuration."""
     secret = config.secret_file("own", SECRET)
     os.chown(config["source invoicing"]["secret_file"], 1, 1)
     file = config.write()

@@ -1,4 +1,4 @@
-"""Listening sockets that a service manager passes on."""
+"""Listening sockets passed by a service manager."""
 
 import contextlib
 import os
@@ -21,13 +21,13 @@ SECONDS = 60
 
 @pytest.fixture
 def embedded(offline):
-    """An installation with the broker inside the daemon."""
+    """An installation that uses the embedded broker."""
     offline.bootstrap = "embedded"
     return offline
 
 
 def refuse(installation, sockets, names, words, config=None):
-    """The daemon must not start with these, and say why in these words."""
+    """The daemon must not start with these sockets and must log these words."""
     daemon = pass_on(installation.daemon(config), sockets, names).launch()
     assert daemon.take_exit_status() == 78
     daemon.wait_for_log(words)
@@ -35,7 +35,7 @@ def refuse(installation, sockets, names, words, config=None):
 
 def test_passed_sockets_replace_listen(embedded, tmp_path):
     config = embedded.config()
-    config["receiver"]["listen"] = "127.0.0.1:1"  # which could not be bound
+    config["receiver"]["listen"] = "127.0.0.1:1"  # cannot be bound
     sockets = [listening(), listening(f"unix:{tmp_path}/receiver.sock"), listening()]
     daemon = pass_on(embedded.daemon(config), sockets, "receiver:receiver:admin").start().wait_until_ready()
     assert daemon.addresses == [address_of(sockets[0]), address_of(sockets[1])]
@@ -49,7 +49,7 @@ def test_passed_sockets_remain_after_the_daemon_stops(embedded, tmp_path):
     daemon = pass_on(embedded.daemon(), sockets, "receiver:receiver:admin").start().wait_until_ready()
     daemon.stop()
     assert has_file(sockets[1]) and has_file(sockets[2])
-    waits = http_client.connect(address_of(sockets[0]))  # nobody accepts, but somebody will
+    waits = http_client.connect(address_of(sockets[0]))  # accepted after the restart
     daemon.restart()
     delivery = Delivery()
     client = http_client.Client(address_of(sockets[0]))
@@ -85,7 +85,7 @@ def test_sockets_for_another_process_are_not_used(embedded):
 @pytest.mark.parametrize("of", ["receiver", "admin"])
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
 def test_socket_made_blocking_by_another_process_blocks_no_client(embedded, tmp_path, of, kind):
-    """O_NONBLOCK belongs to the socket. systemd clears it when it starts another service on it without NonBlocking=yes."""
+    """O_NONBLOCK belongs to the socket. systemd clears it when it starts another service with it without NonBlocking=yes."""
     door = listening(f"unix:{tmp_path}/door.sock" if kind == "unix" else "127.0.0.1:0")
     daemon = pass_on(embedded.daemon(), [door], of).start().wait_until_ready()
     delivery = Delivery()
@@ -98,7 +98,7 @@ def test_socket_made_blocking_by_another_process_blocks_no_client(embedded, tmp_
     assert answer(kept) == 200
     door.setblocking(True)
     for _ in range(3):
-        fresh = http_client.Client(address_of(door), timeout=10)  # behind it nobody else comes, whom a second accept() would take
+        fresh = http_client.Client(address_of(door), timeout=10)  # no other connection is pending for a second accept()
         assert answer(fresh) == 200 and answer(kept) == 200
         fresh.close()
     kept.close()
@@ -106,18 +106,18 @@ def test_socket_made_blocking_by_another_process_blocks_no_client(embedded, tmp_
 
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
 def test_receiver_socket_shut_down_by_another_process_makes_the_daemon_unhealthy(embedded, tmp_path, kind):
-    """Nothing can connect to it any more. The service manager, which hears nothing, starts the daemon again."""
+    """Nothing can connect to it any more. The service manager gets no watchdog notifications and restarts the daemon."""
     door = listening(f"unix:{tmp_path}/door.sock" if kind == "unix" else "127.0.0.1:0")
     manager = Manager(tmp_path / "notify.sock")
     other = listening()
     daemon = manager.watch(pass_on(embedded.daemon(), [other, door]), watchdog_seconds=2)
     daemon.start().wait_until_ready()
     manager.wait_for("WATCHDOG")
-    told = f"another process has shut down the listening socket {address_of(door) if kind == 'unix' else ''}"
+    reason = f"another process has shut down the listening socket {address_of(door) if kind == 'unix' else ''}"
     door.shutdown(socket.SHUT_RDWR)
-    waiting.until(lambda: daemon.admin("/healthz").status == 503, SECONDS, "the daemon to count as dead")
-    assert told in daemon.admin("/healthz").body.decode() and told in daemon.admin("/readyz").body.decode()
-    daemon.wait_for_log(f'stalled; watchdog notifications suspended reason="{told}')
+    waiting.until(lambda: daemon.admin("/healthz").status == 503, SECONDS, "/healthz to fail")
+    assert reason in daemon.admin("/healthz").body.decode() and reason in daemon.admin("/readyz").body.decode()
+    daemon.wait_for_log(f'stalled; watchdog notifications suspended reason="{reason}')
     dead_since = time.monotonic()
     manager.wait_for_status("another process has shut down")
     assert not [message for message in manager.having("WATCHDOG") if message.time > dead_since]
@@ -168,7 +168,7 @@ def test_first_connection_starts_the_daemon_by_socket_activation(embedded, tmp_p
 
 
 def accepted(path, delivery):
-    """The answer, when it is 200. The path is there a moment before anybody listens."""
+    """The answer if it is 200. The path exists shortly before a process listens."""
     with contextlib.suppress(ConnectionRefusedError):
         reply = http_client.request(f"unix:{path}", "POST", "/webhooks/invoicing", delivery.headers(), delivery.body)
         return reply if reply.status == 200 else None
@@ -183,8 +183,8 @@ def test_passed_socket_is_served_while_kafka_is_away(offline):
 
 
 def test_restarts_on_a_passed_socket_refuse_no_connection(installation):
-    """Two daemons one after the other, and again, on one socket, while clients come with a connection for each delivery
-    and others keep theirs. Nobody is sent away either: who comes between two daemons waits for the next to be ready."""
+    """Successive daemons use one socket, while some clients open a connection for each delivery and others keep theirs.
+    A client that connects between two daemons waits for the next one."""
     config = installation.config()
     config["receiver"]["threads"] = 2
     installation.create_topics(config)

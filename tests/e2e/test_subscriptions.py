@@ -1,4 +1,4 @@
-"""gatepost subscriptions: the webhooks that the service has, through its own interface."""
+"""gatepost subscriptions: manage the webhooks of the service through its API."""
 
 import json
 import pathlib
@@ -78,7 +78,7 @@ def authority(tmp_path_factory):
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
-# As the service is documented
+# The documented service
 
 def test_webhook_is_added_listed_and_removed(client, sandbox):
     assert client.json("list") == [] and client.run("list").stdout == ""
@@ -176,7 +176,7 @@ def test_control_characters_in_answers_are_escaped(fake, service):
     assert fake.json("list")[0]["id"] == nasty
 
 
-# Trouble
+# Failures
 
 def test_idempotent_requests_are_retried(fake, service):
     service.add({"url": URL, "events": ["*"]})
@@ -238,7 +238,7 @@ def test_huge_answer_is_refused(fake, service):
 def test_invalid_list_is_refused(fake, service, body):
     service.faults = [answers(200, body=body)] * 2
     assert "is not understood" in fake.run("list", expect=EX_DATAERR).stderr
-    # And nothing is concluded from it.
+    # And `ensure` does nothing.
     assert "is not understood" in fake.ensure(expect=EX_DATAERR).stderr
     assert [method for method, _ in service.calls] == ["GET", "GET"]
 
@@ -291,7 +291,7 @@ def test_non_local_address_must_be_https(tmp_path):
 
 
 def test_key_is_not_sent_to_a_proxy(fake, service):
-    """What is not encrypted goes to this machine directly, whatever the environment says."""
+    """Unencrypted requests go to this machine directly, regardless of the environment."""
     with FakeService() as proxy:
         fake.environment = {"http_proxy": proxy.url, "all_proxy": proxy.url}
         assert fake.json("list") == [] and proxy.calls == []
@@ -344,7 +344,7 @@ def test_ensure_removes_duplicates(fake, service):
 
 
 def test_webhook_listed_twice_is_not_removed(fake, service):
-    """As when a list is read in pages while it changes."""
+    """As with a list that changes while it is read in pages."""
     service.add({"url": URL, "events": KINDS.split(",")})
     service.faults = [lambda handler: handler.reply(200, {"ok": True, "webhooks": service.webhooks * 2})]
     fake.ensure()
@@ -357,7 +357,7 @@ def test_webhook_listed_twice_is_not_removed(fake, service):
 
 @pytest.mark.parametrize("events, options", [(KINDS.split(","), ("--rotate",)), (["*"], ())])
 def test_webhook_updated_by_registration_is_not_removed(fake, service, events, options):
-    """A service may keep one webhook for a URL: registering it again changes it, and it has its ID still."""
+    """A service may keep one webhook for each URL: registering it again updates it and keeps its ID."""
     def update(handler):
         service.webhooks[0]["events"] = handler.payload["events"]
         handler.reply(201, {"ok": True, **service.webhooks[0]})
@@ -411,7 +411,7 @@ def test_interrupted_rotation_keeps_the_newer_webhook(fake, service):
     done = fake.ensure("--rotate", expect=EX_TEMPFAIL)
     assert "ensure again, with --rotate, to remove" in done.stderr and done.stdout.startswith("added w2 ")
     assert [each["id"] for each in service.webhooks] == ["w1", "w2"]
-    # Whoever does not read that, or was interrupted: the service says which is the newer one.
+    # Without --rotate, the newer webhook is kept.
     assert fake.ensure().stdout.startswith("is right: w2 ")
     assert [each["id"] for each in service.webhooks] == ["w2"]
 
@@ -434,7 +434,7 @@ def test_old_webhook_is_kept_if_registration_fails(fake, service):
     assert "has failed (500)" in done.stderr and [each["id"] for each in service.webhooks] == ["w1"]
     service.faults = [None, answers(422)]
     fake.ensure(expect=EX_DATAERR)
-    # Nor where the service says that it has registered it, but does not list it.
+    # Nor if the service claims to have registered it but does not list it.
     service.faults = [None, answers(201, {"id": "w9"})]
     done = fake.ensure(expect=EX_DATAERR)
     assert "nothing was removed" in done.stderr and [each["id"] for each in service.webhooks] == ["w1"]
@@ -449,7 +449,7 @@ def test_failed_removal_is_repeated_by_the_next_ensure(fake, service):
 
 
 def test_duplicate_registration_by_a_slow_service_is_removed(fake, service):
-    """The service applies the first request only after the second."""
+    """The service applies the first request after the second."""
     def late(handler):
         pending.append(handler.payload)
         fails(handler)
@@ -465,7 +465,7 @@ def test_duplicate_registration_by_a_slow_service_is_removed(fake, service):
 
 
 def rewriting(service, rewrite):
-    """Make the service show each webhook that it registers from now on as changed by rewrite()."""
+    """Make the service show new webhooks as changed by rewrite()."""
     add = service.add
 
     def rewritten(payload):
@@ -502,13 +502,13 @@ def test_webhook_shown_differently_is_reported_and_does_not_accumulate(fake, ser
     assert done.stdout.startswith("added w1 ") and done.stderr.count("differently than requested") == 1
     assert ("without events" if not shown["events"] else ",".join(shown["events"])) in done.stderr
     assert shown["url"] in done.stderr
-    # Again and again: the same one stays.
+    # Repeating it keeps the same webhook.
     for _ in range(2):
         service.calls.clear()
         done = fake.ensure(events="*", expect=EX_DATAERR)
         assert done.stdout.splitlines()[0].startswith("stays: w1 ") and done.stderr.count("differently than") == 1
         assert service.webhooks == [shown] and [method for method, _ in service.calls] == ["GET", "POST", "GET", "DELETE"]
-    # What it shows is what it takes.
+    # The shown values are accepted as they are.
     if shown["events"]:
         done = fake.ensure(url=shown["url"], events=",".join(shown["events"]))
         assert done.stdout.startswith("is right: w1 ") and done.stderr == ""
@@ -520,13 +520,13 @@ def test_different_old_webhook_is_removed_although_the_new_one_is_shown_differen
     done = fake.ensure(events="*", expect=EX_DATAERR)
     assert done.stdout == f"added w2 {URL} {','.join(ALL)}\nremoved w1 {URL} invoice.accepted\n"
     assert [each["id"] for each in service.webhooks] == ["w2"]
-    # A rotation is a rotation.
+    # A rotation still replaces it.
     fake.ensure("--rotate", events="*", expect=EX_DATAERR)
     assert [each["id"] for each in service.webhooks] == ["w3"]
 
 
 def test_old_webhooks_are_kept_if_the_new_one_lacks_their_kinds(fake, service):
-    """The service accepts one of the requested kinds, which one old webhook has; another old webhook has the other kind."""
+    """The service accepts only one of the requested kinds, which one old webhook has; another old webhook has the other kind."""
     service.add({"url": URL, "events": ["invoice.accepted"]})
     service.add({"url": URL, "events": ["invoice.rejected"]})
     rewriting(service, lambda webhook: {"events": ["invoice.accepted"]})
@@ -549,7 +549,7 @@ def test_old_webhook_is_kept_while_it_has_wanted_kinds_the_new_one_lacks(fake, s
     done = fake.ensure(events=wanted, expect=EX_DATAERR)
     assert [each["id"] for each in service.webhooks] == (["w1", "w2"] if stays else ["w2"])
     assert ("removed w1 " in done.stdout) is not stays and ("w1 stays" in done.stderr) is stays
-    # Again, nothing piles up.
+    # Repeating it does not accumulate webhooks.
     fake.ensure(events=wanted, expect=EX_DATAERR)
     assert [each["id"] for each in service.webhooks] == (["w1", "w2"] if stays else ["w2"])
     fake.ensure("--rotate", events=wanted, expect=EX_DATAERR)

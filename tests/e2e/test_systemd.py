@@ -1,4 +1,4 @@
-"""Notifications to the service manager: which and when. A socket in place of systemd's records them."""
+"""Notifications to the service manager, recorded by a socket in place of systemd's."""
 
 import os
 import pathlib
@@ -13,12 +13,12 @@ from installation import Installation
 from load import Load
 from manager import Manager
 from signing import Delivery
-from stillness import standing_still
+from stalling import stalled_thread
 
 WATCHDOG_SECONDS = 6
 STATUS_SECONDS = 2
 SLACK = 0.3
-QUIET_SECONDS = 3 * WATCHDOG_SECONDS  # long enough to miss a sign of life that would come
+QUIET_SECONDS = 3 * WATCHDOG_SECONDS  # long enough to notice a watchdog notification
 
 
 @pytest.fixture
@@ -30,14 +30,14 @@ def manager(tmp_path):
 
 @pytest.fixture
 def embedded(offline):
-    """An installation with the broker inside the daemon."""
+    """An installation that uses the embedded broker."""
     offline.bootstrap = "embedded"
     return offline
 
 
 @pytest.fixture
 def away(own_broker, tmp_path):
-    """An installation whose Kafka may be suspended; it is resumed at the end of the test at the latest."""
+    """An installation whose Kafka may be suspended; it is resumed after the test at the latest."""
     each = Installation(tmp_path, own_broker.bootstrap)
     each.create_topics()
     yield each
@@ -63,8 +63,8 @@ def test_notifications_are_sent_in_order(embedded, tmp_path, kind):
     daemon.accept()
     manager.wait_for_status("1 accepted, lag 0")
     daemon.stop()
-    said = [message.text.splitlines() for message in manager.messages]
-    names = [line.split("=")[0] for lines in said for line in lines]
+    messages = [message.text.splitlines() for message in manager.messages]
+    names = [line.split("=")[0] for lines in messages for line in lines]
     assert names[0] == "EXTEND_TIMEOUT_USEC"
     assert names.count("READY") == 1 and names.count("STOPPING") == 1
     ready, stopping = names.index("READY"), names.index("STOPPING")
@@ -92,11 +92,11 @@ def test_status_is_sent_on_change_and_rate_limited(embedded, manager):
     manager.wait_for("READY")
     load = Load(lambda: [daemon.address], threads=2, rate=50).start()
     before = len(manager.having("STATUS"))
-    waiting.until(lambda: len(manager.having("STATUS")) >= before + 3, 60, "three states told")
+    waiting.until(lambda: len(manager.having("STATUS")) >= before + 3, 60, "three status notifications")
     load.stop()
     manager.wait_for_status(f"receiving and routing; {len(load.accepted)} accepted, lag 0")
-    told = manager.having("STATUS")
-    for earlier, later in zip(told, told[1:]):
+    statuses = manager.having("STATUS")
+    for earlier, later in zip(statuses, statuses[1:]):
         assert later["STATUS"] != earlier["STATUS"]
         assert later.time - earlier.time > STATUS_SECONDS - SLACK or "READY" in later.assignments
 
@@ -161,7 +161,7 @@ def test_shutdown_timeout_is_extended_while_answers_are_pending(away, own_broker
     manager.wait_for("READY")
     own_broker.pause(1)
     load = Load(lambda: [daemon.address], deliveries=[Delivery()], threads=1, once=True).start()
-    waiting.until(lambda: daemon.metric("gatepost_in_flight_bytes") > 0, 30, "the delivery to wait")
+    waiting.until(lambda: daemon.metric("gatepost_in_flight_bytes") > 0, 30, "the delivery to be in flight")
     asked = len(manager.having("EXTEND_TIMEOUT_USEC"))
     daemon.process.send_signal(signal.SIGTERM)
     manager.wait_for("STOPPING")
@@ -214,8 +214,8 @@ def test_reload_before_readiness_is_not_notified(offline, manager):
 # The watchdog
 
 
-def assert_no_sign_of_life(manager, since):
-    """No watchdog message is sent after a thread has been stuck for longer than it may."""
+def assert_no_watchdog_notification(manager, since):
+    """No watchdog notification is sent after a thread has been stuck for longer than allowed."""
     time.sleep(max(0.0, since + QUIET_SECONDS - time.monotonic()))
     late = [message for message in manager.having("WATCHDOG") if message.time > since + WATCHDOG_SECONDS * 0.9]
     assert not late, [message.time - since for message in late]
@@ -230,18 +230,18 @@ def test_watchdog_notifications_stop_while_a_thread_is_stalled(embedded, manager
     daemon = start(embedded, manager, config, watchdog_seconds=WATCHDOG_SECONDS)
     manager.wait_for("READY")
     manager.wait_for("WATCHDOG", n=4)
-    with standing_still(daemon.process.pid, thread):
+    with stalled_thread(daemon.process.pid, thread):
         since = time.monotonic()
         daemon.wait_for_log(words)
-        assert_no_sign_of_life(manager, since)
+        assert_no_watchdog_notification(manager, since)
         assert len(re.findall(rf'stalled; watchdog notifications suspended reason="{words}"', daemon.log)) == 1
         n = len(manager.having("WATCHDOG"))
     manager.wait_for("WATCHDOG", n=n + 1)
     daemon.wait_for_log("no longer stalled")
     daemon.accept()
-    told = [message.time for message in manager.having("WATCHDOG")[:4]]
-    gaps = sorted(later - earlier for earlier, later in zip(told, told[1:]))
-    assert gaps[1] < WATCHDOG_SECONDS / 2 and gaps[2] < WATCHDOG_SECONDS, gaps  # one may meet the start, or a slow machine
+    times = [message.time for message in manager.having("WATCHDOG")[:4]]
+    gaps = sorted(later - earlier for earlier, later in zip(times, times[1:]))
+    assert gaps[1] < WATCHDOG_SECONDS / 2 and gaps[2] < WATCHDOG_SECONDS, gaps  # one may be longer at startup
 
 
 def test_watchdog_notifications_continue_while_kafka_is_away(away, own_broker, manager):
@@ -249,7 +249,7 @@ def test_watchdog_notifications_continue_while_kafka_is_away(away, own_broker, m
     manager.wait_for_status("receiving and routing")
     load = Load(lambda: [daemon.address], threads=4).start()
     waiting.until(lambda: len(load.accepted) > 50, 30, "load")
-    own_broker.pause(1)  # in the midst of transactions
+    own_broker.pause(1)  # during transactions
     n = len(manager.having("WATCHDOG"))
     begun = time.monotonic()
     manager.wait_for("WATCHDOG", n=n + 12)

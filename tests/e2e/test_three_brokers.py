@@ -12,7 +12,7 @@ from installation import Installation
 from load import Load
 from tally import assert_exactly_once
 
-HUNG_SECONDS = 18  # time for two looks of the probe, if a broker does not answer
+HUNG_SECONDS = 18  # time for two probes if a broker does not answer
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_loss_of_one_broker_neither_loses_nor_duplicates_events(installation, br
 
 
 def test_hung_broker_does_not_make_kafka_unreachable(installation, brokers):
-    """Whichever it is, and whichever is asked whether Kafka is there."""
+    """Regardless of which broker hangs and which is probed."""
     done = installation.gatepost("topics", "create", "--partitions", "1")
     assert done.returncode == 0, done.stderr
     daemon = installation.start(installation.config("receiver"))
@@ -88,21 +88,21 @@ def test_status_names_the_broker_that_is_down(installation, brokers):
     done = installation.gatepost("topics", "create", "--partitions", "3", config=config)
     assert done.returncode == 0, done.stderr
 
-    def told(n_up):
-        said = installation.gatepost("status", "--json", config=config).stdout
-        status = json.loads(said)["brokers"] if said else []
+    def brokers_when(n_up):
+        output = installation.gatepost("status", "--json", config=config).stdout
+        status = json.loads(output)["brokers"] if output else []
         return status if [each["up"] for each in status].count(True) == n_up and len(status) == 3 else None
     daemon = installation.start(config)
-    everyone = waiting.until(lambda: told(3), 60, "three brokers that are up")
+    everyone = waiting.until(lambda: brokers_when(3), 60, "three reachable brokers")
     victim = list(brokers.nodes)[-1]
     brokers.kill(victim)
-    (down,) = [each for each in waiting.until(lambda: told(2), 60, "one that is down") if not each["up"]]
+    (down,) = [each for each in waiting.until(lambda: brokers_when(2), 60, "a broker that is down") if not each["up"]]
     assert down["broker"] in [each["broker"] for each in everyone]
     text = installation.gatepost("status", config=config).stdout
     assert "brokers: 3 known, 2 reachable\n" in text and re.search(rf"^  {re.escape(down['broker'])} +down$", text, re.M)
     daemon.stop()
-    daemon.start()  # it has never seen that one up
-    (still,) = [each for each in waiting.until(lambda: told(2), 60, "one that is down") if not each["up"]]
+    daemon.start()  # it has never reached that broker
+    (still,) = [each for each in waiting.until(lambda: brokers_when(2), 60, "a broker that is down") if not each["up"]]
     assert still["broker"].partition("/")[0] == down["broker"].partition("/")[0]
     brokers.start_node(victim)
-    waiting.until(lambda: told(3), 60, "three brokers again")
+    waiting.until(lambda: brokers_when(3), 60, "three brokers again")

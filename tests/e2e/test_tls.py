@@ -40,7 +40,7 @@ def daemon(shared, authority):
 
 @pytest.fixture(scope="module")
 def strict(shared, authority, daemon):
-    """A daemon that asks clients for a certificate."""
+    """A daemon that requires client certificates."""
     config = shared.config("receiver").tls(*authority.issue("strict"))
     config["receiver"]["tls_client_ca_file"] = authority.certificate
     return shared.start(config)
@@ -52,7 +52,7 @@ def tls(authority):
 
 
 def read_to_the_end(connection):
-    """What comes until the server says, by close_notify, that nothing more does."""
+    """Read until the server sends close_notify."""
     received = b""
     while piece := connection.recv(65536):
         received += piece
@@ -60,7 +60,7 @@ def read_to_the_end(connection):
 
 
 def read_until(connection, end):
-    """What comes until these bytes have come."""
+    """Read until these bytes have been received."""
     received = b""
     while end not in received:
         piece = connection.recv(65536)
@@ -69,7 +69,7 @@ def read_until(connection, end):
     return received
 
 
-# Who is let in
+# Admission
 
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
 def test_delivery_is_accepted_over_tls(daemon, authority, version):
@@ -186,7 +186,7 @@ def test_client_without_a_trusted_certificate_is_refused(strict, authority, tmp_
     strict.wait_for_log("TLS handshakes failed")
 
 
-# What is wrong about a client
+# Faulty clients
 
 def test_endless_handshake_times_out(daemon, tls):
     begun = time.monotonic()
@@ -227,8 +227,8 @@ def test_stalled_handshakes_are_closed_at_the_limit(shared, authority, daemon, t
 def test_renegotiation_is_refused(daemon, authority, tls):
     done = subprocess.run(["openssl", "s_client", "-connect", daemon.address, "-CAfile", authority.certificate, "-tls1_2"],
                           input="R\n", capture_output=True, text=True, timeout=30)
-    said = done.stdout + done.stderr
-    assert "RENEGOTIATING" in said and "no renegotiation" in said, said
+    output = done.stdout + done.stderr
+    assert "RENEGOTIATING" in output and "no renegotiation" in output, output
     daemon.accept(tls=tls)
 
 
@@ -251,7 +251,7 @@ def test_invalid_record_closes_only_its_connection(daemon, tls):
     b"GET / HTTP/1.1\r\nhost a\r\n\r\n" + b"d" * 5000,
 ], ids=["head", "body", "chunk", "refused"])
 def test_close_notify_in_one_segment_with_data_is_handled(daemon, authority, version, beginning):
-    """libevent 2.1.12 reports the close_notify before it hands over the data that it read just before."""
+    """libevent 2.1.12 reports the close_notify before it passes on the data read just before."""
     for _ in range(10):
         client = RawTls(daemon.address, authority.client(version=version))
         client.write(beginning).send()
@@ -267,7 +267,7 @@ def test_close_notify_in_one_segment_with_data_is_handled(daemon, authority, ver
     daemon.accept(tls=authority.client())
 
 
-# Behind a proxy that passes TLS on
+# Behind a proxy that passes TLS through
 
 @pytest.mark.parametrize("cut", [None, 1, 13, 27], ids=["whole", "after 1", "after 13", "after 27"])
 @pytest.mark.parametrize("header", [proxy_header("198.51.100.7"), b""], ids=["with", "without"])
@@ -301,7 +301,7 @@ def test_handshake_behind_a_proxy_times_out(shared, authority, daemon):
     behind.wait_for_log("TLS handshakes were not done in time last_client=198.51.100.8 n=1")
 
 
-# What a client is answered
+# Answers
 
 def test_connection_ends_with_close_notify(daemon, tls):
     with http_client.connect(daemon.address, tls=tls) as connection:
@@ -310,7 +310,7 @@ def test_connection_ends_with_close_notify(daemon, tls):
 
 
 def test_answer_is_not_delayed_by_nagle(daemon, tls):
-    """Head and body are a TLS record each; Nagle's algorithm would hold the second back for 40 ms."""
+    """Headers and body are separate TLS records; Nagle's algorithm would delay the second by 40 ms."""
     seconds = []
     with http_client.connect(daemon.address, tls=tls) as connection:
         for _ in range(50):
@@ -341,7 +341,7 @@ def test_pipelined_requests_are_answered_in_order(daemon, tls):
 
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
 def test_slowly_read_answers_arrive_whole_and_in_order(shared, authority, version):
-    """The daemon writes what the socket takes, and rests until it takes more."""
+    """The daemon writes what the socket accepts and sleeps until it accepts more."""
     config = shared.config("receiver").tls(*authority.issue("slow"))
     shared.create_topics(config)
     config["receiver"].update({"request_timeout": "60s", "header_timeout": "60s"})
@@ -354,10 +354,10 @@ def test_slowly_read_answers_arrive_whole_and_in_order(shared, authority, versio
     client.write(b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
     sender = threading.Thread(target=client.send)
     sender.start()
-    waiting.until(lambda: 0 < counted() == (time.sleep(0.5), counted())[1], 60, "answers to be held up")
+    waiting.until(lambda: 0 < counted() == (time.sleep(0.5), counted())[1], 60, "the daemon to stop writing")
     assert counted() < number
     before = cpu_seconds(daemon)
-    time.sleep(1)  # what is measured
+    time.sleep(1)  # the measured interval
     assert cpu_seconds(daemon) - before < 0.5
     received = b"".join(iter(client.read, b""))
     sender.join()
@@ -376,7 +376,7 @@ def own_records(authority, tmp_path):
 
 
 def reads_and_writes(daemon, seconds=1.5):
-    """How often the daemon calls read() and write() in that time. OpenSSL does so in every turn of a loop that spins."""
+    """How often the daemon calls read() and write() in that time. OpenSSL does so in every iteration of a spinning loop."""
     def count():
         lines = pathlib.Path(f"/proc/{daemon.process.pid}/io").read_text().splitlines()
         return sum(int(line.split()[1]) for line in lines if line.startswith(("syscr", "syscw")))
@@ -386,7 +386,7 @@ def reads_and_writes(daemon, seconds=1.5):
 
 
 def test_answer_waits_for_a_half_handshake_message_without_spinning(daemon, own_records):
-    """OpenSSL writes nothing between the parts of a handshake message. The answer follows when the message is complete."""
+    """OpenSSL writes nothing between the parts of a handshake message. The answer follows once the message is complete."""
     client = TlsRecords(daemon.address, own_records)
     client.socket.sendall(client.record(whole(Delivery())[:40]) + client.record(KEY_UPDATE[:4], HANDSHAKE))
     time.sleep(2.1)  # header_timeout: 408 is due
@@ -397,7 +397,7 @@ def test_answer_waits_for_a_half_handshake_message_without_spinning(daemon, own_
 
 
 def test_key_updates_with_unread_answers_do_not_spin(offline, authority, own_records, tmp_path):
-    """Each asks for a KeyUpdate in return. A Unix-domain socket's buffer is soon full."""
+    """Each requests a KeyUpdate in return. The buffer of a Unix-domain socket is soon full."""
     config = offline.config("receiver").tls(*authority.issue("gateway"))
     config["receiver"]["listen"] = f"unix:{tmp_path}/socket"
     daemon = offline.daemon(config).start()
@@ -428,7 +428,7 @@ def test_request_before_a_refused_one_is_answered(daemon, tls):
 ], ids=["400", "413", "408 in the body", "408 in the head"])
 def test_refusal_is_received_completely(daemon, authority, version, status, request_bytes):
     with http_client.connect(daemon.address, tls=authority.client(version=version)) as connection:
-        with contextlib.suppress(OSError):  # it reads on for a second only
+        with contextlib.suppress(OSError):  # the daemon keeps reading for a second only
             connection.sendall(request_bytes)
         answer = read_to_the_end(connection)
     assert answer.startswith(f"HTTP/1.1 {status} ".encode()) and answer.endswith(b"}}")
@@ -446,7 +446,7 @@ def test_delivery_is_stored_when_the_client_sends_close_notify_immediately(share
     delivery = Delivery()
     with http_client.connect(daemon.address, tls=tls) as connection:
         connection.sendall(whole(delivery))
-        with contextlib.suppress(ssl.SSLError):  # the answer may come after the goodbye, which Python minds
+        with contextlib.suppress(ssl.SSLError):  # Python raises an error if the answer arrives after close_notify
             connection.unwrap()
     waiting.until(lambda: delivery.delivery_id in [record.key.decode() for record in
                                                    shared.kafka.read(shared.kafka.deliveries)], 30, "the delivery")

@@ -1,4 +1,4 @@
-"""What `make install` gives to systemd, held against systemd's own tools in a root of its own."""
+"""The files that `make install` installs for systemd, checked with systemd's own tools in a separate root."""
 
 import os
 import pathlib
@@ -23,7 +23,7 @@ def run(*command):
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """A root directory with the installed files, and units of other packages that ours refer to."""
+    """A root directory with the installed files and the units of other packages that ours refer to."""
     root = tmp_path_factory.mktemp("root")
     status, output = run("make", "-C", BUILD, "-s", "install", f"DESTDIR={root}")
     assert status == 0, output
@@ -105,7 +105,7 @@ def test_sockets_have_their_names(root, unit, name):
     assert options(root, unit, "Service") in ([], ["gatepostd.service"])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="making accounts and directories takes root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="creating accounts and directories requires root")
 def test_account_and_directories_are_created(root):
     status, output = run("systemd-sysusers", f"--root={root}", installed(root, "sysusers.d") / "gatepost.conf")
     assert status == 0, output
