@@ -209,7 +209,7 @@ def test_slow_endpoint_does_not_block_another(start):
         sandbox.subscribe(endpoint.url)
         for _ in range(50):
             fire(sandbox)
-        waiting.until(lambda: sandbox.log.count('outcome="HTTP status 200"') == 50, 30, "the answers to be taken")
+        waiting.until(lambda: sandbox.log.count('outcome="HTTP status 200"') == 50, 30, "the answers")
         sandbox.stop()  # with attempts under way
     assert "pending deliveries dropped n=50" in sandbox.log
 
@@ -304,7 +304,7 @@ def test_webhook_is_removed_with_its_deliveries(start, tmp_path):
     sandbox = start(*options)
     webhook = sandbox.subscribe("http://127.0.0.1:9/")
     submit(sandbox)
-    waiting.until(lambda: json.loads((tmp_path / "state.json").read_text())["deliveries"], 30, "a delivery that is to be repeated")
+    waiting.until(lambda: json.loads((tmp_path / "state.json").read_text())["deliveries"], 30, "a pending delivery")
     assert sandbox.call("DELETE", f"/webhooks/{webhook}").status == 204
     assert json.loads((tmp_path / "state.json").read_text())["deliveries"] == []
     sandbox.kill()
@@ -321,7 +321,7 @@ def test_saving_the_state_is_retried(start, tmp_path):
     decided(sandbox, invoice_id)
     waiting.until(lambda: "state file could not be written" in sandbox.log, 30, "a failure")
     (tmp_path / "gone").rename(directory)
-    waiting.until(lambda: invoice_id in (directory / "state.json").read_text(), 30, "the state to be kept")
+    waiting.until(lambda: invoice_id in (directory / "state.json").read_text(), 30, "the state to be saved")
 
 
 def test_authority_decides_after_a_restart(start, tmp_path):

@@ -147,9 +147,9 @@ def test_signal_stops_it_with_a_consistent_report(secret_file, signals, status):
         endpoint.wait_for(28)
         program.send_signal(signals[0])
         if len(signals) > 1:
-            waiting.until(lambda: not is_pending(program.pid, signals[0]), 30, "the first signal to be taken")
+            waiting.until(lambda: not is_pending(program.pid, signals[0]), 30, "the first signal to be handled")
             program.send_signal(signals[1])
-            waiting.until(lambda: program.poll() is not None, 8, "the end without an answer")
+            waiting.until(lambda: program.poll() is not None, 8, "an exit without waiting for answers")
         answering.set()
         output, errors = program.communicate(timeout=60)
         assert_no_sanitizer_report(errors)

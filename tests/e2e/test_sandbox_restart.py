@@ -67,7 +67,7 @@ def test_attempt_interrupted_by_a_restart_counts(start, outbox, state):
         sandbox = start("--state", state, "--outbox", outbox)
         sandbox.subscribe(f"http://127.0.0.1:{silent.getsockname()[1]}/")
         (delivery_id,) = fire(sandbox).values()
-        waiting.until(lambda: state.exists() and [each["attempts"] for each in kept(state)] == [1], 30, "the attempt under way")
+        waiting.until(lambda: state.exists() and [each["attempts"] for each in kept(state)] == [1], 30, "the attempt in the state file")
         sandbox.stop()
     sandbox = start("--state", state, "--outbox", outbox)
     waiting.until(lambda: list(outbox.glob("*.eml")), 60, "a mail")

@@ -88,7 +88,7 @@ def test_json_counts_deliveries_by_result(shared, daemon, status):
     def is_told(now):
         return (now["duplicates"] > before["duplicates"] and now["rememberedIds"] >= 2 and now["lagRecords"] == 0 and
                 now["quarantined"]["unknown-kind"] > before["quarantined"]["unknown-kind"])
-    waiting.until(lambda: is_told(status()), 30, "what was routed in the status")
+    waiting.until(lambda: is_told(status()), 30, "the routed deliveries in the status")
     after = status()
 
     def more(*path):
@@ -159,7 +159,7 @@ def test_secret_age_is_that_of_its_file(installation):
 
 
 def test_metrics_for_the_status_are_exported(daemon):
-    waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up"), 20, "the broker to be known")
+    waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up"), 20, "the broker in the metrics")
     for name in ("gatepost_start_time_seconds", "gatepost_kafka_reachable", "gatepost_secret_age_seconds",
                  "gatepost_kafka_broker_up"):
         assert daemon.metrics(name), name

@@ -1,4 +1,4 @@
-"""The Debian package as a file: the same bytes however it is built, hardened, and to lintian's liking."""
+"""The Debian package as a file: reproducible, hardened and clean in lintian."""
 
 import hashlib
 import re
@@ -26,7 +26,7 @@ def unpacked(deb, tmp_path_factory):
 
 
 def test_package_is_reproducible(deb):
-    """With the packages of debugging symbols, which contain every path that the compiler saw."""
+    """Includes the packages of debugging symbols, which contain all paths that the compiler saw."""
     digests = {}
     for directory in (deb.parent, WORK / "second"):
         packages = sorted(directory.glob("*.deb"))
@@ -49,7 +49,7 @@ def test_programs_are_hardened(unpacked, program):
 
 
 def test_compiler_gets_hardening_flags_not_visible_in_programs(deb):
-    """Small functions need no probes of the stack, and the note on control flow gets lost when libc's start has none."""
+    """Small functions need no stack probes, and the control-flow note is lost if libc's startup code has none."""
     compiled = [line for line in (deb.parent / "log").read_text().splitlines() if re.search(r"^\S*gcc .* -c -o src/", line)]
     wanted = ["-fstack-clash-protection"]
     if output("dpkg", "--print-architecture").strip() in ("amd64", "i386"):
@@ -68,7 +68,7 @@ def test_daemon_links_only_permitted_libraries(unpacked):
 
 
 def test_package_depends_on_sysusers_and_tmpfiles(deb):
-    """Where systemd itself is not wanted, as in a container, each has a package of its own."""
+    """For systems without systemd, such as containers, both have separate packages."""
     needed = output("dpkg-deb", "-f", deb, "Depends").replace(" ", "").strip().split(",")
     for what in ("sysusers", "tmpfiles"):
         assert f"systemd|systemd-standalone-{what}|systemd-{what}" in needed, needed
@@ -86,6 +86,6 @@ def test_bash_completion_is_installed(unpacked):
 
 
 def test_building_leaves_foreign_files_alone(deb):
-    """tests/package/run puts them there before it builds."""
+    """tests/package/run creates them before it builds."""
     assert (deb.parent / "gatepost_notes").read_text() == "foreign\n"
     assert (deb.parent / deb.name.partition("-")[0].replace("_", "-") / "foreign").exists()

@@ -1,4 +1,4 @@
-"""The package's life on a machine: installed, configured, started, upgraded, removed, purged."""
+"""The package on a machine: installing, configuring, starting, upgrading, removing and purging it."""
 
 import re
 import stat
@@ -20,7 +20,7 @@ START_SECONDS = 60
 
 
 def edit(machine):
-    """What the administrator does to the configuration: enough for a daemon that needs no Kafka."""
+    """Edit the configuration like an administrator, for a daemon that needs no Kafka."""
     path = machine.root / CONFIGURATION
     text = path.read_text().replace("localhost:9092", "embedded") + "# edited by the administrator\n"
     path.write_text(text)
@@ -34,7 +34,7 @@ def configured(machine, deb):
 
 
 def deliver(machine):
-    """One delivery on a connection of its own. Returns the status of the answer."""
+    """Send a delivery over a new connection. Returns the status of the answer."""
     delivery = Delivery(secret=(machine.root / SECRET).read_bytes().removesuffix(b"\n"))
     client = Client(SOCKET_ADDRESS)
     try:
@@ -58,7 +58,7 @@ def wait_ready(machine, address=ADMIN):
 
 
 def newer(deb, directory):
-    """The package as its next version, with another sample configuration."""
+    """The package as a newer version with another sample configuration."""
     tree = directory / "newer"
     subprocess.run(["dpkg-deb", "-R", deb, tree], check=True)
     control = tree / "DEBIAN" / "control"
@@ -72,7 +72,7 @@ def newer(deb, directory):
 
 
 def configure_instances(machine, deb):
-    """A receiver and a router apart, without a Kafka."""
+    """Configure a separate receiver and router without Kafka."""
     text = configured(machine, deb)
     for number, name in enumerate(("receiver-edge", "router-inner")):
         path = machine.root / f"etc/gatepost/{name}.conf"
@@ -91,8 +91,8 @@ def owner_and_mode(machine, path):
 # Installation
 
 def test_installation_starts_and_enables_nothing(machine, deb):
-    said = machine.install(deb)
-    assert "README.Debian" in said
+    output = machine.install(deb)
+    assert "README.Debian" in output
     assert not machine.systemd.processes and not machine.systemd.sockets
     assert not machine.systemd.enabled(SERVICE) and not machine.systemd.enabled(SOCKET)
 
@@ -142,7 +142,7 @@ def test_unconfigured_daemon_exits_and_is_not_restarted(machine, deb):
 
 
 def test_documented_first_steps_start_a_working_daemon(machine, deb):
-    """All commands, without the ones that need your own Kafka."""
+    """All commands except those that need a Kafka."""
     machine.install(deb)
     text = (machine.root / "usr/share/doc/gatepost/README.Debian").read_text()
     steps = [line.strip() for line in text.splitlines() if line.startswith("    ")]
@@ -187,7 +187,7 @@ def test_upgrade_does_not_start_inactive_units(machine, deb, tmp_path):
 
 
 def test_upgrade_restarts_the_daemon_and_refuses_no_connection(machine, deb, tmp_path):
-    """Deliveries come all the while; each on a connection of its own."""
+    """Deliveries are sent continuously, each over a new connection."""
     configured(machine, deb)
     machine.run("systemctl", "enable", "--now", SOCKET, SERVICE)
     wait_ready(machine)
@@ -218,7 +218,7 @@ def test_upgrade_restarts_the_daemon_and_refuses_no_connection(machine, deb, tmp
 
 
 def test_upgrade_does_not_wait_for_the_daemon_to_become_ready(machine, deb, tmp_path):
-    """A daemon whose Kafka is away becomes ready when that is back, and systemd would have the caller wait till then."""
+    """A daemon without Kafka becomes ready when Kafka is back, and systemctl would wait until then."""
     configured(machine, deb)
     machine.run("systemctl", "enable", "--now", SERVICE)
     calls = len(machine.systemd.calls)
@@ -228,7 +228,7 @@ def test_upgrade_does_not_wait_for_the_daemon_to_become_ready(machine, deb, tmp_
 
 
 def test_upgrade_does_not_start_enabled_but_stopped_units(machine, deb, tmp_path):
-    """Though it is enabled: the administrator has a reason."""
+    """The administrator has stopped it for a reason."""
     configured(machine, deb)
     machine.run("systemctl", "enable", SOCKET, SERVICE)
     machine.install(newer(deb, tmp_path), "--force-confold")
@@ -254,7 +254,7 @@ def test_upgrade_respects_policy_rc_d(machine, deb, tmp_path):
     assert machine.systemd.processes[SERVICE].pid == before
 
 
-# The end
+# Removal
 
 def test_removal_stops_everything_and_keeps_the_configuration(machine, deb):
     edited = configured(machine, deb)

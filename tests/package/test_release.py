@@ -1,4 +1,4 @@
-"""The release: complete, and the same bytes however it is made."""
+"""The release: complete and reproducible."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from conftest import ROOT, WORK
 
-# What autotools add.
+# Added by autotools.
 GENERATED = {"Makefile.in", "aclocal.m4", "configure", *(f"build-aux/{name}" for name in (
     "ar-lib", "compile", "depcomp", "install-sh", "missing", "test-driver"))}
 
@@ -52,7 +52,7 @@ def test_release_keeps_executable_permissions(members):
 
 
 def test_only_one_script_installs_packages(tree):
-    """What another installs for itself would be missing where that one has not run before."""
+    """Packages installed by another script would be missing where that script has not run."""
     scripts = [path for path in tree.rglob("*") if path.is_file() and path.read_bytes().startswith(b"#!")]
     assert {path.relative_to(tree).as_posix() for path in scripts if "apt-get" in path.read_text(errors="replace")
             } == {"packaging/install-packages"}
