@@ -106,7 +106,7 @@ START_TEST(test_defaults_are_filled_in)
 }
 END_TEST
 
-START_TEST(test_a_secret_file_loses_one_newline_only)
+START_TEST(test_newline_at_the_end_of_a_secret_file_is_ignored)
 {
         char *text = right(""), said[4096];
         uint8_t expected[SIGNATURE_SIZE], signature[SIGNATURE_SIZE];
@@ -123,7 +123,7 @@ START_TEST(test_a_secret_file_loses_one_newline_only)
 }
 END_TEST
 
-START_TEST(test_ten_mistakes_give_ten_messages_with_their_lines)
+START_TEST(test_ten_mistakes_give_ten_messages_with_line_numbers)
 {
         static const size_t lines[10] = {2, 4, 5, 6, 8, 9, 11, 12, 14, 16};
         char said[4096], *at = said, *expected;
@@ -161,7 +161,7 @@ START_TEST(test_ten_mistakes_give_ten_messages_with_their_lines)
 }
 END_TEST
 
-START_TEST(test_secrets_that_others_can_read_are_refused)
+START_TEST(test_world_readable_secrets_are_refused)
 {
         char *text = right(""), said[4096];
 
@@ -218,13 +218,13 @@ static const struct {
     {"[router]\ndedup_window = 599s\n", ":9: dedup_window is shorter than twice the tolerance"},
 };
 
-START_TEST(test_what_is_wrong_is_refused_with_a_reason)
+START_TEST(test_invalid_configuration_is_refused_with_a_reason)
 {
         assert_refused(refusals[_i].more, refusals[_i].message);
 }
 END_TEST
 
-START_TEST(test_a_file_must_be_there_and_say_something)
+START_TEST(test_empty_or_incomplete_file_is_refused)
 {
         char said[4096];
 
@@ -238,7 +238,7 @@ START_TEST(test_a_file_must_be_there_and_say_something)
 }
 END_TEST
 
-START_TEST(test_the_ini_dialect_is_read)
+START_TEST(test_ini_dialect_is_parsed)
 {
         char said[4096], *text;
         struct config *config;
@@ -265,12 +265,12 @@ suite_config(void)
 
         tcase_add_checked_fixture(all, set_up, tear_down);
         tcase_add_test(all, test_defaults_are_filled_in);
-        tcase_add_test(all, test_a_secret_file_loses_one_newline_only);
-        tcase_add_test(all, test_ten_mistakes_give_ten_messages_with_their_lines);
-        tcase_add_test(all, test_secrets_that_others_can_read_are_refused);
-        tcase_add_loop_test(all, test_what_is_wrong_is_refused_with_a_reason, 0, (int)ARRAY_LEN(refusals));
-        tcase_add_test(all, test_a_file_must_be_there_and_say_something);
-        tcase_add_test(all, test_the_ini_dialect_is_read);
+        tcase_add_test(all, test_newline_at_the_end_of_a_secret_file_is_ignored);
+        tcase_add_test(all, test_ten_mistakes_give_ten_messages_with_line_numbers);
+        tcase_add_test(all, test_world_readable_secrets_are_refused);
+        tcase_add_loop_test(all, test_invalid_configuration_is_refused_with_a_reason, 0, (int)ARRAY_LEN(refusals));
+        tcase_add_test(all, test_empty_or_incomplete_file_is_refused);
+        tcase_add_test(all, test_ini_dialect_is_parsed);
         suite_add_tcase(suite, all);
         return suite;
 }

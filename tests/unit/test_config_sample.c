@@ -76,7 +76,7 @@ START_TEST(test_every_option_is_in_the_sample)
 }
 END_TEST
 
-START_TEST(test_sample_has_no_other_options_and_shows_the_defaults)
+START_TEST(test_sample_has_only_known_options_with_their_defaults)
 {
         struct ini ini;
 
@@ -109,7 +109,7 @@ replace(const char *text, const char *part, const char *other)
         return result;
 }
 
-START_TEST(test_sample_loads_once_there_is_a_secret)
+START_TEST(test_sample_loads_with_a_secret)
 {
         char *text = read_file(sample_path);
         char *mended = replace(text, "/etc/gatepost/secrets/invoicing",
@@ -190,7 +190,7 @@ find_item(const char *manual, const struct option_row *option, const char **end)
         return start;
 }
 
-START_TEST(test_manual_says_which_options_need_a_restart)
+START_TEST(test_manual_names_options_that_need_a_restart)
 {
         static const char sentence[] = "\nA change needs a restart.\n";
         char *manual = read_file(manual_path);
@@ -271,11 +271,11 @@ suite_config_sample(void)
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
         tcase_add_test(tests, test_every_option_is_in_the_sample);
-        tcase_add_test(tests, test_sample_has_no_other_options_and_shows_the_defaults);
-        tcase_add_test(tests, test_sample_loads_once_there_is_a_secret);
+        tcase_add_test(tests, test_sample_has_only_known_options_with_their_defaults);
+        tcase_add_test(tests, test_sample_loads_with_a_secret);
         tcase_add_test(tests, test_every_option_is_in_the_manual_under_its_section);
         tcase_add_test(tests, test_manual_has_the_defaults_of_the_table);
-        tcase_add_test(tests, test_manual_says_which_options_need_a_restart);
+        tcase_add_test(tests, test_manual_names_options_that_need_a_restart);
         tcase_add_test(tests, test_manual_has_the_ranges_of_the_table);
         tcase_add_test(tests, test_every_option_has_help);
         suite_add_tcase(suite, tests);

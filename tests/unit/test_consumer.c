@@ -47,7 +47,7 @@ join(struct consumer *consumer, rd_kafka_topic_partition_list_t *const *assigned
 }
 
 /* librdkafka aborts when partitions are to be stopped a second time before it noted that they have stopped. */
-START_TEST(test_partitions_may_be_assigned_again_and_again)
+START_TEST(test_partitions_can_be_assigned_repeatedly)
 {
         struct loaded loaded = scratch_load(scratch_embedded);
         rd_kafka_topic_partition_list_t *assigned = NULL;
@@ -78,7 +78,7 @@ suite_consumer(void)
 
         tcase_set_timeout(tcase, 120);
         tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
-        tcase_add_test(tcase, test_partitions_may_be_assigned_again_and_again);
+        tcase_add_test(tcase, test_partitions_can_be_assigned_repeatedly);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -243,7 +243,7 @@ START_TEST(test_answers_follow_the_definition_through_rewinds_and_restarts)
 }
 END_TEST
 
-START_TEST(test_answers_follow_the_definition_for_windows_of_few_milliseconds)
+START_TEST(test_answers_follow_the_definition_for_very_short_windows)
 {
         struct reader *reader = calloc(1, sizeof(*reader));
 
@@ -281,7 +281,7 @@ suite_dedup_log(void)
 
         tcase_set_timeout(tcase, 60);
         tcase_add_loop_test(tcase, test_answers_follow_the_definition_through_rewinds_and_restarts, 0, 10);
-        tcase_add_test(tcase, test_answers_follow_the_definition_for_windows_of_few_milliseconds);
+        tcase_add_test(tcase, test_answers_follow_the_definition_for_very_short_windows);
         tcase_add_loop_test(tcase, test_answers_follow_the_definition_when_clocks_differ_by_a_slice, 0, 10);
         tcase_add_loop_test(tcase,
                             test_answers_follow_the_definition_when_a_clock_is_wrong_by_several_windows, 0,

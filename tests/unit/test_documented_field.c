@@ -37,7 +37,7 @@ START_TEST(test_documented_fields_are_known_at_the_top_and_under_data)
 }
 END_TEST
 
-START_TEST(test_name_of_a_field_is_its_way_joined_by_dots)
+START_TEST(test_field_name_is_its_path_joined_by_dots)
 {
         for (size_t i = 0; i < documented_field_count(); i++) {
                 const struct documented_field *field = documented_field_at(i);
@@ -52,7 +52,7 @@ START_TEST(test_name_of_a_field_is_its_way_joined_by_dots)
 }
 END_TEST
 
-START_TEST(test_there_is_a_watch_for_every_field_and_three_more)
+START_TEST(test_watches_suffice_for_all_fields_and_three_pointers)
 {
         ck_assert_uint_le(documented_field_count() + 3, POINTER_MAX_WATCHES);
 }
@@ -78,7 +78,7 @@ accepted_types(const char *name, struct span text)
         return accepted;
 }
 
-START_TEST(test_field_takes_its_type_and_null_only)
+START_TEST(test_field_accepts_its_type_and_null_only)
 {
         static const char *const prefixes[] = {"", "data."};
         static const struct {
@@ -97,7 +97,7 @@ START_TEST(test_field_takes_its_type_and_null_only)
 }
 END_TEST
 
-START_TEST(test_rejection_time_is_a_time_in_utc)
+START_TEST(test_rejection_time_must_be_a_utc_timestamp)
 {
         static const char *const right[] = {
             "2026-11-21T03:04:05Z",      "2026-11-21T03:04:05.6Z",      "2026-11-21T03:04:05.123456789Z",
@@ -145,10 +145,10 @@ suite_documented_field(void)
         TCase *tcase = tcase_create("fields");
 
         tcase_add_test(tcase, test_documented_fields_are_known_at_the_top_and_under_data);
-        tcase_add_test(tcase, test_name_of_a_field_is_its_way_joined_by_dots);
-        tcase_add_test(tcase, test_there_is_a_watch_for_every_field_and_three_more);
-        tcase_add_loop_test(tcase, test_field_takes_its_type_and_null_only, 0, 2);
-        tcase_add_loop_test(tcase, test_rejection_time_is_a_time_in_utc, 0, 2);
+        tcase_add_test(tcase, test_field_name_is_its_path_joined_by_dots);
+        tcase_add_test(tcase, test_watches_suffice_for_all_fields_and_three_pointers);
+        tcase_add_loop_test(tcase, test_field_accepts_its_type_and_null_only, 0, 2);
+        tcase_add_loop_test(tcase, test_rejection_time_must_be_a_utc_timestamp, 0, 2);
         tcase_add_test(tcase, test_other_strings_may_be_anything);
         suite_add_tcase(suite, tcase);
         return suite;

@@ -10,7 +10,7 @@ take(struct json_memory *memory, size_t size)
         return memory->functions.malloc(memory->functions.ctx, size);
 }
 
-START_TEST(test_a_block_keeps_what_it_holds_when_it_grows)
+START_TEST(test_block_keeps_its_content_when_it_grows)
 {
         struct json_memory memory;
         char *text;
@@ -31,7 +31,7 @@ START_TEST(test_a_block_keeps_what_it_holds_when_it_grows)
 }
 END_TEST
 
-START_TEST(test_where_memory_fails_control_goes_to_the_owner)
+START_TEST(test_allocation_failure_jumps_to_the_owner)
 {
         struct json_memory memory;
 
@@ -59,8 +59,8 @@ suite_json_memory(void)
         Suite *suite = suite_create("json_memory");
         TCase *all = tcase_create("all");
 
-        tcase_add_test(all, test_a_block_keeps_what_it_holds_when_it_grows);
-        tcase_add_test(all, test_where_memory_fails_control_goes_to_the_owner);
+        tcase_add_test(all, test_block_keeps_its_content_when_it_grows);
+        tcase_add_test(all, test_allocation_failure_jumps_to_the_owner);
         suite_add_tcase(suite, all);
         return suite;
 }

@@ -50,7 +50,7 @@ START_TEST(test_what_was_released_is_given_out_next)
 }
 END_TEST
 
-START_TEST(test_a_block_keeps_what_it_holds_when_it_grows)
+START_TEST(test_block_keeps_its_content_when_it_grows)
 {
         char *text = pool_resize(NULL, 4);
 
@@ -87,7 +87,7 @@ suite_pool(void)
 
         tcase_add_test(tcase, test_a_block_has_room_for_what_was_asked_for_however_often_it_is_given_out);
         tcase_add_test(tcase, test_what_was_released_is_given_out_next);
-        tcase_add_test(tcase, test_a_block_keeps_what_it_holds_when_it_grows);
+        tcase_add_test(tcase, test_block_keeps_its_content_when_it_grows);
         tcase_add_test(tcase, test_a_block_may_be_released_by_another_thread);
         suite_add_tcase(suite, tcase);
         return suite;
