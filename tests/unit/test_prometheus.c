@@ -16,7 +16,7 @@ parse(const char *text)
         return page;
 }
 
-START_TEST(test_samples_are_read_with_labels_and_values)
+START_TEST(test_samples_are_parsed_with_labels_and_values)
 {
         struct prometheus page = parse("# HELP a_total Things.\n# TYPE a_total counter\n"
                                        "a_total{source=\"in\",outcome=\"ok\"} 3\n"
@@ -85,7 +85,7 @@ static const char *const wrong[] = {
     "p=\"\",q=\"\"} 1\n",
 };
 
-START_TEST(test_what_is_not_in_the_format_is_refused)
+START_TEST(test_malformed_page_is_refused)
 {
         struct prometheus page;
         struct error error;
@@ -122,10 +122,10 @@ suite_prometheus(void)
         Suite *suite = suite_create("prometheus");
         TCase *tcase = tcase_create("prometheus");
 
-        tcase_add_test(tcase, test_samples_are_read_with_labels_and_values);
+        tcase_add_test(tcase, test_samples_are_parsed_with_labels_and_values);
         tcase_add_test(tcase, test_samples_are_found_by_name_and_summed);
         tcase_add_test(tcase, test_empty_page_has_no_samples);
-        tcase_add_loop_test(tcase, test_what_is_not_in_the_format_is_refused, 0, ARRAY_LEN(wrong));
+        tcase_add_loop_test(tcase, test_malformed_page_is_refused, 0, ARRAY_LEN(wrong));
         tcase_add_test(tcase, test_quantiles_are_linear_within_a_bucket_and_end_at_the_last_bound);
         suite_add_tcase(suite, tcase);
         return suite;

@@ -106,7 +106,7 @@ START_TEST(test_signature_under_the_same_id_is_no_replay)
 }
 END_TEST
 
-START_TEST(test_longest_id_is_told_whole)
+START_TEST(test_longest_id_is_not_truncated)
 {
         static const char id[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
         struct replay *replay = replay_of(1000);
@@ -120,7 +120,7 @@ START_TEST(test_longest_id_is_told_whole)
 }
 END_TEST
 
-START_TEST(test_growing_forgets_nothing)
+START_TEST(test_growth_keeps_all_signatures)
 {
         enum { N = 20000 };
         struct replay *replay = replay_of(65536);
@@ -142,7 +142,7 @@ START_TEST(test_growing_forgets_nothing)
 }
 END_TEST
 
-START_TEST(test_what_was_not_stored_is_not_remembered)
+START_TEST(test_failed_attempt_is_not_remembered)
 {
         struct replay *replay = replay_of(1000);
 
@@ -153,7 +153,7 @@ START_TEST(test_what_was_not_stored_is_not_remembered)
 }
 END_TEST
 
-START_TEST(test_as_long_as_it_is_under_way_nobody_knows)
+START_TEST(test_replay_is_undecided_while_the_first_is_pending)
 {
         struct replay *replay = replay_of(1000);
 
@@ -167,7 +167,7 @@ START_TEST(test_as_long_as_it_is_under_way_nobody_knows)
 END_TEST
 
 /* In either order, what may be stored counts. */
-START_TEST(test_one_of_several_attempts_may_be_stored)
+START_TEST(test_signature_is_remembered_if_one_of_several_attempts_succeeds)
 {
         struct replay *replay = replay_of(1000);
 
@@ -181,7 +181,7 @@ START_TEST(test_one_of_several_attempts_may_be_stored)
 }
 END_TEST
 
-START_TEST(test_forgotten_under_way_it_is_remembered_at_its_end)
+START_TEST(test_signature_forgotten_while_pending_is_remembered_at_its_end)
 {
         struct replay *replay = replay_of(2);
 
@@ -194,7 +194,7 @@ START_TEST(test_forgotten_under_way_it_is_remembered_at_its_end)
 }
 END_TEST
 
-START_TEST(test_what_is_never_stored_makes_nothing_be_forgotten)
+START_TEST(test_failed_attempts_evict_nothing)
 {
         struct replay *replay = replay_of(100);
 
@@ -210,7 +210,7 @@ START_TEST(test_what_is_never_stored_makes_nothing_be_forgotten)
 }
 END_TEST
 
-START_TEST(test_dropped_signatures_between_others_keep_their_places_until_their_turn)
+START_TEST(test_failed_attempts_between_others_leave_the_others_remembered)
 {
         struct replay *replay = replay_of(300);
 
@@ -232,7 +232,7 @@ END_TEST
 
 static const size_t maxima[] = {1, 100, 256, 1000, 1024};
 
-START_TEST(test_full_it_forgets_the_oldest_and_no_more)
+START_TEST(test_full_table_evicts_the_oldest_only)
 {
         struct replay *replay = replay_of(maxima[_i]);
         uint32_t n = 3000;
@@ -245,7 +245,7 @@ START_TEST(test_full_it_forgets_the_oldest_and_no_more)
 }
 END_TEST
 
-START_TEST(test_without_room_it_knows_nothing)
+START_TEST(test_table_of_size_zero_remembers_nothing)
 {
         struct replay *replay = replay_of(0);
 
@@ -255,7 +255,7 @@ START_TEST(test_without_room_it_knows_nothing)
 }
 END_TEST
 
-START_TEST(test_replay_free_of_nothing_is_harmless)
+START_TEST(test_replay_free_accepts_null)
 {
         replay_free(NULL);
 }
@@ -270,18 +270,18 @@ suite_replay(void)
         tcase_add_test(tcase, test_signature_under_another_id_is_a_replay_of_the_first);
         tcase_add_test(tcase, test_same_signature_for_another_source_is_no_replay);
         tcase_add_test(tcase, test_signature_under_the_same_id_is_no_replay);
-        tcase_add_test(tcase, test_longest_id_is_told_whole);
-        tcase_add_test(tcase, test_growing_forgets_nothing);
-        tcase_add_test(tcase, test_what_was_not_stored_is_not_remembered);
-        tcase_add_test(tcase, test_as_long_as_it_is_under_way_nobody_knows);
-        tcase_add_loop_test(tcase, test_one_of_several_attempts_may_be_stored, 0, 2);
-        tcase_add_test(tcase, test_forgotten_under_way_it_is_remembered_at_its_end);
-        tcase_add_test(tcase, test_what_is_never_stored_makes_nothing_be_forgotten);
-        tcase_add_test(tcase, test_dropped_signatures_between_others_keep_their_places_until_their_turn);
-        tcase_add_loop_test(tcase, test_full_it_forgets_the_oldest_and_no_more, 0,
+        tcase_add_test(tcase, test_longest_id_is_not_truncated);
+        tcase_add_test(tcase, test_growth_keeps_all_signatures);
+        tcase_add_test(tcase, test_failed_attempt_is_not_remembered);
+        tcase_add_test(tcase, test_replay_is_undecided_while_the_first_is_pending);
+        tcase_add_loop_test(tcase, test_signature_is_remembered_if_one_of_several_attempts_succeeds, 0, 2);
+        tcase_add_test(tcase, test_signature_forgotten_while_pending_is_remembered_at_its_end);
+        tcase_add_test(tcase, test_failed_attempts_evict_nothing);
+        tcase_add_test(tcase, test_failed_attempts_between_others_leave_the_others_remembered);
+        tcase_add_loop_test(tcase, test_full_table_evicts_the_oldest_only, 0,
                             sizeof(maxima) / sizeof(maxima[0]));
-        tcase_add_test(tcase, test_without_room_it_knows_nothing);
-        tcase_add_test(tcase, test_replay_free_of_nothing_is_harmless);
+        tcase_add_test(tcase, test_table_of_size_zero_remembers_nothing);
+        tcase_add_test(tcase, test_replay_free_accepts_null);
         suite_add_tcase(suite, tcase);
         return suite;
 }

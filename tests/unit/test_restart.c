@@ -54,7 +54,7 @@ static const struct {
     {"admin", "allow_remote", "on"},
 };
 
-START_TEST(test_each_option_that_takes_a_restart_is_told)
+START_TEST(test_changed_option_that_needs_a_restart_is_reported)
 {
         char more[128], expected[64];
 
@@ -67,7 +67,7 @@ START_TEST(test_each_option_that_takes_a_restart_is_told)
 }
 END_TEST
 
-START_TEST(test_a_table_of_topics_that_comes_with_another_prefix_is_told)
+START_TEST(test_event_table_changed_with_the_prefix_is_reported)
 {
         static const char other[] = "[topics]\nprefix = another\n[events]\ninvoice.* = x\n";
 
@@ -80,7 +80,7 @@ START_TEST(test_a_table_of_topics_that_comes_with_another_prefix_is_told)
 END_TEST
 
 /* Whether the table says what is in the list above: nothing changes sides unnoticed. */
-START_TEST(test_the_table_knows_what_takes_a_restart)
+START_TEST(test_option_table_marks_options_that_need_a_restart)
 {
         for (size_t i = 0; i < options_count(); i++) {
                 const struct option_row *option = options_at(i);
@@ -95,7 +95,7 @@ START_TEST(test_the_table_knows_what_takes_a_restart)
 }
 END_TEST
 
-START_TEST(test_properties_of_kafka_are_compared_whatever_their_order)
+START_TEST(test_kafka_properties_are_compared_in_any_order)
 {
         expect_told("[kafka]\nlinger.ms = 5\nclient.id = a\n", "[kafka]\nclient.id = a\nlinger.ms = 5\n", "");
         expect_told("[kafka]\nlinger.ms = 5\n", "[kafka]\nlinger.ms = 6\n", "kafka.");
@@ -105,7 +105,7 @@ START_TEST(test_properties_of_kafka_are_compared_whatever_their_order)
 }
 END_TEST
 
-START_TEST(test_what_is_taken_over_is_not_told)
+START_TEST(test_reloadable_options_are_not_reported)
 {
         expect_told("",
                     "[source more]\npath = /more\nsecret = sixteen bytes or more\ntolerance = 1s\n"
@@ -116,7 +116,7 @@ START_TEST(test_what_is_taken_over_is_not_told)
 }
 END_TEST
 
-START_TEST(test_configuration_goes_with_the_last_who_holds_it)
+START_TEST(test_configuration_is_freed_by_its_last_holder)
 {
         struct loaded loaded = scratch_load_more(""), other = scratch_load_more("[router]\nmax_batch = 5\n");
         struct current *current = current_new(loaded.config);
@@ -145,12 +145,12 @@ suite_restart(void)
         TCase *all = tcase_create("all");
 
         tcase_add_checked_fixture(all, scratch_setup, scratch_teardown);
-        tcase_add_loop_test(all, test_each_option_that_takes_a_restart_is_told, 0, (int)ARRAY_LEN(others));
-        tcase_add_test(all, test_a_table_of_topics_that_comes_with_another_prefix_is_told);
-        tcase_add_test(all, test_the_table_knows_what_takes_a_restart);
-        tcase_add_test(all, test_properties_of_kafka_are_compared_whatever_their_order);
-        tcase_add_test(all, test_what_is_taken_over_is_not_told);
-        tcase_add_test(all, test_configuration_goes_with_the_last_who_holds_it);
+        tcase_add_loop_test(all, test_changed_option_that_needs_a_restart_is_reported, 0, (int)ARRAY_LEN(others));
+        tcase_add_test(all, test_event_table_changed_with_the_prefix_is_reported);
+        tcase_add_test(all, test_option_table_marks_options_that_need_a_restart);
+        tcase_add_test(all, test_kafka_properties_are_compared_in_any_order);
+        tcase_add_test(all, test_reloadable_options_are_not_reported);
+        tcase_add_test(all, test_configuration_is_freed_by_its_last_holder);
         suite_add_tcase(suite, all);
         return suite;
 }

@@ -64,7 +64,7 @@ give_up(const struct config *config, const char *bootstrap, int comes_second)
 }
 
 /* librdkafka aborts when a producer is destroyed just as it sends the first request of a transaction. */
-START_TEST(test_transaction_may_be_given_up_at_its_beginning)
+START_TEST(test_transaction_can_be_abandoned_right_after_begin)
 {
         struct loaded loaded = scratch_load(scratch_embedded);
         struct error error = {.text = ""};
@@ -122,7 +122,7 @@ suite_transaction(void)
 
         tcase_set_timeout(tcase, 240);
         tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
-        tcase_add_test(tcase, test_transaction_may_be_given_up_at_its_beginning);
+        tcase_add_test(tcase, test_transaction_can_be_abandoned_right_after_begin);
         tcase_add_test(tcase, test_brokers_without_fencing_by_generation_are_refused);
         suite_add_tcase(suite, tcase);
         return suite;
