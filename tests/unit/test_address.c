@@ -152,7 +152,8 @@ suite_address(void)
         tcase_add_test(cases, test_unix_socket_has_no_address);
         tcase_add_test(cases, test_address_is_taken_from_a_socket);
         tcase_add_loop_test(cases, test_network_contains_its_addresses_only, 0, ARRAY_LEN(memberships));
-        tcase_add_loop_test(cases, test_invalid_network_is_refused_with_the_remedy, 0, ARRAY_LEN(bad_networks));
+        tcase_add_loop_test(cases, test_invalid_network_is_refused_with_the_remedy, 0,
+                            ARRAY_LEN(bad_networks));
         suite_add_tcase(suite, cases);
         return suite;
 }

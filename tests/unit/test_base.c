@@ -185,7 +185,8 @@ suite_base(void)
         tcase_add_test(all, test_timestamps_are_parsed_to_the_millisecond);
         tcase_add_loop_test(all, test_utc_timestamps_are_recognised, 0,
                             (int)(sizeof(timestamps) / sizeof(timestamps[0])));
-        tcase_add_loop_test(all, test_utf8_is_validated_by_rfc_3629, 0, (int)(sizeof(texts) / sizeof(texts[0])));
+        tcase_add_loop_test(all, test_utf8_is_validated_by_rfc_3629, 0,
+                            (int)(sizeof(texts) / sizeof(texts[0])));
         tcase_add_test(all, test_closest_name_is_found);
         tcase_add_test(all, test_error_text_can_be_prefixed);
         suite_add_tcase(suite, all);

@@ -268,7 +268,8 @@ suite_config(void)
         tcase_add_test(all, test_newline_at_the_end_of_a_secret_file_is_ignored);
         tcase_add_test(all, test_ten_mistakes_give_ten_messages_with_line_numbers);
         tcase_add_test(all, test_world_readable_secrets_are_refused);
-        tcase_add_loop_test(all, test_invalid_configuration_is_refused_with_a_reason, 0, (int)ARRAY_LEN(refusals));
+        tcase_add_loop_test(all, test_invalid_configuration_is_refused_with_a_reason, 0,
+                            (int)ARRAY_LEN(refusals));
         tcase_add_test(all, test_empty_or_incomplete_file_is_refused);
         tcase_add_test(all, test_ini_dialect_is_parsed);
         suite_add_tcase(suite, all);

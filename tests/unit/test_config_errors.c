@@ -383,8 +383,7 @@ values(void)
         tcase_add_test(tests, test_incomplete_tls_options_are_refused);
         tcase_add_test(tests, test_incomplete_source_is_reported_at_its_heading);
         tcase_add_test(tests, test_sources_must_have_different_names_and_paths);
-        tcase_add_loop_test(tests, test_contradictory_limits_are_refused_at_the_later_line, 0,
-                            8);
+        tcase_add_loop_test(tests, test_contradictory_limits_are_refused_at_the_later_line, 0, 8);
         tcase_add_test(tests, test_invalid_event_topics_are_refused);
         return tests;
 }

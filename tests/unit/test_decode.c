@@ -289,8 +289,7 @@ suite_decode(void)
         tcase_add_loop_test(tcase, test_key_is_a_string_or_the_text_of_a_number, 0, ARRAY_LEN(keys));
         tcase_add_test(tcase, test_subject_is_a_string);
         tcase_add_test(tcase, test_one_value_may_be_kind_key_and_subject);
-        tcase_add_loop_test(tcase, test_last_of_repeated_keys_or_subjects_counts, 0,
-                            ARRAY_LEN(repeated_key));
+        tcase_add_loop_test(tcase, test_last_of_repeated_keys_or_subjects_counts, 0, ARRAY_LEN(repeated_key));
         tcase_add_test(tcase, test_decoder_keeps_nothing_of_the_previous_body);
         tcase_add_loop_test(tcase, test_lone_surrogate_is_read_as_a_replacement_character, 0,
                             ARRAY_LEN(surrogates));

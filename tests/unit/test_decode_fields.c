@@ -115,7 +115,8 @@ suite_decode_fields(void)
         TCase *tcase = tcase_create("decode_fields");
 
         tcase_add_checked_fixture(tcase, set_up_decoder, tear_down_decoder);
-        tcase_add_loop_test(tcase, test_fields_of_the_right_type_and_unknown_fields_pass, 0, ARRAY_LEN(right));
+        tcase_add_loop_test(tcase, test_fields_of_the_right_type_and_unknown_fields_pass, 0,
+                            ARRAY_LEN(right));
         tcase_add_loop_test(tcase, test_field_of_a_wrong_type_is_named, 0, ARRAY_LEN(wrong));
         tcase_add_test(tcase, test_first_wrong_field_is_named);
         tcase_add_test(tcase, test_field_inside_an_array_is_ignored);

@@ -301,7 +301,8 @@ suite_decode_json(void)
         tcase_add_checked_fixture(tcase, set_up_decoder, tear_down_decoder);
         tcase_add_loop_test(tcase, test_valid_json_is_accepted, 0, ARRAY_LEN(values));
         tcase_add_loop_test(tcase, test_invalid_json_is_malformed, 0, ARRAY_LEN(no_values));
-        tcase_add_loop_test(tcase, test_body_other_than_a_single_json_text_is_malformed, 0, ARRAY_LEN(no_bodies));
+        tcase_add_loop_test(tcase, test_body_other_than_a_single_json_text_is_malformed, 0,
+                            ARRAY_LEN(no_bodies));
         tcase_add_test(tcase, test_white_space_around_the_body_is_accepted);
         tcase_add_test(tcase, test_empty_body_is_malformed);
         tcase_add_loop_test(tcase, test_body_other_than_an_object_is_malformed, 0, ARRAY_LEN(no_objects));

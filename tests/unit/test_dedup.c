@@ -335,8 +335,7 @@ suite_dedup(void)
 
         tcase_add_checked_fixture(tcase, set_up, tear_down);
         tcase_set_timeout(tcase, 60);
-        tcase_add_test(tcase,
-                       test_trusted_time_is_at_most_a_window_and_two_slices_later);
+        tcase_add_test(tcase, test_trusted_time_is_at_most_a_window_and_two_slices_later);
         tcase_add_test(tcase, test_second_record_of_an_identity_is_a_repeat);
         tcase_add_test(tcase, test_find_does_not_insert);
         tcase_add_test(tcase, test_extreme_timestamps_are_handled);

@@ -236,12 +236,12 @@ suite_forwarded(void)
         TCase *cases = tcase_create("cases");
 
         tcase_add_checked_fixture(cases, set_up, NULL);
-        tcase_add_loop_test(cases, test_client_is_the_rightmost_untrusted_address, 0,
-                            ARRAY_LEN(forwarded));
+        tcase_add_loop_test(cases, test_client_is_the_rightmost_untrusted_address, 0, ARRAY_LEN(forwarded));
         tcase_add_test(cases, test_unix_socket_is_trusted_if_configured);
         tcase_add_test(cases, test_missing_address_is_not_treated_as_a_unix_socket);
         tcase_add_test(cases, test_unspecified_address_in_the_list_is_not_trusted);
-        tcase_add_loop_test(cases, test_proxy_protocol_header_gives_the_client_address, 0, ARRAY_LEN(headers));
+        tcase_add_loop_test(cases, test_proxy_protocol_header_gives_the_client_address, 0,
+                            ARRAY_LEN(headers));
         tcase_add_loop_test(cases, test_invalid_proxy_protocol_header_is_refused, 0, ARRAY_LEN(bad_heads));
         tcase_add_test(cases, test_longest_header_is_read_and_a_truncated_one_refused);
         suite_add_tcase(suite, cases);

@@ -255,8 +255,7 @@ suite_framing(void)
         tcase_add_test(all, test_there_are_enough_accepted_and_refused_cases);
         tcase_add_loop_test(all, test_bodies_equal_the_bytes_sent, 0, (int)ARRAY_LEN(bodies));
         tcase_add_test(all, test_field_names_and_values_are_trimmed_strings);
-        tcase_add_loop_test(all, test_head_gives_framing_and_connection_handling,
-                            0, (int)ARRAY_LEN(lines));
+        tcase_add_loop_test(all, test_head_gives_framing_and_connection_handling, 0, (int)ARRAY_LEN(lines));
         tcase_add_test(all, test_pending_events_are_returned_without_new_bytes);
         tcase_add_test(all, test_refusal_of_a_too_large_body_includes_its_head);
         tcase_add_test(all, test_endless_lines_are_refused);

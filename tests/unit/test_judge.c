@@ -222,8 +222,7 @@ suite_judge(void)
         tcase_add_test(tcase, test_genuine_delivery_is_published_to_the_topic_of_its_kind);
         tcase_add_test(tcase, test_record_with_an_overlong_key_or_header_is_quarantined);
         tcase_add_test(tcase, test_every_source_has_its_own_rules);
-        tcase_add_loop_test(tcase, test_invalid_body_is_quarantined_with_the_reason, 0,
-                            ARRAY_LEN(bodies));
+        tcase_add_loop_test(tcase, test_invalid_body_is_quarantined_with_the_reason, 0, ARRAY_LEN(bodies));
         tcase_add_test(tcase, test_unknown_source_is_checked_before_the_body);
         tcase_add_test(tcase, test_record_without_a_key_is_quarantined_every_time);
         tcase_add_loop_test(tcase, test_key_follows_the_rules_or_falls_back_to_the_delivery_id, 0,

@@ -294,10 +294,8 @@ suite_judge_verify(void)
         tcase_add_test(tcase, test_unverified_record_does_not_claim_its_delivery_id);
         tcase_add_test(tcase, test_remembered_unverified_record_does_not_claim_its_delivery_id);
         tcase_add_test(tcase, test_repeat_of_a_remembered_record_now_too_old_is_dropped);
-        tcase_add_test(tcase,
-                       test_repeat_under_a_new_secret_is_dropped_if_the_first_is_no_longer_verifiable);
-        tcase_add_test(tcase,
-                       test_repeat_is_dropped_after_verification_was_disabled);
+        tcase_add_test(tcase, test_repeat_under_a_new_secret_is_dropped_if_the_first_is_no_longer_verifiable);
+        tcase_add_test(tcase, test_repeat_is_dropped_after_verification_was_disabled);
         tcase_add_test(tcase, test_replay_is_verified_before_it_is_reported);
         tcase_add_test(tcase, test_release_is_verified_by_its_own_signature);
         tcase_add_loop_test(tcase, test_captured_record_cannot_be_turned_into_a_release, 0, 8);

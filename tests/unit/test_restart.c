@@ -145,7 +145,8 @@ suite_restart(void)
         TCase *all = tcase_create("all");
 
         tcase_add_checked_fixture(all, scratch_setup, scratch_teardown);
-        tcase_add_loop_test(all, test_changed_option_that_needs_a_restart_is_reported, 0, (int)ARRAY_LEN(others));
+        tcase_add_loop_test(all, test_changed_option_that_needs_a_restart_is_reported, 0,
+                            (int)ARRAY_LEN(others));
         tcase_add_test(all, test_event_table_changed_with_the_prefix_is_reported);
         tcase_add_test(all, test_option_table_marks_options_that_need_a_restart);
         tcase_add_test(all, test_kafka_properties_are_compared_in_any_order);

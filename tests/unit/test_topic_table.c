@@ -259,8 +259,7 @@ suite_topic_table(void)
         tcase_add_test(tcase, test_kind_with_a_star_is_unknown);
         tcase_add_test(tcase, test_kind_over_255_bytes_is_unknown);
         tcase_add_test(tcase, test_rule_for_a_kind_over_255_bytes_is_refused);
-        tcase_add_loop_test(tcase, test_malformed_pattern_is_refused, 0,
-                            ARRAY_LEN(wrong_patterns));
+        tcase_add_loop_test(tcase, test_malformed_pattern_is_refused, 0, ARRAY_LEN(wrong_patterns));
         tcase_add_test(tcase, test_duplicate_pattern_is_refused);
         tcase_add_test(tcase, test_topic_name_must_be_valid_in_kafka);
         tcase_add_test(tcase, test_defaults_are_the_documented_kinds);
