@@ -11,7 +11,7 @@
 #include "config/activation.h"
 #include "suites.h"
 
-#define REPORT_FD 90 /* out of the way of what is passed on */
+#define REPORT_FD 90 /* beyond the descriptors that are passed */
 
 enum passed { LISTENING, CONNECTED, DATAGRAM, A_FILE, NOT_OPEN };
 

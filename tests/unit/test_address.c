@@ -117,7 +117,7 @@ START_TEST(test_network_contains_its_addresses_only)
 END_TEST
 
 static const struct {
-        const char *text, *said;
+        const char *text, *message;
 } bad_networks[] = {
     {"", "is not an address"},
     {"proxy.example", "write 192.0.2.1"},
@@ -136,7 +136,7 @@ START_TEST(test_invalid_network_is_refused_with_the_remedy)
         struct error error;
 
         ck_assert_int_eq(network_parse(bad_networks[_i].text, &network, &error), -1);
-        ck_assert_msg(strstr(error.text, bad_networks[_i].said) != NULL, "%s", error.text);
+        ck_assert_msg(strstr(error.text, bad_networks[_i].message) != NULL, "%s", error.text);
 }
 END_TEST
 

@@ -10,7 +10,7 @@
 
 #define ID "0123456789abcdef"
 
-/* A text from the pool as a string, which the caller frees with free(). */
+/* Convert a text from the pool to a string. The caller frees it with free(). */
 static char *
 as_string(char *text, size_t len)
 {
@@ -41,7 +41,10 @@ answer(const struct http_error *error, const char *id, enum answer_connection co
         return as_string(text, len);
 }
 
-/* The value of a header of a complete answer, or NULL; until the next call. Fails when it appears twice. */
+/*
+ * The value of a header of a complete answer, or NULL; valid until the next call. Fails if the header is
+ * repeated.
+ */
 static const char *
 header(const char *answer, const char *name)
 {
@@ -215,7 +218,8 @@ START_TEST(test_429_and_503_answers_have_a_retry_after_header)
                 seen |= 1u << seconds;
                 free(text);
         }
-        ck_assert_uint_eq(seen, 0x3e); /* senders that are refused together come back apart */
+        ck_assert_uint_eq(seen,
+                          0x3e); /* senders that are refused at the same time retry at different times */
 }
 END_TEST
 

@@ -140,7 +140,7 @@ static const struct {
     {"\x80", 1, 0},             /* continuation alone */
     {"\xc3", 1, 0},             /* cut off */
     {"\xe2\x82", 2, 0},         /* cut off */
-    {"12345678\xff", 9, 0},     /* after a whole word */
+    {"12345678\xff", 9, 0},     /* after eight bytes */
     {"\xe2\x28\xa1", 3, 0},     /* bad continuation */
 };
 

@@ -7,7 +7,7 @@
 #define EARLY_MS 20
 #define MANY 1000
 
-/* A transaction that follows at once on another and is answered twice for its partitions, so much apart. */
+/* A transaction that begins right after another and gets two answers for its partitions, this far apart. */
 static void
 follow(struct begin_delay *delay, int64_t apart_ms, int has_produced)
 {
@@ -23,7 +23,7 @@ follow(struct begin_delay *delay, int64_t apart_ms, int has_produced)
         begin_delay_committed(delay);
 }
 
-/* A slow machine is sometimes too late to wait; the delay must not adapt to that. */
+/* On a slow machine the wait is sometimes over already; the delay must not adapt to that. */
 static void
 follow_until(struct begin_delay *delay, int wait_ms, int64_t apart_ms, int has_produced)
 {

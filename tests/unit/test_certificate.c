@@ -61,7 +61,7 @@ keep(BIO *out, const char *name, mode_t mode)
         return path;
 }
 
-/* A file with a certificate, and one more where more_end_s is not 0. */
+/* Write a file with a certificate, and with a second one if more_end_s is not 0. */
 static const char *
 certificate_file(int64_t begin_s, int64_t end_s, int64_t more_end_s)
 {

@@ -5,17 +5,17 @@
 #include "logged.h"
 #include "suites.h"
 
-/* Log lines about an unreachable Kafka, when several clients notice it. */
+/* Log lines about an unreachable Kafka, if several clients report it. */
 
 static void
-expect(const char *said)
+expect(const char *expected)
 {
         const char *text = logged_read();
 
-        if (said == NULL)
+        if (expected == NULL)
                 ck_assert_str_eq(text, "");
         else
-                ck_assert_msg(strstr(text, said) != NULL, "not %s: %s", said, text);
+                ck_assert_msg(strstr(text, expected) != NULL, "not %s: %s", expected, text);
 }
 
 START_TEST(test_unreachable_kafka_is_logged_once)

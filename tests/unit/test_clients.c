@@ -123,7 +123,7 @@ START_TEST(test_limits_can_change_while_connections_are_open)
 }
 END_TEST
 
-/* More addresses than are remembered: those refused last are, and one with a connection is never forgotten. */
+/* With more addresses than fit, those refused last are kept, and one with a connection is never dropped. */
 START_TEST(test_number_of_remembered_addresses_is_limited)
 {
         struct clients *clients = clients_new(1, 1);

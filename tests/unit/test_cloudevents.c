@@ -14,7 +14,7 @@ static struct verdict verdict;
 static void
 set_up(void)
 {
-        memset(&event, 0xff, sizeof(event)); /* nothing depends on what was there */
+        memset(&event, 0xff, sizeof(event)); /* the previous content must not matter */
         record = (struct record){
             .key = SPAN("d-1"),
             .body = SPAN("{}"),

@@ -298,7 +298,7 @@ START_TEST(test_unreadable_file_is_named)
 }
 END_TEST
 
-/* So that a reload ends in time, whatever the file holds. */
+/* A reload must end in time, whatever the content of the file. */
 START_TEST(test_file_with_too_many_options_is_refused)
 {
         const size_t n = 12000;

@@ -11,7 +11,7 @@
 
 static struct loaded loaded;
 
-/* Load the minimal configuration with more lines; it must be accepted without a word. */
+/* Load the minimal configuration with more lines; it must be accepted without messages. */
 static const struct config *
 load_good(const char *more)
 {

@@ -34,7 +34,7 @@ START_TEST(test_properties_are_passed_unchanged)
 }
 END_TEST
 
-/* By its own name, its aliases, and with the prefix by which librdkafka takes properties of topics. */
+/* By its own name, its aliases, and with the prefix that librdkafka accepts for topic properties. */
 static const char *const refused[] = {"acks = 1",
                                       "request.required.acks = 1",
                                       "topic.acks = 1",
@@ -106,7 +106,7 @@ START_TEST(test_property_that_would_break_a_guarantee_is_refused_with_the_reason
 }
 END_TEST
 
-/* All properties of librdkafka 2.0.2 to 2.16.0 that are taken, which somebody has looked at: none breaks a promise. */
+/* All accepted properties of librdkafka 2.0.2 to 2.16.0, reviewed by hand: none breaks a guarantee. */
 static const char taken[] =
     " builtin.features client.id metadata.broker.list bootstrap.servers message.copy.max.bytes "
     "receive.message.max.bytes topic.metadata.refresh.interval.ms metadata.max.age.ms "
@@ -289,7 +289,7 @@ START_TEST(test_value_rejected_by_librdkafka_is_refused_with_its_reason)
 }
 END_TEST
 
-/* sasl.oauthbearer.client.secret is one too, but not every librdkafka has it. */
+/* sasl.oauthbearer.client.secret is another, but not every librdkafka has it. */
 START_TEST(test_password_may_be_inline_or_in_a_file)
 {
         static const char *const names[] = {"sasl.password", "ssl.key.password", "ssl.keystore.password",

@@ -91,7 +91,7 @@ START_TEST(test_duplicate_secret_file_is_refused)
 }
 END_TEST
 
-/* As it is written in YAML, continued on a second line, put in the place of a file, or left without its heading. */
+/* In YAML syntax, continued on a second line, in place of a file name, or without its heading. */
 START_TEST(test_secret_in_a_wrong_place_is_not_shown)
 {
         static const char *const lines[] = {

@@ -256,7 +256,7 @@ START_TEST(test_lone_surrogate_is_read_as_a_replacement_character)
         ck_assert_int_eq(decode_text(body), DECODE_OK);
         ck_assert_uint_eq(decoded.kind.len, strlen(surrogates[_i].read));
         ck_assert_mem_eq(decoded.kind.data, surrogates[_i].read, decoded.kind.len);
-        /* The body itself is not touched. */
+        /* The body itself is not changed. */
         (void)snprintf(body, sizeof(body), "{\"event\":\"\\ud83d\"}");
         ck_assert_int_eq(decoder_run(decoder, &rules, (struct span){body, strlen(body)}, &decoded, &result),
                          0);

@@ -6,7 +6,7 @@
 #include "bodies.h"
 #include "suites.h"
 
-/* The documented fields, each at the top and under data: %s is where the field goes. */
+/* The documented fields, each at the top and under data; %s is replaced by the field. */
 static const char *const places[] = {"{\"event\":\"x\",%s}", "{\"event\":\"x\",\"data\":{%s}}"};
 static const char *const prefixes[] = {"", "data."};
 

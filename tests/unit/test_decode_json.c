@@ -228,7 +228,9 @@ START_TEST(test_body_that_is_not_utf8_is_malformed)
 }
 END_TEST
 
-/* A body of n levels, the outer object the first, all others of one sort; the kind stands at the end. */
+/*
+ * A body of n levels: the outer object, and n - 1 levels of one type inside it. The kind is its last member.
+ */
 static enum decode_result
 decode_levels(size_t n, const char *opening, const char *closing)
 {

@@ -27,7 +27,7 @@ tear_down(void)
         dedup_free(dedup);
 }
 
-/* An identity like a digest's: its bits look random. */
+/* Make an identity whose bits look random, like a digest. */
 static void
 make_identity(uint64_t number, uint8_t identity[DEDUP_IDENTITY_SIZE])
 {
@@ -46,7 +46,8 @@ check(uint64_t number, uint64_t body, int64_t offset, int64_t timestamp_ms)
 
         make_identity(number, identity);
         if (dedup_check(dedup, identity, body, offset, timestamp_ms, &answer) != 0)
-                ck_abort_msg("dedup_check failed"); /* unlike ck_assert, it costs nothing when all is well */
+                ck_abort_msg(
+                    "dedup_check failed"); /* unlike ck_assert, it costs nothing if it does not fail */
         return answer;
 }
 
@@ -76,7 +77,7 @@ START_TEST(test_find_does_not_insert)
 }
 END_TEST
 
-/* The writer of a record chooses its timestamp where the topic has CreateTime. */
+/* If the topic has CreateTime, the producer chooses the timestamp. */
 START_TEST(test_extreme_timestamps_are_handled)
 {
         static const int64_t times[] = {INT64_MIN, -1, 0, 1, T, INT64_MAX - 1, INT64_MAX};
@@ -209,7 +210,7 @@ START_TEST(test_expiry_drops_unneeded_entries)
         dedup_expire(dedup, T + 3 * WINDOW);
         ck_assert_uint_eq(dedup_size(dedup), 0);
         ck_assert_int_eq(check(2, BODY, 13, T + 3 * WINDOW), DEDUP_NEW);
-        dedup_expire(dedup, T); /* going back does no harm */
+        dedup_expire(dedup, T); /* an earlier time has no effect */
         ck_assert_uint_eq(dedup_size(dedup), 1);
 }
 END_TEST
@@ -228,7 +229,7 @@ START_TEST(test_table_reports_times_it_does_not_cover)
         dedup_expire(dedup, T + WINDOW);
         ck_assert(dedup_covers(dedup, T + WINDOW - SLICE));
         ck_assert(!dedup_covers(dedup, T));
-        dedup_expire(dedup, T); /* what is gone is gone */
+        dedup_expire(dedup, T); /* dropped entries do not return */
         ck_assert(!dedup_covers(dedup, T));
 }
 END_TEST
@@ -248,7 +249,7 @@ END_TEST
 
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
-/* The bytes in use, from malloc or from the sanitizer that took its place. */
+/* The bytes in use, from malloc or from the sanitizer that replaces it. */
 static size_t
 allocated_bytes(void)
 {
@@ -283,7 +284,7 @@ START_TEST(test_remembered_record_counts_like_a_checked_one)
 }
 END_TEST
 
-/* More than one call can free at once: look-ups miss the rest of a dropped slice, and find new entries. */
+/* A large slice is freed over several calls: meanwhile, look-ups ignore its rest, and find new entries. */
 START_TEST(test_slice_being_freed_is_not_searched)
 {
         enum { N = 600000 };

@@ -16,7 +16,7 @@ static const char *const genuine[DELIVERY_N_HEADERS] = {
     [DELIVERY_ID] = "d-42",
 };
 
-/* All four headers, genuine but for one. */
+/* All four headers, genuine except for one. */
 static struct delivery_headers
 headers_with(enum delivery_header header, const char *value)
 {
@@ -29,7 +29,7 @@ headers_with(enum delivery_header header, const char *value)
         return headers;
 }
 
-/* What parsing says about one header when all others are genuine; it must not complain about those. */
+/* The fault found in one header if all others are genuine; there must be no fault in those. */
 static const char *
 fault_of(enum delivery_header header, const char *value)
 {
@@ -112,7 +112,7 @@ START_TEST(test_repeated_header_is_a_fault)
         struct delivery delivery;
         char name[64];
 
-        /* Even with the same value, and whatever the case of its name. */
+        /* Even with the same value, and with its name in any case. */
         (void)snprintf(name, sizeof(name), "X-Invoicing-%s",
                        delivery_header_suffix((enum delivery_header)_i));
         delivery_headers_add(&headers, "x-invoicing", name, genuine[_i]);

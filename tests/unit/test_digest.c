@@ -21,7 +21,7 @@ tear_down(void)
         digest_free(digest);
 }
 
-/* Whether two records are one delivery. */
+/* Whether two records have the same identity. */
 static int
 same_identity(const struct record *record, const struct record *other)
 {

@@ -58,7 +58,10 @@ START_TEST(test_watches_suffice_for_all_fields_and_three_pointers)
 }
 END_TEST
 
-/* Which types of value a field takes, as letters: n u l l, b oolean, # number, s tring, o bject, a rray. */
+/*
+ * The types of value that a field accepts, as letters: n(ull), b(oolean), # (number), s(tring), o(bject),
+ * a(rray).
+ */
 static const char *
 accepted_types(const char *name, struct span text)
 {

@@ -22,7 +22,7 @@ START_TEST(test_service_urls_are_accepted)
 }
 END_TEST
 
-/* Also what one reader could take for loopback and another for a host far away. */
+/* Also hosts that one parser could take for loopback and another for a remote host. */
 START_TEST(test_unencrypted_non_local_url_is_refused)
 {
         static const char *const bad[] = {

@@ -28,7 +28,7 @@ static const struct {
     {"10.0.0.1", "198.51.100.1, 10.0.0.2", "198.51.100.1"},
     {"10.0.0.1", "1.1.1.1, 198.51.100.1,10.0.0.2,10.0.0.3", "198.51.100.1"},
     {"2001:db8:a::1", "198.51.100.1", "198.51.100.1"},
-    /* nobody but proxies */
+    /* only proxies */
     {"10.0.0.1", "10.0.0.2", "10.0.0.2"},
     {"10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"},
     {"10.0.0.1", "", "10.0.0.1"},
@@ -135,7 +135,7 @@ static const struct {
     {SIGNATURE "\x21\x21\0\x0c", IPV4_PART, 12, -1, NULL},
 };
 
-/* A connection's two ends; the reading end is non-blocking. */
+/* The two ends of a connection; the reading end is non-blocking. */
 static void
 open_pair(int pair[2])
 {
@@ -148,7 +148,7 @@ put(int fd, const void *data, size_t len)
         ck_assert_int_eq(write(fd, data, len), (ssize_t)len);
 }
 
-/* Read a header that comes so many bytes at a time, with one byte after it, which must be left alone. */
+/* Read a header that arrives `step` bytes at a time. One byte follows it, which must not be read. */
 static void
 read_in_pieces(struct proxy_header *header, const char *data, size_t len, size_t step)
 {

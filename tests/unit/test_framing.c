@@ -217,7 +217,10 @@ START_TEST(test_endless_lines_are_refused)
 }
 END_TEST
 
-/* Append a message with so many bytes of extensions and trailer fields, at least 12; the last line end counts. */
+/*
+ * Append a message with this many bytes of extensions and trailer fields, at least 12, with the last line
+ * end.
+ */
 static char *
 put_besides(char *end, size_t n)
 {

@@ -48,7 +48,7 @@ expect_entry(size_t index, size_t line, const char *section, const char *argumen
         ck_assert_pstr_eq(entry->value, value);
 }
 
-/* The value that one line gives. */
+/* The value parsed from one line. */
 static const char *
 value_of(const char *line)
 {

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "suites.h"
 
-/* What json_write() makes of an object with one member from anywhere. The caller frees it. */
+/* Write an object with one member of this text with json_write(). The caller frees the result. */
 static char *
 write_member(const char *name, const char *value)
 {

@@ -26,7 +26,7 @@ START_TEST(test_block_keeps_its_content_when_it_grows)
         ck_assert_str_eq(text, "abc");
         memory.functions.free(memory.functions.ctx, text);
         memory.functions.free(memory.functions.ctx, NULL);
-        json_memory_clear(&memory); /* the sanitizer would see what it left */
+        json_memory_clear(&memory); /* the sanitizer would detect a leak */
         ck_assert(LIST_EMPTY(&memory.blocks));
 }
 END_TEST

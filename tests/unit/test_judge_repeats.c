@@ -200,7 +200,9 @@ END_TEST
 
 #define LOG_SIZE 120
 
-/* A log of few ids and bodies, with replays and releases, over three windows; timestamps sometimes fall back. */
+/*
+ * A log of few ids and bodies, with replays and releases, over three windows; some timestamps go backwards.
+ */
 static void
 make_log(unsigned seed, struct record log[LOG_SIZE])
 {
@@ -221,7 +223,7 @@ make_log(unsigned seed, struct record log[LOG_SIZE])
         }
 }
 
-/* Read back from where dedup_restore_start() says, remember up to an offset, and decide from there on. */
+/* Read back from dedup_restore_start(), remember records up to an offset, and decide from there on. */
 static void
 decide_from(const struct record log[LOG_SIZE], size_t cut, const enum verdict_action expected[LOG_SIZE])
 {

@@ -34,7 +34,7 @@ tear_down(void)
         judging_teardown();
 }
 
-/* The next record, signed at a time. */
+/* The next record, signed at this time. */
 static struct record
 signed_at(int64_t signed_s, const struct signature_key *key, struct span delivery_id, struct span body)
 {
@@ -178,7 +178,7 @@ START_TEST(test_remembered_unverified_record_does_not_claim_its_delivery_id)
 }
 END_TEST
 
-/* It may have been published by a larger tolerance, which was made smaller before the router restarted. */
+/* It may have been published under a larger tolerance, which was reduced before the router restarted. */
 START_TEST(test_repeat_of_a_remembered_record_now_too_old_is_dropped)
 {
         struct record record = signed_at(SIGNED_S - MOST_S - 1, keys[0], SPAN("d-1"), ACCEPTED);
@@ -189,7 +189,10 @@ START_TEST(test_repeat_of_a_remembered_record_now_too_old_is_dropped)
 }
 END_TEST
 
-/* The secret was removed after the first was published, and the router restarted: the service repeats with the new one. */
+/*
+ * The secret was removed after the first was published, and the router restarted; the service repeats with
+ * the new one.
+ */
 START_TEST(test_repeat_under_a_new_secret_is_dropped_if_the_first_is_no_longer_verifiable)
 {
         struct record first = forged(SPAN("d-1"), ACCEPTED), record;
@@ -202,7 +205,7 @@ START_TEST(test_repeat_under_a_new_secret_is_dropped_if_the_first_is_no_longer_v
 }
 END_TEST
 
-/* Signatures were checked when the first was published and at the restart, and are no more. */
+/* Signatures were verified when the first was published and at the restart, but no longer are. */
 START_TEST(test_repeat_is_dropped_after_verification_was_disabled)
 {
         struct record record = forged(SPAN("d-1"), ACCEPTED);

@@ -45,7 +45,7 @@ START_TEST(test_line_begins_with_time_and_level)
 }
 END_TEST
 
-/* Set JOURNAL_STREAM as systemd does for the pipe, with its inode off by so much. */
+/* Set JOURNAL_STREAM as systemd does for the pipe, with this difference to its inode. */
 static void
 name_journal(ino_t off)
 {

@@ -34,7 +34,7 @@ tear_down(void)
         (void)close(wake_fd);
 }
 
-/* Whether somebody has written to it since it was asked last. */
+/* Whether it was written to since the last call. */
 static int
 was_woken(int fd)
 {
@@ -131,7 +131,7 @@ START_TEST(test_clients_take_turns)
 }
 END_TEST
 
-/* By bytes: beside clients that await large bodies a client that awaits small ones gets many. */
+/* Clients take turns by bytes: one that waits for small bodies gets many for each large body of others. */
 START_TEST(test_small_bodies_do_not_wait_for_large_bodies_of_other_clients)
 {
         struct memory_waiter large[10], small[40];
@@ -159,7 +159,7 @@ START_TEST(test_small_bodies_do_not_wait_for_large_bodies_of_other_clients)
 }
 END_TEST
 
-/* Release memory for one of the small waiters. Returns 0 when it is kept for another waiter. */
+/* Release memory for one of the small waiters. Returns 0 if it is reserved for another waiter. */
 static int
 serve_one(struct memory_waiter *small, size_t n)
 {
@@ -173,7 +173,7 @@ serve_one(struct memory_waiter *small, size_t n)
         return 0;
 }
 
-/* It stops waiting, as after two seconds, and comes again, while others are served. */
+/* It stops waiting, as after two seconds, and waits again, while others are served. */
 START_TEST(test_client_that_times_out_keeps_its_place)
 {
         struct memory_waiter large, small[4];
@@ -206,7 +206,7 @@ START_TEST(test_waiters_of_a_client_are_served_in_order)
         await(&second, 10);
         await(&third, 50);
         memory_budget_release(budget, 30);
-        ck_assert(!is_granted(&first) && !is_granted(&second)); /* 30 would do for the second */
+        ck_assert(!is_granted(&first) && !is_granted(&second)); /* 30 would suffice for the second */
         memory_budget_release(budget, 30);
         ck_assert(is_granted(&first) && is_granted(&second) && !is_granted(&third));
         ck_assert_uint_eq(memory_budget_used(budget), 100);
@@ -266,7 +266,7 @@ START_TEST(test_members_are_woken_when_the_first_waiter_arrives)
         ck_assert(!was_woken(members[0]) && !was_woken(members[1]));
         await(&first, 10);
         ck_assert(was_woken(members[0]) && was_woken(members[1]));
-        await(&second, 10); /* they know by now */
+        await(&second, 10); /* they have been woken already */
         ck_assert(!was_woken(members[0]) && !was_woken(members[1]));
         memory_budget_stop_waiting(budget, &first);
         memory_budget_stop_waiting(budget, &second);
@@ -290,7 +290,7 @@ START_TEST(test_server_is_woken_for_its_own_waiters_only)
         reserve(100);
         ck_assert_int_eq(memory_budget_wait(budget, &one, 10, &client, members[0]), 0);
         ck_assert_int_eq(memory_budget_wait(budget, &other, 10, &client, members[1]), 0);
-        ck_assert(was_woken(members[0]) && was_woken(members[1])); /* since one began to wait */
+        ck_assert(was_woken(members[0]) && was_woken(members[1])); /* as a waiter arrived */
         memory_budget_release(budget, 10);
         ck_assert(was_woken(members[0]) && !was_woken(members[1]));
         memory_budget_release(budget, 10);
@@ -361,12 +361,12 @@ START_TEST(test_unnoticed_grant_is_returned_when_waiting_stops)
         reserve(100);
         await(&first, 60);
         await(&second, 60);
-        memory_budget_release(budget, 60); /* to the first, which does not look */
+        memory_budget_release(budget, 60); /* granted to the first, which does not notice */
         ck_assert_uint_eq(memory_budget_used(budget), 100);
         memory_budget_stop_waiting(budget, &first);
         ck_assert(is_granted(&second));
         ck_assert_uint_eq(memory_budget_used(budget), 100);
-        memory_budget_stop_waiting(budget, &first); /* nothing is left to be given back */
+        memory_budget_stop_waiting(budget, &first); /* nothing is left to release */
         ck_assert_uint_eq(memory_budget_used(budget), 100);
 }
 END_TEST

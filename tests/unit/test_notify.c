@@ -14,7 +14,7 @@
 #include "scratch.h"
 #include "suites.h"
 
-/* A manager's socket, bound to a path or, where the name begins with @, to an abstract name. */
+/* A manager's socket, bound to a path or, if the name begins with @, to an abstract name. */
 static int
 manager_socket(const char *name)
 {
@@ -37,13 +37,13 @@ expect(int fd, const char *message)
         char text[1200];
         ssize_t n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
 
-        ck_assert_msg(n >= 0, "nothing came: %s", strerror(errno));
+        ck_assert_msg(n >= 0, "no message: %s", strerror(errno));
         text[n] = '\0';
         ck_assert_str_eq(text, message);
 }
 
 static void
-talk_through(const char *name)
+assert_notified(const char *name)
 {
         int fd = manager_socket(name);
         struct notify notify;
@@ -61,7 +61,7 @@ talk_through(const char *name)
 
 START_TEST(test_manager_at_a_path_is_notified)
 {
-        talk_through(scratch_path("notify"));
+        assert_notified(scratch_path("notify"));
 }
 END_TEST
 
@@ -70,7 +70,7 @@ START_TEST(test_manager_at_an_abstract_name_is_notified)
         char name[64];
 
         (void)snprintf(name, sizeof(name), "@gatepost-test-%d", (int)getpid());
-        talk_through(name);
+        assert_notified(name);
 }
 END_TEST
 
@@ -184,7 +184,7 @@ START_TEST(test_long_message_is_truncated)
 END_TEST
 
 static void
-send_to_nobody(void *arg)
+send_to_closed_socket(void *arg)
 {
         for (int i = 0; i < 5; i++)
                 notify_send(arg, "WATCHDOG=1");
@@ -198,7 +198,7 @@ START_TEST(test_missing_manager_is_logged_once)
 
         notify_open(&notify);
         (void)close(fd);
-        log = scratch_capture(send_to_nobody, &notify);
+        log = scratch_capture(send_to_closed_socket, &notify);
         ck_assert_ptr_nonnull(strstr(log, "cannot notify"));
         ck_assert_ptr_nonnull(strstr(log, " n=1\n"));
         ck_assert_ptr_eq(strchr(log, '\n'), strrchr(log, '\n')); /* one line */
@@ -207,7 +207,7 @@ START_TEST(test_missing_manager_is_logged_once)
 }
 END_TEST
 
-/* Send until it has to be waited for, which is not done for ever: else the test runs into its time limit. */
+/* Send until a call has to wait. It must not wait for ever: otherwise the test would time out. */
 static void
 send_until_full(void *arg)
 {

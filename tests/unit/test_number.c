@@ -34,7 +34,7 @@ START_TEST(test_invalid_duration_is_refused_with_an_example)
 {
         static const struct {
                 const char *text;
-                const char *says;
+                const char *reason;
         } wrong[] = {{"300", "needs a unit"},   {"5m", "units are ms, s, min, h, d"},
                      {"", "such as 30s"},       {"-5s", "such as 30s"},
                      {"1.5s", "is not a unit"}, {"s", "such as 30s"},
@@ -44,7 +44,8 @@ START_TEST(test_invalid_duration_is_refused_with_an_example)
 
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
                 ck_assert_int_eq(number_parse_duration(wrong[i].text, 1000, 86400000, &ms, &error), -1);
-                ck_assert_msg(strstr(error.text, wrong[i].says) != NULL, "%s: %s", wrong[i].text, error.text);
+                ck_assert_msg(strstr(error.text, wrong[i].reason) != NULL, "%s: %s", wrong[i].text,
+                              error.text);
         }
 }
 END_TEST

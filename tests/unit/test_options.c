@@ -33,7 +33,7 @@ START_TEST(test_table_has_every_option_once)
 }
 END_TEST
 
-/* Whether the sample has the option in its section, commented out or not: with its default, if it has one. */
+/* Whether the sample has the option in its section, commented out or not, with its default if it has one. */
 static int
 sample_has(const char *sample, const struct option_row *option)
 {

@@ -84,7 +84,7 @@ START_TEST(test_record_of_another_origin_is_accepted_if_seen_twice)
 }
 END_TEST
 
-/* In time as well: records that are appended meanwhile follow without end. */
+/* Also in time, as records may be appended faster than they are scanned. */
 START_TEST(test_scan_for_gaps_is_limited)
 {
         struct partition_list list = {0};
@@ -137,7 +137,8 @@ START_TEST(test_partition_is_refused_only_after_ten_seconds)
         partition_void_position(partition, TROUBLE_BEYOND_END, "ends before", 200, 1000);
         ck_assert_int_eq(partition_state(partition, 10999), PARTITION_WAITING);
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_REFUSED);
-        partition->stage = PARTITION_PLACED; /* until it has been read for a while, it has the trouble */
+        partition->stage =
+            PARTITION_PLACED; /* the trouble lasts until the partition has been read for a while */
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_WAITING);
         partition_void_position(partition, TROUBLE_NONE, NULL, 0, 11000);
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_RESTORING);
@@ -229,10 +230,10 @@ START_TEST(test_waiting_time_starts_at_the_last_routed_record_or_idle_time)
         ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 1000);
         partition.routed_ms = 15700;
         ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 300);
-        partition.routed_ms = -1; /* not known: it came with the last that was read, or before */
+        partition.routed_ms = -1; /* not known: not later than the last record read */
         partition.last_ms = 15800;
         ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 200);
-        partition.routed_ms = 99000; /* another clock's */
+        partition.routed_ms = 99000; /* from another clock */
         ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 0);
 }
 END_TEST
@@ -251,7 +252,8 @@ START_TEST(test_control_records_at_the_end_are_no_lag)
         ck_assert_int_eq(partition_lag(&partition), 2);
         partition.scan_next = 9;
         partition_note_end(&partition, 12);
-        ck_assert_int_eq(partition_lag(&partition), 2); /* what is only looked at may have records */
+        ck_assert_int_eq(partition_lag(&partition),
+                         2); /* there may be records in the part that was only scanned */
 }
 END_TEST
 
@@ -279,8 +281,9 @@ START_TEST(test_partition_waits_while_its_leader_is_missing)
 {
         struct partition partition = {.scan_next = -1};
 
-        ck_assert(!partition_note_leader(&partition, 0,
-                                         1000)); /* its position is being asked for, which finds that out */
+        ck_assert(
+            !partition_note_leader(&partition, 0,
+                                   1000)); /* its position is being asked for, which detects this itself */
         partition.stage = PARTITION_PLACED;
         ck_assert(partition_note_leader(&partition, 0, 1000));
         ck_assert(!partition_note_leader(&partition, 0, 6000));
@@ -304,7 +307,7 @@ START_TEST(test_partition_with_an_unread_growing_log_waits)
         ck_assert(!partition_note_log_end(partition, 12, 969999, 969999));
         ck_assert(!partition_note_log_end(partition, 12, 969999, 975000)); /* it may be in the queue */
         ck_assert_int_eq(partition_state(partition, 975000), PARTITION_ROUTING);
-        partition->next = 10; /* what was read before is read again, which is no progress */
+        partition->next = 10; /* records are read again, which is no progress */
         ck_assert(partition_note_log_end(partition, 12, 970000, 975000));
         ck_assert(!partition_note_log_end(partition, 13, 980000, 980000));
         ck_assert_int_eq(partition_state(partition, 980000), PARTITION_WAITING);
@@ -342,7 +345,7 @@ START_TEST(test_first_record_counts_as_fetched_over_the_earliest_connection)
 
         partition->decide_from = 10;
         ck_assert(partition_expects(partition, 9, &first));
-        ck_assert(!partition_expects(partition, 10, &first)); /* nothing has shown which log that is */
+        ck_assert(!partition_expects(partition, 10, &first)); /* it is not known yet which log that is */
         partition_note_origin(partition, &first);
         ck_assert(!partition_expects(partition, 10, &second)); /* it may be of another log */
         partition_void_position(partition, TROUBLE_NONE, NULL, 0, 1000);

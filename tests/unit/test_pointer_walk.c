@@ -21,7 +21,7 @@ static struct pointer_walk walk;
 static void
 set_up(void)
 {
-        memset(levels, 0xff, sizeof(levels)); /* nothing depends on what was there */
+        memset(levels, 0xff, sizeof(levels)); /* the previous content must not matter */
         walk = (struct pointer_walk){watches, ARRAY_LEN(watches), 0, levels};
         ck_assert_uint_eq(pointer_walk_value(&walk), 0);
         pointer_walk_enter(&walk, 0);
@@ -52,7 +52,7 @@ START_TEST(test_name_with_a_nul_does_not_match)
 {
         ck_assert_uint_eq(pointer_walk_name(&walk, SPAN("event\0")), 0);
         ck_assert_uint_eq(pointer_walk_value(&walk), 0);
-        /* Long enough to lead beyond the segment's memory if it were compared as a string. */
+        /* Long enough to read beyond the segment's memory if it were compared as a string. */
         ck_assert_uint_eq(pointer_walk_name(&walk,
                                             SPAN("event\0event\0event\0event\0event\0event\0event\0event")),
                           0);

@@ -54,7 +54,7 @@ START_TEST(test_unknown_headers_are_ignored)
 
         record_add_header(&record, RECORD_REASON, SPAN("missing-kind"));
         record_add_header(&record, "Gatepost-Source",
-                          SPAN("x")); /* unlike HTTP's, Kafka's names have a case */
+                          SPAN("x")); /* unlike in HTTP, header names are case-sensitive in Kafka */
         record_add_header(&record, "gatepost-sourc", SPAN("x"));
         record_add_header(&record, "gatepost-source2", SPAN("x"));
         record_add_header(&record, "", SPAN("x"));

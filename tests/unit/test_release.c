@@ -47,7 +47,7 @@ START_TEST(test_invalid_id_is_refused)
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
                 ck_assert_msg(!parses(wrong[i], &id), "'%s' was accepted as an ID", wrong[i]);
         ck_assert_int_ne(release_id_parse(NO_SPAN, &id), 0);
-        /* A span ends where it ends. */
+        /* Bytes beyond the span are not read. */
         ck_assert_int_eq(release_id_parse((struct span){"1-23", 3}, &id), 0);
         ck_assert_int_eq(id.offset, 2);
 }

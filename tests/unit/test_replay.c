@@ -7,7 +7,7 @@
 
 static char original[DELIVERY_ID_MAX + 1];
 
-/* A delivery with the n-th signature; the signatures that end alike begin differently. */
+/* Begin a delivery with the n-th signature. The signatures differ in their first bytes only. */
 static int
 check(struct replay *replay, uint32_t n, const char *delivery_id)
 {
@@ -19,7 +19,7 @@ check(struct replay *replay, uint32_t n, const char *delivery_id)
         return (int)replay_begin(replay, "invoicing", signature, delivery_id, original);
 }
 
-/* The attempt ended with the delivery stored, or not. */
+/* End the attempt, with the delivery stored or not. */
 static void
 end(struct replay *replay, uint32_t n, const char *delivery_id, int may_be_stored)
 {
@@ -50,7 +50,7 @@ replay_of(size_t max_entries)
         return replay;
 }
 
-/* How many of the signatures 0 to n - 1 it remembers. Checking again under the same id adds nothing it knows. */
+/* Return the number of the oldest signature from which all up to n - 1 are remembered. */
 static uint32_t
 first_remembered(struct replay *replay, uint32_t n)
 {
@@ -75,7 +75,7 @@ START_TEST(test_signature_under_another_id_is_a_replay_of_the_first)
 }
 END_TEST
 
-/* The service signs for both with one secret, in the same second. */
+/* The service signs for both with the same secret, in the same second. */
 START_TEST(test_same_signature_for_another_source_is_no_replay)
 {
         struct replay *replay = replay_of(1000);
@@ -99,7 +99,7 @@ START_TEST(test_signature_under_the_same_id_is_no_replay)
 
         for (int i = 0; i < 10; i++)
                 ck_assert_int_eq(store(replay, 1, "d-1"), 0);
-        /* An id that only begins the same is another. */
+        /* An id with the same prefix is a different id. */
         ck_assert_int_eq(store(replay, 1, "d-10"), 1);
         ck_assert_int_eq(store(replay, 1, "d-"), 1);
         replay_free(replay);
@@ -166,7 +166,7 @@ START_TEST(test_replay_is_undecided_while_the_first_is_pending)
 }
 END_TEST
 
-/* In either order, what may be stored counts. */
+/* In either order, the attempt that may be stored counts. */
 START_TEST(test_signature_is_remembered_if_one_of_several_attempts_succeeds)
 {
         struct replay *replay = replay_of(1000);
@@ -239,7 +239,7 @@ START_TEST(test_full_table_evicts_the_oldest_only)
 
         for (uint32_t i = 0; i < n; i++)
                 ck_assert_int_eq(store(replay, i, "d"), 0);
-        /* From the newest back to the first forgotten one, which then replaces another. */
+        /* From the newest back to the first forgotten one, which then replaces another one. */
         ck_assert_uint_eq(first_remembered(replay, n), n - maxima[_i]);
         replay_free(replay);
 }

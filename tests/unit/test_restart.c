@@ -10,33 +10,33 @@
 #include "scratch.h"
 #include "suites.h"
 
-/* What differs, as `section.name` with spaces between. */
+/* Append a difference to a list of `section.name`, separated by spaces. */
 static void
 note(const char *section, const char *name, void *arg)
 {
-        char *told = arg;
-        size_t len = strlen(told);
+        char *differences = arg;
+        size_t len = strlen(differences);
 
-        (void)snprintf(told + len, 256 - len, "%s%s.%s", len == 0 ? "" : " ", section,
+        (void)snprintf(differences + len, 256 - len, "%s%s.%s", len == 0 ? "" : " ", section,
                        name == NULL ? "" : name);
 }
 
 /* Fail unless the report lists the differences between the minimal configuration with two sets of lines. */
 static void
-expect_told(const char *more, const char *other, const char *expected)
+expect_differences(const char *more, const char *other, const char *expected)
 {
         struct loaded now = scratch_load_more(more), then = scratch_load_more(other);
-        char told[256] = "";
+        char differences[256] = "";
 
         ck_assert_msg(now.config != NULL, "%s", now.messages);
         ck_assert_msg(then.config != NULL, "%s", then.messages);
-        restart_needed(now.config, then.config, note, told);
-        ck_assert_str_eq(told, expected);
+        restart_needed(now.config, then.config, note, differences);
+        ck_assert_str_eq(differences, expected);
         scratch_release(&now);
         scratch_release(&then);
 }
 
-/* A value that is not the default for each option that takes a restart. */
+/* A value other than the default for each option that needs a restart. */
 static const struct {
         const char *section;
         const char *name;
@@ -61,9 +61,9 @@ START_TEST(test_changed_option_that_needs_a_restart_is_reported)
         (void)snprintf(more, sizeof(more), "[%s]\n%s = %s\n", others[_i].section, others[_i].name,
                        others[_i].value);
         (void)snprintf(expected, sizeof(expected), "%s.%s", others[_i].section, others[_i].name);
-        expect_told("", more, expected);
-        expect_told(more, "", expected);
-        expect_told(more, more, "");
+        expect_differences("", more, expected);
+        expect_differences(more, "", expected);
+        expect_differences(more, more, "");
 }
 END_TEST
 
@@ -71,15 +71,15 @@ START_TEST(test_event_table_changed_with_the_prefix_is_reported)
 {
         static const char other[] = "[topics]\nprefix = another\n[events]\ninvoice.* = x\n";
 
-        expect_told("", other, "topics.prefix events.");
-        expect_told("[events]\ninvoice.* = x\n", other, "topics.prefix");
-        expect_told("[events]\ninvoice.* = y\n", other, "topics.prefix events.");
-        expect_told("[events]\ninvoice.a = x\n", other, "topics.prefix events.");
-        expect_told("", "[events]\ninvoice.* = x\n", "");
+        expect_differences("", other, "topics.prefix events.");
+        expect_differences("[events]\ninvoice.* = x\n", other, "topics.prefix");
+        expect_differences("[events]\ninvoice.* = y\n", other, "topics.prefix events.");
+        expect_differences("[events]\ninvoice.a = x\n", other, "topics.prefix events.");
+        expect_differences("", "[events]\ninvoice.* = x\n", "");
 }
 END_TEST
 
-/* Whether the table says what is in the list above: nothing changes sides unnoticed. */
+/* The option table and the list above must agree, so that no option changes its class by accident. */
 START_TEST(test_option_table_marks_options_that_need_a_restart)
 {
         for (size_t i = 0; i < options_count(); i++) {
@@ -97,22 +97,23 @@ END_TEST
 
 START_TEST(test_kafka_properties_are_compared_in_any_order)
 {
-        expect_told("[kafka]\nlinger.ms = 5\nclient.id = a\n", "[kafka]\nclient.id = a\nlinger.ms = 5\n", "");
-        expect_told("[kafka]\nlinger.ms = 5\n", "[kafka]\nlinger.ms = 6\n", "kafka.");
-        expect_told("[kafka]\nlinger.ms = 5\n", "", "kafka.");
-        expect_told("", "[kafka]\nlinger.ms = 5\n", "kafka.");
-        expect_told("[kafka]\nsasl.password = one\n", "[kafka]\nsasl.password = two\n", "kafka.");
+        expect_differences("[kafka]\nlinger.ms = 5\nclient.id = a\n",
+                           "[kafka]\nclient.id = a\nlinger.ms = 5\n", "");
+        expect_differences("[kafka]\nlinger.ms = 5\n", "[kafka]\nlinger.ms = 6\n", "kafka.");
+        expect_differences("[kafka]\nlinger.ms = 5\n", "", "kafka.");
+        expect_differences("", "[kafka]\nlinger.ms = 5\n", "kafka.");
+        expect_differences("[kafka]\nsasl.password = one\n", "[kafka]\nsasl.password = two\n", "kafka.");
 }
 END_TEST
 
 START_TEST(test_reloadable_options_are_not_reported)
 {
-        expect_told("",
-                    "[source more]\npath = /more\nsecret = sixteen bytes or more\ntolerance = 1s\n"
-                    "[service]\nbase_url = https://api.example/v1\n"
-                    "[gatepost]\nlog_level = debug\n[events]\na = t.a\n[router]\nmax_batch = 5\n"
-                    "[receiver]\nmax_headers = 11\ntrusted_proxy = unix\nidle_timeout = 1s\n",
-                    "");
+        expect_differences("",
+                           "[source more]\npath = /more\nsecret = sixteen bytes or more\ntolerance = 1s\n"
+                           "[service]\nbase_url = https://api.example/v1\n"
+                           "[gatepost]\nlog_level = debug\n[events]\na = t.a\n[router]\nmax_batch = 5\n"
+                           "[receiver]\nmax_headers = 11\ntrusted_proxy = unix\nidle_timeout = 1s\n",
+                           "");
 }
 END_TEST
 

@@ -126,7 +126,7 @@ START_TEST(test_empty_list_is_accepted)
 }
 END_TEST
 
-/* Taking part of a list for all of it could register a webhook twice. */
+/* If a part of a list were accepted as all of it, a webhook could be registered twice. */
 START_TEST(test_malformed_list_is_refused)
 {
         static const char *const bodies[] = {

@@ -63,7 +63,7 @@ START_TEST(test_secret_may_be_binary_and_longer_than_a_hash_block)
                 long_secret[i] = (uint8_t)i;
         key = signature_key_new(long_secret, sizeof(long_secret));
         ck_assert_ptr_nonnull(key);
-        memset(long_secret, 0, sizeof(long_secret)); /* the key does not need it any more */
+        memset(long_secret, 0, sizeof(long_secret)); /* the key must not need it any longer */
         ck_assert_int_eq(signature_compute(key, TIMESTAMP, BODY, LEN(BODY), signature), 0);
         bytes_to_hex(signature, sizeof(signature), hex);
         ck_assert_str_eq(hex, "aef949da8238bfbb6ab35e76d681c4d4139a333f801b92e17259401c0d1be99a");
@@ -187,7 +187,7 @@ START_TEST(test_malformed_signature_header_is_refused)
 {
         size_t len = strlen(malformed[_i]);
         char *exact =
-            malloc(len > 0 ? len : 1); /* not NUL-terminated: the sanitizer sees what is read beyond */
+            malloc(len > 0 ? len : 1); /* not NUL-terminated, so that the sanitizer detects reads beyond it */
         uint8_t signature[SIGNATURE_SIZE];
 
         ck_assert_ptr_nonnull(exact);

@@ -21,7 +21,7 @@ tear_down(void)
         slice_free(slice);
 }
 
-/* An identity that shares all of its hash with every other when together says so. */
+/* Make an identity. If `together` is set, all have the same hash. */
 static void
 make_identity(uint32_t number, int together, uint8_t identity[16])
 {
@@ -39,7 +39,7 @@ remember(uint32_t number, uint64_t body, int64_t offset, int64_t since_start)
         make_identity(number, 0, identity);
         is_other = slice_remember(slice, identity, body, offset, START_MS + since_start);
         entry = slice_find(slice, identity);
-        /* Unlike ck_assert, this costs nothing when all is well. */
+        /* Unlike ck_assert, this costs nothing if it does not fail. */
         if (entry == NULL || is_other != (entry->body != body))
                 ck_abort_msg("slice_remember returned %d", is_other);
 }
@@ -161,7 +161,7 @@ START_TEST(test_memory_is_freed_in_pieces)
 }
 END_TEST
 
-/* Each number of buckets up to some doublings: each growth is a chance to lose an entry. */
+/* Several doublings of the number of buckets: each could lose an entry. */
 START_TEST(test_all_entries_are_found_at_every_size)
 {
         for (uint32_t n = 1; n <= 1100; n++) {

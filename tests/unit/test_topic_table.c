@@ -114,7 +114,7 @@ START_TEST(test_kind_is_not_terminated_by_a_nul)
         ck_assert_ptr_null(topic_table_find(table, "a\0", 2));
         ck_assert_ptr_null(topic_table_find(table, "a.b\0", 4));
         ck_assert_ptr_null(topic_table_find(table, "a.\0", 3));
-        /* What lies beyond its length is not the kind's. */
+        /* Bytes beyond its length are not part of the kind. */
         ck_assert_str_eq(topic_table_find(table, "a.b\0", 3)->topic, "family");
         ck_assert_str_eq(topic_table_find(table, "abc", 1)->topic, "exact");
         ck_assert_ptr_null(topic_table_find(table, "", 0));
