@@ -188,7 +188,7 @@ def test_release_of_a_still_invalid_record_is_quarantined_under_a_new_id(shared_
     assert all(record.value == delivery.body for record in records)
 
 
-def test_conflicting_body_is_published_as_an_event_of_its_own(shared_quarantine):
+def test_conflicting_body_is_published_as_a_separate_event(shared_quarantine):
     first = shared_quarantine.daemon.accept(Delivery())
     second = first.but(body=event_body("invoice.rejected"))
     id = shared_quarantine.send(second)
