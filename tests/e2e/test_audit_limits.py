@@ -380,7 +380,7 @@ def test_invalid_stub_is_unexpected(unpublished, wrong):
     assert result.faults == (1, 0, 1) and result.deliveries["unpublishable"] == 1
 
 
-def test_second_stub_is_duplicated_if_equal_and_unexpected_otherwise(unpublished):
+def test_second_stub_is_duplicated_if_only_its_detail_differs_else_unexpected(unpublished):
     by_hand(unpublished.kafka, [stub(unpublished, 0), stub(unpublished, 1), stub(unpublished, 1)])
     assert audit(unpublished).faults == (0, 1, 0)
     other = stub(unpublished, 1)
