@@ -1,4 +1,4 @@
-"""Each part with an account of its own, with the permissions that gatepost-guide(7) lists, on a Kafka that asks about each."""
+"""Every program has its own account with the permissions listed in gatepost-guide(7), on a Kafka that enforces ACLs."""
 
 import subprocess
 
@@ -28,8 +28,8 @@ def authority(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def secured(authority):
-    """A Kafka that lets in accounts only, by its address; `localhost` does not stand in its certificate. It would create
-    topics for whoever may."""
+    """A Kafka that requires authentication and is reached by its address; its certificate does not name `localhost`. It creates
+    topics for any account that is allowed to."""
     certificate, key = authority.issue("broker", names="IP:127.0.0.1")
     both = authority.directory / "broker-both.pem"
     both.write_text(key.read_text() + certificate.read_text())
@@ -40,7 +40,7 @@ def secured(authority):
 
 @pytest.fixture(scope="module")
 def site(secured, authority, tmp_path_factory):
-    """An installation whose accounts have what the guide gives them, by its own commands, and whose topics are made."""
+    """An installation whose accounts have the permissions from the guide and whose topics exist."""
     each = Installation(tmp_path_factory.mktemp("site"), secured.bootstrap)
     each.accounts = Accounts(secured, authority, each.directory, each.prefix)
     for name in NAMES:
@@ -74,22 +74,22 @@ def accounts(installation):
 def configure(installation, role, account=None, mechanism="PLAIN"):
     roles = role if role in ("receiver", "router") else "receiver, router"
     config = installation.config(roles)
-    config["gatepost"]["instance"] = "always-the-same"  # so that one router need not wait for the place of the last
+    config["gatepost"]["instance"] = "always-the-same"  # so that a router need not wait for the previous one's session to time out
     return installation.accounts.use(config, account or f"gatepost-{role}", mechanism)
 
 
 def binding_of(installation, account, resource, operation):
-    """The one permission of an account for this operation on a resource whose name ends so."""
+    """The account's permission for this operation on the resource with this suffix."""
     (found,) = [each for each in installation.bindings
                 if each.principal == f"User:{account}" and each.operation.name == operation
                 and f"{each.restype.name} {each.name}".endswith(resource)]
     return found
 
 
-def test_commands_of_the_guide_grant_what_the_tests_here_grant(site):
+def test_guide_commands_grant_the_same_permissions_as_these_tests(site):
     prefix = f"{site.prefix}x"
     site.accounts.run_all(guide_commands("kafka-acls.sh"), prefix)
-    waiting.until(lambda: set(site.accounts.bindings(prefix)) <= set(site.accounts.granted()), SECONDS, "what is granted")
+    waiting.until(lambda: set(site.accounts.bindings(prefix)) <= set(site.accounts.granted()), SECONDS, "the permissions")
     granted = [each for each in site.accounts.granted() if each.name.startswith(prefix) or each not in site.bindings]
     assert set(granted) == set(site.accounts.bindings(prefix)) - set(site.bindings)
     for binding in granted:
@@ -98,14 +98,14 @@ def test_commands_of_the_guide_grant_what_the_tests_here_grant(site):
     site.accounts.run_all([command], prefix)
     try:
         client = site.accounts.client("gatepost-receiver", **{"sasl.password": "PASSWORD"})
-        waiting.until(lambda: AdminClient(client).list_topics(timeout=SECONDS), SECONDS, "the new password to let in")
+        waiting.until(lambda: AdminClient(client).list_topics(timeout=SECONDS), SECONDS, "a login with the new password")
     finally:
         site.accounts.set_password("gatepost-receiver", Accounts.password("gatepost-receiver"))
 
 
 # What the accounts can do
 
-def test_whole_chain_works_with_what_the_guide_grants(installation, new_library):
+def test_whole_chain_works_with_permissions_from_the_guide(installation, new_library):
     """By SCRAM over TLS, as the guide configures it."""
     def run(*arguments, account="gatepost-operator"):
         config = configure(installation, "operator", account, "SCRAM-SHA-512")
@@ -149,15 +149,15 @@ def produce(client, topic):
     errors = []
     try:
         client.produce(topic, b"forged", on_delivery=lambda error, message: errors.append(error))
-    except confluent_kafka.KafkaException as raised:  # it had heard before that it may not
+    except confluent_kafka.KafkaException as raised:  # denied by an earlier response
         return raised.args[0].name()
     client.flush(2 * SECONDS)
     return errors[0].name() if errors[0] else None
 
 
 def read(client, topic, topics_error=False):
-    """The name of the first error that reading a topic meets, of the topic's with topics_error; None when a record or the
-    end comes."""
+    """The name of the first error when reading a topic, with topics_error of the topic only; None when a record or the
+    end arrives."""
     client.assign([confluent_kafka.TopicPartition(topic, 0, 0)]) if topics_error else client.subscribe([topic])
     return first_answer(client, lambda code: topics_error and code.startswith("GROUP_"))
 
@@ -175,7 +175,7 @@ def first_answer(client, passes_over=lambda code: False):
     return None if found[0] == "_PARTITION_EOF" else found[0]
 
 
-def test_receivers_account_writes_one_topic_and_does_nothing_else(installation):
+def test_receiver_account_can_only_write_deliveries(installation):
     account, prefix = installation.accounts.client("gatepost-receiver"), installation.prefix
     topics = installation.kafka.topics()
     producer = confluent_kafka.Producer(account | {"message.timeout.ms": SECONDS * 1000})
@@ -205,7 +205,7 @@ def test_receivers_account_writes_one_topic_and_does_nothing_else(installation):
         assert raised.value.args[0].name() == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
 
 
-def test_consumers_account_reads_its_events_in_its_own_groups_only(installation):
+def test_consumer_account_can_only_read_events_in_its_own_groups(installation):
     account = installation.accounts.client("erp")
 
     def consumer(group):
@@ -226,7 +226,7 @@ def test_consumers_account_reads_its_events_in_its_own_groups_only(installation)
 # A missing permission is reported
 
 NOT_SEEN = "the account may not see it"
-AT_START = [  # account, resource, operation, text in the log (and in /readyz if it goes on), whether the daemon exits
+AT_START = [  # account, resource, operation, text in the log (and in /readyz if the daemon keeps running), whether the daemon exits
     ("receiver", "deliveries", "WRITE", NOT_SEEN, True),
     ("router", "deliveries", "READ", NOT_SEEN, True),
     ("router", "quarantine", "WRITE", NOT_SEEN, True),
@@ -238,17 +238,17 @@ AT_START = [  # account, resource, operation, text in the log (and in /readyz if
 ]
 
 
-@pytest.mark.parametrize("role, resource, operation, told, ends", AT_START)
-def test_missing_permission_is_told_at_the_start(installation, role, resource, operation, told, ends):
+@pytest.mark.parametrize("role, resource, operation, message, ends", AT_START)
+def test_missing_permission_is_reported_at_startup(installation, role, resource, operation, message, ends):
     binding = binding_of(installation, f"gatepost-{role}", f".{resource}", operation)
     installation.accounts.revoke(binding)
     daemon = installation.daemon(configure(installation, role)).launch()
-    line = daemon.wait_for_log(told)
+    line = daemon.wait_for_log(message)
     assert "gatepost-guide(7)" in line or not ends
     if ends:
         daemon.wait_for_exit(EX_CONFIG)
         return
-    waiting.until(lambda: told.encode() in daemon.admin("/readyz").body, SECONDS, lambda: daemon.admin("/readyz").body)
+    waiting.until(lambda: message.encode() in daemon.admin("/readyz").body, SECONDS, lambda: daemon.admin("/readyz").body)
     installation.accounts.grant(binding)
     daemon.wait_until_ready()
 
@@ -257,7 +257,7 @@ UNREADABLE = ["deliveries", "quarantine", "invoice.", "held_unmapped_decision", 
 
 
 @pytest.mark.parametrize("resource", UNREADABLE)
-def test_settings_that_may_not_be_read_are_told_and_do_no_harm(installation, resource):
+def test_unreadable_topic_settings_are_reported_and_tolerated(installation, resource):
     binding = binding_of(installation, "gatepost-router", f".{resource}", "DESCRIBE_CONFIGS")
     installation.accounts.revoke(binding)
     router = installation.daemon(configure(installation, "router")).start().wait_until_ready()
@@ -276,8 +276,8 @@ COMMANDS = [  # account, resource, operation, command, exit status, message
 ]
 
 
-@pytest.mark.parametrize("account, resource, operation, command, status, told", COMMANDS)
-def test_missing_permission_of_a_command_is_told(installation, account, resource, operation, command, status, told):
+@pytest.mark.parametrize("account, resource, operation, command, status, message", COMMANDS)
+def test_missing_permission_is_reported_by_command(installation, account, resource, operation, command, status, message):
     binding = binding_of(installation, f"gatepost-{account}", f"{installation.prefix}.{resource}", operation)
     config = configure(installation, account)
     if command[-1] == "unknown-kind":
@@ -288,11 +288,11 @@ def test_missing_permission_of_a_command_is_told(installation, account, resource
         config["events"]["new.*"] = f"{installation.prefix}.new"
     installation.accounts.revoke(binding)
     done = installation.gatepost(*command, config=config)
-    assert done.returncode == status and told.lower() in (done.stdout + done.stderr).lower(), done
+    assert done.returncode == status and message.lower() in (done.stdout + done.stderr).lower(), done
 
 
-def test_each_permission_of_the_guide_has_a_test_that_needs_it(installation):
-    """The guide lists no permission that is not needed. A consumer needs both to read in a group."""
+def test_every_permission_in_the_guide_is_covered_by_a_test(installation):
+    """The guide lists no unnecessary permission. A consumer needs both permissions to read in a group."""
     prefix = installation.prefix
     needed = [binding_of(installation, f"gatepost-{role}", f".{resource}", operation)
               for role, resource, operation, *_ in AT_START]
@@ -303,9 +303,9 @@ def test_each_permission_of_the_guide_has_a_test_that_needs_it(installation):
     assert {str(each) for each in installation.bindings} == {str(each) for each in needed}
 
 
-# Taken away and given again while it runs
+# Revoked and granted again at run time
 
-def test_receiver_without_its_permission_answers_503_and_goes_on_when_it_has_it_again(installation):
+def test_receiver_answers_503_while_permission_is_revoked_and_recovers(installation):
     receiver = installation.start(configure(installation, "receiver"))
     router = installation.start(configure(installation, "router"))
     sent = [receiver.accept()]
@@ -313,7 +313,7 @@ def test_receiver_without_its_permission_answers_503_and_goes_on_when_it_has_it_
     installation.accounts.revoke(binding)
     waiting.until(lambda: receiver.post().status == 503, SECONDS, "a 503")
     waiting.until(lambda: b"authorization failed" in receiver.admin("/readyz").body, SECONDS,
-                  lambda: f"readiness to say it: {receiver.admin('/readyz').body} {receiver.log[-3000:]}")
+                  lambda: f"the reason in /readyz: {receiver.admin('/readyz').body} {receiver.log[-3000:]}")
     assert receiver.log.count("a producer has failed") <= 3, receiver.log
     installation.accounts.grant(binding)
     receiver.wait_until_ready()
@@ -324,10 +324,10 @@ def test_receiver_without_its_permission_answers_503_and_goes_on_when_it_has_it_
     assert router.ready()
 
 
-@pytest.mark.parametrize("resource, operation, told", [
+@pytest.mark.parametrize("resource, operation, message", [
     ("deliveries", "READ", "Topic authorization failed"), ("invoice.", "WRITE", "Topic authorization failed"),
     ("router", "READ", "Group authorization failed"), ("router-", "WRITE", "Transactional Id authorization failed")])
-def test_router_without_a_permission_waits_and_goes_on_when_it_has_it_again(installation, resource, operation, told):
+def test_router_waits_while_permission_is_revoked_and_recovers(installation, resource, operation, message):
     router = installation.start(configure(installation, "router"))
     kafka = installation.kafka
     sent = [Delivery() for _ in range(20)]
@@ -336,8 +336,8 @@ def test_router_without_a_permission_waits_and_goes_on_when_it_has_it_again(inst
     binding = binding_of(installation, "gatepost-router", f".{resource}", operation)
     installation.accounts.revoke(binding)
     kafka.append(sent[10:])
-    waiting.until(lambda: told.encode() in router.admin("/readyz").body, SECONDS,
-                  lambda: f"readiness to say it: {router.admin('/readyz').body} {router.log[-3000:]}")
+    waiting.until(lambda: message.encode() in router.admin("/readyz").body, SECONDS,
+                  lambda: f"the reason in /readyz: {router.admin('/readyz').body} {router.log[-3000:]}")
     assert router.log.count(" warning ") <= 8, router.log
     installation.accounts.grant(binding)
     router.wait_until_ready()
@@ -346,7 +346,7 @@ def test_router_without_a_permission_waits_and_goes_on_when_it_has_it_again(inst
     assert [published.count(each.delivery_id) for each in sent] == [1] * len(sent)
 
 
-def test_topic_that_the_router_may_not_write_stops_no_other_partition(installation):
+def test_unwritable_output_topic_does_not_stop_other_partitions(installation):
     router = installation.start(configure(installation, "router"))
     kafka = installation.kafka
     denial = AclBinding(ResourceType.TOPIC, f"{kafka.prefix}.invoice.rejected", ResourcePatternType.LITERAL,
@@ -383,27 +383,27 @@ WRONG_LOGINS = [
 ]
 
 
-def wait_for_cause(daemon, told):
+def wait_for_cause(daemon, message):
     """Wait for the log to say why Kafka is away."""
     lines = lambda: [line for line in daemon.log.splitlines() if "kafka is unreachable" in line]
-    waiting.until(lambda: any(told in line for line in lines()), SECONDS, lambda: f"{told!r}: {lines()}")
-    assert len(lines()) <= 2  # a second only when the first did not know why
+    waiting.until(lambda: any(message in line for line in lines()), SECONDS, lambda: f"{message!r}: {lines()}")
+    assert len(lines()) <= 2  # a second line only if the first did not give the reason
 
 
-@pytest.mark.parametrize("name, spoil, told", WRONG_LOGINS, ids=[each[0] for each in WRONG_LOGINS])
-def test_login_that_fails_is_told_with_its_cause(installation, name, spoil, told):
+@pytest.mark.parametrize("name, spoil, message", WRONG_LOGINS, ids=[each[0] for each in WRONG_LOGINS])
+def test_failed_login_is_reported_with_its_cause(installation, name, spoil, message):
     config = configure(installation, "router")
     (config.directory / "other").mkdir()
     Authority(config.directory / "other")
     spoil(config)
     router = installation.daemon(config).launch()
-    wait_for_cause(router, told)
+    wait_for_cause(router, message)
     assert not router.ready()
     done = installation.gatepost("check", "--online", config=config)
-    assert done.returncode == EX_UNAVAILABLE and told in done.stderr, done.stderr
+    assert done.returncode == EX_UNAVAILABLE and message in done.stderr, done.stderr
 
 
-def test_files_of_tls_towards_kafka_are_checked_with_the_configuration(offline):
+def test_kafka_tls_files_are_checked_with_the_configuration(offline):
     config = offline.config()
     key = config.secret_file("key.pem", b"a key", 0o604)
     config["kafka"].update({"ssl.ca.location": "/nonexistent/ca.pem", "ssl.key.location": key,
@@ -414,8 +414,8 @@ def test_files_of_tls_towards_kafka_are_checked_with_the_configuration(offline):
         assert line in done.stderr, done.stderr
 
 
-def test_password_that_is_changed_while_it_runs_ends_nothing_that_is_open(installation, new_library):
-    """Kafka asks for it at the next connection only; then the daemon waits until it has the new one."""
+def test_password_change_does_not_affect_open_connections(installation, new_library):
+    """Kafka checks it at the next connection only; then the daemon waits until the new password is accepted."""
     config = configure(installation, "receiver", mechanism="SCRAM-SHA-512")
     receiver = installation.daemon(config)
     receiver.environment = new_library
@@ -435,9 +435,9 @@ def test_password_that_is_changed_while_it_runs_ends_nothing_that_is_open(instal
         installation.accounts.set_password("gatepost-receiver", Accounts.password("gatepost-receiver"))
 
 
-def test_old_library_that_cannot_log_in_by_scram_is_told(installation):
+def test_scram_login_reports_unsupported_librdkafka_version(installation):
     linked = subprocess.run(["pkg-config", "--modversion", "rdkafka"], stdout=subprocess.PIPE, text=True).stdout
     if tuple(map(int, linked.strip().split(".")[:3])) >= (2, 6, 1):
-        pytest.skip("this one can")
+        pytest.skip("this version supports it")
     done = installation.gatepost("check", "--online", config=configure(installation, "admin", mechanism="SCRAM-SHA-512"))
     assert done.returncode == EX_UNAVAILABLE and "librdkafka before 2.6.1" in done.stderr, done.stderr

@@ -6,7 +6,7 @@ import pytest
 
 import http_client
 import waiting
-from stillness import standing_still
+from stalling import stalled_thread
 
 EX_CONFIG = 78
 
@@ -20,7 +20,7 @@ def daemon(shared):
 
 
 @pytest.mark.parametrize("listen", ["0.0.0.0:9464", "*:9464", "[::]:9464", "192.0.2.1:9464"])
-def test_address_for_others_is_refused_with_its_line_and_the_remedy(offline, listen):
+def test_non_loopback_address_is_refused_with_line_and_remedy(offline, listen):
     config = offline.config()
     config["admin"]["listen"] = listen
     path = config.write()
@@ -33,7 +33,7 @@ def test_address_for_others_is_refused_with_its_line_and_the_remedy(offline, lis
     assert daemon.take_exit_status() == EX_CONFIG and "allow_remote = on" in daemon.log
 
 
-def test_address_for_others_is_taken_when_told_so(offline):
+def test_non_loopback_address_is_accepted_with_allow_remote(offline):
     config = offline.config()
     config["admin"].update({"listen": "0.0.0.0:0", "allow_remote": "on"})
     daemon = offline.daemon(config).start()
@@ -41,38 +41,38 @@ def test_address_for_others_is_taken_when_told_so(offline):
     assert http_client.request(f"127.0.0.1:{port}", "GET", "/healthz").status == 200
 
 
-def test_socket_is_for_its_owner_and_group(daemon):
+def test_unix_socket_is_accessible_to_owner_and_group_only(daemon):
     path = daemon.config.directory / "admin.sock"
     assert stat.S_ISSOCK(path.stat().st_mode) and stat.S_IMODE(path.stat().st_mode) == 0o660
 
 
-def test_daemon_that_works_says_so(daemon):
+def test_healthy_daemon_reports_alive_and_ready(daemon):
     alive, ready = daemon.admin("/healthz"), daemon.admin("/readyz")
     assert (alive.status, alive.body) == (200, b"alive\n")
     assert (ready.status, ready.body) == (200, b"router: ready\nreceiver: ready\n")
     assert daemon.metric("gatepost_ready", role="router") == daemon.metric("gatepost_ready", role="receiver") == 1
 
 
-@pytest.mark.parametrize("thread, told", [("receiver-1", b"receiver lane 1 is stuck\n"),
-                                          ("router", b"the router is stuck\n")])
-def test_thread_that_stands_still_is_told_until_it_goes_on(daemon, thread, told):
-    with standing_still(daemon.process.pid, thread):
-        waiting.until(lambda: daemon.admin("/healthz").status == 503, 60, "the standstill to be told")
-        assert daemon.admin("/healthz").body == told
-        assert told in daemon.admin("/readyz").body or thread == "router"
-    waiting.until(lambda: daemon.admin("/healthz").status == 200, 60, "it to go on")
+@pytest.mark.parametrize("thread, expected", [("receiver-1", b"receiver lane 1 is stuck\n"),
+                                              ("router", b"the router is stuck\n")])
+def test_stalled_thread_is_reported_until_it_resumes(daemon, thread, expected):
+    with stalled_thread(daemon.process.pid, thread):
+        waiting.until(lambda: daemon.admin("/healthz").status == 503, 60, "/healthz to report the stall")
+        assert daemon.admin("/healthz").body == expected
+        assert expected in daemon.admin("/readyz").body or thread == "router"
+    waiting.until(lambda: daemon.admin("/healthz").status == 200, 60, "the thread to resume")
     daemon.wait_until_ready()
 
 
 @pytest.mark.parametrize("roles", ["receiver", "router", "receiver, router"])
-def test_readiness_says_why_not_for_each_role(offline, roles):
+def test_readiness_gives_the_reason_for_each_role(offline, roles):
     config = offline.config(roles)
     daemon = offline.daemon(config).start()
     answer = daemon.admin("/readyz")
     assert answer.status == 503 and daemon.admin("/healthz").status == 200
     for role in ("receiver", "router"):
-        told = f"{role}: Kafka is not reachable\n".encode()
-        assert (told in answer.body) == (role in roles)
+        expected = f"{role}: Kafka is not reachable\n".encode()
+        assert (expected in answer.body) == (role in roles)
         assert (b"gatepost_ready{role=\"%s\"} 0\n" % role.encode() in daemon.admin("/metrics").body) == (role in roles)
 
 
@@ -81,8 +81,8 @@ def asked_for(address, host):
     return http_client.raw(address, b"GET /metrics HTTP/1.%d\r\n%s\r\n" % (host is not None, line))
 
 
-def test_name_that_anybody_may_have_lead_here_is_refused(offline):
-    """A page on the internet, whose name has come to mean 127.0.0.1, would read all (DNS rebinding)."""
+def test_host_name_that_could_be_rebound_is_refused(offline):
+    """DNS rebinding: a page on the internet could read everything once its name resolves to 127.0.0.1."""
     daemon = offline.daemon().start()
     address = daemon._addresses("admin")[0]
     for host in ("rebound.example", "rebound.example:9464", "localhost.example", "notlocalhost", "127.0.0.1.example:80"):
@@ -93,7 +93,7 @@ def test_name_that_anybody_may_have_lead_here_is_refused(offline):
         assert asked_for(address, host).status == 200, host
 
 
-def test_any_name_is_taken_where_others_are_let_in_and_by_a_unix_socket(offline, daemon):
+def test_any_host_name_is_accepted_with_allow_remote_or_over_a_unix_socket(offline, daemon):
     assert asked_for(daemon._addresses("admin")[0], "gw1.example").status == 200
     config = offline.config()
     config["admin"]["allow_remote"] = "on"
@@ -101,7 +101,7 @@ def test_any_name_is_taken_where_others_are_let_in_and_by_a_unix_socket(offline,
 
 
 @pytest.mark.parametrize("path", ["/", "/status", "/metrics", "/healthz", "/readyz"])
-def test_page_from_elsewhere_cannot_take_it_in(daemon, path):
+def test_responses_cannot_be_read_from_another_origin(daemon, path):
     headers = daemon.admin(path).headers
     assert headers["cross-origin-resource-policy"] == "same-origin" and headers["x-content-type-options"] == "nosniff"
     assert "access-control-allow-origin" not in headers and headers["cache-control"] == "no-store"

@@ -38,8 +38,8 @@ def expressions():
 
 
 @pytest.fixture(scope="module")
-def told(shared, tmp_path_factory):
-    """{name of a series: the names of its labels} of a daemon that exports every metric."""
+def exported(shared, tmp_path_factory):
+    """{name of a metric: names of its labels} of a daemon that exports every metric."""
     config = shared.config().tls(*Authority(tmp_path_factory.mktemp("authority")).issue("gateway"))
     shared.create_topics(config)
     daemon = shared.start(config)
@@ -50,45 +50,45 @@ def told(shared, tmp_path_factory):
     return series
 
 
-def test_rules_are_right():
-    status, said = promtool("check", "rules", str(RULES))
-    assert status == 0 and "SUCCESS" in said, said
+def test_rules_are_valid():
+    status, output = promtool("check", "rules", str(RULES))
+    assert status == 0 and "SUCCESS" in output, output
 
 
-def test_each_alert_fires_when_it_should_and_not_before():
-    status, said = promtool("test", "rules", str(ROOT / "tests" / "ops" / "alerts_test.yml"))
-    assert status == 0, said
+def test_alerts_fire_as_specified():
+    status, output = promtool("test", "rules", str(ROOT / "tests" / "ops" / "alerts_test.yml"))
+    assert status == 0, output
 
 
-def test_each_alert_is_seen_to_fire_and_not_to_fire():
+def test_every_alert_is_tested_both_firing_and_silent():
     cases = re.findall(r"alertname: (\w+)\n\s+exp_alerts:( \[\])?", (ROOT / "tests" / "ops" / "alerts_test.yml").read_text())
     fired = {name for name, nothing in cases if not nothing}
     assert fired == set(alerts())
     quiet = {name for name, nothing in cases if nothing}
-    # Alerts that must not fire beside it.
+    # Alerts without a case in which they must not fire.
     assert set(alerts()) - quiet <= {"GatepostReceiverNotReady", "GatepostKafkaAway", "GatepostCertificateExpiring"}
 
 
-def test_rules_and_dashboard_ask_for_what_there_is(told):
+def test_rules_and_dashboard_use_existing_metrics_and_labels(exported):
     asked = set()
     for expr in expressions():
         outside = re.sub(r"\b(by|on|without) \([^)]*\)", "", expr)
         asked |= set(METRIC.findall(outside))
         for name, selector in SELECTOR.findall(expr):
             labels = set(re.findall(r"(\w+)\s*(?:=|!)", selector)) - OF_PROMETHEUS
-            assert labels <= told.get(name, set()), (name, labels)
-    assert asked and asked <= set(told), asked - set(told)
+            assert labels <= exported.get(name, set()), (name, labels)
+    assert asked and asked <= set(exported), asked - set(exported)
 
 
-def test_labels_that_are_summed_by_are_there(told):
+def test_grouping_labels_exist(exported):
     for expr in expressions():
         labels = {label.strip() for group in re.findall(r"\bby \(([^)]*)\)", expr) for label in group.split(",")}
-        there = set().union(*(told.get(name, set()) for name in METRIC.findall(expr)))
+        there = set().union(*(exported.get(name, set()) for name in METRIC.findall(expr)))
         assert labels - OF_PROMETHEUS <= there, expr
 
 
-def test_dashboard_shows_the_chosen_job_and_instances_and_no_others():
-    """Instances of another job may be called the same; `All` instances are all of the job."""
+def test_dashboard_selects_the_chosen_job_and_instances_only():
+    """Instances of another job may have the same name; `All` means all instances of the job."""
     for panel in DASHBOARD["panels"]:
         for target in panel.get("targets", []):
             metrics, selectors = METRIC.findall(target["expr"]), SELECTOR.findall(target["expr"])
@@ -96,7 +96,7 @@ def test_dashboard_shows_the_chosen_job_and_instances_and_no_others():
             assert {selector for _, selector in selectors} == {'job="$job",instance=~"$instance"'}, target["expr"]
 
 
-def test_dashboard_leaves_the_data_source_to_its_user():
+def test_dashboard_data_source_is_a_variable():
     for panel in DASHBOARD["panels"]:
         for each in [panel, *panel.get("targets", [])]:
             assert panel["type"] == "row" or each["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
@@ -105,7 +105,7 @@ def test_dashboard_leaves_the_data_source_to_its_user():
     assert len(ids) == len(set(ids))
 
 
-def test_panels_do_not_cover_each_other():
+def test_panels_do_not_overlap():
     taken = set()
     for panel in DASHBOARD["panels"]:
         at = panel["gridPos"]
@@ -114,7 +114,7 @@ def test_panels_do_not_cover_each_other():
         taken |= cells
 
 
-def test_runbook_has_each_alert_and_no_others():
+def test_runbook_covers_exactly_the_alerts():
     page = (ROOT / "man" / "gatepostd.8").read_text()
     runbook = page.partition(".Sh RUNBOOK\n")[2].partition("\n.Sh ")[0]
     items = re.findall(r"^\.It Sy (\w+)\n(?!\.It)", runbook, re.M)

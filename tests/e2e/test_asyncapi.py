@@ -16,10 +16,10 @@ from test_sandbox_invoices import OUTCOMES, invoice, submit
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "vendor=1"}
 REASONS = {"malformed-json", "missing-kind", "unknown-kind", "invalid-field", "conflicting-body", "replayed-signature",
            "unknown-source", "unverified"}
-NOT_MET = {"unpublishable"}  # a record that Kafka refuses
+NOT_MET = {"unpublishable"}  # needs a record that Kafka refuses
 OPTIONAL = {"ce_subject", "gatepost-request-id", "gatepost-replay-of", "gatepost-released",
             "gatepost-release-signature", *TRACE}
-# That there is a later version of AsyncAPI is no fault of the document.
+# A newer version of AsyncAPI is not an error in the document.
 NO_FAULTS = {"asyncapi-latest-version"}
 
 
@@ -28,13 +28,13 @@ def document():
     return asyncapi.Document()
 
 
-# The document by itself
+# The document
 
-def test_its_parser_finds_nothing_wrong(document):
+def test_document_is_valid(document):
     assert [each for each in document.diagnostics if each["code"] not in NO_FAULTS] == []
 
 
-def test_parser_would_find_what_is_wrong(tmp_path):
+def test_parser_reports_errors(tmp_path):
     text = asyncapi.PATH.read_text()
     wrong = tmp_path / "asyncapi.yaml"
     wrong.write_text(text.replace("action: send", "action: shout", 1).replace("retention.bytes: -1", "retention.bytes: no"))
@@ -42,12 +42,12 @@ def test_parser_would_find_what_is_wrong(tmp_path):
     assert {each["path"].split(".")[-1] for each in diagnostics} >= {"action", "bytes"}, diagnostics
 
 
-def test_it_is_of_this_version(document, offline):
-    said = offline.gatepost("--version", config=False).stdout.split()
-    assert said[-1] == document.document["info"]["version"]
+def test_document_version_is_the_program_version(document, offline):
+    version = offline.gatepost("--version", config=False).stdout.split()
+    assert version[-1] == document.document["info"]["version"]
 
 
-def test_its_examples_are_as_it_says(document):
+def test_examples_match_their_schemas(document):
     for channel in document.channels.values():
         for example in channel.message["examples"]:
             assert asyncapi.problems(channel.headers, example["headers"]) == []
@@ -56,7 +56,7 @@ def test_its_examples_are_as_it_says(document):
 
 # The topics
 
-def test_its_channels_are_the_topics_of_the_defaults(document, installation):
+def test_channels_are_the_default_topics(document, installation):
     config = installation.config()
     installation.create_topics(config)
     listed = json.loads(installation.gatepost("topics", "list", "--json", config=config).stdout)
@@ -64,7 +64,7 @@ def test_its_channels_are_the_topics_of_the_defaults(document, installation):
         {f"{installation.prefix}.{channel.topic}": channel.use for channel in document.channels.values()}
 
 
-def test_its_prefix_is_the_default(document, offline):
+def test_prefix_is_the_default_prefix(document, offline):
     default = document.document["components"]["parameters"]["prefix"]["default"]
     config = offline.config()
     del config["topics"]["prefix"]
@@ -72,7 +72,7 @@ def test_its_prefix_is_the_default(document, offline):
     assert default in [each["value"] for each in shown if (each["section"], each["name"]) == ("topics", "prefix")]
 
 
-def test_topics_have_the_settings_that_it_tells(document, installation):
+def test_created_topics_have_the_documented_settings(document, installation):
     done = installation.gatepost("topics", "create", "--replication-factor", "1")
     assert done.returncode == 0, done.stderr
     for channel in document.channels.values():
@@ -103,7 +103,7 @@ def send_events(installation, daemon, sandbox):
 
 
 def send_to_quarantine(installation, daemon):
-    """What is quarantined, for each reason once, and one that is let in again in vain."""
+    """Quarantine one record for each reason, and release one that is quarantined again."""
     post(daemon, Delivery(b"\xff no JSON"), TRACE)
     unknown = Delivery(event_body("no.such_kind"))
     for delivery in (unknown, Delivery(b'{"nonce":"%s"}' % unique().encode()), Delivery(event_body(terminal="yes"))):
@@ -132,7 +132,7 @@ def records(shared, tmp_path_factory):
     with Sandbox(BUILD, tmp_path_factory.mktemp("sandbox"), "--delay", "20ms", "--retry-base", "20ms") as sandbox:
         sandbox.subscribe(daemon.url)
         send_events(shared, daemon, sandbox)
-        sandbox.stop()  # when all has been delivered
+        sandbox.stop()  # after all deliveries
     send_to_quarantine(shared, daemon)
     shared.kafka.wait_until_routed()
     found = {topic.removeprefix(shared.prefix + "."): [] for topic in shared.kafka.topics()}
@@ -146,25 +146,25 @@ each_topic = pytest.mark.parametrize("topic", TOPICS)
 
 
 @each_topic
-def test_records_are_as_it_says(document, records, topic):
+def test_records_match_their_schemas(document, records, topic):
     assert records[topic]
     for record in records[topic]:
         assert document.channels[topic].problems(record) == [], record
 
 
 @each_topic
-def test_it_tells_each_header_and_no_others(document, records, topic):
+def test_document_lists_exactly_the_headers_of_records(document, records, topic):
     read = {name for record in records[topic] for name, _ in record.headers}
     assert read == document.channels[topic].header_names
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_was_published(document, records, kind):
+def test_every_kind_is_published(document, records, kind):
     published = [record for record in records[event_topic(kind)] if record.header("ce_type") == kind]
     assert len(published) >= 3 and {record.key for record in published} == {kind.encode()}
 
 
-def test_every_reason_was_met_and_is_told(document, records):
+def test_every_quarantine_reason_occurs_and_is_documented(document, records):
     assert {record.header("gatepost-reason") for record in records["quarantine"]} == REASONS
     reasons, = [each["enum"] for name, each in document.channels["quarantine"].headers["allOf"][0]["properties"].items()
                 if name == "gatepost-reason"]
@@ -172,8 +172,8 @@ def test_every_reason_was_met_and_is_told(document, records):
 
 
 @each_topic
-def test_record_that_is_not_as_it_says_is_seen(document, records, topic):
-    """The schemas do refuse: a required header that is absent, any that is empty, and the records of other topics."""
+def test_schemas_reject_nonconforming_records(document, records, topic):
+    """A missing required header, an empty header, and the records of other topics."""
     channel, record = document.channels[topic], records[topic][0]
     for name, _ in record.headers:
         without = [header for header in record.headers if header[0] != name]
@@ -184,7 +184,7 @@ def test_record_that_is_not_as_it_says_is_seen(document, records, topic):
                if other != topic and {topic, other} != {"quarantine", "deliveries"})
 
 
-# The body: what its schema takes and what Gatepost publishes are the same
+# The body: its schema accepts exactly what Gatepost publishes
 
 @pytest.mark.parametrize("members", [
     {"clearanceStatus": None, "terminal": None, "rejectedAt": None, "error": None}, {"error": {"code": None}},
@@ -194,7 +194,7 @@ def test_record_that_is_not_as_it_says_is_seen(document, records, topic):
     {"rejectedAt": "2026-11-21T03:04:05+01:00"}, {"error": "text"}, {"error": {"code": 1117}}, {"error": {"source": []}},
     {"data": {"terminal": 1}}, {"data": {"error": {"detail": {}}}}, {"event": 5}, {"event": "invoice.rejected"},
 ])
-def test_its_bodies_are_those_that_are_published(document, records, shared, members):
+def test_body_schema_accepts_exactly_the_bodies_that_are_published(document, records, shared, members):
     (daemon,) = shared.daemons
     delivery = Delivery(json.dumps({"event": "invoice.accepted", "nonce": unique()} | members).encode(),
                         secret=SECRET.encode())

@@ -18,7 +18,7 @@ MINUTE_MS = 60_000
 
 @pytest.fixture
 def routed(installation):
-    """An installation whose router has routed one delivery of each kind, and ended."""
+    """An installation whose router has routed one delivery of each kind and has been stopped."""
     installation.create_topics()
     deliveries = [Delivery(event_body(kind)) for kind in KINDS]
     installation.kafka.append(deliveries)
@@ -29,7 +29,7 @@ def routed(installation):
     return installation
 
 
-def test_all_is_well_with_repeats_conflicts_and_quarantine(installation):
+def test_audit_passes_with_repeats_conflicts_and_quarantine(installation):
     installation.create_topics()
     config = installation.config()
     config["source invoicing"]["subject"] = "/invoiceId"
@@ -53,7 +53,7 @@ def test_all_is_well_with_repeats_conflicts_and_quarantine(installation):
     assert all(each["checkedSince"] is None for each in result.report["topics"])
 
 
-def test_router_at_work_raises_no_alarm(installation):
+def test_audit_passes_while_the_router_is_busy(installation):
     installation.create_topics()
     daemon = installation.start()
     deliveries = (Delivery(event_body(KINDS[i % len(KINDS)], text="x" * 300)) for i in range(1000000))
@@ -93,7 +93,7 @@ def test_foreign_records_are_unexpected(routed):
     assert result.topic(event.topic)["unexpected"] == 4
 
 
-def test_events_that_are_gone_are_lost(routed):
+def test_deleted_events_are_lost(routed):
     topic = f"{routed.prefix}.reporting_batch"
     routed.kafka.delete(topic)
     routed.create_topics()
@@ -114,7 +114,7 @@ def test_altered_event_is_lost_and_unexpected(installation):
     assert audit(installation, config=other).faults == (0, 0, 0)
 
 
-def test_deliveries_that_the_router_passed_over_are_lost(installation):
+def test_unpublished_deliveries_are_lost(installation):
     installation.create_topics()
     deliveries = [Delivery(event_body(KINDS[i % len(KINDS)])) for i in range(50)]
     installation.kafka.append(deliveries + deliveries[:10])
@@ -129,7 +129,7 @@ def test_deliveries_that_the_router_passed_over_are_lost(installation):
     assert set(shown) < {each.delivery_id for each in deliveries} and len(set(shown)) == 20
 
 
-def test_what_is_not_committed_is_not_demanded(installation):
+def test_uncommitted_records_are_not_expected(installation):
     installation.create_topics()
     installation.kafka.append([Delivery() for _ in range(5)])
     result = audit(installation, status=EX_TEMPFAIL)
@@ -140,19 +140,19 @@ def test_what_is_not_committed_is_not_demanded(installation):
     assert audit(installation).faults == (5, 0, 0)
 
 
-def test_nothing_at_all_is_well(installation):
+def test_empty_topics_exit_66(installation):
     installation.create_topics()
     assert audit(installation, status=EX_NOINPUT).report["found"] == 0
 
 
-def test_aborted_records_were_never_there(routed):
+def test_aborted_records_are_ignored(routed):
     by_hand(routed.kafka, routed.kafka.read() * 2, end="abort")
     result = audit(routed)
     assert result.faults == (0, 0, 0) and result.report["found"] == len(KINDS)
 
 
 @pytest.mark.parametrize("commits", [False, True])
-def test_open_transaction_is_waited_for(routed, commits):
+def test_audit_waits_for_an_open_transaction(routed, commits):
     producer = by_hand(routed.kafka, routed.kafka.read(), end=None)
     ending = threading.Timer(3, producer.commit_transaction if commits else producer.abort_transaction)
     ending.start()
@@ -165,7 +165,7 @@ def test_open_transaction_is_waited_for(routed, commits):
     assert time.monotonic() - begun >= 2.5
 
 
-def test_since_leaves_out_what_is_older(installation):
+def test_since_excludes_older_records(installation):
     installation.create_topics()
     kafka = installation.kafka
     old, new = [Delivery() for _ in range(7)], [Delivery() for _ in range(5)]
@@ -184,15 +184,15 @@ def test_since_leaves_out_what_is_older(installation):
     assert "CHECKED SINCE" in installation.gatepost("audit", "--since", since).stdout
 
 
-def test_since_counts_events_of_older_deliveries_neither_way(routed):
+def test_since_ignores_events_of_older_deliveries(routed):
     time.sleep(1.1)
     result = audit(routed, "--since", "1ms", status=EX_NOINPUT)
     assert result.faults == (0, 0, 0) and result.report["expected"] == 0
     assert f"{len(KINDS)} more records" in result.stderr
 
 
-def test_deleted_deliveries_raise_no_alarm_but_what_is_lost_later_does(installation):
-    """The first copy of a delivery is deleted, its repeat is still in the log: it was dropped, not lost."""
+def test_deleted_deliveries_are_no_fault_but_later_losses_are(installation):
+    """The first copy of a delivery is deleted while its repeat is still in the log: the repeat was dropped, not lost."""
     config = installation.config("router")
     config["router"]["dedup_window"] = "20min"
     installation.create_topics(config, 1)
@@ -216,8 +216,8 @@ def test_deleted_deliveries_raise_no_alarm_but_what_is_lost_later_does(installat
     assert result.faults == (2, 0, 0) and ("lost", later.delivery_id) in result.examples
 
 
-def test_timestamps_that_fall_back_by_more_than_is_remembered_are_told(installation):
-    """What was before them is needed again, and is no longer known: the audit must not guess."""
+def test_timestamps_falling_back_beyond_the_dedup_window_are_reported(installation):
+    """Records from before them are needed again but no longer known: the audit must not guess."""
     config = installation.config("router")
     config["router"]["dedup_window"] = "20min"
     installation.create_topics(config, 1)
@@ -235,7 +235,7 @@ def test_timestamps_that_fall_back_by_more_than_is_remembered_are_told(installat
     assert f"the timestamps of {kafka.deliveries}, partition 0, fall back at offset 2" in done.stderr
 
 
-def test_deleted_events_raise_no_alarm_but_other_topics_are_checked(installation):
+def test_deleted_events_are_no_fault_and_other_topics_are_checked(installation):
     installation.create_topics(partitions=1)
     kafka = installation.kafka
     kafka.append([Delivery(event_body(kind)) for kind in ("invoice.accepted", "invoice.rejected") for _ in range(4)])
@@ -255,14 +255,14 @@ def test_deleted_events_raise_no_alarm_but_other_topics_are_checked(installation
     assert audit(installation).faults == (4, 0, 0)
 
 
-def test_committed_offsets_beyond_the_end_are_told(installation):
+def test_committed_offsets_beyond_the_end_are_reported(installation):
     installation.create_topics()
     claim_routed(installation.kafka, beyond=1)
     done = installation.gatepost("audit")
     assert done.returncode == EX_DATAERR and "deleted and recreated" in done.stderr and not done.stdout
 
 
-def test_missing_topics_are_told(installation):
+def test_missing_topics_are_reported(installation):
     done = installation.gatepost("audit")
     assert done.returncode == EX_UNAVAILABLE and "gatepost topics create" in done.stderr
 

@@ -1,4 +1,4 @@
-"""gatepost audit: it does not say that all is well where it could check nothing, or not all."""
+"""gatepost audit does not report success if it could not check everything."""
 
 import dataclasses
 import time
@@ -24,7 +24,7 @@ def one_partition(installation):
 
 
 def route(installation, deliveries, config=None, hours_ago=None):
-    """Have these routed by a router that then ends."""
+    """Have the deliveries routed by a router that is stopped afterwards."""
     timestamp_ms = None if hours_ago is None else int(time.time() * 1000) - hours_ago * HOUR_MS
     installation.kafka.append(deliveries, timestamp_ms=timestamp_ms)
     daemon = installation.start(config or installation.config("router"))
@@ -49,7 +49,7 @@ def test_deliveries_deleted_before_they_were_routed_are_counted(one_partition):
     assert "deleted before routing: up to 4 deliveries of partition 0, offsets 3 to 6" in result.stderr
 
 
-def test_deliveries_deleted_before_any_router_came_are_counted(one_partition):
+def test_deliveries_deleted_before_any_router_ran_are_counted(one_partition):
     kafka = one_partition.kafka
     kafka.append([Delivery() for _ in range(5)])
     drop_first(kafka, kafka.deliveries, 5)
@@ -57,7 +57,7 @@ def test_deliveries_deleted_before_any_router_came_are_counted(one_partition):
     assert result.status == EX_DATAERR and result.deliveries["deletedBeforeRouting"] == 5
 
 
-def test_routed_deliveries_that_were_deleted_are_not_counted(one_partition):
+def test_deliveries_deleted_after_routing_are_not_counted(one_partition):
     kafka = one_partition.kafka
     route(one_partition, [Delivery() for _ in range(5)])
     drop_first(kafka, kafka.deliveries, 5)
@@ -65,7 +65,7 @@ def test_routed_deliveries_that_were_deleted_are_not_counted(one_partition):
     assert result.deliveries["deletedBeforeRouting"] == 0 and "nothing was checked" in result.stderr
 
 
-def test_partitions_that_no_router_has_wait(one_partition):
+def test_deliveries_in_partitions_without_committed_offset_are_waiting(one_partition):
     kafka = one_partition.kafka
     first = route(one_partition, [Delivery() for _ in range(6)])
     add_partitions(kafka, kafka.deliveries, 3)
@@ -80,8 +80,8 @@ def test_partitions_that_no_router_has_wait(one_partition):
     assert f"waiting: {lost[1] + lost[2]} deliveries in partition 1, 2 that no router has committed an offset for, " in result.stderr
 
 
-def test_events_of_deleted_deliveries_are_not_unexpected_after_partitions_were_added(one_partition):
-    """By today's number of partitions they would come from some where nothing was deleted."""
+def test_added_partitions_do_not_make_events_of_deleted_deliveries_unexpected(one_partition):
+    """By the current number of partitions, they would come from partitions without deletions."""
     kafka = one_partition.kafka
     route(one_partition, [Delivery() for _ in range(20)])
     add_partitions(kafka, kafka.deliveries, 3)
@@ -89,8 +89,8 @@ def test_events_of_deleted_deliveries_are_not_unexpected_after_partitions_were_a
     assert audit(one_partition, status=EX_NOINPUT).faults == (0, 0, 0)
 
 
-def test_deliveries_are_not_lost_after_partitions_were_added_and_deliveries_deleted(one_partition):
-    """By today's number of partitions their events would come from one where nothing can be judged."""
+def test_added_partitions_and_deleted_deliveries_do_not_cause_losses(one_partition):
+    """By the current number of partitions, their events would come from a partition that cannot be checked."""
     kafka = one_partition.kafka
     kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")
     route(one_partition, [Delivery() for _ in range(20)], hours_ago=2)
@@ -106,7 +106,7 @@ def partition_of(delivery):
     return murmur2_partition(delivery.delivery_id.encode(), 3)
 
 
-def test_partition_that_was_emptied_hides_nothing_of_the_others(installation):
+def test_emptied_partition_does_not_hide_faults_in_others(installation):
     installation.create_topics(partitions=3)
     kafka = installation.kafka
     kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")
@@ -119,7 +119,7 @@ def test_partition_that_was_emptied_hides_nothing_of_the_others(installation):
     assert n_unexpected == 0 and n_duplicated >= sum(partition_of(each) != 0 for each in later)
 
 
-def test_deleted_events_are_not_lost_after_partitions_were_added_to_their_topic(one_partition):
+def test_added_event_partitions_do_not_make_deleted_events_lost(one_partition):
     kafka = one_partition.kafka
     config = one_partition.config("router")
     config["source invoicing"]["key"] = "delivery-id"
@@ -130,8 +130,8 @@ def test_deleted_events_are_not_lost_after_partitions_were_added_to_their_topic(
     assert audit(one_partition, config=config, status=EX_NOINPUT).faults == (0, 0, 0)
 
 
-def test_deliveries_wait_a_while_and_not_for_ever(one_partition):
-    """A router may not have routed the newest records yet."""
+def test_unrouted_deliveries_are_waiting_for_five_minutes_only(one_partition):
+    """A router may not yet have routed the newest records."""
     kafka = one_partition.kafka
     route(one_partition, [Delivery()])
     kafka.append([Delivery()])
@@ -144,7 +144,7 @@ def test_deliveries_wait_a_while_and_not_for_ever(one_partition):
     assert "waiting: 2 deliveries in partition 0 that no router has routed for 5 minutes, the oldest since 20" in result.stderr
 
 
-def test_what_was_checked_is_said(one_partition):
+def test_checked_time_range_is_reported(one_partition):
     kafka = one_partition.kafka
     route(one_partition, [Delivery() for _ in range(3)])
     kafka.append([Delivery()])
@@ -155,7 +155,7 @@ def test_what_was_checked_is_said(one_partition):
                         f"{result.deliveries['checkedTo']}; 1 not yet routed")
 
 
-def test_events_that_retention_has_deleted_are_not_checked(one_partition):
+def test_events_deleted_by_retention_are_not_checked(one_partition):
     kafka = one_partition.kafka
     route(one_partition, [Delivery(event_body(kind)) for kind in ("invoice.accepted", "invoice.rejected") for _ in range(4)])
     accepted = f"{one_partition.prefix}.invoice.accepted"
@@ -164,11 +164,11 @@ def test_events_that_retention_has_deleted_are_not_checked(one_partition):
     assert (result.deliveries["checked"], result.deliveries["unchecked"]) == (4, 4)
     assert result.deliveries["uncheckedTo"]
     assert "not checked: 4 deliveries, because records of that time were deleted" in result.stderr
-    # What was asked for could not be checked.
+    # The requested range could not be checked.
     assert audit(one_partition, "--since", "1h", status=EX_NOINPUT).deliveries["unchecked"] == 4
 
 
-def test_deliveries_near_the_beginning_are_not_checked(one_partition):
+def test_deliveries_near_the_start_of_the_log_are_not_checked(one_partition):
     kafka = one_partition.kafka
     route(one_partition, [Delivery() for _ in range(5)])
     drop_first(kafka, kafka.deliveries, 2)
@@ -187,7 +187,7 @@ def test_offsets_without_records_are_counted(one_partition):
 
 
 def test_forged_event_is_unexpected_whatever_its_timestamp(one_partition):
-    """Events have the timestamps that their producers give them."""
+    """The timestamp of an event is chosen by its producer."""
     config = one_partition.config("router")
     config["router"]["dedup_window"] = "20min"
     kafka = one_partition.kafka
@@ -209,24 +209,24 @@ def test_forged_event_is_unexpected_whatever_its_timestamp(one_partition):
     assert audit(one_partition, config=config).faults == (0, 0, 1)
 
 
-def test_times_near_the_epoch_are_times(one_partition):
-    """Kafka takes negative ones for the ends of the log."""
+def test_times_near_the_epoch_are_valid(one_partition):
+    """Kafka treats negative times as the ends of the log."""
     kafka = one_partition.kafka
     route(one_partition, [Delivery() for _ in range(3)])
     assert audit(one_partition, "--since", "1970-01-01T00:00:01Z").deliveries["checked"] == 3
 
 
-# What a router published late: it was down, or behind, for longer than deliveries are kept
+# Events published late: the router was down, or behind, for longer than the retention of deliveries
 
 
 def signed_at(ms, n=20, ahead_s=0, **parts):
-    """Deliveries that came then, with signatures whose clock was ahead."""
+    """Deliveries received at that time, signed by a clock that is ahead."""
     return [Delivery(timestamp=ms // 1000 + ahead_s, **parts) for _ in range(n)]
 
 
 @pytest.fixture
 def behind(one_partition):
-    """An installation whose deliveries have the times that they are given; config is its router's."""
+    """An installation in which tests choose the timestamps of deliveries; config_of_router is its router's configuration."""
     one_partition.kafka.configure(one_partition.kafka.deliveries, "message.timestamp.type", "CreateTime")
     one_partition.config_of_router = one_partition.config("router")
     one_partition.config_of_router["router"]["dedup_window"] = "20min"
@@ -234,15 +234,15 @@ def behind(one_partition):
 
 
 def route_late(installation, minutes_ago=120, **parts):
-    """Have 20 deliveries of that time routed, and 5 of now; returns when the former came."""
+    """Have 20 deliveries of that time and 5 current ones routed. Returns the time of the former."""
     start = int(time.time() * 1000) - minutes_ago * 60_000
     installation.kafka.append(signed_at(start, **parts), timestamp_ms=start)
     route(installation, [Delivery() for _ in range(5)], installation.config_of_router)
     return start
 
 
-def assert_apart(installation, n, *arguments):
-    """All is well, but so many records were not compared."""
+def assert_not_compared(installation, n, *arguments):
+    """The audit passes, but n records were not compared."""
     result = audit(installation, *arguments, config=installation.config_of_router)
     assert result.faults == (0, 0, 0) and result.deliveries["checked"] == 5, result
     accepted = f"{installation.prefix}.invoice.accepted"
@@ -253,15 +253,15 @@ def assert_apart(installation, n, *arguments):
 
 
 @pytest.mark.parametrize("window, ahead_s", [("20min", 0), ("10min", 299)])
-def test_events_that_were_published_late_are_not_unexpected_when_their_deliveries_are_deleted(behind, window, ahead_s):
+def test_late_events_of_deleted_deliveries_are_not_unexpected(behind, window, ahead_s):
     behind.config_of_router["router"]["dedup_window"] = window
     route_late(behind, ahead_s=ahead_s)
     assert audit(behind, config=behind.config_of_router).deliveries["checked"] == 25
     drop_first(behind.kafka, behind.kafka.deliveries, 10)
-    assert_apart(behind, 20)
+    assert_not_compared(behind, 20)
 
 
-def test_events_that_were_published_late_are_not_unexpected_after_partitions_were_added(behind):
+def test_late_events_are_not_unexpected_after_partitions_were_added(behind):
     kafka, hour = behind.kafka, int(time.time() * 1000) - HOUR_MS
     late = signed_at(hour - HOUR_MS)
     kafka.append(late, timestamp_ms=hour - HOUR_MS)
@@ -274,13 +274,13 @@ def test_events_that_were_published_late_are_not_unexpected_after_partitions_wer
     assert result.report["unchecked"] >= sum(partition_of(each) != 0 for each in late)
 
 
-def test_events_that_were_published_late_are_not_unexpected_since_later(behind):
+def test_late_events_are_not_unexpected_with_a_later_since(behind):
     route_late(behind)
-    assert_apart(behind, 20, "--since", "30min")
+    assert_not_compared(behind, 20, "--since", "30min")
 
 
-def test_since_reaches_back_to_what_may_have_been_published_late(behind):
-    """Signed just after what is left out, by a clock that is ahead."""
+def test_since_includes_deliveries_that_may_have_been_published_late(behind):
+    """Signed just after the excluded range, by a clock that is ahead."""
     behind.config_of_router["router"]["dedup_window"] = "10min"
     start = route_late(behind, ahead_s=270)
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(start // 1000 + 14 * 60))
@@ -288,7 +288,7 @@ def test_since_reaches_back_to_what_may_have_been_published_late(behind):
     assert result.faults == (0, 0, 0) and (result.deliveries["checked"], result.report["unchecked"]) == (5, 0)
 
 
-def test_forged_event_is_unexpected_beside_those_published_late(behind):
+def test_forged_event_among_late_events_is_unexpected(behind):
     route_late(behind)
     drop_first(behind.kafka, behind.kafka.deliveries, 10)
     event = behind.kafka.read(f"{behind.prefix}.invoice.accepted")[-1]
@@ -297,7 +297,7 @@ def test_forged_event_is_unexpected_beside_those_published_late(behind):
     assert result.faults == (0, 0, 1) and result.report["unchecked"] == 20
 
 
-def test_lost_event_is_lost_beside_those_published_late(behind):
+def test_lost_event_among_late_events_is_lost(behind):
     route_late(behind)
     behind.kafka.append([Delivery()])
     waiting.until(lambda: not behind.kafka.members(), 60, "the router to have left the group")
@@ -307,7 +307,7 @@ def test_lost_event_is_lost_beside_those_published_late(behind):
     assert result.faults == (1, 0, 0) and result.report["unchecked"] == 20
 
 
-def test_records_of_quarantine_that_were_published_late_are_not_unexpected(behind):
+def test_late_quarantine_records_are_not_unexpected(behind):
     route_late(behind, body=b"{}")
     drop_first(behind.kafka, behind.kafka.deliveries, 10)
     result = audit(behind, config=behind.config_of_router)
@@ -315,8 +315,8 @@ def test_records_of_quarantine_that_were_published_late_are_not_unexpected(behin
 
 
 @pytest.mark.parametrize("kind, topic", [("invoice.rejected", "invoice.rejected"), ("nothing.known", "quarantine")])
-def test_release_is_as_new_as_its_record(behind, kind, topic):
-    """It keeps the time at which its delivery was signed."""
+def test_release_has_the_age_of_its_record(behind, kind, topic):
+    """The release keeps the time at which its delivery was signed."""
     start = route_late(behind)
     (release,) = signed_at(start, 1, body=event_body(kind))
     headers = [("gatepost-source", b"invoicing"), ("gatepost-webhook-id", release.webhook_id.encode()),
@@ -331,20 +331,20 @@ def test_release_is_as_new_as_its_record(behind, kind, topic):
     assert (counts["expected"], counts["found"], counts["unchecked"]) == (1, 1, 0)
 
 
-def test_delivery_that_was_signed_long_before_it_came_is_not_lost(behind):
-    """Its event looks as if it had been published late."""
+def test_delivery_signed_long_before_arrival_is_not_lost(behind):
+    """Its event looks like one published late."""
     start = route_late(behind)
     route(behind, signed_at(start, 1), behind.config_of_router)
     drop_first(behind.kafka, behind.kafka.deliveries, 10)
-    assert_apart(behind, 21)
+    assert_not_compared(behind, 21)
 
 
-# Deliveries that a router has quarantined for a reason that the audit cannot find by itself
+# Deliveries quarantined for a reason that the audit cannot determine itself
 
 
 @pytest.fixture
-def passed_over(one_partition):
-    """An installation with two deliveries of which nothing was published; the second is repeated."""
+def unpublished(one_partition):
+    """An installation with two deliveries that were not published; the second is repeated."""
     one_partition.deliveries = [Delivery(), Delivery()]
     one_partition.kafka.append([*one_partition.deliveries, one_partition.deliveries[1]])
     claim_routed(one_partition.kafka)
@@ -360,51 +360,51 @@ def stub(installation, offset, reason="unpublishable", **changes):
     return dataclasses.replace(record, **changes)
 
 
-def test_stub_stands_for_a_delivery_that_could_not_be_published(passed_over):
-    by_hand(passed_over.kafka, [stub(passed_over, 0), stub(passed_over, 1)])
-    result = audit(passed_over)
+def test_stub_accounts_for_an_unpublishable_delivery(unpublished):
+    by_hand(unpublished.kafka, [stub(unpublished, 0), stub(unpublished, 1)])
+    result = audit(unpublished)
     assert result.faults == (0, 0, 0) and result.report["expected"] == 2
-    assert result.deliveries["unpublishable"] == 2 and result.topic(passed_over.kafka.quarantine)["found"] == 2
-    assert "2 in quarantine as unpublishable" in passed_over.gatepost("audit").stdout.splitlines()[0]
+    assert result.deliveries["unpublishable"] == 2 and result.topic(unpublished.kafka.quarantine)["found"] == 2
+    assert "2 in quarantine as unpublishable" in unpublished.gatepost("audit").stdout.splitlines()[0]
 
 
 @pytest.mark.parametrize("wrong", ["key", "value", "place", "reason", "header"])
-def test_record_that_is_not_the_stub_of_a_delivery_is_unexpected(passed_over, wrong):
-    second = stub(passed_over, 1)
+def test_invalid_stub_is_unexpected(unpublished, wrong):
+    second = stub(unpublished, 1)
     headers = [each for each in second.headers if each[0] != "gatepost-offset"]
-    record = {"key": stub(passed_over, 1, key=b"another"), "value": stub(passed_over, 1, value=b"{}"),
-              "place": stub(passed_over, 7), "reason": stub(passed_over, 1, reason="unpublished"),
-              "header": stub(passed_over, 1, headers=headers)}[wrong]
-    by_hand(passed_over.kafka, [stub(passed_over, 0), record])
-    result = audit(passed_over)
+    record = {"key": stub(unpublished, 1, key=b"another"), "value": stub(unpublished, 1, value=b"{}"),
+              "place": stub(unpublished, 7), "reason": stub(unpublished, 1, reason="unpublished"),
+              "header": stub(unpublished, 1, headers=headers)}[wrong]
+    by_hand(unpublished.kafka, [stub(unpublished, 0), record])
+    result = audit(unpublished)
     assert result.faults == (1, 0, 1) and result.deliveries["unpublishable"] == 1
 
 
-def test_second_stub_is_duplicated_or_unexpected(passed_over):
-    by_hand(passed_over.kafka, [stub(passed_over, 0), stub(passed_over, 1), stub(passed_over, 1)])
-    assert audit(passed_over).faults == (0, 1, 0)
-    other = stub(passed_over, 1)
-    other.headers[3] = ("gatepost-detail", b"the words of another version")
-    by_hand(passed_over.kafka, [other])
-    assert audit(passed_over).faults == (0, 2, 0)
+def test_second_stub_is_duplicated_if_only_its_detail_differs_else_unexpected(unpublished):
+    by_hand(unpublished.kafka, [stub(unpublished, 0), stub(unpublished, 1), stub(unpublished, 1)])
+    assert audit(unpublished).faults == (0, 1, 0)
+    other = stub(unpublished, 1)
+    other.headers[3] = ("gatepost-detail", b"the wording of another version")
+    by_hand(unpublished.kafka, [other])
+    assert audit(unpublished).faults == (0, 2, 0)
     other.headers[1] = ("gatepost-signature", b"another")
-    by_hand(passed_over.kafka, [other])
-    assert audit(passed_over).faults == (0, 2, 1)
+    by_hand(unpublished.kafka, [other])
+    assert audit(unpublished).faults == (0, 2, 1)
 
 
-def test_stub_of_a_repeat_is_unexpected(passed_over):
-    by_hand(passed_over.kafka, [stub(passed_over, 0), stub(passed_over, 1), stub(passed_over, 2)])
-    assert audit(passed_over).faults == (0, 0, 1)
+def test_stub_of_a_repeat_is_unexpected(unpublished):
+    by_hand(unpublished.kafka, [stub(unpublished, 0), stub(unpublished, 1), stub(unpublished, 2)])
+    assert audit(unpublished).faults == (0, 0, 1)
 
 
-def test_stub_of_a_delivery_that_was_published_is_unexpected(one_partition):
+def test_stub_of_a_published_delivery_is_unexpected(one_partition):
     one_partition.deliveries = route(one_partition, [Delivery()])
     by_hand(one_partition.kafka, [stub(one_partition, 0)])
     assert audit(one_partition).faults == (0, 0, 1)
 
 
-def test_unverified_delivery_is_in_quarantine_with_its_body(passed_over):
-    first, second = (stub(passed_over, offset, reason="unverified") for offset in (0, 1))
-    by_hand(passed_over.kafka, [dataclasses.replace(first, value=passed_over.deliveries[0].body), second])
-    result = audit(passed_over)
+def test_unverified_delivery_is_expected_in_quarantine_with_its_body(unpublished):
+    first, second = (stub(unpublished, offset, reason="unverified") for offset in (0, 1))
+    by_hand(unpublished.kafka, [dataclasses.replace(first, value=unpublished.deliveries[0].body), second])
+    result = audit(unpublished)
     assert result.faults == (1, 0, 1) and result.deliveries["unverified"] == 1

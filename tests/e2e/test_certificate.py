@@ -1,4 +1,4 @@
-"""What is said of a certificate: by `gatepost check`, gatepostd -t, the metric, and the status."""
+"""Reports about a certificate: by `gatepost check`, gatepostd -t, the metric and the status."""
 
 import datetime
 import json
@@ -27,8 +27,8 @@ def authority(tmp_path_factory):
 
 @pytest.fixture
 def check(offline):
-    """Have the daemon and the command line check a configuration with a certificate; both must agree. Returns the exit
-    status, what was said of the certificate's line, and what the command line printed."""
+    """Check a configuration with a certificate with the daemon and the command line, which must agree. Returns the exit
+    status, the messages about the certificate's line, and the output of the command line."""
     def run(certificate, key):
         path = offline.config().tls(certificate, key).write()
         line = path.read_text().splitlines().index(f"tls_certificate_file = {certificate}") + 1
@@ -44,47 +44,47 @@ def check(offline):
 
 
 def for_days(days):
-    """When a certificate begins and ends that is valid for so many days, and half of one."""
+    """Begin and end of a certificate that is valid for this many days and a half."""
     now = datetime.datetime.now(datetime.timezone.utc)
     begin, end = now - datetime.timedelta(hours=1), now + datetime.timedelta(days=days, hours=12)
     return {"begin": begin.strftime("%Y%m%d%H%M%SZ"), "end": end.strftime("%Y%m%d%H%M%SZ")}
 
 
-def test_check_says_how_many_days_are_left(check, authority):
-    status, errors, said = check(*authority.issue("long", **for_days(80)))
+def test_check_prints_days_until_expiry(check, authority):
+    status, errors, output = check(*authority.issue("long", **for_days(80)))
     assert (status, errors) == (0, "")
-    assert re.search(", certificate valid for 80 days", said)
+    assert re.search(", certificate valid for 80 days", output)
 
 
 def test_check_warns_of_a_certificate_that_expires_soon(check, authority):
-    status, errors, said = check(*authority.issue("short", **for_days(20)))
-    assert status == 0 and re.search(", certificate valid for 20 days", said)
+    status, errors, output = check(*authority.issue("short", **for_days(20)))
+    assert status == 0 and re.search(", certificate valid for 20 days", output)
     assert re.fullmatch(r"here: warning: tls_certificate_file: .* expires in 20 days, at \S+; renew it\n", errors)
 
 
 @pytest.mark.parametrize("begin, end, words", [
     ("20200101000000Z", "20200102000000Z", "expired at 2020-01-02T00:00:00Z"),
     ("20990101000000Z", "20990102000000Z", "not valid before 2099-01-01T00:00:00Z")])
-def test_check_refuses_a_certificate_that_is_not_valid_now(check, authority, begin, end, words):
-    status, errors, said = check(*authority.issue("other", begin=begin, end=end))
-    assert (status, said) == (EX_CONFIG, "")
+def test_check_refuses_a_certificate_not_currently_valid(check, authority, begin, end, words):
+    status, errors, output = check(*authority.issue("other", begin=begin, end=end))
+    assert (status, output) == (EX_CONFIG, "")
     assert errors.startswith("here: tls_certificate_file: ") and words in errors
 
 
-def test_check_refuses_a_key_that_is_too_weak(check, authority):
+def test_check_refuses_a_weak_key(check, authority):
     status, errors, _ = check(*authority.issue("weak", algorithm=("rsa:1024",)))
     assert status == EX_CONFIG
     assert errors.startswith("here: tls_certificate_file: ") and "too small" in errors
 
 
-def test_daemon_does_not_start_with_a_key_that_is_too_weak(offline, authority):
+def test_daemon_does_not_start_with_a_weak_key(offline, authority):
     daemon = offline.daemon(offline.config("receiver").tls(*authority.issue("weak", algorithm=("rsa:1024",)))).launch()
     daemon.wait_for_exit(EX_CONFIG)
     assert "too small" in daemon.log
 
 
-def test_certificate_that_expired_does_not_keep_the_daemon_down(installation, authority):
-    """A restart, for whatever reason, is no time to stop routing; SIGHUP then takes the renewed one."""
+def test_daemon_starts_with_an_expired_certificate(installation, authority):
+    """A restart must not stop routing; SIGHUP then loads the renewed certificate."""
     config = installation.config().tls(*authority.issue("late", begin="20200101000000Z", end="20200102000000Z"))
     installation.create_topics(config)
     daemon = installation.start(config)
@@ -110,7 +110,7 @@ def at_address(daemon):
     return path
 
 
-def test_metric_and_status_tell_the_end(offline, authority):
+def test_metric_and_status_show_the_expiry_time(offline, authority):
     certificate, key = authority.issue("gateway", days=80)
     daemon = offline.daemon(offline.config("receiver").tls(certificate, key)).start()
     end = subprocess.run(["openssl", "x509", "-in", certificate, "-noout", "-enddate"], check=True, capture_output=True,
@@ -118,23 +118,23 @@ def test_metric_and_status_tell_the_end(offline, authority):
     assert daemon.metric(METRIC) == ssl.cert_time_to_seconds(end)
     status = at_address(daemon)
     assert re.search(r"^certificate: expires in (79|80) d \d+ h$", offline.gatepost("status", config=status).stdout, re.M)
-    told = json.loads(offline.gatepost("status", "--json", config=status).stdout)
-    assert told["certificateExpirySeconds"] == ssl.cert_time_to_seconds(end)
+    report = json.loads(offline.gatepost("status", "--json", config=status).stdout)
+    assert report["certificateExpirySeconds"] == ssl.cert_time_to_seconds(end)
 
 
-def test_there_is_no_metric_without_tls(offline):
+def test_expiry_metric_is_absent_without_tls(offline):
     daemon = offline.daemon(offline.config("receiver")).start()
     waiting.until(lambda: daemon.metrics("gatepost_start_time_seconds"), 30, "metrics")
     assert not daemon.metrics(METRIC)
 
 
-def test_admin_endpoint_stays_without_tls(offline, authority):
+def test_admin_endpoint_does_not_use_tls(offline, authority):
     daemon = offline.daemon(offline.config("receiver").tls(*authority.issue("gateway"))).start()
     assert daemon.admin("/healthz").status == 200
 
 
 @pytest.mark.parametrize("listen", ["address", "socket"])
-def test_send_reaches_its_own_receiver_by_tls(installation, authority, listen):
+def test_send_reaches_its_own_receiver_over_tls(installation, authority, listen):
     config = installation.config("receiver").tls(*authority.issue("gateway.example", names="DNS:gateway.example"))
     path = config.directory / "receiver.sock"
     if listen == "socket":

@@ -1,4 +1,4 @@
-"""The whole way: the sandbox clears invoices and signs deliveries, gatepostd takes them in, Kafka has the events."""
+"""The whole chain: the sandbox clears invoices and signs deliveries, gatepostd accepts and routes them, Kafka has the events."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ from test_sandbox_invoices import OUTCOMES, invoice, submit
 
 @pytest.fixture(scope="module")
 def chain(shared, tmp_path_factory):
-    """A daemon, a reader of all that it publishes, and a sandbox that delivers to it everything."""
+    """A daemon, a reader of everything it publishes, and a sandbox that delivers all kinds to it."""
     config = shared.config()
     config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET.encode())
     config["source invoicing"]["subject"] = "/invoiceId"
@@ -38,7 +38,7 @@ def assert_published(record, shared, kind, delivery_id):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_that_is_fired_arrives(chain, kind):
+def test_every_fired_kind_is_published(chain, kind):
     sandbox, reader, shared = chain
     (delivery_id,) = fire(sandbox, kind).values()
     (record,) = reader.wait_for(delivery_id)
@@ -56,7 +56,7 @@ def invoice_record(reader, invoice_id, kind):
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-def test_what_the_authority_decides_arrives(chain, outcome):
+def test_decisions_of_the_authority_are_published(chain, outcome):
     sandbox, reader, shared = chain
     kind, status, _ = OUTCOMES[outcome]
     answer = submit(sandbox, invoice(outcome=outcome, invoiceNumber="Żółć/1"))
@@ -67,7 +67,7 @@ def test_what_the_authority_decides_arrives(chain, outcome):
     assert ("rejectedAt" in body) == (outcome == "rejected")
 
 
-def test_duplicate_submission_arrives(chain):
+def test_duplicate_submission_is_published(chain):
     sandbox, reader, shared = chain
     for _ in range(2):
         answer = submit(sandbox, headers={"x-idempotency-key": "chain"})
@@ -76,14 +76,14 @@ def test_duplicate_submission_arrives(chain):
     assert_published(record, shared, "invoice.duplicate", record.delivery_id)
 
 
-def test_unknown_kind_is_put_aside(chain):
+def test_unknown_kind_is_quarantined(chain):
     sandbox, reader, shared = chain
     (delivery_id,) = fire(sandbox, "invoice.teleported").values()
     (record,) = reader.wait_for(delivery_id)
     assert record.topic == shared.kafka.quarantine and record.header("gatepost-reason") == "unknown-kind"
 
 
-def test_nothing_else_was_published(chain):
+def test_nothing_else_is_published(chain):
     sandbox, reader, shared = chain
     shared.kafka.wait_until_routed()
     records = shared.kafka.read()
@@ -93,7 +93,7 @@ def test_nothing_else_was_published(chain):
         {"unknown-kind"}
 
 
-def test_delivery_that_gatepostd_first_cannot_take_is_one_event(installation, tmp_path):
+def test_delivery_retried_while_gatepostd_is_down_is_one_event(installation, tmp_path):
     config = installation.config()
     installation.create_topics(config)
     secret = config["source invoicing"]["secret_file"].read_text().strip()
@@ -104,7 +104,7 @@ def test_delivery_that_gatepostd_first_cannot_take_is_one_event(installation, tm
         sandbox.subscribe(daemon.url, secret=secret)
         daemon.stop()
         (delivery_id,) = fire(sandbox, "invoice.accepted").values()
-        waiting.until(lambda: sandbox.log.count("no answer") >= 2, 60, "two attempts that fail")
+        waiting.until(lambda: sandbox.log.count("no answer") >= 2, 60, "two failed attempts")
         daemon.start()
         waiting.until(lambda: '"HTTP status 200"' in sandbox.log, 120, "an attempt that is accepted")
     daemon.wait_until_ready()
@@ -114,8 +114,8 @@ def test_delivery_that_gatepostd_first_cannot_take_is_one_event(installation, tm
 
 
 @pytest.mark.parametrize("n_failures", [9, 10])
-def test_ten_attempts_whose_answers_fail_are_one_event(chain, tmp_path, n_failures):
-    """Each attempt reaches gatepostd, but the sandbox gets 500: nine times, and the tenth succeeds; or each time."""
+def test_ten_attempts_with_failed_answers_are_one_event(chain, tmp_path, n_failures):
+    """Every attempt reaches gatepostd, but the sandbox gets 500: nine times before the tenth succeeds, or every time."""
     (tmp_path / "outbox").mkdir()
     _, reader, shared = chain
     daemon = shared.daemons[0]
@@ -138,7 +138,7 @@ def test_ten_attempts_whose_answers_fail_are_one_event(chain, tmp_path, n_failur
         [f"{shared.prefix}.invoice.cancelled"]
 
 
-def test_what_a_load_reports_is_what_gatepostd_counts(installation):
+def test_load_report_agrees_with_gatepostd_metrics(installation):
     config = installation.config()
     installation.create_topics(config)
     daemon = installation.start(config)

@@ -83,7 +83,7 @@ def test_misspelt_command_gets_a_suggestion(offline_gatepost):
     assert "check" in offline_gatepost("chekc").stderr
 
 
-def test_check_tells_good_from_bad(shared, daemon):
+def test_check_accepts_good_and_refuses_bad_configuration(shared, daemon):
     assert shared.gatepost("check", config=daemon.config).returncode == 0
     bad = shared.config()
     bad["receiver"]["max_body"] = "large"
@@ -91,7 +91,7 @@ def test_check_tells_good_from_bad(shared, daemon):
     assert done.returncode == EX_CONFIG and "max_body" in done.stderr and done.stdout == ""
 
 
-def test_config_as_json(shared, daemon):
+def test_config_prints_json(shared, daemon):
     done = shared.gatepost("config", "--json", config=daemon.config)
     assert done.returncode == 0 and json.loads(done.stdout)
     assert "max_body" in done.stdout and shared.prefix in done.stdout
@@ -99,7 +99,7 @@ def test_config_as_json(shared, daemon):
 
 # Secrets
 
-def test_new_secret_is_random_and_only_its_owners(shared, tmp_path):
+def test_new_secret_is_random_and_private_to_its_owner(shared, tmp_path):
     contents = []
     for name in ("one", "two"):
         done = shared.gatepost("secret", "new", str(tmp_path / name), config=False)
@@ -110,7 +110,7 @@ def test_new_secret_is_random_and_only_its_owners(shared, tmp_path):
     assert contents[0] != contents[1]
 
 
-def test_new_secret_is_for_the_group_that_its_directory_hands_it_to(shared, tmp_path):
+def test_new_secret_is_group_readable_in_a_setgid_directory(shared, tmp_path):
     groups = {os.getegid(), *os.getgroups()} - {os.getegid()} or {1}
     try:
         os.chown(tmp_path, -1, min(groups))
@@ -123,14 +123,14 @@ def test_new_secret_is_for_the_group_that_its_directory_hands_it_to(shared, tmp_
         assert stat.S_IMODE(path.stat().st_mode) == expected
 
 
-def test_new_secret_never_replaces_one(shared, tmp_path):
+def test_new_secret_does_not_overwrite_an_existing_file(shared, tmp_path):
     path = tmp_path / "secret"
     path.write_bytes(b"an old secret that is in use")
     assert shared.gatepost("secret", "new", str(path), config=False).returncode != 0
     assert path.read_bytes() == b"an old secret that is in use"
 
 
-def test_new_secret_signs_what_the_daemon_accepts(installation):
+def test_deliveries_signed_with_new_secret_are_accepted(installation):
     config = installation.config()
     path = config.directory / "fresh"
     assert installation.gatepost("secret", "new", str(path), config=False).returncode == 0
@@ -141,7 +141,7 @@ def test_new_secret_signs_what_the_daemon_accepts(installation):
 
 # Topics
 
-def test_topics_create_makes_every_topic_as_it_must_be(installation):
+def test_topics_create_creates_all_topics_with_required_settings(installation):
     installation.create_topics(partitions=4)
     kafka = installation.kafka
     names = ["deliveries", "quarantine", *{event_topic(kind) for kind in KINDS}]
@@ -168,7 +168,7 @@ def test_topics_create_follows_window_and_body_size(installation):
     assert int(settings["max.message.bytes"]) >= (3 << 20) + (64 << 10)
 
 
-def test_topics_create_changes_nothing_that_exists(installation):
+def test_topics_create_leaves_existing_topics_unchanged(installation):
     installation.create_topics(partitions=2)
     kafka = installation.kafka
     kafka.configure(kafka.deliveries, "retention.ms", "3600000")
@@ -184,7 +184,7 @@ def test_topics_create_has_sensible_defaults(installation):
     assert installation.kafka.partitions(installation.kafka.deliveries) == 6
 
 
-def test_topics_list_says_what_is_there_and_what_is_wrong(installation):
+def test_topics_list_reports_missing_and_misconfigured_topics(installation):
     config = installation.config()
     missing = installation.gatepost("topics", "list", config=config)
     assert missing.stdout.count("missing") >= 11
@@ -198,7 +198,7 @@ def test_topics_list_says_what_is_there_and_what_is_wrong(installation):
     assert "retention.ms" in wrong.stdout
 
 
-def test_topics_list_warns_of_compaction(installation):
+def test_topics_list_reports_compaction(installation):
     config = installation.config()
     installation.create_topics(config)
     for topic, status in [(f"{installation.prefix}.invoice.accepted", 0), (installation.kafka.quarantine, 0),
@@ -208,13 +208,13 @@ def test_topics_list_warns_of_compaction(installation):
         assert done.returncode == status and f"--alter --topic {topic} --add-config cleanup.policy=delete" in done.stdout
 
 
-def test_topics_list_as_json(shared, daemon):
+def test_topics_list_prints_json(shared, daemon):
     done = shared.gatepost("topics", "list", "--json", config=daemon.config)
     assert done.returncode == 0
     assert json.loads(done.stdout) and all(f'"{topic}"' in done.stdout for topic in shared.kafka.topics())
 
 
-def test_topics_without_kafka_exit_as_unavailable(installation):
+def test_topics_commands_without_kafka_exit_as_unavailable(installation):
     config = installation.config()
     config["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
     for command in ("create", "list"):
@@ -224,7 +224,7 @@ def test_topics_without_kafka_exit_as_unavailable(installation):
 # Sending
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_body_that_is_sent_lands_in_its_topic_untouched(shared, daemon, send, reader, tmp_path, kind):
+def test_sent_body_is_published_unchanged(shared, daemon, send, reader, tmp_path, kind):
     path = tmp_path / "body.json"
     path.write_bytes(event_body(kind, text="Straße 5, 北京"))
     done = send(str(path))
@@ -240,7 +240,7 @@ def test_body_that_is_sent_lands_in_its_topic_untouched(shared, daemon, send, re
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_body_is_made_up_for_a_kind(shared, send, reader, kind):
+def test_body_is_generated_for_a_kind(shared, send, reader, kind):
     done = send("--kind", kind)
     assert done.returncode == 0, done.stdout + done.stderr
     (record,) = reader.wait_for(sent_id(done))
@@ -257,7 +257,7 @@ def test_body_is_read_from_stdin(send, reader):
     assert record.value == b'{"event":"invoice.accepted","from":"stdin"}'
 
 
-def test_repeated_delivery_has_one_id_and_is_one_event(shared, send, reader):
+def test_repeated_delivery_is_published_as_one_event(shared, send, reader):
     done = send("--kind", "invoice.accepted", "--delivery-id", "chosen-id-1", "--repeat", "3")
     assert done.returncode == 0 and sent_id(done) == "chosen-id-1"
     assert done.stdout.count("200") >= 3
@@ -266,14 +266,14 @@ def test_repeated_delivery_has_one_id_and_is_one_event(shared, send, reader):
     assert [record.delivery_id for record in shared.kafka.read()].count("chosen-id-1") == 1
 
 
-def test_refused_deliveries_exit_65_with_the_answer(send):
+def test_refused_deliveries_exit_65_and_print_the_answer(send):
     for arguments, code in ((["--forge"], "INVALID_SIGNATURE"), (["--age", "1h"], "STALE_TIMESTAMP"),
                             (["--delivery-id", "no good"], "VALIDATION_ERROR")):
         done = send("--kind", "invoice.accepted", *arguments)
         assert done.returncode == EX_DATAERR and code in done.stdout, done.stdout + done.stderr
 
 
-def test_receiver_that_is_not_there_exits_75(send):
+def test_unreachable_receiver_exits_75(send):
     assert send("--kind", "invoice.accepted", url="http://127.0.0.1:9/webhooks/invoicing").returncode == EX_TEMPFAIL
 
 
@@ -282,11 +282,11 @@ def test_url_that_is_not_http_exits_64(send):
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and "http://" in done.stderr
 
 
-def test_body_file_that_is_not_there_exits_66(send):
+def test_missing_body_file_exits_66(send):
     assert send("no-such-file.json").returncode == EX_NOINPUT
 
 
-def test_answer_that_would_control_the_terminal_is_escaped(offline, send_to):
+def test_control_characters_in_the_answer_are_escaped(offline, send_to):
     done = send_to(b"\x1b[31mred \x9b31m \xc2\x9b31m\nna\xc3\xafve")
     assert (done.returncode, done.stdout) == (0, "200 \\x1b[31mred \\x9b31m \\xc2\\x9b31m\\x0anaïve\n")
 
@@ -309,7 +309,7 @@ def send_to(offline):
     return run
 
 
-def test_topics_of_which_one_cannot_be_made_are_none_of_them_made(installation):
+def test_topics_create_creates_none_if_one_cannot_be_created(installation):
     """Kafka refuses names that differ from another topic's in . and _ only, whoever made that."""
     config = installation.config()
     config["events"].update({"a": f"{installation.prefix}.one", "b": f"{installation.prefix}.two"})

@@ -1,4 +1,4 @@
-"""A daemon whose clock is set while it runs: it has a clock of its own, which asks for the build without sanitizers."""
+"""A daemon whose clock is set while it runs. It uses a preloaded fake clock, which needs the build without sanitizers."""
 
 import pytest
 
@@ -20,14 +20,14 @@ def daemon(installation, plain_build):
 
 
 def accept(daemon, n, ahead=0):
-    """Deliver, as signed by somebody with the daemon's clock. Returns what was accepted, by id."""
+    """Deliver, signed by a service with the daemon's clock. Returns the accepted deliveries, by id."""
     deliveries = [Delivery(timestamp=now() + ahead) for _ in range(n)]
     for delivery in deliveries:
         daemon.accept(delivery)
     return {delivery.delivery_id: delivery for delivery in deliveries}
 
 
-def test_clock_that_is_set_forward_holds_nothing_up(installation, daemon):
+def test_clock_set_forward_does_not_stall_routing(installation, daemon):
     before = accept(daemon, 10)
     daemon.clock.set(HOUR)
     daemon.wait_for_log("clock set forward")
@@ -36,8 +36,8 @@ def test_clock_that_is_set_forward_holds_nothing_up(installation, daemon):
     assert_exactly_once(installation.kafka, before | after)
 
 
-def test_daemon_whose_clock_is_set_back_ends_and_goes_on_when_started_again(installation, daemon):
-    """Kafka's client waits by that clock: it could stand still for an hour."""
+def test_clock_set_back_stops_the_daemon_and_a_restart_recovers(installation, daemon):
+    """librdkafka waits by that clock: it could stall for an hour."""
     before = accept(daemon, 50)
     daemon.clock.set(-HOUR)
     daemon.wait_for_exit(EX_TEMPFAIL)

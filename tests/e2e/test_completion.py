@@ -147,7 +147,7 @@ def test_every_command_is_offered(offline, offer):
     assert offer("gatepost nonsense", "") == set()
 
 
-def test_options_are_those_of_the_command(offline, offer):
+def test_options_of_the_command_are_offered(offline, offer):
     for name in listed(offline):
         text = offline.gatepost(*name.split(), "--help", config=False).stdout
         options = {line.split()[0] for line in text.splitlines() if line.startswith("  --")}
@@ -157,7 +157,7 @@ def test_options_are_those_of_the_command(offline, offer):
 
 
 @pytest.mark.parametrize("before", ["-c some.conf", "--config some.conf", "--config=some.conf", "-c tail"])
-def test_command_is_found_after_the_options_before_it(offer, before):
+def test_command_after_global_options_is_completed(offer, before):
     assert offer(f"gatepost {before}", "ver") == {"verify"}
     assert offer(f"gatepost {before} topics create", "--pa") == {"--partitions"}
 
@@ -165,7 +165,7 @@ def test_command_is_found_after_the_options_before_it(offer, before):
 @pytest.mark.parametrize("line", ["gatepost -c", "gatepost --config", "gatepost --config=", "gatepost sign --secret-file",
                                   "gatepost sign --secret-file=", "gatepost sign", "gatepost send --forge",
                                   "gatepost verify body.json", "gatepost secret new"])
-def test_files_are_offered_where_files_are_taken(offer, line):
+def test_files_are_offered_for_file_arguments(offer, line):
     assert offer(line, "b") == {"body.json", "big file"}
 
 
@@ -181,7 +181,7 @@ def test_known_values_are_offered(offer):
 
 @pytest.mark.parametrize("line", ["gatepost send --delivery-id", "gatepost status", "gatepost check", "gatepost audit --since",
                                   "gatepost subscriptions add", "gatepost quarantine list"])
-def test_nothing_is_offered_where_nothing_is_known(offer, line):
+def test_nothing_is_offered_for_free_form_arguments(offer, line):
     assert offer(line, "") == set()
 
 

@@ -1,4 +1,4 @@
-"""The configuration file: every mistake named at once with its line, secrets kept, and what Kafka must be like."""
+"""The configuration file: every mistake is reported with its line, secrets are protected, Kafka's topics are checked."""
 
 import grp
 import pathlib
@@ -14,7 +14,7 @@ from installation import BUILD, Installation
 from signing import SECRET, Delivery, unique
 
 EX_CONFIG = 78
-NOBODY = "127.0.0.1:9"  # the port of `discard`; these tests do not talk to Kafka
+NOBODY = "127.0.0.1:9"  # the discard port; these tests do not use Kafka
 SOURCE = """[source invoicing]
 path = /webhooks/invoicing
 header_prefix = x-invoicing
@@ -31,13 +31,13 @@ bootstrap.servers = 127.0.0.1:9
 
 @pytest.fixture
 def offline(tmp_path):
-    """An installation without Kafka, whose files are checked only."""
+    """An installation without Kafka, whose files are only checked."""
     return Installation(tmp_path, NOBODY)
 
 
 @pytest.fixture
 def check(tmp_path):
-    """Write a configuration and have the daemon and the command line check it; both must agree. Returns the exit
+    """Write a configuration and check it with the daemon and the command line, which must agree. Returns the exit
     status and the errors as (line, message)."""
     def run(text, mode=0o600):
         path = tmp_path / "gatepost.conf"
@@ -57,12 +57,12 @@ def check(tmp_path):
 
 
 def line_of(text, part):
-    """The number of the one line that has this part."""
+    """The number of the line that contains this text."""
     (number,) = [number for number, line in enumerate(text.splitlines(), 1) if part in line]
     return number
 
 
-def test_ten_mistakes_are_ten_messages_with_their_lines(check):
+def test_ten_mistakes_give_ten_messages_with_line_numbers(check):
     text = """# A configuration with ten mistakes.
 [gatepost]
 roles = receiver, rooter
@@ -137,7 +137,7 @@ def test_kafka_property_that_would_break_a_guarantee_is_refused(check, option):
 
 @pytest.mark.parametrize("option", ["linger.ms = 5", "security.protocol = plaintext", "client.id = gw",
                                     "socket.keepalive.enable = true"])
-def test_harmless_kafka_property_is_taken(check, option):
+def test_harmless_kafka_property_is_accepted(check, option):
     assert check(SOURCE + REST + option + "\n") == (0, [])
 
 
@@ -151,7 +151,7 @@ def test_misspelt_name_gets_a_suggestion(check, line, suggestion):
 
 
 @pytest.mark.parametrize("missing", ["path =", "secret ="])
-def test_source_that_lacks_something_is_an_error(check, missing):
+def test_source_without_a_required_option_is_an_error(check, missing):
     text = "".join(line for line in SOURCE.splitlines(True) if not line.startswith(missing)) + REST
     status, errors = check(text)
     assert status == EX_CONFIG and missing.split()[0] in errors[0][1]
@@ -169,7 +169,7 @@ def test_two_sources_on_one_path_are_an_error(check):
     assert (status, [line for line, _ in errors]) == (EX_CONFIG, [6])
 
 
-def test_file_that_is_not_there_is_named(offline):
+def test_missing_file_is_named(offline):
     missing = offline.directory / "missing.conf"
     for program, arguments in (("gatepostd", ["-t", "-c", missing]), ("gatepost", ["-c", missing, "check"])):
         done = subprocess.run([BUILD / program, *arguments], capture_output=True, text=True, timeout=30)
@@ -179,18 +179,18 @@ def test_file_that_is_not_there_is_named(offline):
 # Secrets
 
 @pytest.mark.parametrize("mode", [0o644, 0o604])
-def test_file_with_a_secret_that_others_can_read_is_refused(check, mode):
+def test_world_readable_configuration_with_a_secret_is_refused(check, mode):
     status, errors = check(SOURCE + REST, mode)
     assert status == EX_CONFIG and [line for line, _ in errors] == [4]
 
 
-def test_configuration_without_secrets_may_be_readable(check, offline):
+def test_configuration_without_secrets_may_be_world_readable(check, offline):
     path = offline.config().secret_file("key", SECRET)
     text = SOURCE.replace("secret = a secret of sixteen bytes and more", f"secret_file = {path}") + REST
     assert check(text, 0o644) == (0, [])
 
 
-def test_secret_file_that_others_can_read_is_refused(check, offline):
+def test_world_readable_secret_file_is_refused(check, offline):
     path = offline.config().secret_file("key", SECRET, 0o644)
     text = SOURCE.replace("secret = a secret of sixteen bytes and more", f"secret_file = {path}") + REST
     status, errors = check(text)
@@ -198,7 +198,7 @@ def test_secret_file_that_others_can_read_is_refused(check, offline):
 
 
 @pytest.mark.parametrize("content", [b"", b"fifteen bytes..", None])
-def test_secret_that_is_short_or_missing_is_refused(check, offline, content):
+def test_short_or_missing_secret_is_refused(check, offline, content):
     path = offline.config().secret_file("key", content or b"")
     if content is None:
         path.unlink()
@@ -250,7 +250,7 @@ def refused(installation, config):
 
 
 @pytest.mark.parametrize("roles", ["receiver", "router", "receiver, router"])
-def test_missing_topics_are_an_error_that_names_the_command(installation, roles):
+def test_missing_topics_are_an_error_with_the_command_to_create_them(installation, roles):
     log = refused(installation, installation.config(roles))
     assert re.search(r"gatepost .*topics create", log)
     assert installation.kafka.deliveries in log
@@ -266,7 +266,7 @@ def test_one_missing_topic_is_named(installation, topic):
 
 @pytest.mark.parametrize("name, value", [("retention.ms", "3600000"), ("retention.bytes", "1000000"),
                                          ("cleanup.policy", "compact")])
-def test_topic_that_forgets_within_the_window_is_refused(installation, name, value):
+def test_topic_with_retention_shorter_than_the_window_is_refused(installation, name, value):
     installation.create_topics()
     installation.kafka.configure(installation.kafka.deliveries, name, value)
     log = refused(installation, installation.config("router"))
@@ -274,7 +274,7 @@ def test_topic_that_forgets_within_the_window_is_refused(installation, name, val
     assert "retention" in log or "compact" in log
 
 
-def test_receiver_does_not_care_for_retention(installation):
+def test_receiver_ignores_retention(installation):
     installation.create_topics()
     installation.kafka.configure(installation.kafka.deliveries, "retention.ms", "3600000")
     installation.start(installation.config("receiver")).accept()
@@ -282,7 +282,7 @@ def test_receiver_does_not_care_for_retention(installation):
 
 @pytest.fixture
 def router_of_larger_receivers(installation):
-    """The configuration of a router beside receivers whose max_body is larger."""
+    """The configuration of a router next to receivers whose max_body is larger."""
     receiver, router = installation.config("receiver"), installation.config("router")
     receiver["receiver"]["max_body"] = "8MiB"
     router["kafka"].update({"receive.message.max.bytes": "3000000", "fetch.max.bytes": "1900000"})
@@ -290,7 +290,7 @@ def router_of_larger_receivers(installation):
     return router
 
 
-def test_router_that_could_not_read_the_largest_delivery_is_warned(installation, router_of_larger_receivers):
+def test_fetch_limit_below_the_largest_delivery_is_a_warning(installation, router_of_larger_receivers):
     config, needed = router_of_larger_receivers, 8 * 1048576 + 65536 + 1048576
     done = installation.gatepost("check", "--online", config=config)
     line = line_of((config.directory / "gatepost.conf").read_text(), "receive.message.max.bytes")
@@ -306,7 +306,7 @@ def test_router_that_could_not_read_the_largest_delivery_is_warned(installation,
 
 
 @pytest.mark.parametrize("fetch, limit", [(None, 100_000_000), ("150000000", 150_000_512)])
-def test_largest_delivery_is_held_against_the_limit_that_librdkafka_takes(installation, fetch, limit):
+def test_largest_delivery_is_compared_with_the_effective_librdkafka_limit(installation, fetch, limit):
     config = installation.config("router")
     if fetch:
         config["kafka"]["fetch.max.bytes"] = fetch
@@ -316,7 +316,7 @@ def test_largest_delivery_is_held_against_the_limit_that_librdkafka_takes(instal
     assert f"is {limit} (the default)" in installation.gatepost("check", "--online", config=config).stderr
 
 
-def test_receiver_does_not_care_for_the_limit_of_routers(installation):
+def test_receiver_ignores_the_fetch_limit(installation):
     config = installation.config("receiver")
     installation.create_topics(partitions=1)
     installation.kafka.configure(installation.kafka.deliveries, "max.message.bytes", "160000000")
@@ -342,8 +342,8 @@ def test_sources_have_settings_of_their_own(installation):
     assert {record.header("ce_source") for record in records} == {"/loose"}
 
 
-def test_kerberos_runs_no_command(offline):
-    """librdkafka would run kinit by the shell, with principal and keytab from the configuration in the command."""
+def test_kerberos_does_not_run_kinit(offline):
+    """librdkafka would run kinit in a shell, with principal and keytab from the configuration in the command."""
     ran = offline.directory / "ran"
     config = offline.config()
     keytab = config.secret_file("keytab", SECRET)
@@ -361,8 +361,8 @@ def test_kerberos_runs_no_command(offline):
     ({"linger.ms": "900000"}, "linger.ms"),
     ({"security.protocol": "ssl", "ssl.key.pem": "no key"}, "ssl.key.pem"),
 ])
-def test_properties_of_which_no_client_can_be_made_are_an_error_of_the_configuration(offline, properties, reason):
-    """gatepostd could not start with them, and systemd would start it again and again."""
+def test_properties_that_librdkafka_rejects_are_a_configuration_error(offline, properties, reason):
+    """gatepostd could not start with them, and systemd would restart it repeatedly."""
     config = offline.config()
     config["kafka"].update(properties)
     done = offline.gatepost("check", config=config)

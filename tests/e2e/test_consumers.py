@@ -25,7 +25,7 @@ class Example:
 
     def __init__(self, directory, name, command, run=""):
         self.directory = directory
-        self.run = run  # tells its output from that of others in the directory
+        self.run = run  # distinguishes its output from that of others in the directory
         self.command = command
         self.process = None
         self._runs = 0
@@ -122,7 +122,7 @@ class Topic:
         return all(committed.get(partition, 0) >= end for partition, end in self.kafka.ends(self.name).items())
 
     def abort(self):
-        """Events in an aborted transaction, as a router that dies leaves them in the log."""
+        """Append events in an aborted transaction, as a router that crashes leaves them in the log."""
         producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap, "log_level": 3,
                                              "transactional.id": f"{self.kafka.prefix}-aborted"})
         producer.init_transactions(SECONDS)
@@ -154,16 +154,16 @@ def show_each_event_once(example, topic, stopped):
     assert topic.is_processed() and "not committed" not in example.errors
 
 
-def test_python_consumer_sees_each_event_once_and_nothing_that_was_aborted(python, topic):
+def test_python_consumer_sees_each_event_once_and_no_aborted_ones(python, topic):
     show_each_event_once(python, topic, 0)
 
 
-def test_java_consumer_sees_each_event_once_and_nothing_that_was_aborted(java, topic):
+def test_java_consumer_sees_each_event_once_and_no_aborted_ones(java, topic):
     show_each_event_once(java, topic, EX_SIGTERM_OF_JAVA)
 
 
-def test_python_consumer_keeps_what_was_released_beside_what_has_its_delivery_id(python, topic):
-    """A body that conflicted, and a replay, whose genuine delivery came later."""
+def test_python_consumer_stores_released_events_separately(python, topic):
+    """A conflicting body, and a replay whose genuine delivery arrives later."""
     first, genuine = topic.accept(), Delivery()
     conflict, replay = first.but(body=event_body()), first.but(delivery_id=genuine.delivery_id)
     for delivery in (conflict, replay):
@@ -187,8 +187,8 @@ def events_in(python):
         return database.execute("SELECT id, kind, body FROM event").fetchall()
 
 
-def test_python_consumer_that_gets_all_again_does_nothing_twice(python, topic):
-    """Another group begins at the beginning: the same records, as after a crash before the offsets were committed."""
+def test_python_consumer_skips_events_it_has_already_processed(python, topic):
+    """Another group starts at the beginning: the same records, as after a crash before the offsets were committed."""
     deliveries = [topic.accept() for _ in range(20)]
     python.start(*topic.arguments("one")).wait_for(*deliveries)
     python.stop()
@@ -199,7 +199,7 @@ def test_python_consumer_that_gets_all_again_does_nothing_twice(python, topic):
     assert sorted((id, kind, body.encode()) for id, kind, body in events_in(python)) == expected
 
 
-def test_python_consumer_that_could_not_process_gets_the_event_again(python, topic):
+def test_python_consumer_gets_an_event_again_after_a_processing_failure(python, topic):
     first = topic.accept()
     python.start(*topic.arguments()).wait_for(first)
     locked = sqlite3.connect(python.directory / "events.db", isolation_level=None)
@@ -211,8 +211,8 @@ def test_python_consumer_that_could_not_process_gets_the_event_again(python, top
     python.stop()
 
 
-def test_python_consumers_of_one_group_share_the_work(python, topic, tmp_path_factory):
-    """One member leaves and the other continues, without waiting for its session to time out."""
+def test_python_consumers_in_one_group_share_the_work(python, topic, tmp_path_factory):
+    """One member leaves and the other continues without waiting for the session to time out."""
     other = Example(tmp_path_factory.mktemp("other"), "consume.py", python.command)
     try:
         first = topic.accept()
@@ -221,7 +221,7 @@ def test_python_consumers_of_one_group_share_the_work(python, topic, tmp_path_fa
         other.start(*topic.arguments())
         waiting.until(lambda: topic.members() == 2, SECONDS, "two members")
         python.stop()
-        waiting.until(lambda: topic.members() == 1, 20, "the other to be alone")
+        waiting.until(lambda: topic.members() == 1, 20, "the other to be the only member")
         second = topic.accept()
         other.wait_for(second)
         other.stop()
@@ -229,8 +229,8 @@ def test_python_consumers_of_one_group_share_the_work(python, topic, tmp_path_fa
         other.clean_up()
 
 
-def test_python_consumers_that_are_killed_come_and_go_lose_nothing_and_do_nothing_twice(python, installation, tmp_path):
-    """Three members with one database, over every rebalance that this makes; the first dies with work in hand."""
+def test_python_consumers_process_events_exactly_once_across_rebalances_and_crashes(python, installation, tmp_path):
+    """Three members with one database, across the resulting rebalances; the first is killed while it works."""
     config = installation.config()
     config["source invoicing"]["key"] = "delivery-id"
     topic = Topic(installation, config)
@@ -260,7 +260,7 @@ def test_python_consumers_that_are_killed_come_and_go_lose_nothing_and_do_nothin
     assert topic.is_processed()
 
 
-def test_python_consumer_can_be_tried_on_the_embedded_broker(python, installation):
+def test_python_consumer_works_with_the_embedded_broker(python, installation):
     config = installation.config()
     config["kafka"]["bootstrap.servers"] = "embedded"
     daemon = installation.start(config)

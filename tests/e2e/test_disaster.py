@@ -1,4 +1,4 @@
-"""What gatepost-guide(7) says of lost offsets and of a topic that is made anew, done."""
+"""The procedures of gatepost-guide(7) for lost offsets and for a recreated topic."""
 
 import re
 
@@ -21,7 +21,7 @@ def published(kafka, deliveries):
 
 
 def route(installation, config, deliveries):
-    """Have these routed by a router that then ends."""
+    """Have the deliveries routed by a router that is stopped afterwards."""
     installation.kafka.append(deliveries)
     router = installation.start(config)
     installation.kafka.wait_until_routed()
@@ -37,7 +37,7 @@ def forget_offsets(kafka):
 
 
 def run_guide_command(installation, word, time=None):
-    """Run the one command of the guide that has this word, for this installation; with another time, where it has one."""
+    """Run the command of the guide that contains this word, adapted to this installation and, where it has one, to this time."""
     (command,) = [each for each in guide_commands("kafka-consumer-groups.sh") if word in each]
     empty = installation.directory / "super.properties"
     empty.touch()
@@ -47,8 +47,8 @@ def run_guide_command(installation, word, time=None):
     return tools.run(*[time if TIME.fullmatch(each) else words.get(each, each) for each in command])
 
 
-def test_lost_offsets_publish_once_more_what_the_log_still_has(installation):
-    """The guide says so, and how to prevent it: set the offsets before a router starts."""
+def test_lost_offsets_cause_the_log_to_be_published_again(installation):
+    """As documented in the guide, together with the prevention: set the offsets before a router starts."""
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
     kafka, first = installation.kafka, [Delivery() for _ in range(10)]
@@ -60,10 +60,10 @@ def test_lost_offsets_publish_once_more_what_the_log_still_has(installation):
     assert kafka.deliveries in run_guide_command(installation, "--to-latest")
     again = [Delivery(), first[0].signed_again()]
     route(installation, config, again)
-    assert published(kafka, [*first, again[0]]) == [2] * 10 + [1]  # repeats are recognised: the log tells
+    assert published(kafka, [*first, again[0]]) == [2] * 10 + [1]  # repeats are recognised from the log
 
 
-def test_offsets_set_by_a_time_of_the_log_leave_out_what_came_before_it(installation):
+def test_offsets_reset_to_a_time_skip_earlier_deliveries(installation):
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
     kafka, first, second = installation.kafka, [Delivery() for _ in range(10)], [Delivery() for _ in range(5)]
@@ -79,7 +79,7 @@ def test_offsets_set_by_a_time_of_the_log_leave_out_what_came_before_it(installa
     assert published(kafka, [*first, *second]) == [1] * 15
 
 
-def test_deliveries_made_anew_while_no_router_runs_begin_anew(installation):
+def test_deliveries_recreated_while_no_router_runs_are_routed_from_the_start(installation):
     """Kafka deletes the offsets with the topic; earlier deliveries are no longer recognised."""
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
@@ -95,8 +95,8 @@ def test_deliveries_made_anew_while_no_router_runs_begin_anew(installation):
     assert published(kafka, [*first, *second]) == [2] + [1] * 12
 
 
-def test_what_was_decided_and_not_committed_may_go_with_the_topic(installation):
-    """A delivery of it that is repeated into the new topic is published: its first record never was."""
+def test_uncommitted_decisions_are_dropped_with_the_deleted_topic(installation):
+    """A delivery repeated into the new topic is published, because its first record was not."""
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
     kafka, again, later = installation.kafka, Delivery(), Delivery()
@@ -105,7 +105,7 @@ def test_what_was_decided_and_not_committed_may_go_with_the_topic(installation):
     kafka.append([again])
     waiting.until(lambda: causes(router) == {"output-topic"}, SECONDS, lambda: f"the partition to wait: {causes(router)}")
     kafka.delete(kafka.deliveries)
-    waiting.until(lambda: causes(router) & {"unreachable", "no-leader"}, SECONDS, lambda: f"it to be missed: {causes(router)}")
+    waiting.until(lambda: causes(router) & {"unreachable", "no-leader"}, SECONDS, lambda: f"a missing topic: {causes(router)}")
     installation.create_topics(config, partitions=1)
     kafka.append([later, again])
     waiting.until(lambda: published(kafka, [later, again]) == [1, 1], 2 * SECONDS,
@@ -116,8 +116,8 @@ def causes(router):
     return {dict(labels)["cause"] for labels in router.metrics("gatepost_router_partition_state")}
 
 
-def test_deliveries_that_are_deleted_while_it_runs_turn_readiness_off(installation):
-    """As the guide says: a receiver continues with the new topic by itself, a router must be restarted."""
+def test_deleting_the_deliveries_topic_turns_readiness_off(installation):
+    """As documented in the guide: a receiver continues with the new topic, a router must be restarted."""
     installation.create_topics(partitions=2)
     kafka = installation.kafka
     daemons = receiver, router = [installation.start(installation.config(role)) for role in ("receiver", "router")]
@@ -137,8 +137,8 @@ def test_deliveries_that_are_deleted_while_it_runs_turn_readiness_off(installati
     assert published(kafka, [first, second]) == [1, 1]
 
 
-def test_offsets_beyond_the_log_are_set_back_by_the_command_of_the_guide(installation):
-    """As when a backup of the topic is older than the offsets."""
+def test_guide_command_resets_offsets_beyond_the_end_of_the_log(installation):
+    """As with a backup of the topic that is older than the offsets."""
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
     kafka, deliveries = installation.kafka, [Delivery() for _ in range(3)]

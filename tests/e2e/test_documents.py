@@ -15,7 +15,7 @@ QUICKSTART_SECONDS = 900
 
 
 def commands_in(text, indent):
-    """The lines of an example that call gatepost, in their order, without their comments."""
+    """The gatepost commands of an example, in order, without comments."""
     lines = [line.partition("  #")[0].strip().removeprefix("sudo -u gatepost ")
              for line in text.splitlines() if line.startswith(indent)]
     return [shlex.split(line)[1:] for line in lines if line.startswith("gatepost ")]
@@ -27,7 +27,7 @@ def run_all(installation, config, commands):
         if ">" in command:
             *command, _, output = command
         if command[0] == "tail" and "--until-end" not in command:
-            command = [*command, "--until-end"]  # else it would follow for ever
+            command = [*command, "--until-end"]  # otherwise it would follow forever
         done = installation.gatepost(*command, config=config)
         assert done.returncode == 0, (command, done.stderr)
         if output:
@@ -37,13 +37,13 @@ def run_all(installation, config, commands):
 
 @pytest.fixture
 def reached_by_socket(installation):
-    """A configuration whose receiver the command line finds by itself."""
+    """A configuration whose receiver the command line can find."""
     config = installation.config()
     config["receiver"]["listen"] = f"unix:{installation.directory}/receiver.sock"
     return config
 
 
-def test_the_commands_of_the_readme_work_in_their_order(installation, reached_by_socket):
+def test_readme_commands_work_in_order(installation, reached_by_socket):
     commands = commands_in((ROOT / "README").read_text(), "    ")
     assert [command[0] for command in commands] == ["check", "topics", "topics", "send", "tail", "audit"]
     before, after = commands[:3], commands[3:]
@@ -58,7 +58,7 @@ def test_the_commands_of_the_readme_work_in_their_order(installation, reached_by
     assert audited.splitlines()[-1].split() == ["total", "1", "1", "0", "0", "0"]
 
 
-def test_the_examples_of_gatepost_1_work(installation, reached_by_socket):
+def test_examples_in_gatepost_1_work(installation, reached_by_socket):
     page = (ROOT / "man" / "gatepost.1").read_text()
     commands = commands_in(page.partition(".Sh EXAMPLES")[2], "")
     assert [command[0] for command in commands] == \
@@ -117,7 +117,7 @@ def test_gatepost_1_has_each_command_with_its_options_and_arguments_and_no_other
 
 
 @pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "man").iterdir()))
-def test_commands_and_metrics_that_a_man_page_names_are_there(page):
+def test_commands_and_metrics_named_in_man_pages_exist(page):
     known, text = commands_of_the_man_page(), (ROOT / "man" / page).read_text()
     groups = {name.split()[0] for name in known}
     for words in map(str.split, re.findall(r"^\.Ql gatepost ([a-z].*?)(?: [,;.:)])?$", text, re.M)):
@@ -129,7 +129,7 @@ def test_commands_and_metrics_that_a_man_page_names_are_there(page):
     assert set(re.findall(r"\bgatepost_[a-z_]+", text)) <= metrics
 
 
-def test_options_that_the_guide_names_are_there():
+def test_options_named_in_the_guide_exist():
     named = re.findall(r"^\.Cm (\S+)", (ROOT / "man" / "gatepost-guide.7").read_text(), re.M)
     described = re.findall(r"^\.It (?:Ic|Cm) (\S+)", (ROOT / "man" / "gatepost.conf.5").read_text(), re.M)
     others = {"sasl.mechanism", "offsets.retention.minutes", "min.insync.replicas", "TimeoutStopSec"}  # Kafka's, systemd's
@@ -144,14 +144,14 @@ def test_refused_kafka_properties_are_listed_in_the_manual():
     assert len(refused) > 30 and sorted(listed) == sorted([*refused, "test.mock.*"])
 
 
-def test_each_reason_for_quarantine_is_explained():
+def test_every_quarantine_reason_is_documented():
     source = (ROOT / "src" / "model" / "judge.c").read_text()
     reasons = re.findall(r'^    \[QUARANTINE_[A-Z_]+\] = "([a-z-]+)"', source, re.M)
     page = (ROOT / "man" / "gatepost-consumers.7").read_text().partition("\n.Sh QUARANTINE")[2].partition("\n.Sh ")[0]
     assert len(reasons) >= 9 and re.findall(r"^\.It ([a-z-]+)$", page, re.M) == reasons
 
 
-def test_man_pages_are_clean():
+def test_man_pages_pass_mandoc_lint():
     if subprocess.run(["sh", "-c", "command -v mandoc"], stdout=subprocess.DEVNULL).returncode != 0:
         pytest.fail("mandoc is not installed; tests/run installs it")
     pages = sorted(str(page) for page in (ROOT / "man").iterdir())
@@ -159,7 +159,7 @@ def test_man_pages_are_clean():
     assert done.returncode == 0, done.stdout
 
 
-def test_the_sample_configuration_is_right_but_for_its_secret(installation):
+def test_sample_configuration_is_valid_apart_from_its_secret(installation):
     secret = installation.directory / "invoicing"
     assert installation.gatepost("secret", "new", str(secret), config=False).returncode == 0
     sample = installation.directory / "sample.conf"

@@ -1,4 +1,4 @@
-"""Who the client is, behind a proxy and without one, and what limits each client has."""
+"""Identification of the client, with and without a proxy, and the limits for each client."""
 
 import re
 import socket
@@ -12,7 +12,7 @@ import waiting
 from authority import Authority
 from raw_tls import PROXY_SIGNATURE, proxy_header
 from signing import Delivery
-from stillness import standing_still
+from stalling import stalled_thread
 
 PATH = "/webhooks/invoicing"
 FORGED = b"another secret, long enough as well"
@@ -31,7 +31,7 @@ def last_client(daemon):
 
 
 def refused_as(daemon, **request):
-    """Send a request that is refused. Returns the client in the log, which has a line a second at most."""
+    """Send a request that is refused. Returns the client in the log, which gets at most one line per second."""
     seen = daemon.log.count("last_client=")
 
     def send_until_logged():
@@ -42,7 +42,7 @@ def refused_as(daemon, **request):
 
 
 def raw(address, *pieces):
-    """Send pieces of bytes, each by itself, and read until the server closes."""
+    """Send pieces of bytes separately and read until the server closes."""
     with http_client.connect(address) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         received = b""
@@ -52,7 +52,7 @@ def raw(address, *pieces):
             connection.shutdown(socket.SHUT_WR)
             while data := connection.recv(65536):
                 received += data
-        except OSError:  # closed, or reset: then what has come before is all
+        except OSError:  # closed or reset: return what was received before
             pass
         return received
 
@@ -62,7 +62,7 @@ NOTHING = b"GET /nothing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
 # X-Forwarded-For
 
-def test_peer_is_the_client_and_forwarded_for_is_ignored(offline):
+def test_forwarded_for_is_ignored_without_a_trusted_proxy(offline):
     daemon = receiver(offline)
     assert refused_as(daemon, headers={"x-forwarded-for": "198.51.100.1"}) == "127.0.0.1"
 
@@ -72,23 +72,23 @@ def test_peer_is_the_client_and_forwarded_for_is_ignored(offline):
     (["198.51.100.1, 127.0.0.9"], "198.51.100.1"), (["1.1.1.1", "198.51.100.1"], "198.51.100.1"),
     (["198.51.100.1", "127.0.0.8, 127.0.0.9"], "198.51.100.1"), (["nonsense"], "127.0.0.1"), ([], "127.0.0.1"),
     (["1.1.1.1," * 2000 + "198.51.100.1"], "198.51.100.1"), (["127.0.0.2, " * 2000 + "198.51.100.1"], "198.51.100.1")])
-def test_trusted_proxy_says_who_the_client_is(offline, values, client):
+def test_trusted_proxy_names_the_client(offline, values, client):
     daemon = receiver(offline, trusted_proxy="127.0.0.0/8")
     assert refused_as(daemon, headers=[("X-Forwarded-For", value) for value in values]) == client
 
 
-def test_proxy_over_a_unix_socket_is_trusted_when_the_configuration_says_so(offline, tmp_path):
+def test_proxy_over_a_unix_socket_is_trusted_if_configured(offline, tmp_path):
     for number, (options, client) in enumerate([({"trusted_proxy": "unix"}, "198.51.100.1"), ({}, "-")]):
         daemon = receiver(offline, listen=f"unix:{tmp_path}/s{number}", **options)
         assert refused_as(daemon, headers={"x-forwarded-for": "198.51.100.1"}) == client
 
 
-def test_connection_that_was_reset_before_it_was_accepted_is_not_taken_for_one_of_a_unix_socket(offline):
-    """Its peer is no longer known, but its bytes can still be read."""
+def test_connection_reset_before_accept_is_not_treated_as_a_unix_socket(offline):
+    """Its peer address is no longer known, but its bytes can still be read."""
     daemon = receiver(offline, trusted_proxy="unix")
     assert refused_as(daemon, headers={"x-forwarded-for": "198.51.100.1"}) == "127.0.0.1"
     before = daemon.metric("gatepost_connections_accepted_total"), daemon.metric("gatepost_requests_total")
-    with standing_still(daemon.process.pid, "receiver-1"):
+    with stalled_thread(daemon.process.pid, "receiver-1"):
         for _ in range(20):
             with http_client.connect(daemon.address) as connection:
                 connection.sendall(b"GET /nothing HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.1\r\n\r\n")
@@ -106,7 +106,7 @@ def test_connection_that_was_reset_before_it_was_accepted_is_not_taken_for_one_o
     (proxy_header("198.51.100.1"), "198.51.100.1"), (proxy_header("198.51.100.1", tail=b"\x04\0\x20" + bytes(32)), "198.51.100.1"),
     (proxy_header("198.51.100.1", command=0), "127.0.0.1"), (proxy_header("198.51.100.1", family=0), "127.0.0.1")])
 @pytest.mark.parametrize("cut", ["whole", "in bytes"])
-def test_trusted_proxy_begins_with_the_proxy_protocol(offline, header, client, cut):
+def test_proxy_protocol_header_names_the_client(offline, header, client, cut):
     daemon = receiver(offline, trusted_proxy="127.0.0.1", proxy_protocol="required")
     data = header + NOTHING
     pieces = [data] if cut == "whole" else [data[at:at + 1] for at in range(len(data))]
@@ -115,7 +115,7 @@ def test_trusted_proxy_begins_with_the_proxy_protocol(offline, header, client, c
     assert last_client(daemon) == client
 
 
-def test_delivery_after_a_proxy_header_is_accepted_and_its_connection_kept(installation):
+def test_deliveries_after_a_proxy_header_are_accepted_on_one_connection(installation):
     installation.create_topics()
     config = installation.config()
     config["receiver"].update({"trusted_proxy": ["10.0.0.0/8", "127.0.0.1"], "proxy_protocol": "required"})
@@ -129,7 +129,7 @@ def test_delivery_after_a_proxy_header_is_accepted_and_its_connection_kept(insta
     client.close()
 
 
-def test_daemon_with_tls_stops_with_a_proxy_header_half_way(offline, tmp_path):
+def test_daemon_with_tls_stops_during_an_incomplete_proxy_header(offline, tmp_path):
     config = offline.config(roles="receiver").tls(*Authority(tmp_path).issue("server"))
     config["receiver"].update(
         {"trusted_proxy": "127.0.0.1", "proxy_protocol": "required", "header_timeout": "1s"})
@@ -142,12 +142,12 @@ def test_daemon_with_tls_stops_with_a_proxy_header_half_way(offline, tmp_path):
         daemon.stop(expect=0)
 
 
-def test_proxy_header_that_is_not_required_is_no_request(offline):
+def test_proxy_header_is_refused_when_not_configured(offline):
     daemon = receiver(offline, trusted_proxy="127.0.0.1")
     assert raw(daemon.address, proxy_header("198.51.100.1") + NOTHING).startswith(b"HTTP/1.1 400 ")
 
 
-def test_others_than_trusted_proxies_are_closed_where_the_proxy_protocol_is_required(offline):
+def test_untrusted_peer_is_closed_when_the_proxy_protocol_is_required(offline):
     daemon = receiver(offline, trusted_proxy="10.0.0.0/8", proxy_protocol="required")
     assert raw(daemon.address, proxy_header("198.51.100.1") + NOTHING) == b""
     assert daemon.metric("gatepost_connections_closed_total", reason="no_proxy") == 1
@@ -161,20 +161,20 @@ def test_connection_without_the_required_proxy_header_is_closed(offline):
 @pytest.mark.parametrize("data", [
     PROXY_SIGNATURE + b"\x31\x11\0\x0c" + bytes(12), PROXY_SIGNATURE + b"\x21\x11\0\x04" + bytes(4),
     PROXY_SIGNATURE + b"\x21\x11\xff\xff" + bytes(65535), b"\r\n\r\n" * 10, proxy_header("198.51.100.1")[:20]])
-def test_malformed_proxy_header_ends_the_connection(offline, data):
+def test_malformed_proxy_header_closes_the_connection(offline, data):
     daemon = receiver(offline, trusted_proxy="127.0.0.1", proxy_protocol="required")
     assert raw(daemon.address, data) == b""
     assert raw(daemon.address, proxy_header("198.51.100.1") + NOTHING).startswith(b"HTTP/1.1 404 ")
 
 
-def test_proxy_header_that_does_not_come_is_not_waited_for(offline):
+def test_missing_proxy_header_times_out(offline):
     daemon = receiver(offline, trusted_proxy="127.0.0.1", proxy_protocol="required", header_timeout="500ms")
     with http_client.connect(daemon.address) as silent, http_client.connect(daemon.address) as slow:
         slow.sendall(proxy_header("198.51.100.1")[:14])
         assert slow.recv(100) == b"" and silent.recv(100) == b""
 
 
-def test_daemon_stops_with_a_proxy_header_half_way(offline):
+def test_daemon_stops_during_an_incomplete_proxy_header(offline):
     daemon = receiver(offline, trusted_proxy="127.0.0.1", proxy_protocol="required")
     with http_client.connect(daemon.address) as slow:
         slow.sendall(proxy_header("198.51.100.1")[:14])
@@ -193,7 +193,7 @@ def connect_from(address, daemon):
     return connection
 
 
-def test_one_address_has_so_many_connections_and_no_more(offline):
+def test_connections_per_address_are_limited(offline):
     daemon = receiver(offline, max_connections_per_address="3", threads="2")
     clients = [http_client.Client(daemon.address) for _ in range(3)]
     for client in clients:
@@ -210,13 +210,13 @@ def test_one_address_has_so_many_connections_and_no_more(offline):
             return http_client.request(daemon.address, "GET", "/nothing").status == 404
         except (ConnectionError, OSError, http_client.http.client.HTTPException):
             return False
-    waiting.until(another, 20, "room after one has closed")
+    waiting.until(another, 20, "a free connection after one was closed")
     assert "max_connections_per_address" in daemon.log
     for client in clients:
         client.close()
 
 
-def test_one_connection_too_many_of_an_address_makes_nobody_elses_go(offline):
+def test_excess_connection_of_an_address_does_not_evict_other_clients(offline):
     daemon = receiver(offline, max_connections="4", max_connections_per_address="2")
     connections = [connect_from(address, daemon) for address in ("127.0.0.2", "127.0.0.3") for _ in range(2)]
     for connection in connections:
@@ -230,7 +230,7 @@ def test_one_connection_too_many_of_an_address_makes_nobody_elses_go(offline):
         connection.close()
 
 
-def test_proxys_clients_are_limited_and_not_the_proxy(offline):
+def test_clients_behind_a_proxy_are_limited_instead_of_the_proxy(offline):
     daemon = receiver(offline, max_connections_per_address="1", trusted_proxy="127.0.0.1", proxy_protocol="required")
     first, second, same = (http_client.connect(daemon.address) for _ in range(3))
     for connection, client in [(first, "198.51.100.1"), (second, "198.51.100.2")]:
@@ -244,7 +244,7 @@ def test_proxys_clients_are_limited_and_not_the_proxy(offline):
         each.close()
 
 
-def test_proxy_that_names_its_clients_in_each_request_is_not_limited(offline):
+def test_proxy_using_forwarded_for_is_not_limited(offline):
     daemon = receiver(offline, max_connections_per_address="1", trusted_proxy="127.0.0.1")
     plain = [http_client.Client(daemon.address) for _ in range(3)]
     for client in plain:
@@ -253,7 +253,7 @@ def test_proxy_that_names_its_clients_in_each_request_is_not_limited(offline):
         client.close()
 
 
-def test_address_that_is_refused_too_often_is_answered_429_until_the_next_second(installation):
+def test_address_with_too_many_refusals_gets_429_until_the_next_second(installation):
     installation.create_topics()
     config = installation.config()
     config["receiver"].update({"max_refusals_per_address": "5", "trusted_proxy": "127.0.0.1"})
@@ -266,7 +266,7 @@ def test_address_that_is_refused_too_often_is_answered_429_until_the_next_second
     assert {reply.status for reply in replies} == {401, 429}
     throttled = next(reply for reply in replies if reply.status == 429)
     assert throttled.code == "TOO_MANY_REQUESTS" and throttled.reason == "Too Many Requests" and throttled.headers["retry-after"] == "1"
-    assert all(send("198.51.100.2", Delivery()).status == 200 for _ in range(20))  # others are not
+    assert all(send("198.51.100.2", Delivery()).status == 200 for _ in range(20))  # other addresses are not throttled
     waiting.until(lambda: send("198.51.100.1", Delivery()).status == 200, 10, "the next second")
     metric = daemon.metrics("gatepost_requests_total")
     assert metric[frozenset({("source", ""), ("outcome", "throttled")})] >= 1 or sum(
@@ -286,17 +286,17 @@ def test_genuine_deliveries_are_never_throttled(installation):
 
 
 @pytest.mark.parametrize("refused", [b"nonsense\r\n\r\n", b"BREW / HTTP/1.1\r\nHost: a\r\n\r\n"], ids=["400", "501"])
-def test_framing_that_is_refused_counts_as_well(offline, refused):
+def test_framing_errors_count_as_refusals(offline, refused):
     daemon = receiver(offline, max_refusals_per_address="3")
 
     def statuses():
         for _ in range(10):
             raw(daemon.address, refused)
-        return daemon.post().status  # else 503, which does not count
+        return daemon.post().status  # otherwise 503, which does not count
     waiting.until(lambda: statuses() == 429, 20, "429 after many refusals within a second")
 
 
-def test_limits_hold_while_many_connect_at_once(offline):
+def test_connection_limit_holds_under_concurrent_connects(offline):
     daemon = receiver(offline, max_connections_per_address="20", threads="4")
     open_ = []
 

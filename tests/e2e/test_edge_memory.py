@@ -1,4 +1,4 @@
-"""What a client can make the receiver hold."""
+"""How much memory a client can make the receiver use."""
 
 import contextlib
 import select
@@ -29,13 +29,13 @@ def head(delivery, length=None):
 
 
 def send_until_refused(connection, data, limit):
-    """Send data over and over, until the server reads no more for a while or has closed. Returns how many bytes went out."""
+    """Send data repeatedly until the server stops reading or closes. Returns the number of bytes sent."""
     connection.settimeout(2)
     sent = 0
     while sent < limit:
         try:
             sent += connection.send(data)
-        except OSError:  # timed out, or closed, which TLS tells in its own way
+        except OSError:  # timed out or closed, which TLS reports differently
             break
     connection.settimeout(http_client.TIMEOUT)
     return sent
@@ -43,7 +43,7 @@ def send_until_refused(connection, data, limit):
 
 @pytest.fixture(params=["without TLS", "by TLS"])
 def plain(request, offline, plain_build):
-    """A receiver without Kafka and without sanitizers, whose memory would distort the figures; and its client."""
+    """A receiver without Kafka and without sanitizers, whose memory would distort the figures; tls is its client's context."""
     offline.build = plain_build
     config, tls = offline.config(roles="receiver"), None
     if request.param == "by TLS":
@@ -52,7 +52,7 @@ def plain(request, offline, plain_build):
         tls = authority.client()
     daemon = offline.daemon(config).start()
     daemon.tls = tls
-    http_client.request(daemon.address, "GET", "/nothing", tls=tls)  # what is made at the first use
+    http_client.request(daemon.address, "GET", "/nothing", tls=tls)  # allocations of the first use
     return daemon
 
 
@@ -60,35 +60,35 @@ def plain(request, offline, plain_build):
     b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n",
     b"POST /webhooks/invoicing HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
     b"POST /webhooks/invoicing HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"])
-def test_pipelining_without_reading_the_answers_is_not_read_any_further(plain, request_):
+def test_receiver_stops_reading_when_pipelined_answers_are_not_read(plain, request_):
     before = resident(plain)
     with http_client.connect(plain.address, tls=plain.tls) as connection:
         sent = send_until_refused(connection, request_ * 1000, limit=64 * MIB)
-        assert sent < 32 * MIB  # what the kernel keeps on both sides
+        assert sent < 32 * MIB  # buffered by the kernel on both sides
         assert resident(plain) - before < 8 * MIB
     assert http_client.request(plain.address, "GET", "/nothing", tls=plain.tls).status == 404
 
 
 def exchange(connection, data, answer, n, seconds):
-    """Send data and read meanwhile, in one thread as TLS wants it, until an answer of this beginning came n times."""
+    """Send data and read at the same time, in one thread as TLS requires, until n answers with this beginning have arrived."""
     connection.setblocking(False)
     data, came, seen, until = memoryview(data), b"", 0, time.monotonic() + seconds
     while seen < n:
         assert time.monotonic() < until, f"{len(data)} bytes not sent, {seen} answers of {n}"
-        went_on = False
+        progressed = False
         with contextlib.suppress(BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             if data:
                 data = data[connection.send(data[:65536]):]
-                went_on = True
+                progressed = True
         with contextlib.suppress(BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             came = came[-len(answer) + 1:] + connection.recv(65536)
             seen += came.count(answer)
-            went_on = True
-        if not went_on:
+            progressed = True
+        if not progressed:
             select.select([connection], [connection] if data else [], [], 1)
 
 
-def test_pipelining_with_reading_the_answers_takes_no_memory(plain):
+def test_pipelining_uses_no_memory_when_answers_are_read(plain):
     before = resident(plain)
     with http_client.connect(plain.address, tls=plain.tls) as connection:
         for _ in range(20):
@@ -96,8 +96,8 @@ def test_pipelining_with_reading_the_answers_takes_no_memory(plain):
         assert resident(plain) - before < 8 * MIB
 
 
-def test_bodies_that_do_not_end_take_no_more_than_max_in_flight(installation, plain_build):
-    """They are refused when others wait, so that a client whose turn it is has room."""
+def test_incomplete_bodies_use_at_most_max_in_flight(installation, plain_build):
+    """They are refused when other clients wait, so that the next client in turn gets memory."""
     installation.create_topics()
     installation.build = plain_build
     config = installation.config()
@@ -124,12 +124,12 @@ def test_bodies_that_do_not_end_take_no_more_than_max_in_flight(installation, pl
             except (TimeoutError, ConnectionResetError):
                 pass
     assert refused >= 150
-    waiting.until(lambda: daemon.post(Delivery(event_body().ljust(1000 * KIB))).status == 200, 30, "room again")
+    waiting.until(lambda: daemon.post(Delivery(event_body().ljust(1000 * KIB))).status == 200, 30, "free memory")
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_refused_bodies_do_not_keep_others_out(installation, n):
-    """Each takes its share of the room and is then malformed: the client's reading of its answer must not hold that."""
+def test_refused_bodies_do_not_block_others(installation, n):
+    """Each reserves its share of the budget and is then malformed: waiting for the client to read the answer must not keep it."""
     installation.create_topics()
     config = installation.config()
     config["receiver"].update({"threads": 2, "max_body": "1MiB", "max_in_flight": "4MiB"})
@@ -141,16 +141,16 @@ def test_refused_bodies_do_not_keep_others_out(installation, n):
         with contextlib.ExitStack() as stack:
             for _ in range(4 * n):
                 connection = stack.enter_context(http_client.connect(daemon.address))
-                with contextlib.suppress(OSError):  # it makes room for another
+                with contextlib.suppress(OSError):  # closed for another connection
                     connection.sendall(begin + chunk + b"zz\r\n")
             statuses += [daemon.post(Delivery(event_body().ljust(900 * KIB))).status for _ in range(5)]
-    # Now and then one finds a refused body that is still on its way.
+    # Occasionally a delivery meets a refused body that is still arriving.
     assert statuses.count(200) >= 16, statuses
 
 
 @pytest.mark.parametrize("endless", [
     b"x" * 4096, b"GET /" + b"a" * 4091, b"a: " + b"b" * 4091 + b"\r\n"])
-def test_endless_head_is_refused(plain, endless):
+def test_endless_header_section_is_refused(plain, endless):
     before = resident(plain)
     with http_client.connect(plain.address, tls=plain.tls) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n")
@@ -159,7 +159,7 @@ def test_endless_head_is_refused(plain, endless):
     assert resident(plain) - before < 2 * MIB
 
 
-def test_handshakes_under_way_take_what_the_manual_says(offline, plain_build):
+def test_pending_handshakes_use_the_documented_memory(offline, plain_build):
     """OpenSSL allocates memory for the announced length of the ClientHello, up to 128 KiB."""
     offline.build = plain_build
     config = offline.config(roles="receiver")
@@ -192,7 +192,7 @@ GET = b"GET /nothing HTTP/1.1\r\nhost: a\r\n\r\n"
 
 @pytest.fixture
 def narrow(offline, plain_build, tmp_path):
-    """A receiver that listens on a Unix-domain socket, which holds few answers that are not taken."""
+    """A receiver that listens on a Unix-domain socket, which buffers few unread answers."""
     offline.build = plain_build
     config = offline.config(roles="receiver")
     config["receiver"].update({"listen": f"unix:{tmp_path}/socket", "max_body": "1MiB", "max_in_flight": "8MiB",
@@ -205,7 +205,7 @@ def answered(daemon, outcome):
 
 
 def fill(daemon, request, outcome):
-    """Send a request over and over until no more are answered. Returns the connection, and how many were."""
+    """Send a request repeatedly until no more are answered. Returns the connection and the number of answers."""
     before = last = answered(daemon, outcome)
     connection = http_client.connect(daemon.address, timeout=2)
     with contextlib.suppress(TimeoutError):
@@ -218,7 +218,7 @@ def fill(daemon, request, outcome):
     return connection, int(now - before)
 
 
-def test_bodies_of_answers_that_are_not_taken_take_no_room(narrow):
+def test_unread_answers_do_not_keep_their_request_bodies(narrow):
     forged = Delivery(b"x" * 900 * KIB, secret=b"wrong" * 5)
     request = head(forged) + forged.body
     deaf = [fill(narrow, request, "forged")[0] for _ in range(10)]
@@ -229,10 +229,10 @@ def test_bodies_of_answers_that_are_not_taken_take_no_room(narrow):
         each.close()
 
 
-def test_bodies_make_room_at_once_although_their_refusals_are_not_taken(narrow):
+def test_bodies_are_freed_before_their_refusals_are_read(narrow):
     connection, n = fill(narrow, GET, "not_found")
     connection.close()
-    n -= 1  # the last has been answered, but that did not go out
+    n -= 1  # the last answer was not sent
     expected, connections = answered(narrow, "not_found") + 100 * n, []
     for _ in range(100):
         connections.append(http_client.connect(narrow.address))
@@ -253,7 +253,7 @@ def chunks_of(body, size):
 
 
 @pytest.mark.parametrize("size", [1, 100, 8000, 100000])
-def test_small_chunks_take_no_more_than_their_bytes(offline, plain_build, size):
+def test_small_chunks_use_no_extra_memory(offline, plain_build, size):
     offline.build = plain_build
     config = offline.config(roles="receiver")
     config["receiver"].update({"max_body": "1MiB", "max_in_flight": "2MiB"})

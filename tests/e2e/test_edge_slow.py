@@ -1,4 +1,4 @@
-"""Clients that take their time, beside a genuine one."""
+"""Slow clients next to a genuine one."""
 
 import itertools
 import pathlib
@@ -13,7 +13,7 @@ import waiting
 from signing import Delivery, event_body
 
 N = 400
-MOST_SECONDS = 3  # for a delivery beside them, on a busy machine
+MOST_SECONDS = 3  # for a concurrent delivery, on a busy machine
 HEAD = b"POST /webhooks/invoicing HTTP/1.1\r\nHost: a\r\n"
 
 
@@ -38,7 +38,7 @@ def start(installation, plain_build):
 
 
 def deliver(daemon, times=20):
-    """Send genuine deliveries over connections of their own. Returns the longest time that one took."""
+    """Send genuine deliveries over separate connections. Returns the time of the slowest."""
     longest = 0
     for _ in range(times):
         begun = time.monotonic()
@@ -48,7 +48,7 @@ def deliver(daemon, times=20):
 
 
 class Slow:
-    """Many connections that have each sent a beginning."""
+    """Many connections, each with the beginning of a request."""
 
     def __init__(self, daemon, n, beginning):
         self.connections = []
@@ -62,7 +62,7 @@ class Slow:
             self.connections.append(connection)
 
     def dribble(self, piece):
-        """A little more from each. Returns how many are still open."""
+        """Send a little more on each. Returns how many are still open."""
         n_open = 0
         for connection in self.connections:
             try:
@@ -80,7 +80,7 @@ class Slow:
 @pytest.mark.parametrize("beginning, piece", [
     (HEAD, b"x-a: b\r\n"), (HEAD + b"Content-Length: 100000\r\n\r\n", b"0123456789"),
     (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n")], ids=["heads", "bodies", "chunks"])
-def test_slow_senders_are_cut_off_and_disturb_nobody(start, beginning, piece):
+def test_slow_senders_are_closed_without_delaying_others(start, beginning, piece):
     daemon = start(header_timeout="3s", request_timeout="4s")
     slow = Slow(daemon, N, beginning)
     begun = time.monotonic()
@@ -88,18 +88,18 @@ def test_slow_senders_are_cut_off_and_disturb_nobody(start, beginning, piece):
     def all_cut_off():
         assert deliver(daemon, 3) < MOST_SECONDS
         return slow.dribble(piece) == 0
-    waiting.until(all_cut_off, 60, "the slow to be cut off")
+    waiting.until(all_cut_off, 60, "the slow clients to be closed")
     assert time.monotonic() - begun < 30
     slow.close()
 
 
 @pytest.mark.parametrize("head_and_body", [("1s", "2s"), ("2s", "2s")], ids="-".join)
-def test_request_has_its_time_from_its_first_byte(offline, head_and_body):
+def test_request_timeout_starts_at_the_first_byte(offline, head_and_body):
     config = offline.config("receiver")
     config["receiver"].update(zip(("header_timeout", "request_timeout"), head_and_body, strict=True))
     daemon = offline.daemon(config).start()
     genuine = b"".join(b"%s: %s\r\n" % (name.encode(), value.encode()) for name, value in Delivery().headers().items())
-    for headers, status in [(genuine, 408), (b"", 400)]:  # what its head is refused for, if it is
+    for headers, status in [(genuine, 408), (b"", 400)]:  # the status for its headers, if they are invalid
         begun = time.monotonic()
         with http_client.connect(daemon.address) as connection:
             connection.sendall(HEAD + headers + b"Content-Length: 5\r\n\r\n")
@@ -107,7 +107,7 @@ def test_request_has_its_time_from_its_first_byte(offline, head_and_body):
             assert time.monotonic() - begun >= 1.9
 
 
-def test_slow_readers_are_cut_off_and_disturb_nobody(start):
+def test_slow_readers_are_closed_without_delaying_others(start):
     daemon = start(header_timeout="3s", request_timeout="3s")
     requests = (HEAD + b"Content-Length: 5\r\n\r\nhello") * 500
     slow = Slow(daemon, 200, requests)
@@ -115,26 +115,26 @@ def test_slow_readers_are_cut_off_and_disturb_nobody(start):
     def all_cut_off():
         assert deliver(daemon, 3) < MOST_SECONDS
         return slow.dribble(requests) == 0
-    waiting.until(all_cut_off, 90, "the slow to be cut off")
+    waiting.until(all_cut_off, 90, "the slow clients to be closed")
     slow.close()
 
 
-def test_idle_connections_beyond_the_limit_make_room(start):
+def test_idle_connections_are_closed_at_the_limit(start):
     daemon = start(max_connections="100")
     idle = Slow(daemon, N, b"")
     assert deliver(daemon) < MOST_SECONDS
     idle.close()
 
 
-def test_half_requests_beyond_the_limit_make_room(start):
+def test_incomplete_requests_are_closed_at_the_limit(start):
     daemon = start(max_connections="100")
     halves = Slow(daemon, N, HEAD)
     assert deliver(daemon) < MOST_SECONDS
     halves.close()
 
 
-def test_threads_share_the_limit_however_unevenly_they_accept(start):
-    """As many connections as there may be stay open, and of more, who comes is let in and others go."""
+def test_threads_share_the_connection_limit(start):
+    """Connections up to the limit stay open; beyond it, new ones are accepted and others closed."""
     daemon = start(max_connections="64", threads="8")
 
     def ask(connection):
@@ -149,7 +149,7 @@ def test_threads_share_the_limit_however_unevenly_they_accept(start):
     for _ in range(200):
         connections.append(http_client.connect(daemon.address))
         assert ask(connections[-1])
-    waiting.until(lambda: daemon.metric("gatepost_connections_open") == 64, 20, "the others to have gone")
+    waiting.until(lambda: daemon.metric("gatepost_connections_open") == 64, 20, "the others to be closed")
     assert daemon.metric("gatepost_connections_closed_total", reason="full") == 0
     for connection in connections:
         connection.close()
@@ -157,22 +157,22 @@ def test_threads_share_the_limit_however_unevenly_they_accept(start):
 
 @pytest.mark.parametrize("beginning", [
     b"", HEAD, HEAD + b"Content-Length: 5\r\n\r\n", b"nonsense\r\n\r\n"], ids=["silent", "heads", "bodies", "refused"])
-def test_who_comes_later_does_not_take_the_place_of_a_client_that_begins(start, beginning):
-    """However few other idle connections there are: the oldest are closed first."""
+def test_new_connections_do_not_evict_a_recent_client(start, beginning):
+    """The oldest connections are closed first, even if few others are idle."""
     daemon = start(max_connections="100")
     before = Slow(daemon, N, beginning)
     client = http_client.Client(daemon.address)
     client.connect()
     after = Slow(daemon, 50, beginning)
-    daemon.accept()  # those before it have been seen
+    daemon.accept()  # the earlier connections have been accepted
     delivery = Delivery()
     assert client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
     for each in (before, client, after):
         each.close()
 
 
-def test_who_sends_a_first_byte_late_is_no_newcomer(start):
-    """All are accepted at once, then all but the client begin a request: more who come do not take the client's place."""
+def test_late_first_byte_does_not_make_a_connection_newer(start):
+    """All are accepted at once, then all but the client begin a request: new connections do not evict the client."""
     daemon = start(max_connections="100")
     daemon.process.send_signal(signal.SIGSTOP)
     before = Slow(daemon, 99, HEAD)
@@ -188,8 +188,8 @@ def test_who_sends_a_first_byte_late_is_no_newcomer(start):
         each.close()
 
 
-def test_refused_requests_do_not_make_a_connection_younger(start):
-    """Strangers fill max_connections and keep asking. They do not outlast a client that has connected later."""
+def test_refused_requests_do_not_make_a_connection_newer(start):
+    """Strangers fill max_connections and keep sending requests. They do not outlast a client that connects later."""
     def ask(connection):
         try:
             connection.sendall(b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -220,8 +220,8 @@ def leave_one_descriptor(daemon):
     resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (limit, hard))
 
 
-def test_last_descriptor_is_used_and_nobody_is_closed_for_nobody(start):
-    """Linux's accept() reports that descriptors have run out even when nobody waits to be accepted."""
+def test_last_descriptor_is_used_without_closing_an_idle_connection(start):
+    """Linux's accept() reports that descriptors have run out even if no connection is pending."""
     daemon = start()
     idle = http_client.Client(daemon.address)
     assert idle.request("GET", "/nothing").status == 404
@@ -237,7 +237,7 @@ def test_last_descriptor_is_used_and_nobody_is_closed_for_nobody(start):
     idle.close()
 
 
-def test_clients_that_take_no_answers_make_room(offline, tmp_path):
+def test_clients_that_do_not_read_answers_are_closed_at_the_limit(offline, tmp_path):
     """A Unix-domain socket buffers few answers."""
     config = offline.config("receiver")
     config["receiver"].update({"listen": f"unix:{tmp_path}/socket", "max_connections": "20", "request_timeout": "10min"})
@@ -250,12 +250,12 @@ def test_clients_that_take_no_answers_make_room(offline, tmp_path):
             return http_client.request(daemon.address, "GET", "/nothing").status == 404
         except OSError:
             return False
-    waiting.until(let_in, 60, "room")
+    waiting.until(let_in, 60, "an accepted connection")
     deaf.close()
 
 
-def test_few_descriptors_are_told_and_suffice(start):
-    """With a limit of 256, of which it keeps half to itself, the rest of the daemon keeps what it needs, whatever connects."""
+def test_low_descriptor_limit_is_reported_and_sufficient(start):
+    """With a limit of 256, half of it reserved, the rest of the daemon always has the descriptors it needs."""
     daemon = start(descriptors=256)
     assert "fewer connections than max_connections" in daemon.log and "LimitNOFILE" in daemon.log
     for beginning in (b"", HEAD):
@@ -271,8 +271,8 @@ def test_few_descriptors_are_told_and_suffice(start):
     daemon.accept(Delivery(event_body().ljust(500_000)))
 
 
-def test_limit_of_descriptors_is_raised_for_all_threads(installation, plain_build):
-    """As many connections stay open as there may be."""
+def test_descriptor_limit_is_raised_for_all_threads(installation, plain_build):
+    """Connections up to the limit stay open."""
     installation.create_topics()
     installation.build = plain_build
     config = installation.config()

@@ -1,11 +1,11 @@
-"""The embedded broker, for trying things out. Nothing about exactly-once is tested on it: it hides no aborted records."""
+"""The embedded broker, for evaluation. Exactly-once is not tested on it: it does not hide aborted records."""
 
 import json
 import re
 import signal
 
 import waiting
-from reloading import hang_up
+from reloading import send_sighup
 from signing import Delivery, event_body
 
 
@@ -33,12 +33,12 @@ def test_signals_do_not_interrupt_the_embedded_broker(installation):
     for _ in range(300):
         daemon.process.send_signal(signal.SIGHUP)
         daemon.process.send_signal(signal.SIGUSR1)
-    assert "configuration reloaded" in hang_up(daemon)
+    assert "configuration reloaded" in send_sighup(daemon)
     assert daemon.admin("/healthz").status == 200
     daemon.accept()
 
 
-def test_check_online_does_not_claim_to_have_asked_the_embedded_broker(offline):
+def test_check_online_warns_that_it_does_not_ask_the_embedded_broker(offline):
     config = offline.config()
     config["kafka"]["bootstrap.servers"] = "embedded"
     done = offline.gatepost("check", "--online", config=config)

@@ -72,7 +72,7 @@ def config(offline, tmp_path):
     return config
 
 
-def test_these_are_all_commands(offline):
+def test_help_lists_all_commands(offline):
     listed = offline.gatepost("--help", config=False).stdout.partition("commands:\n")[2]
     assert [line.strip().partition("  ")[0] for line in listed.splitlines()] == list(COMMANDS)
 
@@ -124,7 +124,7 @@ def test_misspelt_options_get_a_suggestion(run):
 
 
 @each_command
-def test_options_that_are_listed_are_taken_and_others_are_not(run, name):
+def test_exactly_the_listed_options_are_accepted(run, name):
     text = run("/nonexistent", *name.split(), "--help").stdout
     for line in text.splitlines():
         if line.startswith("  --"):
@@ -142,14 +142,14 @@ def test_options_that_are_listed_are_taken_and_others_are_not(run, name):
 
 @each_command
 @pytest.mark.parametrize("redirect", [">&-", ">/dev/full"])
-def test_help_that_cannot_be_written_exits_74(run, name, redirect):
+def test_unwritable_help_exits_74(run, name, redirect):
     done = run("/nonexistent", *name.split(), "--help", redirect=redirect)
     assert (done.returncode, done.stderr) == (EX_IOERR, "gatepost: the output could not be written\n")
 
 
 @each_command
 @pytest.mark.parametrize("file", ["/nonexistent/gatepost.conf", "/", "/dev/null", "/proc/self/mem"])
-def test_configuration_that_cannot_be_read_exits_78(run, config, name, file):
+def test_unreadable_configuration_exits_78(run, config, name, file):
     done = run(file, *name.split(), *COMMANDS[name][0])
     if name in NEED_NO_CONFIGURATION:
         assert (done.returncode, done.stderr) == (EX_OK, "")
@@ -157,7 +157,7 @@ def test_configuration_that_cannot_be_read_exits_78(run, config, name, file):
         assert (done.returncode, done.stdout) == (EX_CONFIG, "") and file in done.stderr
 
 
-def test_what_is_not_there_exits_as_unavailable_and_says_so(run, config):
+def test_unreachable_service_exits_with_an_error_message(run, config):
     path = config.write("every.conf")  # once: they read it side by side
 
     def try_it(name):
@@ -196,7 +196,7 @@ def arguments_of(name, shared):
 
 @pytest.mark.parametrize("redirect", [">&-", ">/dev/full"])
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name.split()[0] != "subscriptions"])
-def test_output_that_cannot_be_written_exits_74(run, shared, daemon, name, redirect):
+def test_unwritable_output_exits_74(run, shared, daemon, name, redirect):
     done = run(daemon.config, *name.split(), *arguments_of(name, shared), redirect=redirect)
     if name in SILENT:
         assert (done.returncode, done.stderr) == (EX_OK, "")
@@ -205,7 +205,7 @@ def test_output_that_cannot_be_written_exits_74(run, shared, daemon, name, redir
 
 
 @pytest.mark.parametrize("redirect", ["<&-", "2>&-", "<&- 2>&-"])
-def test_other_files_that_are_closed_do_no_harm(run, shared, daemon, redirect):
+def test_closed_stdin_or_stderr_is_tolerated(run, shared, daemon, redirect):
     for name in ("config", "topics list", "tail", "status", "audit"):
         plain = run(daemon.config, *name.split(), *arguments_of(name, shared))
         done = run(daemon.config, *name.split(), *arguments_of(name, shared), redirect=redirect)
@@ -222,7 +222,7 @@ def open_file(process, fd):
 
 
 @pytest.mark.parametrize("program", ["gatepost", "gatepostd", "gatepost-sandbox"])
-def test_closed_standard_files_are_not_taken_by_others(config, program):
+def test_closed_standard_descriptors_are_opened_as_dev_null(config, program):
     arguments = {"gatepost": ["-c", config.write(), "tail"], "gatepostd": ["-c", config.write()],
                  "gatepost-sandbox": ["--listen", "127.0.0.1:0"]}[program]
     closed = "<&- 2>&- >/dev/null" if program == "gatepost-sandbox" else "<&- >&- 2>&-"  # it ends when it cannot write
@@ -234,6 +234,6 @@ def test_closed_standard_files_are_not_taken_by_others(config, program):
         process.wait()
 
 
-def test_body_from_a_closed_stdin_is_told(run, config):
+def test_body_from_closed_stdin_exits_66(run, config):
     done = run(config, "sign", "-", redirect="<&-")
     assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and "standard input" in done.stderr

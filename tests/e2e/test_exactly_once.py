@@ -1,4 +1,4 @@
-"""Every delivery becomes one event, whatever is killed, restarted, added or removed meanwhile."""
+"""Every delivery becomes one event, even if processes are killed, restarted, added or removed meanwhile."""
 
 import random
 import signal
@@ -37,7 +37,7 @@ def with_repeats(deliveries):
     return sent
 
 
-def test_ten_thousand_deliveries_survive_routers_that_are_killed(installation):
+def test_ten_thousand_deliveries_survive_killed_routers(installation):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     random.seed(seed)
@@ -48,7 +48,7 @@ def test_ten_thousand_deliveries_survive_routers_that_are_killed(installation):
     load = Load(lambda: [each.address for each in receivers], with_repeats(deliveries), rate=CHAOS_RATE).start()
     kills = 0
     while load.is_running():
-        time.sleep(random.uniform(*KILL_SECONDS))  # not waiting for anything: the pace of the killing
+        time.sleep(random.uniform(*KILL_SECONDS))  # the interval between kills
         router = random.choice(routers)
         router.kill()
         router.start()
@@ -61,7 +61,7 @@ def test_ten_thousand_deliveries_survive_routers_that_are_killed(installation):
     assert_exactly_once(installation.kafka, load.accepted)
 
 
-def test_delivery_that_is_repeated_after_a_restart_is_still_dropped(installation):
+def test_repeat_after_a_restart_is_dropped(installation):
     installation.create_topics()
     daemon = installation.start()
     deliveries = [daemon.accept(each) for each in new_deliveries(30)]
@@ -78,7 +78,7 @@ def test_delivery_that_is_repeated_after_a_restart_is_still_dropped(installation
     waiting.until(lambda: daemon.metric("gatepost_duplicates_total") == len(deliveries) - 1, 30, "the duplicates")
 
 
-def test_other_body_after_a_restart_still_conflicts_once(installation):
+def test_conflicting_body_after_restarts_is_quarantined_once(installation):
     installation.create_topics()
     daemon = installation.start()
     delivery = daemon.accept()
@@ -95,7 +95,7 @@ def test_other_body_after_a_restart_still_conflicts_once(installation):
     waiting.until(lambda: daemon.metric("gatepost_duplicates_total") == 2, 30, "the duplicates")
 
 
-def test_deliveries_that_came_while_no_router_ran_are_routed(installation):
+def test_deliveries_received_while_no_router_runs_are_routed(installation):
     installation.create_topics()
     deliveries = new_deliveries(500)
     installation.kafka.append(deliveries + deliveries[::3])
@@ -104,8 +104,8 @@ def test_deliveries_that_came_while_no_router_ran_are_routed(installation):
     assert_exactly_once(installation.kafka, by_id(deliveries))
 
 
-def stands_in_a_transaction(router, kafka):
-    """Let the router stand still, and see whether it has one open; a commit that was on its way comes to its end meanwhile."""
+def is_paused_in_a_transaction(router, kafka):
+    """Pause the router and check for an open transaction; a commit already sent completes meanwhile."""
     router.process.send_signal(signal.SIGSTOP)
     if all(not kafka.is_settled() for _ in range(10)):
         return True
@@ -113,7 +113,7 @@ def stands_in_a_transaction(router, kafka):
     return False
 
 
-def test_transaction_of_a_killed_router_leaves_nothing_visible(installation):
+def test_open_transaction_of_a_killed_router_is_invisible(installation):
     config = installation.config("router")
     config["router"]["dedup_window"] = "1h"
     installation.create_topics(config)
@@ -121,7 +121,7 @@ def test_transaction_of_a_killed_router_leaves_nothing_visible(installation):
     deliveries = [Delivery(event_body(text="x" * 2000)) for _ in range(30000)]
     kafka.append(deliveries)
     router = installation.daemon(config).start()
-    waiting.until(lambda: stands_in_a_transaction(router, kafka) or kafka.is_routed(), 60, "an open transaction")
+    waiting.until(lambda: is_paused_in_a_transaction(router, kafka) or kafka.is_routed(), 60, "an open transaction")
     router.kill()
     assert not kafka.is_settled(), "all was routed before a transaction was seen open"
     topic = f"{kafka.prefix}.invoice.accepted"
@@ -134,7 +134,7 @@ def test_transaction_of_a_killed_router_leaves_nothing_visible(installation):
     assert len(kafka.read(topic, isolation="read_uncommitted")) > len(deliveries)
 
 
-def test_routers_that_join_and_leave_lose_and_repeat_nothing(installation):
+def test_routers_joining_and_leaving_neither_lose_nor_duplicate_events(installation):
     installation.create_topics(partitions=6)
     receiver = installation.start(installation.config("receiver"))
     first = installation.start(installation.config("router"))
@@ -154,8 +154,8 @@ def test_routers_that_join_and_leave_lose_and_repeat_nothing(installation):
     assert_exactly_once(kafka, load.accepted, load.sent)
 
 
-def test_second_router_of_the_same_instance_does_not_publish_twice(installation):
-    """Both share a transactional id, so that one fences the other; an admin's mistake must not double events."""
+def test_second_router_with_the_same_instance_name_causes_no_duplicates(installation):
+    """Both share a transactional id, so that one fences the other; an admin's mistake must not duplicate events."""
     installation.create_topics()
     receiver = installation.start(installation.config("receiver"))
     routers = [installation.daemon(installation.config("router", instance)) for instance in ("twin", "other")]
@@ -172,7 +172,7 @@ def test_second_router_of_the_same_instance_does_not_publish_twice(installation)
 
 
 def test_copy_outside_the_window_is_a_new_delivery(installation):
-    """Record timestamps decide; a topic with chosen timestamps replaces days of waiting."""
+    """Record timestamps decide, so the test chooses timestamps instead of waiting for days."""
     config = installation.config()
     config["router"]["dedup_window"] = "3d"
     installation.create_topics(config)
@@ -190,8 +190,8 @@ def test_copy_outside_the_window_is_a_new_delivery(installation):
     assert (ids.count(late.delivery_id), ids.count(inside.delivery_id)) == (2, 1)
 
 
-def test_clock_that_was_far_ahead_and_is_right_again_makes_nothing_forgotten(installation):
-    """Timestamps jump ahead by ten days, so that older entries expire, and fall back: they are restored."""
+def test_timestamps_jumping_ahead_and_back_lose_no_dedup_entries(installation):
+    """Timestamps jump ahead by ten days, so that older entries expire, and fall back: the entries are restored."""
     config = installation.config()
     config["router"]["dedup_window"] = "3d"
     installation.create_topics(config, 1)
@@ -199,9 +199,9 @@ def test_clock_that_was_far_ahead_and_is_right_again_makes_nothing_forgotten(ins
     kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")
     kafka.configure(kafka.deliveries, "retention.ms", "-1")
     day = 24 * 3600 * 1000
-    today = now() * 1000 - 12 * day  # Kafka takes no time that is yet to come
+    today = now() * 1000 - 12 * day  # Kafka rejects timestamps in the future
     first, second, third = Delivery(), Delivery(), Delivery()
-    kafka.append([Delivery()], timestamp_ms=today - 9 * day)  # what is remembered begins after the log does
+    kafka.append([Delivery()], timestamp_ms=today - 9 * day)  # the dedup table starts later than the log
     kafka.append([first, second], timestamp_ms=today - 2 * day)
     daemon = installation.start(config)
     kafka.wait_until_routed()
@@ -220,8 +220,8 @@ def test_clock_that_was_far_ahead_and_is_right_again_makes_nothing_forgotten(ins
     assert "timestamp before the dedup table" in daemon.log
 
 
-def test_router_in_the_middle_of_its_window_remembers_what_it_routed_before(installation):
-    """The window is read back from the log; committed deliveries are remembered, not published again."""
+def test_restarted_router_restores_its_dedup_window(installation):
+    """The dedup window is restored from the log; committed deliveries are remembered, not published again."""
     installation.create_topics(partitions=2)
     deliveries = new_deliveries(2000)
     installation.kafka.append(deliveries)

@@ -1,4 +1,4 @@
-"""The checker of tests/faults itself: topics as a router without a fault leaves them, then with one fault each."""
+"""The checker of tests/faults: topics as a correct router leaves them, then with one fault each."""
 
 import dataclasses
 import time
@@ -17,7 +17,7 @@ from sender import ACCEPTED
 SIGNED = int(time.time()) - 120  # recent records only: brokers delete old ones
 SIGNED_TEXT = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(SIGNED))
 LATER_TEXT = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(SIGNED + 1))
-NUMBERS = 3000  # among which all trouble occurs
+NUMBERS = 3000  # enough for every kind of special delivery
 WINDOW_SECONDS = 60
 
 
@@ -69,7 +69,7 @@ class Topics:
         return sum(each.topic == "quarantine" for each in self.published) - 1
 
     def check(self, cuts=()):
-        """Write everything, and have it checked."""
+        """Write all records and check them."""
         producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap, "log_level": 3})
         names = {each.topic for each in [*self.log, *self.published]} | {"deliveries", "quarantine"}
         for name in names:
@@ -86,13 +86,13 @@ class Topics:
             self.kafka.delete(*self.kafka.topics())
 
     def number(self, makes=None, after=0):
-        """The first number, from `after` on, of a delivery that makes this trouble."""
+        """The first number, starting at `after`, of a delivery of this special kind."""
         return next(each for each in range(after, NUMBERS) if self.deliveries.makes(each) == makes)
 
 
 @pytest.fixture
 def topics(broker):
-    """Everything once: an event with a repeat, a bad body, a second body, a replay, a release, an id that has expired."""
+    """One of each: an event with a repeat, a bad body, a second body, a replay, a release, an expired id."""
     topics = Topics(broker.bootstrap)
     topics.plain = topics.number()
     topics.later = next(each for each in range(topics.plain + 1, NUMBERS) if topics.deliveries.makes(each) is None
@@ -130,13 +130,13 @@ def remove(topics, about):
     del topics.published[next(i for i, each in enumerate(topics.published) if each.topic == about)]
 
 
-def test_nothing_is_found_where_nothing_is_wrong(topics):
+def test_correct_topics_are_clean(topics):
     report = topics.check()
     assert report.is_clean, report
 
 
 def test_missing_event_is_lost(topics):
-    topics.published.pop()  # of the id that had expired
+    topics.published.pop()  # of the expired id
     assert counts(topics.check()) == {"lost": 1}
 
 
@@ -151,7 +151,7 @@ def test_event_of_a_later_copy_is_unexpected(topics):
     assert counts(topics.check()) == {"unexpected": 1}
 
 
-def test_bad_body_that_is_not_in_quarantine_is_lost(topics):
+def test_bad_body_missing_from_quarantine_is_lost(topics):
     remove(topics, "quarantine")
     report = topics.check()
     assert any(topics.deliveries.id(topics.bad) in each for each in report.lost)
@@ -173,7 +173,7 @@ def test_repeat_in_quarantine_is_unexpected(topics):
     assert counts(topics.check()) == {"unexpected": 1}
 
 
-def test_noticed_replay_that_becomes_an_event_is_unexpected(topics):
+def test_event_of_a_detected_replay_is_unexpected(topics):
     number = topics.number(texts.REPLAY, topics.number(texts.REPLAY) + 1)
     topics.send(number)
     topics.event(number)
@@ -182,24 +182,24 @@ def test_noticed_replay_that_becomes_an_event_is_unexpected(topics):
     assert counts(topics.check()) == {"lost": 1, "unexpected": 1}
 
 
-def test_events_of_one_key_in_another_order_are_disordered(topics):
+def test_swapped_events_of_one_key_are_disordered(topics):
     first, second = topics.published[:2]
     topics.published[:2] = [second, first]
     assert counts(topics.check()) == {"disordered": 1}
 
 
-def test_release_with_the_id_of_the_first_event_is_found(topics):
+def test_release_with_the_id_of_the_first_event_is_duplicated(topics):
     topics.event(topics.conflict, topics.deliveries.id(topics.conflict), texts.OTHER)
     assert "duplicated" in counts(topics.check())
 
 
-def test_accepted_delivery_that_is_not_in_the_log_is_lost(topics):
+def test_accepted_delivery_missing_from_the_log_is_lost(topics):
     number = topics.number(after=200)
     topics.ledger.state[number], topics.ledger.first_sent[number] = ACCEPTED, time.time()
     assert counts(topics.check()) == {"lost": 1}
 
 
-def test_accepted_delivery_that_kafka_cut_off_is_reported_apart(topics):
+def test_accepted_delivery_truncated_by_kafka_is_reported_separately(topics):
     number = topics.number(after=200)
     topics.ledger.state[number] = ACCEPTED
     topics.ledger.first_sent[number] = topics.ledger.accepted_begun[number] = SIGNED
@@ -208,7 +208,7 @@ def test_accepted_delivery_that_kafka_cut_off_is_reported_apart(topics):
     assert report.is_clean and len(report.cut) == len(report.of_cut) == 1
 
 
-def test_delivery_accepted_after_a_cut_is_lost_all_the_same(topics):
+def test_delivery_accepted_after_a_truncation_is_lost(topics):
     number = topics.number(after=200)
     topics.ledger.state[number] = ACCEPTED
     topics.ledger.first_sent[number] = topics.ledger.accepted_begun[number] = SIGNED + 2

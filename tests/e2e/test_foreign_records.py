@@ -1,4 +1,4 @@
-"""Records that others have written into Gatepost's topics: the commands neither stumble over them nor pass on their tricks."""
+"""Records that others have written to Gatepost's topics: commands neither fail on them nor print their control characters."""
 
 import itertools
 import json
@@ -53,7 +53,7 @@ COMMANDS = [["quarantine", "list"], ["quarantine", "list", "--json"], ["quaranti
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_command_copes_with_foreign_records(foreign, command):
+def test_command_tolerates_foreign_records(foreign, command):
     done = subprocess.run([BUILD / "gatepost", "-c", foreign.written, *command], env=ENVIRONMENT, capture_output=True, timeout=120)
     assert_no_sanitizer_report(done.stderr.decode(errors="replace"))
     assert done.returncode in (0, 65, 75), (done.returncode, done.stderr)
@@ -66,7 +66,7 @@ def test_command_copes_with_foreign_records(foreign, command):
         json.loads(done.stdout)
 
 
-def test_each_record_can_be_shown(foreign):
+def test_every_foreign_record_can_be_shown(foreign):
     end = foreign.kafka.ends(foreign.kafka.quarantine)[0]
     for offset in range(0, end, 29):
         for form in ([], ["--json"], ["--raw"]):

@@ -1,5 +1,5 @@
-"""Whatever framing calls one message, Python's h11, as a server, reads as the same message or rejects; and evhttp reads
-it as the same, too."""
+"""Every message that framing accepts is read identically by Python's h11, as a server, or rejected; and evhttp reads
+it identically, too."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ N_ON_SOCKETS = 2000
 
 
 def read_by_h11(data):
-    """The message that h11 reads from exactly these bytes; None when it rejects them; a text when it reads something
+    """The message that h11 reads from exactly these bytes; None if it rejects them; a description if it reads something
     else."""
     connection = h11.Connection(h11.SERVER)
     request, body = None, b""
@@ -45,7 +45,7 @@ def as_h11_says(message):
 
 
 def compare(inputs):
-    """What is read in two ways, and how many messages are read alike."""
+    """The differences, and the number of messages read identically."""
     differences, n_alike = [], 0
     for data, verdict in zip(inputs, framing.verdicts(inputs), strict=True):
         for start, end, message in verdict.messages:
@@ -56,7 +56,7 @@ def compare(inputs):
     return differences, n_alike
 
 
-def test_h11_reads_every_case_alike_or_rejects_it():
+def test_h11_agrees_with_or_rejects_every_case():
     cases = framing.cases()
     differences, n_alike = compare([case.data for case in cases])
     assert differences == []
@@ -70,14 +70,14 @@ def mutants(seed, n):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_h11_reads_mutated_messages_alike_or_rejects_them(seed):
+def test_h11_agrees_with_or_rejects_mutated_messages(seed):
     differences, n_alike = compare(mutants(seed, N_MUTANTS))
     assert differences[:10] == []
-    assert n_alike > N_MUTANTS / 10  # else the generator makes nothing of interest
+    assert n_alike > N_MUTANTS / 10  # otherwise the generator is useless
 
 
 @pytest.mark.parametrize("step", [None, 1, 5], ids=["whole", "byte by byte", "five by five"])
-def test_evhttp_reads_mutated_messages_alike_or_never_gets_them(echo, step):
+def test_evhttp_agrees_on_mutated_messages_that_pass_framing(echo, step):
     inputs, faults = mutants(step or 0, N_ON_SOCKETS), []
     for data, verdict in zip(inputs, framing.verdicts(inputs), strict=True):
         fault = framing.fault_on_socket(echo, data, verdict, step)

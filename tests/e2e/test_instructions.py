@@ -1,5 +1,5 @@
-"""What a delivery costs, in instructions as callgrind counts them: times on machines that others use say little. The bounds
-lie a tenth above what was measured."""
+"""The cost of a delivery in instructions, counted by callgrind: times are not comparable on shared machines. The bounds
+are 10 % above the measured values."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ import http_client
 import waiting
 from signing import Delivery, event_body
 
-START_SECONDS = 180  # callgrind takes fifty times as long
+START_SECONDS = 180  # callgrind is fifty times slower
 N = 300
 PATH = "/webhooks/invoicing"
 TEXT = "x" * 900  # for bodies of 1 KiB
@@ -42,7 +42,7 @@ class Counted:
         self._control("off")
 
     def of_thread(self, function):
-        """Instructions of all threads that called this function. Ends the daemon."""
+        """Instructions of all threads that called this function. Stops the daemon."""
         self.daemon.stop(seconds=START_SECONDS)
         texts = [path.read_text() for path in self.directory.glob("counts*")]
         totals = [int(re.search(r"^totals: (\d+)", text, re.M)[1]) for text in texts if f") {function}\n" in text]
@@ -64,7 +64,7 @@ def deliveries(n, **options):
 
 @pytest.fixture
 def plain(plain_build, tmp_path):
-    """What makes a daemon without sanitizers that is counted."""
+    """A function that creates a counted daemon without sanitizers."""
     def counted(installation, roles, *options):
         installation.build = plain_build
         return Counted(installation.daemon(installation.config(roles)), tmp_path, *options)
@@ -74,7 +74,7 @@ def plain(plain_build, tmp_path):
 @pytest.mark.parametrize("status, options, bound", [
     pytest.param(401, {"secret": b"of somebody else altogether"}, 62_500, id="refused"),
     pytest.param(200, {}, 86_500, id="accepted")])
-def test_instructions_of_a_lane_for_a_delivery(installation, plain, status, options, bound):
+def test_receiver_lane_instructions_per_delivery_are_bounded(installation, plain, status, options, bound):
     installation.create_topics()
     counted = plain(installation, "receiver", "--instr-atstart=no").start()
     post_all(counted.daemon, deliveries(20, **options), status)
@@ -87,8 +87,8 @@ def test_instructions_of_a_lane_for_a_delivery(installation, plain, status, opti
     assert bound / 4 < cost < bound
 
 
-def test_instructions_of_the_router_for_a_record(installation, plain):
-    """Instructions of its start and of its commits are included."""
+def test_router_instructions_per_record_are_bounded(installation, plain):
+    """Includes the instructions of startup and commits."""
     n = 10 * N
     installation.create_topics()
     installation.kafka.append(deliveries(n))

@@ -1,4 +1,4 @@
-"""Kafka hangs, dies or was never there: the daemon reports it, answers 503, and recovers when Kafka is back."""
+"""Kafka hangs, is killed or was never started: the daemon reports it, answers 503, and recovers when Kafka is back."""
 
 import signal
 import subprocess
@@ -20,10 +20,10 @@ from tally import assert_exactly_once
 
 ACK_TIMEOUT = 2  # seconds
 SLACK = 1.5
-LOAD_SLACK = 5  # of many requests at once, one of which may stand still; less than the default of ack_timeout
+LOAD_SLACK = 5  # for many concurrent requests, one of which may stall; less than the default of ack_timeout
 NOT_READY_SECONDS = 15
 BACK_SECONDS = 60
-MANY_LANES_SECONDS = 30  # half of what two seconds for each would take
+MANY_LANES_SECONDS = 30  # half of the time if each took two seconds
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def start(installation, **receiver):
 
 
 def accept(daemon, delivery=None):
-    """A delivery that is accepted, by a broker that may be slow at its beginning."""
+    """Deliver until accepted; a broker may be slow after its start."""
     delivery = delivery or Delivery()
     waiting.until(lambda: daemon.post(delivery).status == 200, BACK_SECONDS, "the answer 200")
     return delivery
@@ -65,7 +65,7 @@ def assert_unavailable(reply):
     assert int(reply.headers["retry-after"]) >= 1 and reply.request_id
 
 
-def test_hanging_kafka_means_503_within_the_ack_timeout(installation, own_broker, paused):
+def test_hung_kafka_is_answered_503_within_the_ack_timeout(installation, own_broker, paused):
     daemon = start(installation, trusted_proxy="127.0.0.1")
     before = accept(daemon)
     paused()
@@ -80,17 +80,17 @@ def test_hanging_kafka_means_503_within_the_ack_timeout(installation, own_broker
     daemon.wait_until_not_ready(NOT_READY_SECONDS)
     assert daemon.admin("/healthz").status == 200
     assert daemon.admin("/readyz").status == 503
-    waiting.until(lambda: daemon.metric("gatepost_kafka_reachable") == 0, 30, "the probe to have seen it")
+    waiting.until(lambda: daemon.metric("gatepost_kafka_reachable") == 0, 30, "the probe to detect it")
     assert "was replaced" not in daemon.log  # the time without Kafka is not the producer's fault
     own_broker.resume(1)
     daemon.wait_until_ready(BACK_SECONDS)
     assert "was replaced" not in daemon.log
-    accept(daemon, delivery)  # its earlier attempt may have been appended too
+    accept(daemon, delivery)  # the earlier attempt may have been stored too
     installation.kafka.wait_until_routed()
     assert_exactly_once(installation.kafka, {each.delivery_id: each for each in (before, delivery)})
 
 
-def test_nothing_answered_200_is_missing_after_kafka_hung_under_load(installation, own_broker, paused):
+def test_hung_kafka_under_load_loses_no_accepted_delivery(installation, own_broker, paused):
     daemon = start(installation)
     load = Load(lambda: [daemon.address], threads=8, rate=300).start()
     wait_for_more(load, 300)
@@ -106,7 +106,7 @@ def test_nothing_answered_200_is_missing_after_kafka_hung_under_load(installatio
     assert_exactly_once(installation.kafka, load.accepted, load.sent)
 
 
-def test_nothing_answered_200_is_missing_after_kafka_died_under_load(installation, own_broker):
+def test_killed_kafka_under_load_loses_no_accepted_delivery(installation, own_broker):
     daemon = start(installation)
     load = Load(lambda: [daemon.address], threads=8, rate=300).start()
     wait_for_more(load, 300)
@@ -123,8 +123,8 @@ def test_nothing_answered_200_is_missing_after_kafka_died_under_load(installatio
     assert_exactly_once(installation.kafka, load.accepted, load.sent)
 
 
-def test_signature_of_a_delivery_that_was_not_stored_is_not_remembered(installation, own_broker):
-    """A captured delivery under another id gets a 503; the genuine one that comes afterwards is no replay of it."""
+def test_signature_of_an_unstored_delivery_is_not_remembered(installation, own_broker):
+    """A captured delivery under another id gets a 503; the later genuine delivery is not a replay of it."""
     daemon = start(installation)
     accept(daemon)
     own_broker.kill(1)
@@ -140,8 +140,8 @@ def test_signature_of_a_delivery_that_was_not_stored_is_not_remembered(installat
     assert installation.kafka.read(installation.kafka.quarantine) == []
 
 
-def test_delivery_whose_signature_is_being_stored_under_another_id_is_to_come_again(installation, own_broker, paused):
-    """A captured delivery may turn out not to have been stored: then the genuine one is no replay of it."""
+def test_delivery_is_answered_503_while_a_copy_under_another_id_is_pending(installation, own_broker, paused):
+    """If the captured delivery is not stored in the end, the genuine one is not a replay of it."""
     daemon = start(installation, ack_timeout="60s")
     accept(daemon)
     paused()
@@ -161,8 +161,8 @@ def test_delivery_whose_signature_is_being_stored_under_another_id_is_to_come_ag
     assert record.header("gatepost-reason") == "replayed-signature"
 
 
-def test_connections_are_refused_while_the_daemon_ends(installation, own_broker, paused):
-    """An answer that is awaited holds the end up; whoever connects meanwhile is to go elsewhere at once."""
+def test_connections_are_refused_during_shutdown(installation, own_broker, paused):
+    """A pending answer delays shutdown; new clients must be able to go elsewhere immediately."""
     daemon = start(installation, ack_timeout="60s")
     accept(daemon)
     paused()
@@ -187,7 +187,7 @@ def is_refused(address):
     return False
 
 
-def test_daemon_that_starts_before_kafka_waits_for_it(installation, own_broker):
+def test_daemon_started_before_kafka_becomes_ready_when_kafka_does(installation, own_broker):
     config = installation.config()
     installation.create_topics(config)
     own_broker.kill(1)
@@ -205,7 +205,7 @@ def test_daemon_that_starts_before_kafka_waits_for_it(installation, own_broker):
     assert delivery.delivery_id in {record.delivery_id for record in installation.kafka.read()}
 
 
-def test_daemon_ends_on_sigterm_while_kafka_hangs(installation, paused):
+def test_sigterm_stops_the_daemon_while_kafka_hangs(installation, paused):
     daemon = start(installation)
     accept(daemon)
     installation.kafka.wait_until_routed()
@@ -238,7 +238,7 @@ def test_bodies_beyond_max_in_flight_are_refused_at_once(installation, own_broke
     daemon.accept(Delivery(event_body().ljust(250 << 10)))
 
 
-def test_client_that_hangs_up_before_the_ack_changes_nothing(installation, own_broker, paused):
+def test_delivery_is_stored_when_the_client_disconnects_before_the_ack(installation, own_broker, paused):
     daemon = start(installation, ack_timeout="8s")
     daemon.accept()
     paused()
@@ -258,8 +258,8 @@ def test_client_that_hangs_up_before_the_ack_changes_nothing(installation, own_b
     daemon.accept()
 
 
-def test_hanging_name_servers_mean_503_and_hold_no_lane_up(installation, plain_build):
-    """The producer's connection is lost, and its successor cannot connect, while Kafka answers the probe."""
+def test_hung_name_servers_are_answered_503_without_blocking_lanes(installation, plain_build):
+    """The producer's connection is lost and its replacement cannot connect, while Kafka answers the probe."""
     installation.build = plain_build
     config = installation.config("receiver")
     config["receiver"]["ack_timeout"] = f"{ACK_TIMEOUT}s"
@@ -276,15 +276,15 @@ def test_hanging_name_servers_mean_503_and_hold_no_lane_up(installation, plain_b
         return daemon.log.count("does not shut down; leaking it") >= 2
     with lookups:
         waiting.until(refuse, BACK_SECONDS, "two producers to be replaced")
-    # What was appended counts as done with: no signature waits for its fate, and no byte is in flight.
+    # The deliveries of replaced producers count as finished: no signature is pending, and no byte is in flight.
     for delivery in (refused[0], refused[-1].but(delivery_id="captured")):
         accept(daemon, delivery)
     daemon.process.send_signal(signal.SIGUSR1)
     assert "in_flight_bytes=0 " in daemon.wait_for_log("status of receiver")
 
 
-def test_daemon_ends_on_sigterm_while_name_servers_hang(installation, plain_build):
-    """Threads of librdkafka that wait in getaddrinfo() for an answer are not waited for."""
+def test_sigterm_stops_the_daemon_while_name_servers_hang(installation, plain_build):
+    """Shutdown does not wait for librdkafka threads that are blocked in getaddrinfo()."""
     installation.build = plain_build
     config = installation.config()
     installation.create_topics(config)
@@ -297,12 +297,12 @@ def test_daemon_ends_on_sigterm_while_name_servers_hang(installation, plain_buil
 
 @pytest.fixture
 def dead(own_broker):
-    """A function that kills the broker, which is there again after the test."""
+    """A function that kills the broker, which is restarted after the test."""
     yield lambda: own_broker.kill(1)
     own_broker.start_node(1)
 
 
-def test_idle_daemon_ends_on_sigterm_after_kafka_died_while_name_servers_hang(installation, plain_build, dead):
+def test_sigterm_stops_an_idle_daemon_without_kafka_and_name_servers(installation, plain_build, dead):
     installation.build = plain_build
     config = installation.config()
     installation.create_topics(config)
@@ -316,7 +316,7 @@ def test_idle_daemon_ends_on_sigterm_after_kafka_died_while_name_servers_hang(in
         daemon.stop()
 
 
-def test_tail_ends_on_an_interrupt_after_kafka_died_while_name_servers_hang(installation, plain_build, dead):
+def test_interrupt_stops_tail_without_kafka_and_name_servers(installation, plain_build, dead):
     config = installation.config()
     installation.create_topics(config)
     program = types.SimpleNamespace(name="tail", config=config, environment={})
@@ -332,8 +332,8 @@ def test_tail_ends_on_an_interrupt_after_kafka_died_while_name_servers_hang(inst
     assert tail.returncode == 0, stderr
 
 
-def test_many_lanes_start_and_end_at_once_while_kafka_is_away(offline, tmp_path):
-    """Each with a producer of its own: the service manager must not wait for one after the other."""
+def test_many_lanes_start_and_stop_in_parallel_while_kafka_is_away(offline, tmp_path):
+    """Each lane has its own producer: they must not be started or stopped one after the other."""
     config = offline.config()
     config["receiver"]["threads"] = 32
     manager = Manager(tmp_path / "notify")

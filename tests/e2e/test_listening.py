@@ -1,4 +1,4 @@
-"""Where and how a receiver listens, and with which secrets."""
+"""The listening addresses and the secrets of a receiver."""
 
 import contextlib
 import socket
@@ -8,7 +8,7 @@ import waiting
 from signing import SECRET, Delivery
 
 
-def test_receiver_listens_on_ipv6_and_unix_sockets_too(installation):
+def test_receiver_listens_on_ipv4_ipv6_and_unix_sockets(installation):
     config = installation.config()
     socket_path = config.directory / "receiver.sock"
     config["receiver"]["listen"] = ["127.0.0.1:0", "[::1]:0", f"unix:{socket_path}"]
@@ -20,7 +20,7 @@ def test_receiver_listens_on_ipv6_and_unix_sockets_too(installation):
     assert {record.delivery_id for record in installation.kafka.read()} == sent
 
 
-def test_receiver_starts_again_where_its_unix_socket_was_left(installation):
+def test_receiver_replaces_a_stale_unix_socket(installation):
     config = installation.config()
     config["receiver"]["listen"] = f"unix:{config.directory}/receiver.sock"
     installation.create_topics(config)
@@ -29,8 +29,8 @@ def test_receiver_starts_again_where_its_unix_socket_was_left(installation):
     daemon.restart().accept()
 
 
-def test_socket_of_a_successor_stays_when_its_predecessor_ends(offline, tmp_path):
-    """Their configurations name one path, and somebody removed the first one's file."""
+def test_unix_socket_of_a_successor_is_not_removed(offline, tmp_path):
+    """Both configurations name the same path, and the first daemon's socket was removed."""
     path = tmp_path / "receiver.sock"
     daemons = []
     for _ in range(2):
@@ -44,7 +44,7 @@ def test_socket_of_a_successor_stays_when_its_predecessor_ends(offline, tmp_path
     assert not path.exists()
 
 
-def test_start_does_not_wait_for_a_stopped_process_whose_socket_has_a_full_queue(offline, tmp_path):
+def test_startup_fails_if_a_process_with_a_full_backlog_holds_the_socket(offline, tmp_path):
     path = tmp_path / "receiver.sock"
     with socket.socket(socket.AF_UNIX) as listener, contextlib.ExitStack() as clients:
         listener.bind(str(path))
@@ -79,8 +79,8 @@ def test_two_threads_serve_many_connections(installation):
     assert sorted(record.delivery_id for record in installation.kafka.read()) == sorted(sent)
 
 
-def test_threads_have_no_more_connections_together_than_may_be(offline):
-    """Each may have its share whatever the others have; the shares make max_connections."""
+def test_threads_together_keep_to_max_connections(offline):
+    """Each thread may use its share regardless of the others; the shares add up to max_connections."""
     config = offline.config("receiver")
     config["receiver"].update({"threads": 4, "max_connections": 5})
     daemon = offline.daemon(config).start()
@@ -92,7 +92,7 @@ def test_threads_have_no_more_connections_together_than_may_be(offline):
                       lambda: f"5 connections: {daemon.metric('gatepost_connections_open')}")
 
 
-def test_each_of_several_secrets_is_accepted(installation):
+def test_every_configured_secret_is_accepted(installation):
     config = installation.config()
     secrets = [b"the first secret of a rotation", b"the second secret of a rotation", b"a secret in the configuration"]
     config["source invoicing"]["secret_file"] = [config.secret_file(f"secret{n}", each)
@@ -105,7 +105,7 @@ def test_each_of_several_secrets_is_accepted(installation):
     assert daemon.post(Delivery(secret=SECRET)).code == "INVALID_SIGNATURE"
 
 
-def test_more_addresses_than_can_be_listened_on_are_refused_with_their_line(offline):
+def test_more_than_64_listen_addresses_are_refused(offline):
     config = offline.config("receiver")
     config["receiver"]["listen"] = ["127.0.0.1:0"] * 64
     daemon = offline.daemon(config).start()

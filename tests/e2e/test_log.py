@@ -1,4 +1,4 @@
-"""The log: lines that a program can read, that lead from an answer to the record, and that hold up nothing."""
+"""The log: its lines can be parsed, connect an answer with its record, and never block the daemon."""
 
 import contextlib
 import os
@@ -19,15 +19,15 @@ from signing import SECRET, Delivery, event_body
 
 LEVELS = ("error", "warning", "notice", "info", "debug")
 VALUE = r'(?:"(?:[^"\\\x00-\x1f\x7f-\x9f\ufffd]|\\["\\]|\\x[0-9a-f]{2})*"|[^\s"=]+)'
-SAID = re.compile(rf'[^="\x00-\x1f\x7f-\x9f\ufffd]*[^="\s](?: [a-z][a-z0-9_]*={VALUE})*')
+MESSAGE = re.compile(rf'[^="\x00-\x1f\x7f-\x9f\ufffd]*[^="\s](?: [a-z][a-z0-9_]*={VALUE})*')
 WRONG = b"wrong secret, sixteen"
 
 
-def said_by(line):
+def parse(line):
     """(level, message) of a line; fails unless the line has the format of gatepostd(8)."""
     match = re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (\w+) (.*)", line)
     assert match and match[1] in LEVELS, line
-    assert SAID.fullmatch(match[2]), line
+    assert MESSAGE.fullmatch(match[2]), line
     return match.groups()
 
 
@@ -44,8 +44,8 @@ def daemon(installation):
     return installation.start(config)
 
 
-def test_every_line_can_be_read_by_a_program(installation, daemon):
-    """Through all that a daemon has to tell, as far as it can be had at will."""
+def test_every_line_has_the_documented_format(installation, daemon):
+    """Provoke as many different lines as a test can."""
     daemon.accept()
     daemon.accept(Delivery(event_body("no.such kind=\"1\"")))
     daemon.accept(Delivery(b"no JSON"))
@@ -72,12 +72,12 @@ def test_every_line_can_be_read_by_a_program(installation, daemon):
     daemon.stop()
     lines = daemon.log.splitlines()
     assert len(lines) > 30
-    found = {said_by(line)[0] for line in lines}
+    found = {parse(line)[0] for line in lines}
     assert {"error", "warning", "notice", "info", "debug"} <= found
     assert SECRET.decode() not in daemon.log and WRONG.decode() not in daemon.log and "no JSON" not in daemon.log
 
 
-def test_lines_of_one_that_cannot_start_can_be_read_too(installation, tmp_path):
+def test_lines_of_a_failed_start_have_the_documented_format(installation, tmp_path):
     missing = installation.daemon(installation.config())
     missing.launch().wait_for_exit(78)
     taken = installation.config()
@@ -96,10 +96,10 @@ def test_lines_of_one_that_cannot_start_can_be_read_too(installation, tmp_path):
     third.wait_for_log("TLS handshakes failed")
     third.stop()
     for each in (missing, second, third):
-        assert all(said_by(line) for line in each.log.splitlines())
+        assert all(parse(line) for line in each.log.splitlines())
 
 
-def test_a_request_id_leads_from_the_answer_to_the_record(installation, daemon):
+def test_request_id_connects_answer_log_and_record(installation, daemon):
     delivery = Delivery(event_body("no.such.kind"))
     request_id = daemon.post(delivery).headers["x-request-id"]
     accepted = values(daemon.wait_for_log(f"accepted source=invoicing delivery_id={delivery.delivery_id}"))
@@ -118,8 +118,8 @@ def test_a_request_id_leads_from_the_answer_to_the_record(installation, daemon):
     assert values(daemon.wait_for_log("outcome=forged"))["last_request_id"] == refusal.headers["x-request-id"]
 
 
-def test_an_accepted_deliverys_client_is_who_the_proxy_says(installation):
-    """Even though the request's headers are freed when it is handed to Kafka."""
+def test_client_of_an_accepted_delivery_is_the_one_named_by_the_proxy(installation):
+    """Even though the request's headers are freed when the delivery is passed to Kafka."""
     config = installation.config("receiver")
     config["gatepost"]["log_level"] = "debug"
     config["receiver"]["trusted_proxy"] = "127.0.0.1"
@@ -132,40 +132,40 @@ def test_an_accepted_deliverys_client_is_who_the_proxy_says(installation):
     assert accepted["client"] == "198.51.100.7"
 
 
-def test_records_without_a_request_id_are_read_as_ever(installation, daemon):
+def test_record_without_a_request_id_is_routed(installation, daemon):
     installation.kafka.append([Delivery()])
     installation.kafka.wait_until_routed()
     assert len(installation.kafka.read()) == 1
     assert values(daemon.wait_for_log(" decided action=publish "))["request_id"] == "-"
 
 
-def test_a_flood_is_summed_to_its_last_event(daemon):
+def test_suppressed_events_are_counted_completely(daemon):
     for _ in range(57):
         assert daemon.post(Delivery(secret=WRONG)).status == 401
 
-    def told():
+    def all_lines_logged():
         lines = [line for line in daemon.log.splitlines() if "outcome=forged" in line]
         return sum(int(values(line)["n"]) for line in lines) == 57 and lines
-    assert len(waiting.until(told, 20, "all reasons in the sums")) < 57
+    assert len(waiting.until(all_lines_logged, 20, "all refusals to be counted")) < 57
 
 
-def test_quarantine_is_summed_by_reason_and_source(installation, daemon):
+def test_quarantine_lines_are_counted_by_reason(installation, daemon):
     for _ in range(30):
         daemon.accept(Delivery(event_body("no.such.kind")))
     daemon.accept(Delivery(b"no JSON"))
 
-    def told(reason):
+    def n_logged(reason):
         return sum(int(values(line)["n"]) for line in daemon.log.splitlines() if f"quarantined reason={reason} " in line)
 
     def n_decided():
-        """More than there are, when a transaction was given up."""
+        """More than there are if a transaction was aborted."""
         return daemon.log.count(" decided action=quarantine ")
-    waiting.until(lambda: told("unknown-kind") + told("malformed-json") == n_decided() >= 31, 30, "all reasons in the sums")
-    assert told("malformed-json") >= 1 and told("unknown-kind") >= 30
+    waiting.until(lambda: n_logged("unknown-kind") + n_logged("malformed-json") == n_decided() >= 31, 30, "all in the counts")
+    assert n_logged("malformed-json") >= 1 and n_logged("unknown-kind") >= 30
     assert n_decided() == 31 or "transaction aborted" in daemon.log
 
 
-def test_status_is_told(installation, daemon):
+def test_sigusr1_logs_the_status(installation, daemon):
     daemon.accept()
     installation.kafka.wait_until_routed()
     waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up") and daemon.metric("gatepost_kafka_broker_up") == 1, 20,
@@ -188,7 +188,7 @@ def test_status_is_told(installation, daemon):
 
 
 def _status(daemon, what):
-    """What SIGUSR1 has the daemon say of something."""
+    """The values of a status line that SIGUSR1 makes the daemon log."""
     before = len(daemon.log)
     daemon.process.send_signal(signal.SIGUSR1)
     line = waiting.until(lambda: re.search(rf" status of {what} .*\n", daemon.log[before:])
@@ -197,7 +197,7 @@ def _status(daemon, what):
     return values(" " + line[1])
 
 
-# Where it goes
+# Destinations
 
 def launch(config, stderr, **environment):
     return subprocess.Popen([BUILD / "gatepostd", "-c", config.write()], stdin=subprocess.DEVNULL,
@@ -205,7 +205,7 @@ def launch(config, stderr, **environment):
 
 
 def by_socket(installation):
-    """A configuration whose addresses are known without the log."""
+    """A configuration whose addresses are known without reading the log."""
     config = installation.config()
     config["receiver"]["listen"] = f"unix:{config.directory}/receiver"
     config["admin"]["listen"] = f"unix:{config.directory}/admin"
@@ -236,7 +236,7 @@ def accept(config, n=1):
     client.close()
 
 
-def test_the_journal_is_given_priorities(installation):
+def test_journal_lines_have_priorities(installation):
     config = by_socket(installation)
     reader, writer = os.pipe()
     stat = os.fstat(writer)
@@ -247,11 +247,11 @@ def test_the_journal_is_given_priorities(installation):
     end(process)
     lines = os.fdopen(reader, "rb").read().decode().splitlines()
     assert lines[0].startswith("<5>starting ") and lines[-1] == "<5>stopped status=0"
-    assert all(re.match(r"<[3-7]>", line) and SAID.fullmatch(line[3:]) for line in lines), lines
+    assert all(re.match(r"<[3-7]>", line) and MESSAGE.fullmatch(line[3:]) for line in lines), lines
 
 
 @pytest.mark.parametrize("how", ["asleep", "gone"])
-def test_nobody_who_reads_the_log_can_hold_up_deliveries(installation, how):
+def test_stalled_or_closed_log_pipe_does_not_block_deliveries(installation, how):
     """A pipe that is never read, or closed: deliveries, reloads and shutdown work; lost lines are counted."""
     config = by_socket(installation)
     reader, writer = os.pipe()
@@ -268,7 +268,7 @@ def test_nobody_who_reads_the_log_can_hold_up_deliveries(installation, how):
     if how == "asleep":
         text = os.read(reader, 1 << 20)
         lost = waiting.until(lambda: b"log lines were lost" in (more := os.read(reader, 1 << 20)) and more, 30,
-                             "the number of lines that were lost")
+                             "the number of lost lines")
     end(process)
     if how == "asleep":
         text = (text + lost + os.fdopen(reader, "rb").read()).decode()
@@ -278,8 +278,8 @@ def test_nobody_who_reads_the_log_can_hold_up_deliveries(installation, how):
     assert len(installation.kafka.read()) == 1001
 
 
-def test_log_at_its_size_limit_disturbs_nothing(offline, tmp_path):
-    """As with LimitFSIZE= in the unit: lines are lost, but neither this process nor the next that is started there ends."""
+def test_log_at_its_size_limit_does_not_stop_the_daemon(offline, tmp_path):
+    """As with LimitFSIZE= in the unit: lines are lost, but neither this process nor the next one exits."""
     config, address = offline.config("receiver"), f"unix:{tmp_path}/receiver.sock"
     config["receiver"]["listen"] = address
     daemon = offline.daemon(config)
@@ -293,6 +293,6 @@ def test_log_at_its_size_limit_disturbs_nothing(offline, tmp_path):
 
 
 def answer(daemon, address):
-    """What it answers to a delivery, or None while it does not listen."""
+    """The answer to a delivery, or None while the daemon does not listen."""
     with contextlib.suppress(ConnectionRefusedError):
         return daemon.post(address=address)

@@ -1,4 +1,4 @@
-"""What Kafka has done and could not say: responses that are lost, and requests that arrive late."""
+"""Kafka acts but its response is lost, or requests arrive late."""
 
 import random
 import signal
@@ -31,7 +31,7 @@ SOCKET_TIMEOUT_SECONDS = 60  # librdkafka's, after which it would ask again
 
 @pytest.fixture(scope="module")
 def proxied_broker():
-    """A Kafka for these tests alone, whose clients bootstrap through a proxy."""
+    """A Kafka for these tests only, whose clients bootstrap through a proxy."""
     with Cluster(proxied=True) as cluster:
         yield cluster
 
@@ -44,7 +44,7 @@ def proxies(proxied_broker):
 
 @pytest.fixture
 def installation(proxied_broker, proxies, tmp_path):
-    """Its Kafka side and its command line connect directly."""
+    """An installation whose Kafka client and command line connect directly."""
     each = Installation(tmp_path, proxied_broker.bootstrap)
     yield each
     each.clean_up()
@@ -61,7 +61,7 @@ def proxied(installation, proxied_broker):
 
 
 def assert_load_survives(installation, daemon, rule, count):
-    """Start the daemon under load, and wait until the rule has acted so often and all is routed."""
+    """Start the daemon under load, and wait until the rule has been applied count times and all deliveries are routed."""
     installation.create_topics()
     daemon.start()
     load = Load(lambda: [daemon.address], threads=4, rate=LOAD_RATE).start()
@@ -87,7 +87,7 @@ def assert_load_survives(installation, daemon, rule, count):
     ("JoinGroup", None, 1),
     ("SyncGroup", None, 1),
     ("Heartbeat", None, 1)])
-def test_response_that_is_lost_with_its_connection(installation, proxies, proxied, api, topic, count):
+def test_response_lost_with_its_connection_loses_no_delivery(installation, proxies, proxied, api, topic, count):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     name = f"{installation.prefix}.{topic}"
@@ -97,14 +97,14 @@ def test_response_that_is_lost_with_its_connection(installation, proxies, proxie
 
 
 @pytest.mark.parametrize("api", ["AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"])
-def test_response_that_never_comes(installation, proxies, proxied, api):
+def test_response_that_never_arrives_loses_no_delivery(installation, proxies, proxied, api):
     """The connection stays open, and librdkafka's request times out."""
     rule = proxies.lose_response(api, connection="keep")
     assert_load_survives(installation, proxied(**{"socket.timeout.ms": "1500"}), rule, 1)
 
 
-def test_signature_stays_known_when_only_a_later_attempt_was_certainly_not_stored(installation, proxied_broker, proxies, proxied):
-    """The first attempt was stored, and nobody knows; the second comes while Kafka is away; then a captured copy."""
+def test_signature_is_kept_if_an_earlier_attempt_may_have_been_stored(installation, proxied_broker, proxies, proxied):
+    """The first attempt was stored without a response; the second arrives while Kafka is away; then a captured copy."""
     daemon = proxied()
     daemon.config["receiver"]["ack_timeout"] = "2s"
     installation.create_topics(daemon.config)
@@ -130,8 +130,8 @@ def test_signature_stays_known_when_only_a_later_attempt_was_certainly_not_store
     assert record.header("gatepost-reason") == "replayed-signature"
 
 
-# Requests that librdkafka sends twice, for their connections break, and whose first copies arrive in the transaction after
-# theirs. Were that of the same producer epoch, Kafka could not tell (KIP-890).
+# Requests that librdkafka sends twice because their connection breaks, and whose first copies arrive in the transaction after
+# theirs. With the same producer epoch, Kafka could not distinguish them (KIP-890).
 
 
 def is_commit(request):
@@ -145,14 +145,14 @@ def start_router(installation, proxied):
 
 
 def append(installation):
-    """Another delivery."""
+    """Append another delivery."""
     delivery = Delivery()
     installation.kafka.append([delivery])
     return {delivery.delivery_id: delivery}
 
 
-def routed_in_spite_of(rule, installation):
-    """A delivery that is routed although the rule holds a request of its transaction, by that request's second copy."""
+def route_despite(rule, installation):
+    """Have a delivery routed although the rule holds a request of its transaction: the second copy of the request succeeds."""
     delivery = append(installation)
     assert rule.wait(RULE_SECONDS)
     installation.kafka.wait_until_routed()
@@ -167,11 +167,11 @@ def assert_restart_repeats_nothing(installation, router, deliveries):
 
 
 def test_late_copy_of_a_commit_does_not_commit_the_next_transaction(installation, proxies, proxied):
-    """It would do so without the offsets, which the router that is killed has not sent yet."""
+    """That commit would lack the offsets, which the killed router has not sent yet."""
     kafka = installation.kafka
     router = start_router(installation, proxied)
     late = proxies.hold_request("EndTxn", match=is_commit)
-    deliveries = routed_in_spite_of(late, installation)
+    deliveries = route_despite(late, installation)
     offsets = proxies.hold_request("TxnOffsetCommit", connection="overtake")
     deliveries |= append(installation)
     assert offsets.wait(RULE_SECONDS)
@@ -182,10 +182,10 @@ def test_late_copy_of_a_commit_does_not_commit_the_next_transaction(installation
 
 
 def test_late_copy_of_offsets_does_not_replace_those_of_the_next_transaction(installation, proxies, proxied):
-    """It would do so if it came after the events and before the commit; the killed router writes no more events."""
+    """It arrives after the events and before the commit; the killed router writes no more events."""
     router = start_router(installation, proxied)
     late = proxies.hold_request("TxnOffsetCommit")
-    deliveries = routed_in_spite_of(late, installation)
+    deliveries = route_despite(late, installation)
     commit = proxies.hold_request("EndTxn", match=is_commit, connection="overtake")
     deliveries |= append(installation)
     assert commit.wait(RULE_SECONDS)
@@ -196,8 +196,8 @@ def test_late_copy_of_offsets_does_not_replace_those_of_the_next_transaction(ins
     assert_restart_repeats_nothing(installation, router, deliveries)
 
 
-def test_coordinator_that_is_not_there_for_a_while_does_not_stop_the_router(installation, proxied, proxies):
-    """The group's, which librdkafka asks for three times within a commit, and then waits for without an end."""
+def test_router_survives_a_temporarily_unavailable_coordinator(installation, proxied, proxies):
+    """The group coordinator, which librdkafka looks up three times within a commit and then waits for indefinitely."""
     installation.create_topics()
     offsets = proxies.watch("AddOffsetsToTxn", times=None)
     unknown = proxies.refuse("FindCoordinator", COORDINATOR_NOT_AVAILABLE, match=lambda request: offsets.count > 0, times=3)
@@ -209,8 +209,8 @@ def test_coordinator_that_is_not_there_for_a_while_does_not_stop_the_router(inst
     router.wait_until_ready()
 
 
-def test_producer_that_gets_no_producer_id_is_replaced(installation, proxied, proxies):
-    """Kafka answers everything else, so the daemon counts as reachable; the client would wait for a minute."""
+def test_producer_without_a_producer_id_is_replaced(installation, proxied, proxies):
+    """Kafka answers all other requests, so it counts as reachable; the client would wait for a minute."""
     installation.create_topics()
     rule = proxies.lose_response("InitProducerId", connection=KEEP)
     daemon = proxied("receiver")
@@ -223,12 +223,12 @@ def test_producer_that_gets_no_producer_id_is_replaced(installation, proxied, pr
 
 
 @pytest.mark.parametrize("n", [1, 4])
-def test_producer_that_fails_is_replaced_while_deliveries_are_pipelined(installation, proxied, proxies, n):
-    """The answer to one lets the next be read, while the producer still reports."""
+def test_failed_producer_is_replaced_while_deliveries_are_pipelined(installation, proxied, proxies, n):
+    """The answer to one delivery lets the next be read while the producer is still reporting errors."""
     installation.create_topics(partitions=1)
     daemon = proxied("receiver").start().wait_until_ready()
     daemon.accept()
-    rule = proxies.refuse_produce(OUT_OF_ORDER_SEQUENCE)  # which a producer does not recover from
+    rule = proxies.refuse_produce(OUT_OF_ORDER_SEQUENCE)  # fatal to a producer
     deliveries = [Delivery() for _ in range(n)]
     with http_client.connect(daemon.address) as connection:
         connection.sendall(b"".join(map(whole, deliveries)))
@@ -239,8 +239,8 @@ def test_producer_that_fails_is_replaced_while_deliveries_are_pipelined(installa
     waiting.until(lambda: daemon.post().status == 200, 30, "another producer")
 
 
-def test_commit_that_is_never_answered_does_not_hold_up_the_end_for_ever(installation, proxies, proxied, tmp_path):
-    """The service manager is asked for more time while a commit can be hoped for, and then is left to end the daemon."""
+def test_unanswered_commit_does_not_delay_shutdown_forever(installation, proxies, proxied, tmp_path):
+    """The daemon asks the service manager for more time while the commit may succeed; then the manager may kill it."""
     installation.create_topics()
     manager = Manager(tmp_path / "notify")
     daemon = manager.watch(proxied(**{"socket.timeout.ms": 300000, "transaction.timeout.ms": 300000}), watchdog_seconds=20)
@@ -253,24 +253,24 @@ def test_commit_that_is_never_answered_does_not_hold_up_the_end_for_ever(install
     manager.wait_for_status("committing")
     daemon.wait_for_log("still stopping doing=\"committing the open transaction\" seconds=4", 70)
     asked = [message.time - stopping for message in manager.having("EXTEND_TIMEOUT_USEC") if message.time > stopping]
-    assert any(message.time > stopping + COMMIT_SECONDS for message in manager.having("WATCHDOG"))  # it lives all the same
+    assert any(message.time > stopping + COMMIT_SECONDS for message in manager.having("WATCHDOG"))  # still alive
     assert len(asked) >= 4 and max(asked) < COMMIT_SECONDS + 5, asked
     assert daemon.is_running()
     daemon.abandon()
     manager.close()
 
 
-# A transaction that follows on another
+# Consecutive transactions
 
 
 def gaps_ms(ends, begins):
-    """From each commit's answer to when the next transaction asks for its partitions."""
+    """The times from each commit's response to the next transaction's request for its partitions."""
     begun = [request.seconds for request in begins.requests]
     return [(min(after) - ended) * 1000 for ended in list(ends.answered) if (after := [at for at in begun if at >= ended])]
 
 
 def append_until(installation, condition, what):
-    """One by one, so that many transactions follow each other immediately."""
+    """Append deliveries one by one, so that many transactions follow each other immediately."""
     def append_some():
         for _ in range(20):
             installation.kafka.append([Delivery()])
@@ -278,8 +278,8 @@ def append_until(installation, condition, what):
     waiting.until(append_some, RULE_SECONDS, what, step=0)
 
 
-def test_transaction_leaves_kafka_time_to_end_the_one_before(installation, proxies, proxied):
-    """Without it Kafka would ask librdkafka to wait, which takes 20 ms each time."""
+def test_transaction_waits_for_kafka_to_finish_the_previous_one(installation, proxies, proxied):
+    """Otherwise Kafka would make librdkafka retry, which takes 20 ms each time."""
     start_router(installation, proxied)
     ends = proxies.watch("EndTxn", match=is_commit, times=None)
     begins = proxies.watch("AddPartitionsToTxn", times=None)
@@ -289,24 +289,24 @@ def test_transaction_leaves_kafka_time_to_end_the_one_before(installation, proxi
     assert min(gaps) >= 6, gaps
 
 
-def test_router_that_is_told_to_wait_leaves_more_time(installation, proxies, proxied):
-    """As where brokers take longer, which say so to the first request of each transaction."""
+def test_wait_between_transactions_grows_with_concurrent_transactions_errors(installation, proxies, proxied):
+    """As with slow brokers, which refuse the first request of each transaction."""
     start_router(installation, proxied)
     ends = proxies.watch("EndTxn", match=is_commit, times=None)
-    told = set()
+    refused = set()
 
     def is_first_after_a_commit(request):
         n = len(ends.answered)
-        return n not in told and not told.add(n)
+        return n not in refused and not refused.add(n)
     refusals = proxies.refuse("AddPartitionsToTxn", CONCURRENT_TRANSACTIONS, match=is_first_after_a_commit, times=None)
-    append_until(installation, lambda: len(told) > 20 and min(gaps_ms(ends, refusals)[-10:]) >= 15,
+    append_until(installation, lambda: len(refused) > 20 and min(gaps_ms(ends, refusals)[-10:]) >= 15,
                  lambda: f"longer gaps than these, in ms: {gaps_ms(ends, refusals)}")
     installation.kafka.wait_until_routed()
 
 
-def test_record_that_no_leader_has_taken_is_not_answered_200(installation, proxied, proxies):
-    """librdkafka 2.0.2 counts a record that the broker has refused as stored when the broker takes a later one of the same
-    producer, as one does that has become the leader in between and does not know the producer yet."""
+def test_record_refused_by_the_leader_is_not_answered_200(installation, proxied, proxies):
+    """librdkafka 2.0.2 counts a record that the broker has refused as stored when the broker accepts a later one of the same
+    producer, as a new leader does that does not know the producer yet."""
     installation.create_topics(partitions=1)
     daemon = proxied("receiver").start().wait_until_ready()
     rule = proxies.refuse_first(NOT_LEADER_OR_FOLLOWER, match=lambda request: request.mentions(installation.kafka.deliveries))
@@ -322,10 +322,10 @@ def test_record_that_no_leader_has_taken_is_not_answered_200(installation, proxi
     assert {each for each, status in answers.items() if status == 200} <= stored, (answers, stored)
 
 
-def test_event_that_no_leader_has_taken_is_not_committed_without(installation, proxied, proxies):
+def test_transaction_is_not_committed_without_an_event_the_leader_refused(installation, proxied, proxies):
     """The same for a router: its transaction must not be committed without the event."""
     installation.create_topics(partitions=1)
-    deliveries = [Delivery(event_body(text="x" * 400000)) for _ in range(8)]  # more than librdkafka puts into a request
+    deliveries = [Delivery(event_body(text="x" * 400000)) for _ in range(8)]  # more than fits into a request
     installation.kafka.append(deliveries)
     rule = proxies.refuse_first(NOT_LEADER_OR_FOLLOWER, match=lambda request: request.mentions("invoice.accepted"))
     proxied("router").start()
@@ -334,8 +334,8 @@ def test_event_that_no_leader_has_taken_is_not_committed_without(installation, p
     assert_exactly_once(installation.kafka, {each.delivery_id: each for each in deliveries})
 
 
-def test_router_starts_where_each_answer_takes_long(installation, proxied, proxies):
-    """It takes several answers to get a producer ready, each from where the last attempt ended."""
+def test_router_starts_with_slow_brokers(installation, proxied, proxies):
+    """A producer needs several responses to become ready; every attempt continues where the last one stopped."""
     installation.create_topics()
     deliveries = [Delivery() for _ in range(10)]
     installation.kafka.append(deliveries)

@@ -100,7 +100,7 @@ def check(installation, fault=None):
         Check(subject, installation.kafka).run()
 
 
-def test_a_service_that_does_what_it_should_passes(installation):
+def test_correct_service_passes(installation):
     check(installation)
 
 
@@ -113,14 +113,14 @@ def test_a_service_that_does_what_it_should_passes(installation):
     ("does not look at timestamps", "a stale delivery was answered 200"),
     ("does not know duplicates", "published 2 times"),
 ])
-def test_a_service_that_is_wrong_in_one_thing_fails_for_it(installation, monkeypatch, fault, reason):
+def test_service_with_one_fault_fails_with_its_reason(installation, monkeypatch, fault, reason):
     if reason == LOST:
         monkeypatch.setattr(kafka_side, "TIMEOUT", 10)
     with pytest.raises(NotGenuine, match=reason):
         check(installation, fault)
 
 
-def test_one_that_breaks_off_is_no_figure_and_nobodys_measure(capsys):
+def test_failed_subject_has_no_figure_and_is_no_baseline(capsys):
     figures = Figures({"unfit": "does not verify"})
     for name, rate in (("first", 100), ("broken", 50), ("second", 100), ("first", 300), ("second", 100)):
         figures.add("rate", name, rate)

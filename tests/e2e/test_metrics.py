@@ -36,7 +36,7 @@ def daemon(shared, authority):
     assert daemon.post(Delivery(secret=b"not the secret of the tests"), tls=tls).status == 401
     shared.kafka.wait_until_routed()
     waiting.until(lambda: daemon.metric("gatepost_duplicates_total") == 1 and
-                  daemon.metric("gatepost_quarantined_total") == 1, 30, "what was routed in the metrics")
+                  daemon.metric("gatepost_quarantined_total") == 1, 30, "the routed deliveries in the metrics")
     waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_rtt_seconds"), 60, "the broker in the metrics")
     return daemon
 
@@ -47,39 +47,39 @@ def text_of(daemon):
 
 def names_in(text):
     """The names of metrics by their TYPE lines, and of their samples without a histogram's suffixes."""
-    told = set(re.findall(r"^# TYPE (\w+) ", text, re.M))
+    declared = set(re.findall(r"^# TYPE (\w+) ", text, re.M))
     samples = {match[1] for match in re.finditer(r"^(\w+)[{ ]", text, re.M)}
-    return told, {PARTS_OF_A_HISTOGRAM.sub("", name) if PARTS_OF_A_HISTOGRAM.sub("", name) in told else name
+    return declared, {PARTS_OF_A_HISTOGRAM.sub("", name) if PARTS_OF_A_HISTOGRAM.sub("", name) in declared else name
                   for name in samples}
 
 
-def test_promtool_finds_nothing_to_say(daemon):
+def test_metrics_pass_promtool(daemon):
     done = subprocess.run(["promtool", "check", "metrics"], input=text_of(daemon), stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_each_metric_has_its_help_and_type_once_before_its_samples(daemon):
+def test_every_metric_has_one_help_and_one_type_line(daemon):
     text = text_of(daemon)
-    told, sampled = names_in(text)
-    assert sampled <= told
-    for name in told:
+    declared, sampled = names_in(text)
+    assert sampled <= declared
+    for name in declared:
         assert len(re.findall(rf"^# TYPE {name} ", text, re.M)) == len(re.findall(rf"^# HELP {name} .", text, re.M)) == 1
 
 
-def test_gatepostd_8_has_each_metric_with_its_labels_and_no_others(daemon):
+def test_gatepostd_8_lists_exactly_the_metrics_and_labels(daemon):
     page = (ROOT / "man" / "gatepostd.8").read_text()
     known = {name: set(labels.split(",")) - {""} for name, labels in
              re.findall(r"\bLi ((?:gatepost|process)_\w+)(?:\{([\w,]+)\})?", page.partition(".Ss Metrics")[2].partition(".Ss ")[0])}
     text = text_of(daemon)
-    told, _ = names_in(text)
-    labels = {name: set() for name in told}
+    declared, _ = names_in(text)
+    labels = {name: set() for name in declared}
     for name, pairs in re.findall(r"^(\w+?)(?:_bucket)?\{(.*)\} \S+$", text, re.M):
         labels[name] |= {label for label, _ in re.findall(r'(\w+)="([^"]*)"', pairs)} - {"le"}
     assert known == labels
 
 
-def test_histograms_add_up(daemon):
+def test_histograms_are_consistent(daemon):
     for name in HISTOGRAMS:
         buckets = [(float(dict(labels)["le"]), count) for labels, count in daemon.metrics(f"{name}_bucket").items()]
         counts = [count for _, count in sorted(buckets)]
@@ -88,7 +88,7 @@ def test_histograms_add_up(daemon):
         assert daemon.metric(f"{name}_sum") > 0, name
 
 
-def test_each_histogram_counts_what_it_says(daemon):
+def test_every_histogram_counts_what_it_documents(daemon):
     """Four requests: one forged, two published or quarantined, one a repeat."""
     assert daemon.metric("gatepost_verify_seconds_count") == 4
     assert daemon.metric("gatepost_ack_seconds_count") == 3
@@ -100,7 +100,7 @@ def test_each_histogram_counts_what_it_says(daemon):
     assert 0 < daemon.metric("gatepost_ack_seconds_sum") < 60
 
 
-def test_process_tells_its_own_figures(daemon):
+def test_process_metrics_match_proc(daemon):
     pid = daemon.process.pid
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     resident = int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
@@ -120,7 +120,7 @@ def test_build_info_has_the_versions(daemon, shared):
     assert all(re.match(r"\d+\.\d+\.\d+", dict(labels)[name]) for name in ("librdkafka", "openssl", "libevent"))
 
 
-def test_clients_of_kafka_are_told_of(daemon):
+def test_kafka_client_metrics_are_exported(daemon):
     waiting.until(lambda: all(daemon.metric("gatepost_kafka_requests_total", client=role) > 0
                               for role in ("receiver", "router")), 30, "requests of both roles")
     assert 0 < daemon.metric("gatepost_kafka_broker_rtt_seconds") < 10
@@ -131,7 +131,7 @@ def test_clients_of_kafka_are_told_of(daemon):
 
 
 @pytest.mark.parametrize("kind", ['in"voice', "in\\voice", "in\x85voice", 'x"} 1\\', "Größe"])
-def test_name_of_a_kind_cannot_spoil_the_metrics(offline, kind):
+def test_kind_names_are_escaped(offline, kind):
     """Prometheus refuses the whole page for one malformed line."""
     config = offline.config()
     config["events"][kind] = f"{offline.prefix}.odd"
@@ -144,7 +144,7 @@ def test_name_of_a_kind_cannot_spoil_the_metrics(offline, kind):
 
 
 def provoke(daemon, secret):
-    """A request for each outcome that a client can bring about. Returns {(source, outcome): how many}."""
+    """Send requests for each outcome that a client can cause. Returns {(source, outcome): number}."""
     genuine = Delivery(secret=secret)
     sent = [(genuine, "invoicing", "accepted", 200), (Delivery(secret=b"not the secret of the tests"), "invoicing", "forged", 401),
             (genuine.but(timestamp=genuine.timestamp - 4000, secret=b"not the secret of the tests"), "invoicing", "stale", 401),
@@ -163,7 +163,7 @@ def provoke(daemon, secret):
     return counts | {("invoicing", "method_not_allowed"): 1, ("", "too_large"): 2, ("", "bad_request"): 1}
 
 
-def test_each_answer_is_counted_once_by_its_outcome_also_over_reloads(installation):
+def test_every_answer_is_counted_once_by_outcome_across_reloads(installation):
     config = installation.config()
     config["receiver"]["max_body"] = "64KiB"
     config["source invoicing"]["webhook_id"] = Delivery().webhook_id
@@ -187,7 +187,7 @@ def counted(daemon):
     return {(labels["source"], labels["outcome"]): n for labels, n in samples if n}
 
 
-def test_answers_while_kafka_is_away_are_counted_as_what_they_were(offline):
+def test_answers_while_kafka_is_away_are_counted_as_unavailable(offline):
     daemon = offline.daemon().start()
     for _ in range(3):
         assert daemon.post().status == 503
@@ -196,21 +196,21 @@ def test_answers_while_kafka_is_away_are_counted_as_what_they_were(offline):
 
 
 def test_requests_to_kafka_are_counted_once(daemon):
-    """What a client says is all that it ever sent; while nothing comes, a producer sends nothing."""
+    """A client reports a running total; without deliveries, a producer sends nothing."""
     before, seen = daemon.metric("gatepost_kafka_requests_total", client="receiver"), set()
     waiting.until(lambda: seen.add(daemon.metric("gatepost_kafka_requests_total", client="router")) or len(seen) >= 4, 60,
-                  "the router's client to tell four times")
+                  "four reports of the router's client")
     assert before > 0 and daemon.metric("gatepost_kafka_requests_total", client="receiver") - before <= before / 2
 
 
-def test_connections_are_counted_by_how_they_ended(installation):
+def test_connections_are_counted_by_reason_for_closing(installation):
     config = installation.config()
     config["receiver"]["idle_timeout"] = "2s"
     installation.create_topics(config)
     daemon = installation.start(config)
     daemon.accept()
     with http_client.connect(daemon.address) as connection:
-        waiting.until(lambda: daemon.metric("gatepost_connections_closed_total", reason="idle") == 1, 30, "an idle end")
+        waiting.until(lambda: daemon.metric("gatepost_connections_closed_total", reason="idle") == 1, 30, "an idle close")
         assert connection.recv(1) == b""
     assert http_client.raw(daemon.address, b"GET / HTTP/1.1\r\n\r\n").status == 400
     waiting.until(lambda: daemon.metric("gatepost_connections_closed_total", reason="refused") == 1, 30, "a refusal")

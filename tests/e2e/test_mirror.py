@@ -1,4 +1,4 @@
-"""A second data centre, as gatepost-guide(7) has it: deliveries copied by MirrorMaker 2, and routed there anew."""
+"""A second data centre as described in gatepost-guide(7): deliveries are mirrored by MirrorMaker 2 and routed there."""
 
 import subprocess
 
@@ -12,15 +12,15 @@ from installation import Installation
 from kafka_side import Kafka
 from signing import Delivery
 
-SECONDS = 150  # a Java that begins by making topics of its own
-# One broker each is all there is here.
+SECONDS = 150  # MirrorMaker creates its own topics first
+# Each cluster has a single broker.
 SMALL = "".join(f"{name}replication.factor = 1\n" for name in (
     "", "offset-syncs.topic.", "heartbeats.topic.", "checkpoints.topic.", "config.storage.", "offset.storage.", "status.storage."))
 
 
 @pytest.fixture
 def second(installation, tmp_path):
-    """An installation of the same prefix on a Kafka of its own."""
+    """An installation with the same prefix on its own Kafka."""
     (tmp_path / "second").mkdir()
     with Cluster() as cluster:
         each = Installation(tmp_path / "second", cluster.bootstrap)
@@ -31,7 +31,7 @@ def second(installation, tmp_path):
 
 @pytest.fixture
 def mirror(installation, second, tmp_path):
-    """MirrorMaker 2 with the properties of the guide, not yet started; it ends with the test."""
+    """MirrorMaker 2 with the properties from the guide, not yet started; it is stopped after the test."""
     text = next(block for block in literals(GUIDE.read_text()) if block.startswith("clusters = "))
     for word, value in (("FIRST", installation.bootstrap), ("SECOND", second.bootstrap), ("gatepost", installation.prefix)):
         assert word in text
@@ -50,11 +50,11 @@ def mirror(installation, second, tmp_path):
 
 
 def content(kafka):
-    """Place and content of the records of deliveries, without their times."""
+    """Partition, offset and content of the records of deliveries, without their timestamps."""
     return sorted((*record.place, record.key, record.value, record.headers) for record in kafka.read(kafka.deliveries))
 
 
-def test_deliveries_that_were_copied_are_routed_once_at_the_second_place(installation, second, mirror):
+def test_mirrored_deliveries_are_routed_once_at_the_second_site(installation, second, mirror):
     for each in (installation, second):
         each.create_topics(partitions=3)
     sent = [Delivery() for _ in range(30)]

@@ -1,4 +1,4 @@
-"""Where OpenSSL lacks algorithms: in FIPS mode it has no Poly1305, and wrongly configured it has nothing."""
+"""OpenSSL without some algorithms: FIPS mode has no Poly1305, and a misconfigured OpenSSL has none at all."""
 
 import pytest
 
@@ -17,14 +17,14 @@ def openssl_conf(directory, text):
 
 @pytest.fixture
 def no_poly1305(tmp_path):
-    """The environment of a process whose OpenSSL has everything but Poly1305."""
+    """The environment of a process whose OpenSSL lacks Poly1305."""
     provider = preload.build("no_poly1305", tmp_path)
     return openssl_conf(tmp_path, f"[settings]\nproviders = providers\n[providers]\nno_poly1305 = chosen\n"
                                   f"[chosen]\nmodule = {provider}\nactivate = 1\n")
 
 
 def test_deliveries_are_routed_once_without_poly1305(installation, tmp_path, no_poly1305):
-    """By TLS, with repeats, a conflict, a restart, and an audit that agrees."""
+    """Over TLS, with repeats, a conflict, a restart and an audit."""
     authority = Authority(tmp_path)
     config = installation.config().tls(*authority.issue("gateway"))
     installation.create_topics(config)
@@ -49,8 +49,8 @@ def test_deliveries_are_routed_once_without_poly1305(installation, tmp_path, no_
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_algorithm_that_openssl_lacks_is_named(offline, tmp_path):
-    """No provider of this machine has the property, so that nothing can be fetched."""
+def test_unavailable_algorithm_is_named(offline, tmp_path):
+    """No provider has the property, so that nothing can be fetched."""
     environment = openssl_conf(tmp_path, "[settings]\nalg_section = algorithms\n[algorithms]\n"
                                          "default_properties = provider=none-such\n")
     done = offline.gatepost("check", environment=environment)

@@ -98,7 +98,7 @@ class Load:
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
-def test_many_clients_are_served_as_fast_as_few(installation, plain_build, tmp_path, tls):
+def test_throughput_does_not_collapse_with_many_clients(installation, plain_build, tmp_path, tls):
     authority = Authority(tmp_path) if tls else None
     load = Load(start(installation, plain_build, authority, max_connections="1000"), authority)
     load.run(6, 1)
@@ -106,13 +106,13 @@ def test_many_clients_are_served_as_fast_as_few(installation, plain_build, tmp_p
     for clients in (6, 32, 128):
         rates[clients] = load.run(clients)
         print(f"clients={clients} accepted/s={rates[clients]:.0f} refused={load.refused} p99={load.p99():.3f} s")
-    # Measured: 1.4 times as fast. A quarter, since the machine is shared; it was a hundredth when bodies pushed each other out.
+    # Measured: 1.4 times as fast. The bound is a quarter because machines are shared; evicting bodies made it a hundredth.
     assert rates[32] > 0.25 * rates[6] and rates[128] > 0.25 * rates[6], rates
 
 
 @contextlib.contextmanager
 def stalled_bodies(daemon, n):
-    """Connections, each with a body of which a part does not come."""
+    """Connections, each with an incomplete body."""
     with contextlib.ExitStack() as stack:
         for _ in range(n):
             connection = stack.enter_context(http_client.connect(daemon.address))
@@ -120,8 +120,8 @@ def stalled_bodies(daemon, n):
         yield
 
 
-def test_stalled_bodies_shut_nobody_out(installation, plain_build):
-    """Not in their own lane, and not in another one."""
+def test_stalled_bodies_do_not_block_other_clients(installation, plain_build):
+    """Neither in their own lane nor in another."""
     daemon = start(installation, plain_build, threads="2")
     for _ in range(4):
         with stalled_bodies(daemon, ROOM + 4):
@@ -144,7 +144,7 @@ def trickle(daemon, over):
     return senders
 
 
-def test_bodies_that_trickle_shut_nobody_out(installation, plain_build):
+def test_trickling_bodies_do_not_block_other_clients(installation, plain_build):
     daemon = start(installation, plain_build, threads="2")
     over = threading.Event()
     senders = trickle(daemon, over)
@@ -166,8 +166,8 @@ def await_answers(daemon, address, over):
             connection.recv(100)
 
 
-def test_small_deliveries_do_not_wait_for_the_large_bodies_of_many_addresses(installation, plain_build):
-    """Addresses share the memory by bytes: one that needs little gets it at once, whatever others wait for."""
+def test_small_deliveries_do_not_wait_for_large_bodies_of_other_addresses(installation, plain_build):
+    """Addresses share the memory by bytes: one that needs little gets it immediately."""
     daemon = start(installation, plain_build, threads="2")
     over, statuses = threading.Event(), []
     hostile = [threading.Thread(target=await_answers, args=(daemon, f"127.0.1.{number % 8 + 1}", over)) for number in range(160)]
@@ -187,7 +187,7 @@ def test_small_deliveries_do_not_wait_for_the_large_bodies_of_many_addresses(ins
 
 
 def test_chunked_bodies_do_not_wait_for_each_other(installation, plain_build):
-    """Each is half there before the other halves come."""
+    """All first halves arrive before the second halves."""
     daemon = start(installation, plain_build)
     half, results = len(BODY) // 2, []
 
@@ -221,7 +221,7 @@ FLOODS = {
 
 
 @pytest.mark.parametrize("flood", FLOODS)
-def test_floods_of_refused_bodies_shut_nobody_out(installation, plain_build, flood):
+def test_floods_of_refused_bodies_do_not_block_other_clients(installation, plain_build, flood):
     daemon = start(installation, plain_build)
     forged = Delivery(BODY, secret=b"wrong" * 5)
     request = FLOODS[flood] or head(forged, len(BODY)) + BODY

@@ -15,7 +15,7 @@ from signing import Delivery, event_body
 
 VOID = {"meta", "link", "wbr", "br", "img", "input", "hr"}
 SIZES = {"wide": (1600, 1000), "narrow": (360, 780)}
-# For each text that is seen, how its colour stands out from its ground: WCAG 2.2's contrast ratio; the least, with its text.
+# The lowest contrast ratio (WCAG 2.2) of all visible texts, with its text.
 LEAST_CONTRAST = """(() => {
   const parse = (text) => text.match(/[\\d.]+/g).map(Number);
   const linear = (c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
@@ -33,7 +33,7 @@ LEAST_CONTRAST = """(() => {
   }
   return least;
 })()"""
-# The cells whose text reaches beyond them, and how wide the page is, once every count is of some years.
+# The cells whose text overflows and the width of the page, with counts that take years to reach.
 LARGE_COUNTS = """(() => {
   document.querySelector("#pause").click();
   for (const data of document.querySelectorAll("td data")) data.textContent = "31,536,000,000";
@@ -96,7 +96,7 @@ def page_in(tab):
 
 
 def traffic(daemon):
-    """Of each sort something: accepted, repeated, quarantined, forged, to no source."""
+    """Deliveries of each sort: accepted, repeated, quarantined, forged, to an unknown source."""
     repeated = daemon.accept()
     daemon.accept(repeated.signed_again())
     daemon.accept(Delivery(event_body("no.such.kind")))
@@ -135,7 +135,7 @@ def browser(tmp_path_factory):
 
 # As a client sees it
 
-def test_headers_let_the_page_do_nothing_but_what_it_is_there_for(daemon):
+def test_headers_restrict_the_page(daemon):
     reply = daemon.admin("/")
     assert reply.headers["content-type"] == "text/html; charset=utf-8" and reply.headers["cache-control"] == "no-store"
     assert reply.headers["x-content-type-options"] == "nosniff" and reply.headers["referrer-policy"] == "no-referrer"
@@ -146,7 +146,7 @@ def test_headers_let_the_page_do_nothing_but_what_it_is_there_for(daemon):
         assert re.fullmatch(r"'sha256-[0-9A-Za-z+/]{43}='", policy[what])
 
 
-def test_page_is_answered_to_get_and_head_only(daemon):
+def test_page_is_served_for_get_and_head_only(daemon):
     address = daemon._addresses("admin")[0]
     head = http_client.request(address, "HEAD", "/")
     assert (head.status, head.body) == (200, b"") and int(head.headers["content-length"]) > 10000
@@ -155,7 +155,7 @@ def test_page_is_answered_to_get_and_head_only(daemon):
     assert http_client.request(address, "GET", "/index.html").status == 404
 
 
-def test_page_is_well_formed_and_takes_nothing_from_elsewhere(daemon, browser):
+def test_page_is_well_formed_and_has_no_external_resources(daemon, browser):
     served = Page(daemon.admin("/").body.decode())
     with opened(browser, daemon) as tab:
         shown = page_in(tab)
@@ -165,17 +165,17 @@ def test_page_is_well_formed_and_takes_nothing_from_elsewhere(daemon, browser):
         assert page.texts["h1"][0] == "Gatepost" and page.texts["h2"][1:] == ["Receiver", "Router", "Kafka and this process"]
 
 
-def test_page_is_the_same_whatever_happens(daemon):
+def test_page_source_does_not_depend_on_the_state(daemon):
     before, n = daemon.admin("/").body, decided(daemon)
     traffic(daemon)
-    waiting.until(lambda: decided(daemon) == n + 3, 30, "what was routed")
+    waiting.until(lambda: decided(daemon) == n + 3, 30, "the deliveries to be routed")
     assert daemon.admin("/").body == before
 
 
-def test_numbers_are_those_of_the_metrics(daemon, browser):
+def test_numbers_agree_with_the_metrics(daemon, browser):
     before = decided(daemon)
     traffic(daemon)
-    waiting.until(lambda: decided(daemon) == before + 3, 30, "what was routed")
+    waiting.until(lambda: decided(daemon) == before + 3, 30, "the deliveries to be routed")
     waiting.until(lambda: status_of(daemon)["lagRecords"] == daemon.metric("gatepost_router_lag_records") == 0, 30, "no lag")
     new = daemon.metric("gatepost_events_total") + daemon.metric("gatepost_quarantined_total")
     waiting.until(lambda: status_of(daemon)["rememberedIds"] == daemon.metric("gatepost_remembered_ids") == new, 30, "ids")
@@ -201,16 +201,16 @@ def test_numbers_are_those_of_the_metrics(daemon, browser):
     assert counts["remembered"] == metric("remembered_ids") > 0
 
 
-def test_status_has_the_same_times_and_versions_as_gatepost_status(daemon, shared):
+def test_status_agrees_with_gatepost_status(daemon, shared):
     waiting.until(lambda: status_of(daemon)["commitSeconds"]["count"], 30, "a commit")
     status = status_of(daemon)
     daemon.config["admin"]["listen"] = daemon._addresses("admin")[0]
-    told = json.loads(shared.gatepost("status", "--json", config=daemon.config).stdout)
+    report = json.loads(shared.gatepost("status", "--json", config=daemon.config).stdout)
     for name in ("ackSeconds", "eventAgeSeconds", "commitSeconds"):
         for q in ("p50", "p99"):
-            assert status[name][q] == pytest.approx(told[name][q], abs=0.001), name
+            assert status[name][q] == pytest.approx(report[name][q], abs=0.001), name
     assert status["batchRecords"]["p50"] <= status["batchRecords"]["p99"] and status["verifySeconds"]["count"] > 0
-    assert status["roles"] == told["roles"] and status["ready"] is True and status["kafkaReachable"] is True
+    assert status["roles"] == report["roles"] and status["ready"] is True and status["kafkaReachable"] is True
     assert [each["source"] for each in status["secrets"]] == ["invoicing", "orders"]
     (labels,) = daemon.metrics("gatepost_build_info")
     versions = dict(labels)
@@ -218,7 +218,7 @@ def test_status_has_the_same_times_and_versions_as_gatepost_status(daemon, share
     assert datetime.datetime.fromisoformat(status["time"]).timestamp() == status["startTimeSeconds"] + status["uptimeSeconds"]
 
 
-def test_recent_times_are_those_of_the_last_half_minute(daemon):
+def test_recent_times_cover_the_last_half_minute(daemon):
     daemon.accept()
     assert status_of(daemon)["ackSeconds"]["recent"]["count"] > 0
     waiting.until(lambda: status_of(daemon)["ackSeconds"]["recent"]["count"] == 0, 60, "half a minute without deliveries")
@@ -227,7 +227,7 @@ def test_recent_times_are_those_of_the_last_half_minute(daemon):
 
 
 @pytest.mark.parametrize("role, other", [("receiver", "router"), ("router", "receiver")])
-def test_one_role_alone_shows_only_what_it_does(installation, browser, role, other):
+def test_single_role_shows_only_its_own_section(installation, browser, role, other):
     installation.create_topics()
     daemon = installation.start(installation.config(role))
     status = status_of(daemon)
@@ -239,7 +239,7 @@ def test_one_role_alone_shows_only_what_it_does(installation, browser, role, oth
         assert tab.complaints() == []
 
 
-def test_daemon_that_is_not_ready_says_why(offline, browser):
+def test_page_shows_why_the_daemon_is_not_ready(offline, browser):
     daemon = offline.daemon().start()
     reasons = daemon.admin("/readyz").body.decode().split("\n")[:-1]
     with opened(browser, daemon) as tab:
@@ -250,7 +250,7 @@ def test_daemon_that_is_not_ready_says_why(offline, browser):
     assert "receiver: ready" not in page.texts["li"] and status_of(daemon)["ready"] is False
 
 
-def test_names_are_text_and_never_markup(offline, browser):
+def test_names_are_escaped(offline, browser):
     config = offline.config()
     config["events"]["<b>&amp\"'{{style}}"] = f"{offline.prefix}.odd"
     daemon = offline.daemon(config).start()
@@ -266,7 +266,7 @@ def test_names_are_text_and_never_markup(offline, browser):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
-def test_page_draws_what_happens_and_fits(daemon, browser, size, dark, tmp_path):
+def test_page_plots_traffic_and_fits_the_window(daemon, browser, size, dark, tmp_path):
     with opened(browser, daemon, *SIZES[size], dark=dark) as tab:
         before = tab.value("Number(document.querySelector('[data-key=\"requests/accepted\"]').value)")
         drawn = tab.value("document.querySelectorAll('figure path').length")
@@ -286,7 +286,7 @@ def test_page_draws_what_happens_and_fits(daemon, browser, size, dark, tmp_path)
         assert set(tab.requested()) == {admin_url(daemon), admin_url(daemon) + "status"}
 
 
-def test_each_plot_and_each_table_has_a_name(daemon, browser):
+def test_every_plot_and_table_has_an_accessible_name(daemon, browser):
     with opened(browser, daemon) as tab:
         tab.wait_for("document.querySelectorAll('svg').length > 20")
         labels = tab.value("[...document.querySelectorAll('svg')].map((svg) => svg.getAttribute('role') + ' ' + svg.ariaLabel)")
@@ -297,15 +297,15 @@ def test_each_plot_and_each_table_has_a_name(daemon, browser):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_counts_of_years_stand_in_their_columns(daemon, browser, size):
+def test_large_counts_fit_their_columns(daemon, browser, size):
     with opened(browser, daemon, *SIZES[size]) as tab:
         tab.wait_for(f"{DRAWN} > 0")
         beyond, width = tab.value(LARGE_COUNTS)
         assert beyond == [] and width <= SIZES[size][0]
 
 
-def test_nothing_but_the_state_is_read_out_by_itself(daemon, browser):
-    """What is renewed every two seconds and is a live region would never let a screen reader say anything else."""
+def test_only_the_state_is_a_live_region(daemon, browser):
+    """A screen reader would read nothing else if a live region changed every two seconds."""
     with opened(browser, daemon) as tab:
         tab.wait_for(f"{DRAWN} > 0")
         tab.call("Accessibility.enable")
@@ -316,7 +316,7 @@ def test_nothing_but_the_state_is_read_out_by_itself(daemon, browser):
         assert [dict(zip(each[::2], each[1::2]))["id"] for each in described] == ["state"]
 
 
-def test_page_without_scripts_says_so_and_where_the_numbers_are(daemon, browser):
+def test_page_without_scripts_links_to_the_numbers(daemon, browser):
     with browser.open(admin_url(daemon), *SIZES["narrow"], scripts=False) as tab:
         text = tab.text
         assert "This page needs JavaScript" in text and "renewed" not in text and "Pause" not in text
@@ -327,7 +327,7 @@ def test_page_without_scripts_says_so_and_where_the_numbers_are(daemon, browser)
         assert tab.complaints() == []
 
 
-def test_nothing_moves_when_numbers_are_renewed(daemon, browser):
+def test_layout_is_stable_across_refreshes(daemon, browser):
     places = "JSON.stringify([...document.querySelectorAll('h2, table, figure, svg')].map((e) => { const r = " \
              "e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height].map(Math.round); }))"
     with opened(browser, daemon) as tab:
@@ -339,7 +339,7 @@ def test_nothing_moves_when_numbers_are_renewed(daemon, browser):
         assert tab.value("document.activeElement.getAttribute('href')") == "status"
 
 
-def test_pause_holds_the_numbers_until_it_is_pressed_again(daemon, browser):
+def test_pause_stops_the_refresh_until_pressed_again(daemon, browser):
     moment = "document.querySelector('#now').textContent"
     with opened(browser, daemon) as tab:
         tab.value("document.querySelector('#pause').focus()")
@@ -347,18 +347,18 @@ def test_pause_holds_the_numbers_until_it_is_pressed_again(daemon, browser):
             tab.call("Input.dispatchKeyEvent", type=kind, key=" ", code="Space", text=" ", windowsVirtualKeyCode=32)
         assert tab.value("document.querySelector('#pause').ariaPressed") == "true"
         held, asked = tab.value(moment), len(tab.requested())
-        until = seconds_of(held) + 7  # three times when it would have asked
+        until = seconds_of(held) + 7  # three refresh intervals
         waiting.until(lambda: clock_of(daemon) >= until, 60, "time to pass")
         assert tab.value(moment) == held and len(tab.requested()) <= asked + 1
         tab.value("document.querySelector('#pause').click()")
         tab.wait_for(f"{moment} !== '{held}'")
 
 
-def test_page_of_a_daemon_that_has_gone_says_so_and_goes_on_when_it_is_back(installation, browser):
+def test_page_reports_a_stopped_daemon_and_recovers(installation, browser):
     installation.create_topics()
     config = installation.config()
     daemon = installation.start(config)
-    config["admin"]["listen"] = daemon._addresses("admin")[0]  # to be found there again
+    config["admin"]["listen"] = daemon._addresses("admin")[0]  # to keep its address
     with opened(browser, daemon) as tab:
         traffic(daemon)
         tab.wait_for("Number(document.querySelector('[data-key=\"requests/accepted\"]').value) === 3")

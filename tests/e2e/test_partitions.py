@@ -1,4 +1,4 @@
-"""A partition's trouble is its own: a partition that cannot be routed neither stops nor delays the others."""
+"""A partition that cannot be routed neither stops nor delays the others."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def deliveries_of(partition, n, partitions, **members):
 
 
 def commit_beyond_end(kafka, partition, offset, **metadata):
-    """Set a committed offset of the router's group; a broker that has just started may not take it yet."""
+    """Set a committed offset of the router's group; a broker that has just started may not accept it yet."""
     def committed():
         offsets = ConsumerGroupTopicPartitions(kafka.group, [TopicPartition(kafka.deliveries, partition, offset, **metadata)])
         done = kafka.admin.alter_consumer_group_offsets([offsets])[kafka.group].result(30)
@@ -50,7 +50,7 @@ def commit_beyond_end(kafka, partition, offset, **metadata):
 
 
 def published(kafka, deliveries):
-    """How many events there are of each of the deliveries."""
+    """The number of events of each delivery."""
     ids = [record.delivery_id for record in kafka.read(*kafka.published_topics())]
     return [ids.count(delivery.delivery_id) for delivery in deliveries]
 
@@ -61,7 +61,7 @@ def wait_until_published(kafka, deliveries, seconds=SECONDS):
 
 
 def state(daemon, partition):
-    """(state, cause) of a partition, as the metrics have it."""
+    """(state, cause) of a partition in the metrics."""
     found = [dict(labels) for labels in daemon.metrics("gatepost_router_partition_state")
              if dict(labels)["partition"] == str(partition)]
     return [(each["state"], each["cause"]) for each in found]
@@ -75,8 +75,8 @@ def wait_for_state(daemon, partition, *expected):
 def assert_shown(installation, daemon, partition, name, cause):
     """A partition's state is in the metrics, in `gatepost status` and on the status page."""
     wait_for_state(daemon, partition, name, cause)
-    said = installation.gatepost("status", config=daemon.config).stdout
-    assert re.search(rf"^  partition {partition} {name}, {cause}, lag \d+$", said, re.M), said
+    output = installation.gatepost("status", config=daemon.config).stdout
+    assert re.search(rf"^  partition {partition} {name}, {cause}, lag \d+$", output, re.M), output
     document = json.loads(installation.gatepost("status", "--json", config=daemon.config).stdout)
     (shown,) = [each for each in document["partitions"] if each["partition"] == partition]
     assert (shown["state"], shown["cause"]) == (name, cause)
@@ -86,7 +86,7 @@ def assert_shown(installation, daemon, partition, name, cause):
 
 @pytest.fixture
 def lone(tmp_path):
-    """A broker whose log may be damaged, and an installation that uses it."""
+    """A broker whose log the test may damage, and an installation that uses it."""
     with Cluster() as cluster:
         installation = Installation(tmp_path, cluster.bootstrap)
         yield cluster, installation
@@ -95,7 +95,7 @@ def lone(tmp_path):
 
 @pytest.fixture
 def single(installation):
-    """A router that is to route three partitions of one broker."""
+    """The configuration of a router for three partitions on one broker."""
     config = installation.config("router")
     config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
     installation.create_topics(config, partitions=3)
@@ -119,7 +119,7 @@ def test_offset_beyond_the_end_stops_only_its_partition(single):
     assert daemon.is_running()
 
 
-def test_router_ends_when_every_partition_is_refused(single):
+def test_router_exits_when_every_partition_is_refused(single):
     installation, config = single
     kafka = installation.kafka
     for partition in range(3):
@@ -132,7 +132,7 @@ def test_router_ends_when_every_partition_is_refused(single):
 # Records that cannot be published
 
 def split_configuration(installation):
-    """Receiver with 4 MiB bodies, and a router whose file does not say so, as for a router that runs elsewhere."""
+    """A receiver with 4 MiB bodies, and a router whose file does not mention it, as on another machine."""
     receiver, router = installation.config("receiver"), installation.config("router")
     receiver["receiver"]["max_body"] = "4MiB"
     installation.create_topics(router, partitions=1)
@@ -149,7 +149,7 @@ def assert_stub_in_quarantine(kafka, delivery):
     assert stub.header("gatepost-reason") == "unpublishable"
 
 
-def test_delivery_that_is_too_large_for_its_topic_stops_nothing(installation):
+def test_delivery_too_large_for_its_topic_becomes_a_stub(installation):
     receiver, router = split_configuration(installation)
     kafka = installation.kafka
     receiver, router = installation.start(receiver), installation.start(router)
@@ -173,8 +173,8 @@ def test_delivery_that_is_too_large_for_its_topic_stops_nothing(installation):
     assert len(quarantined(kafka, large[0])) == 1
 
 
-def test_compressed_record_that_is_large_stops_nothing(installation):
-    """Brokers check the compressed size: whoever may write to `deliveries` can put such a record there."""
+def test_record_too_large_when_decompressed_becomes_a_stub(installation):
+    """Brokers check the compressed size: anyone who may write to `deliveries` can append such a record."""
     installation.create_topics(partitions=1)
     kafka = installation.kafka
     delivery = Delivery(event_body(padding="y" * (30 << 20)))
@@ -192,7 +192,7 @@ def test_compressed_record_that_is_large_stops_nothing(installation):
     assert_stub_in_quarantine(kafka, delivery)
 
 
-def test_record_that_cannot_be_read_stops_its_partition_until_it_is_deleted(single):
+def test_unreadable_record_stops_only_its_partition_until_deleted(single):
     """librdkafka decompresses up to receive.message.max.bytes."""
     installation, config = single
     kafka = installation.kafka
@@ -213,8 +213,8 @@ def test_record_that_cannot_be_read_stops_its_partition_until_it_is_deleted(sing
     assert daemon.metric("gatepost_deleted_before_routing_total") == 1
 
 
-def test_record_that_is_refused_before_its_batch_is_complete_stops_nothing(installation):
-    """With a backlog behind it, librdkafka takes no more records before the batch is committed."""
+def test_record_refused_before_its_batch_is_complete_becomes_a_stub(installation):
+    """With a backlog behind it, librdkafka accepts no more records before the batch is committed."""
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
     kafka = installation.kafka
@@ -227,8 +227,8 @@ def test_record_that_is_refused_before_its_batch_is_complete_stops_nothing(insta
     assert_stub_in_quarantine(kafka, large)
 
 
-def test_partition_whose_records_do_not_come_waits(installation):
-    """librdkafka drops an answer that is larger than receive.message.max.bytes and asks again, for ever, without a word."""
+def test_partition_with_undeliverable_fetch_responses_waits(installation):
+    """librdkafka silently drops a response larger than receive.message.max.bytes and retries forever."""
     config, kafka = with_small_answers(installation, partitions=1), installation.kafka
     config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
     daemon = installation.start(config)
@@ -253,8 +253,8 @@ def test_partition_whose_records_do_not_come_waits(installation):
     assert published(kafka, first + last) == [1] * 10
 
 
-def test_gap_is_passed_although_each_answer_comes_over_another_connection(installation):
-    """librdkafka closes the connection after a response that is too large; responses of other partitions arrive in between."""
+def test_gap_is_skipped_when_the_connection_changes_with_each_response(installation):
+    """librdkafka closes the connection after a response that is too large; responses for other partitions arrive in between."""
     config, kafka = with_small_answers(installation), installation.kafka
     daemon = installation.start(config)
     kafka.append(deliveries_of(0, 2, 2))
@@ -274,8 +274,8 @@ def test_gap_is_passed_although_each_answer_comes_over_another_connection(instal
     wait_until_published(kafka, sent, 60)
 
 
-def test_large_records_are_routed_although_each_answer_comes_over_another_connection(installation):
-    """So large that each response has a single record: no two records come over the same connection."""
+def test_large_records_are_routed_when_the_connection_changes_with_each_response(installation):
+    """The records are so large that each response has only one: no two records arrive over the same connection."""
     config, kafka = with_small_answers(installation), installation.kafka
     installation.start(config)
     kafka.append(deliveries_of(0, 2, 2) + deliveries_of(1, 2, 2))
@@ -287,8 +287,8 @@ def test_large_records_are_routed_although_each_answer_comes_over_another_connec
     wait_until_published(kafka, sent, 120)
 
 
-def test_record_that_is_refused_after_one_behind_it_stops_nothing(installation):
-    """That of another topic is refused first, while this one waits behind what goes to its own."""
+def test_records_refused_out_of_order_become_stubs(installation):
+    """The record for another topic is refused first, while the other is queued behind records for its own topic."""
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
     kafka = installation.kafka
@@ -305,7 +305,7 @@ def test_record_that_is_refused_after_one_behind_it_stops_nothing(installation):
         assert_stub_in_quarantine(kafka, delivery)
 
 
-def test_reload_ends_the_wait_for_a_topic_that_is_no_longer_written(installation):
+def test_reload_ends_the_wait_for_a_topic_no_longer_used(installation):
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
     kafka = installation.kafka
@@ -322,8 +322,8 @@ def test_reload_ends_the_wait_for_a_topic_that_is_no_longer_written(installation
     wait_until_published(kafka, [second])
 
 
-def test_refused_record_stops_nothing_although_each_answer_comes_over_another_connection(installation):
-    """The table is filled anew each time, for the leader may have changed; that the record was refused must not be forgotten."""
+def test_refused_record_becomes_a_stub_when_the_connection_changes_with_each_response(installation):
+    """The dedup table is restored each time, because the leader may have changed; the refusal must not be forgotten."""
     config, kafka = with_small_answers(installation), installation.kafka
     installation.start(config)
     kafka.append(deliveries_of(0, 2, 2) + deliveries_of(1, 2, 2))
@@ -339,8 +339,8 @@ def test_refused_record_stops_nothing_although_each_answer_comes_over_another_co
     assert_stub_in_quarantine(kafka, refused)
 
 
-def test_log_that_was_cut_off_is_read_on_although_each_answer_comes_over_another_connection(lone):
-    """The table is restored from its beginning; a new connection must not restart that."""
+def test_truncated_log_is_read_when_the_connection_changes_with_each_response(lone):
+    """The dedup table is restored from the start; a new connection must not restart that."""
     cluster, installation = lone
     config, kafka = with_small_answers(installation), installation.kafka
     daemon = installation.start(config)
@@ -361,7 +361,7 @@ def test_log_that_was_cut_off_is_read_on_although_each_answer_comes_over_another
     assert daemon.metric("gatepost_log_truncations_total") == 1
 
 
-def test_record_with_headers_that_librdkafka_refuses_stops_nothing(installation):
+def test_record_with_headers_too_large_for_librdkafka_becomes_a_stub(installation):
     """Quarantine keeps the headers of a delivery."""
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
@@ -381,8 +381,8 @@ def test_record_with_headers_that_librdkafka_refuses_stops_nothing(installation)
 
 # Gaps and times
 
-def test_control_records_cost_no_second_each(single):
-    """60 took 62 s, since the position was looked up again at each, behind the consumer's own fetch."""
+def test_control_records_do_not_slow_routing(single):
+    """60 took 62 s when each caused a lookup of the position, which queued behind the consumer's own fetch."""
     installation, config = single
     kafka = installation.kafka
     sent = [Delivery() for _ in range(60)]
@@ -400,11 +400,11 @@ def test_control_records_cost_no_second_each(single):
     print("60 control records took", took, "the second time with their transactions")
     assert took[1] < 30
     waiting.until(lambda: daemon.metric("gatepost_router_lag_records") == 0, SECONDS,
-                  "control records at the end of a partition not to count as records that wait")
+                  "control records at the end of a partition to be excluded from the lag")
 
 
 def append_steadily(kafka, sent, stop):
-    """A hundred records a second, without the pauses of kafka.append()."""
+    """Append a hundred records a second, without the pauses of kafka.append()."""
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "acks": "all", "linger.ms": 0,
                                          "partitioner": "murmur2", "log_level": 3})
     while not stop.wait(0.01):
@@ -416,8 +416,8 @@ def append_steadily(kafka, sent, stop):
     assert producer.flush(60) == 0
 
 
-def test_aborted_transaction_under_steady_traffic_holds_up_nothing(installation):
-    """The records behind it waited for 10,000 more, as the next one always came before the end of the log was seen."""
+def test_aborted_transaction_does_not_stall_steady_traffic(installation):
+    """The records behind it had to wait for 10,000 more, because the next always arrived before the end of the log was seen."""
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
     kafka = installation.kafka
@@ -437,7 +437,7 @@ def test_aborted_transaction_under_steady_traffic_holds_up_nothing(installation)
     assert_exactly_once(kafka, by_id(sent))
 
 
-def test_timestamp_near_1970_stops_nothing(installation):
+def test_timestamp_near_1970_is_routed(installation):
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
     kafka = installation.kafka
@@ -462,8 +462,8 @@ def test_timestamp_near_1970_stops_nothing(installation):
     assert_exactly_once(kafka, by_id(old + others + fresh))
 
 
-def test_recovery_on_a_quiet_log_takes_no_second(installation):
-    """Another producer of the same transactional.id fences the router's; the next commit fails, and it starts again."""
+def test_recovery_on_an_idle_log_takes_less_than_a_second(installation):
+    """Another producer with the same transactional.id fences the router's; the next commit fails, and the router recovers."""
     config = installation.config("router", "gw1")
     installation.create_topics(config, partitions=3)
     kafka = installation.kafka
@@ -488,13 +488,13 @@ def test_recovery_on_a_quiet_log_takes_no_second(installation):
 
 
 def seconds_of(text):
-    """Seconds of a time as the log has it, within its day."""
+    """A time of the log in seconds since midnight."""
     hours, minutes, seconds = text[11:23].split(":")
     return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 
-def test_error_that_keeps_the_router_out_of_its_group_is_shown(installation):
-    """It lasts: the brokers allow sessions of half an hour at most."""
+def test_group_join_error_is_shown_in_readiness(installation):
+    """The error is permanent: brokers allow session timeouts of at most half an hour."""
     config = installation.config("router")
     installation.create_topics(config)
     config["kafka"].update({"session.timeout.ms": "3600000", "max.poll.interval.ms": "3600000"})
@@ -503,10 +503,10 @@ def test_error_that_keeps_the_router_out_of_its_group_is_shown(installation):
                   lambda: f"the reason: {daemon.admin('/readyz').body}\n{daemon.log}")
 
 
-# Partitions that are added
+# Added partitions
 
-def test_partitions_added_while_the_router_was_down_are_routed(installation):
-    """The coordinator gives a static member that comes back in time its former partitions."""
+def test_partitions_added_while_the_router_is_down_are_routed(installation):
+    """The coordinator assigns a static member that returns in time its former partitions."""
     config = installation.config()
     installation.create_topics(config, partitions=1)
     kafka = installation.kafka
@@ -543,7 +543,7 @@ def test_partitions_added_to_a_running_router_are_routed_and_reported(installati
 
 # Reloads
 
-def test_source_that_a_reload_adds_is_known_to_the_router_at_once(installation):
+def test_source_added_by_a_reload_is_known_to_the_router_immediately(installation):
     """Lanes use a new configuration at once; the router's open batch still uses the previous one."""
     config = installation.config()
     config["receiver"]["threads"] = 2
@@ -581,7 +581,7 @@ def spread(brokers, tmp_path):
 
 
 def create_deliveries(installation, replicas, **settings):
-    """The topics, but `deliveries` with a list of replicas for each partition."""
+    """Create the topics; `deliveries` with a list of replicas for each partition."""
     kafka = installation.kafka
     done = installation.gatepost("topics", "create", "--partitions", "3", "--replication-factor", "3")
     assert done.returncode == 0, done.stderr
@@ -590,7 +590,7 @@ def create_deliveries(installation, replicas, **settings):
     wanted = {name: made[name] for name in ("cleanup.policy", "retention.ms", "retention.bytes", "max.message.bytes",
                                             "message.timestamp.type")}
     topic = NewTopic(kafka.deliveries, len(replicas), replica_assignment=replicas, config=wanted | settings)
-    waiting.until(lambda: create(kafka, topic), 60, "the topic to be made")
+    waiting.until(lambda: create(kafka, topic), 60, "the topic to be created")
     waiting.until(lambda: kafka.partitions(kafka.deliveries) == len(replicas), 60, "its partitions")
 
 
@@ -606,7 +606,7 @@ def leader(kafka, partition):
     return kafka.admin.list_topics(kafka.deliveries).topics[kafka.deliveries].partitions[partition].leader
 
 
-def test_records_are_routed_that_follow_those_of_another_leader(spread, brokers, new_library):
+def test_records_are_routed_across_leader_changes(spread, brokers, new_library):
     """With a newer librdkafka, which reports the leader epoch of a record."""
     create_deliveries(spread, [[1, 2, 3], [2, 3, 1]])
     kafka = spread.kafka
@@ -632,7 +632,7 @@ def test_records_are_routed_that_follow_those_of_another_leader(spread, brokers,
     assert daemon.log.count("asking for the position again") < 20
 
 
-def test_partition_without_a_leader_stops_no_other(spread, brokers):
+def test_partition_without_a_leader_does_not_stop_others(spread, brokers):
     kafka = spread.kafka
     create_deliveries(spread, [[3], [1], [2]], **{"min.insync.replicas": "1"})
     config = spread.config("router")
@@ -665,8 +665,8 @@ def test_partition_without_a_leader_stops_no_other(spread, brokers):
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
-def test_what_is_accepted_after_an_unclean_election_is_published(spread, brokers, restarts):
-    """The log is cut off below the committed offset, and grows beyond it again with other records."""
+def test_records_after_an_unclean_leader_election_are_published(spread, brokers, restarts):
+    """The log is truncated below the committed offset, and grows beyond it again with other records."""
     kafka = spread.kafka
     create_deliveries(spread, [[1, 2]], **{"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
     daemon = spread.start(spread.config("router"))
@@ -698,19 +698,19 @@ def test_what_is_accepted_after_an_unclean_election_is_published(spread, brokers
     assert not result.lost and not result.duplicated and not result.unexpected, str(result)
 
 
-def remake(kafka, topic, replicas, **settings):
-    """Make a topic anew with these replicas and settings beside its own."""
+def recreate(kafka, topic, replicas, **settings):
+    """Recreate a topic with these replicas and additional settings."""
     made = kafka.configuration(topic)
     kafka.delete(topic)
     wanted = {"max.message.bytes": made["max.message.bytes"]} | settings
-    waiting.until(lambda: create(kafka, NewTopic(topic, 1, replica_assignment=[replicas], config=wanted)), 60, "the topic to be made")
+    waiting.until(lambda: create(kafka, NewTopic(topic, 1, replica_assignment=[replicas], config=wanted)), 60, "a new topic")
 
 
-def test_what_was_decided_and_not_committed_may_be_cut_off(spread, brokers):
-    """A delivery whose record is gone is accepted again: the table knows it, but nothing of it was published."""
+def test_delivery_decided_but_truncated_before_commit_is_published_when_repeated(spread, brokers):
+    """A delivery whose record is gone is accepted again: the dedup table knows it, but it was not published."""
     kafka = spread.kafka
     create_deliveries(spread, [[1, 2]], **{"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
-    remake(kafka, f"{kafka.prefix}.invoice.accepted", [1, 2], **{"min.insync.replicas": "2"})
+    recreate(kafka, f"{kafka.prefix}.invoice.accepted", [1, 2], **{"min.insync.replicas": "2"})
     daemon = spread.start(spread.config("router"))
     first = [Delivery() for _ in range(20)]
     kafka.append(first)
@@ -732,8 +732,8 @@ def test_what_was_decided_and_not_committed_may_be_cut_off(spread, brokers):
     assert_exactly_once(kafka, by_id([*first, *later, again]))
 
 
-def test_new_consumer_does_not_take_a_log_that_was_cut_off_for_the_former(lone):
-    """A consumer counts its connections from 0: that of another may have the same number, to a broker that has lost records."""
+def test_new_consumer_detects_a_truncated_log(lone):
+    """Every consumer numbers its connections from 0: the same number may be a connection to a broker that has lost records."""
     cluster, installation = lone
     config, kafka = installation.config("router"), installation.kafka
     again, later = Delivery(), Delivery()
@@ -767,9 +767,9 @@ def offset_set_by_hand(lone):
 
 
 @pytest.mark.parametrize("n", [10, 30])
-def test_cut_behind_an_offset_set_by_hand_is_found_again_after_a_transaction_that_failed(offset_set_by_hand, n):
-    """Such an offset does not say which record stands before it; the router has read that one, though. The group has the same offset
-    until a transaction succeeds; the log has grown past it meanwhile, or had before."""
+def test_truncation_behind_a_manually_set_offset_is_detected_after_an_abort(offset_set_by_hand, n):
+    """Such an offset does not identify the record before it, but the router has read that record. The group keeps the same offset
+    until a transaction succeeds; the log has grown past it meanwhile or before."""
     installation, config, router = offset_set_by_hand
     kafka = installation.kafka
     kafka.delete(f"{kafka.prefix}.invoice.accepted")
@@ -784,7 +784,7 @@ def test_cut_behind_an_offset_set_by_hand_is_found_again_after_a_transaction_tha
 
 
 def decide_without_committing(installation, cluster, config, delivery):
-    """Start a router that decides the delivery but cannot publish it. Returns it, and the log with its size before the delivery."""
+    """Start a router that decides the delivery but cannot publish it. Returns the router, the log and its former size."""
     kafka = installation.kafka
     installation.create_topics(config, partitions=1)
     router = installation.start(config)
@@ -799,14 +799,14 @@ def decide_without_committing(installation, cluster, config, delivery):
 
 
 def cut_off(cluster, log, size):
-    """Lose the end of a log, as a broker does whose machine stops before it was written to the disk."""
+    """Truncate a log, as when a broker's machine crashes before writing it to disk."""
     cluster.kill(1)
     os.truncate(log, size)
-    make_known(cluster, log)
+    start_without_checkpoints(cluster, log)
 
 
-def make_known(cluster, log):
-    """Start the broker of a log that was changed: it reads the log again, instead of believing what it noted about it."""
+def start_without_checkpoints(cluster, log):
+    """Start the broker of a modified log without its checkpoints, so that it reads the log again."""
     for state_of_producers in log.parent.glob("*.snapshot"):
         state_of_producers.unlink()
     for checkpoint in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
@@ -815,7 +815,7 @@ def make_known(cluster, log):
 
 
 def change_codec(log, start):
-    """Have the batch at this place of a log say that it is compressed in a way that no client knows."""
+    """Mark the batch at this position of a log as compressed with an unknown codec."""
     content = bytearray(log.read_bytes())
     length, = struct.unpack_from(">i", content, start + 8)
     content[start + 22] |= 7
@@ -832,8 +832,8 @@ def crc32c(data):
     return crc ^ 0xffffffff
 
 
-def test_batch_of_an_unknown_codec_stops_its_partition_until_it_is_deleted(lone):
-    """A librdkafka that was built without zstd meets one, too. It reports each attempt, and gives no record."""
+def test_batch_with_unknown_codec_stops_only_its_partition_until_deleted(lone):
+    """As for a librdkafka built without zstd. It reports each attempt and returns no record."""
     cluster, installation = lone
     config, kafka = installation.config("router"), installation.kafka
     installation.create_topics(config, partitions=2)
@@ -844,7 +844,7 @@ def test_batch_of_an_unknown_codec_stops_its_partition_until_it_is_deleted(lone)
     kafka.append(bad[:1])
     cluster.kill(1)
     change_codec(log, size)
-    make_known(cluster, log)
+    start_without_checkpoints(cluster, log)
     kafka.append([*behind, *other])
     router = installation.daemon(config).start()
     wait_until_published(kafka, other)
@@ -856,7 +856,7 @@ def test_batch_of_an_unknown_codec_stops_its_partition_until_it_is_deleted(lone)
 
 
 def fence(installation, router):
-    """Have other members of the group take the router's place, one after the other, until its consumer is replaced."""
+    """Have other group members with the router's instance id join, one after the other, until its consumer is replaced."""
     def is_replaced():
         consumer = confluent_kafka.Consumer({
             "bootstrap.servers": installation.bootstrap, "group.id": installation.kafka.group,
@@ -880,8 +880,8 @@ def seconds_to_route(kafka, daemon, deliveries):
     return time.monotonic() - begun
 
 
-def test_three_partitions_in_trouble_leave_the_others_at_full_speed(spread, brokers):
-    """One offline, one refused, one with a record that cannot be published."""
+def test_three_failed_partitions_do_not_slow_the_others(spread, brokers):
+    """One partition is offline, one refused, one has a record that cannot be published."""
     kafka = spread.kafka
     create_deliveries(spread, [[3], [1], [2], [1], [2], [1]], **{"min.insync.replicas": "1", "max.message.bytes": LARGE_RECORD})
     commit_beyond_end(kafka, 1, 500)
@@ -913,7 +913,7 @@ def test_three_partitions_in_trouble_leave_the_others_at_full_speed(spread, brok
 
 
 def with_small_answers(installation, partitions=2):
-    """The configuration of a router that cannot read LARGE_RECORD, which the topic takes: librdkafka closes the connection then."""
+    """The configuration of a router that cannot read LARGE_RECORD, which the topic accepts: librdkafka closes the connection."""
     config = installation.config("router")
     config["kafka"]["receive.message.max.bytes"] = "2400000"
     config["kafka"]["fetch.max.bytes"] = "1000000"

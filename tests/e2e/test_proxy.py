@@ -1,4 +1,4 @@
-"""The proxy of tests/faults itself, before a broker that answers each request with the same bytes."""
+"""The proxy of tests/faults in front of a broker that echoes each request."""
 
 import contextlib
 import os
@@ -102,7 +102,7 @@ def test_large_bodies_pass_unchanged(client):
         assert client.ask("Produce", correlation, os.urandom(4 << 20))
 
 
-def test_lost_response_closes_the_connection_and_the_next_one_works(proxies, client, node, echo):
+def test_lost_response_closes_its_connection_only(proxies, client, node, echo):
     rule = proxies.lose_response("EndTxn")
     client.send(request("Produce", 1), request("EndTxn", 2, NO_ERROR), request("Produce", 3))
     assert client.receive(8) == response(1) and client.is_closed()
@@ -110,13 +110,13 @@ def test_lost_response_closes_the_connection_and_the_next_one_works(proxies, cli
     assert Client(node).ask("EndTxn", 4) and rule.count == 1
 
 
-def test_lost_response_on_a_connection_that_is_kept(proxies, client):
+def test_lost_response_can_keep_the_connection(proxies, client):
     proxies.lose_response("EndTxn", connection="keep")
     client.send(request("EndTxn", 1, NO_ERROR), request("Produce", 2))
     assert client.receive(8) == response(2)
 
 
-def test_held_request_arrives_after_its_connection_was_cut(proxies, client, node, echo):
+def test_held_request_arrives_after_its_connection_is_closed(proxies, client, node, echo):
     rule = proxies.hold_request("EndTxn")
     client.send(request("EndTxn", 1, bytes(4) + b"\0\x2f"))
     assert client.is_closed() and Client(node).ask("EndTxn", 2)
@@ -126,7 +126,7 @@ def test_held_request_arrives_after_its_connection_was_cut(proxies, client, node
     assert echo.got == [2, 1]
 
 
-def test_held_request_holds_up_what_is_behind_it(proxies, client):
+def test_held_request_blocks_later_requests(proxies, client):
     rule = proxies.hold_request("EndTxn", connection="keep")
     client.send(request("EndTxn", 1, NO_ERROR), request("Produce", 2))
     assert rule.wait(SECONDS) and client.is_silent()
@@ -134,7 +134,7 @@ def test_held_request_holds_up_what_is_behind_it(proxies, client):
     assert client.receive(22) == response(1, NO_ERROR) + response(2)
 
 
-def test_held_request_is_overtaken(proxies, client):
+def test_held_request_can_be_overtaken(proxies, client):
     rule = proxies.hold_request("EndTxn", connection="overtake")
     client.send(request("EndTxn", 1, NO_ERROR), request("Produce", 2))
     assert client.receive(8) == response(2)
@@ -142,14 +142,14 @@ def test_held_request_is_overtaken(proxies, client):
     assert client.receive(14) == response(1, NO_ERROR)
 
 
-def test_rule_takes_as_many_as_match(proxies, client):
+def test_rule_applies_to_matching_requests_only(proxies, client):
     rule = proxies.watch("Produce", match=lambda each: each.mentions("deliveries"), times=2)
     for correlation, body in enumerate((b"deliveries", b"events", b"deliveries", b"deliveries")):
         assert client.ask("Produce", correlation, body)
     assert [each.correlation for each in rule.requests] == [0, 2]
 
 
-def test_delayed_response_comes_late(proxies, client):
+def test_delayed_response_arrives_late(proxies, client):
     begun = proxies.delay("Produce", 0.3, times=None)
     sent_at = time.monotonic()
     client.send(request("Produce", 1))
@@ -157,7 +157,7 @@ def test_delayed_response_comes_late(proxies, client):
     assert time.monotonic() - sent_at >= 0.3
 
 
-def test_nothing_passes_a_frozen_proxy(proxies, client):
+def test_frozen_proxy_passes_nothing(proxies, client):
     assert client.ask("Produce", 1)
     proxies.freeze(1)
     client.send(request("Produce", 2))
@@ -173,14 +173,14 @@ def test_cut_closes_all_connections(proxies, client, node):
     assert client.is_closed() and other.is_closed() and Client(node).ask("Produce", 2)
 
 
-def test_broker_that_is_gone_closes_the_connection_at_once(client, node, echo):
+def test_connection_is_closed_if_the_broker_is_down(client, node, echo):
     assert client.ask("Produce", 1)
     echo.shutdown()
     echo.server_close()
     assert Client(node).is_closed()
 
 
-def test_request_that_was_seen(proxies, client):
+def test_wait_for_request_returns_a_seen_request(proxies, client):
     assert client.ask("Fetch", 1)
     seen = proxies.wait_for_request("Fetch", since=0, seconds=SECONDS)
     assert seen.correlation == 1

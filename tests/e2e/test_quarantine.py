@@ -37,13 +37,13 @@ def shared_quarantine(shared):
 
 @pytest.fixture
 def quarantine(installation):
-    """An installation of the test's own, whose configuration it may change."""
+    """The test's own installation, whose configuration it may change."""
     config = installation.config()
     installation.create_topics(config)
     return Quarantine(installation, installation.start(config))
 
 
-def test_list_tells_what_why_when_and_from_where(shared_quarantine):
+def test_list_shows_id_reason_time_and_origin(shared_quarantine):
     delivery = Delivery(event_body("no.such_kind"))
     started = time.time()
     id = shared_quarantine.send(delivery)
@@ -64,7 +64,7 @@ def test_list_tells_what_why_when_and_from_where(shared_quarantine):
     assert line.endswith("no topic for the kind no.such_kind")
 
 
-def test_list_is_in_order_of_time_and_can_be_narrowed(shared_quarantine):
+def test_list_is_sorted_by_time_and_filtered(shared_quarantine):
     malformed = Delivery(b"no JSON")
     shared_quarantine.send(malformed)
     shared_quarantine.send(Delivery(event_body("no.such_kind")))
@@ -84,15 +84,15 @@ def test_list_is_in_order_of_time_and_can_be_narrowed(shared_quarantine):
     assert shared_quarantine.run("list", "--reason", "missing-kind").stdout == ""
 
 
-def test_list_is_safe_to_look_at(shared_quarantine):
-    """What a sender can put into it must not reach the terminal as control characters."""
+def test_list_escapes_control_characters(shared_quarantine):
+    """Control characters from a sender must not reach the terminal."""
     delivery = Delivery(json.dumps({"event": "no\x1b[2J\x07\nkind"}).encode())
     shared_quarantine.send(delivery)
     text = shared_quarantine.run("list").stdout
     assert "\\x1b[2J\\x07" in text and "\x1b" not in text and "\x07" not in text
 
 
-def test_show_tells_all_of_one(shared_quarantine):
+def test_show_prints_the_whole_record(shared_quarantine):
     delivery = Delivery(event_body("no.such_kind", text="Straße ☃"))
     id = shared_quarantine.send(delivery)
     text = shared_quarantine.run("show", id).stdout
@@ -112,7 +112,7 @@ def test_show_tells_all_of_one(shared_quarantine):
     (b"\xff\x00\x1b[31m not text", "00000000  ff 00 1b 5b 33 31 6d 20  6e 6f 74 20 74 65 78 74  |...[31m not text|"),
     (b"{\"\xc2\x9b31m\"}", "00000000  7b 22 c2 9b 33 31 6d 22  7d                       |{\"..31m\"}|"),
     (b"", "body, 0 bytes")])
-def test_body_that_is_no_text_is_shown_as_a_dump_and_raw_as_it_is(shared_quarantine, body, dump):
+def test_binary_body_is_shown_as_a_dump_or_raw(shared_quarantine, body, dump):
     id = shared_quarantine.send(Delivery(body))
     text = shared_quarantine.run("show", id).stdout
     assert dump in text.splitlines() and "\x1b" not in text
@@ -122,14 +122,14 @@ def test_body_that_is_no_text_is_shown_as_a_dump_and_raw_as_it_is(shared_quarant
     assert (done.returncode, done.stdout) == (0, body), done.stderr
 
 
-def test_kind_that_is_configured_later_is_published_with_the_same_bytes(quarantine):
+def test_release_after_configuring_the_kind_publishes_the_same_bytes(quarantine):
     body = event_body("order.created", text="naïve ☃ \\u001b")
     delivery = Delivery(body)
     id = quarantine.send(delivery)
     outcome, = quarantine.release(id, "--dry-run")
     assert (outcome["outcome"], outcome["comesBack"], outcome["topic"]) == ("would-be-released", "unknown-kind", None)
     assert quarantine.published(delivery.delivery_id) == []
-    quarantine.mend(order_created=f"{quarantine.kafka.prefix}.invoice.received")
+    quarantine.map_kinds(order_created=f"{quarantine.kafka.prefix}.invoice.received")
     outcome, = quarantine.release(id)
     assert (outcome["outcome"], outcome["comesBack"]) == ("released", None)
     assert outcome["topic"] == f"{quarantine.kafka.prefix}.invoice.received"
@@ -144,8 +144,8 @@ def test_kind_that_is_configured_later_is_published_with_the_same_bytes(quaranti
     assert len(quarantine.quarantined(delivery.delivery_id)) == 1
 
 
-def test_released_record_is_the_delivery_as_it_was(shared_quarantine):
-    """Value, key, partition and headers; but for those about the quarantine, and the one about the release."""
+def test_released_record_is_identical_to_the_delivery(shared_quarantine):
+    """Value, key, partition and headers, except the headers about the quarantine and the release."""
     kafka = shared_quarantine.kafka
     delivery = Delivery(event_body("no.such_kind"))
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "partitioner": "murmur2", "log_level": 3})
@@ -168,7 +168,7 @@ def test_released_record_is_the_delivery_as_it_was(shared_quarantine):
     assert name == "gatepost-release-signature" and re.fullmatch(rb"\d{10} sha256=[0-9a-f]{64}", signature)
 
 
-def test_what_is_still_wrong_comes_back_under_a_new_id(shared_quarantine):
+def test_release_of_a_still_invalid_record_is_quarantined_under_a_new_id(shared_quarantine):
     delivery = Delivery(b'{"event": 7}')
     id = shared_quarantine.send(delivery)
     text = shared_quarantine.run("release", id)
@@ -181,14 +181,14 @@ def test_what_is_still_wrong_comes_back_under_a_new_id(shared_quarantine):
     assert f"came back as {new['id']};" in shared_quarantine.run("list").stdout
     assert f"came back as {new['id']}" in shared_quarantine.run("show", id).stdout
     assert f"release of   {id}\n" in shared_quarantine.run("show", new["id"]).stdout
-    # The new one can be released in its turn, and says where that came from.
+    # The new record can be released in turn, and names its origin.
     shared_quarantine.release(new["id"])
     records = shared_quarantine.quarantined(delivery.delivery_id)
     assert [record.header("gatepost-released") for record in records] == [None, id, new["id"]]
     assert all(record.value == delivery.body for record in records)
 
 
-def test_conflicting_body_is_published_as_an_event_of_its_own(shared_quarantine):
+def test_conflicting_body_is_published_as_a_separate_event(shared_quarantine):
     first = shared_quarantine.daemon.accept(Delivery())
     second = first.but(body=event_body("invoice.rejected"))
     id = shared_quarantine.send(second)
@@ -199,7 +199,7 @@ def test_conflicting_body_is_published_as_an_event_of_its_own(shared_quarantine)
         first.delivery_id: first.body, f"{first.delivery_id}.{id}": second.body}
 
 
-def test_replayed_signature_is_published_after_an_admin_has_looked(shared_quarantine):
+def test_replayed_signature_is_published_when_released(shared_quarantine):
     first = shared_quarantine.daemon.accept(Delivery())
     again = first.but(delivery_id=unique())
     id = shared_quarantine.send(again)
@@ -210,8 +210,8 @@ def test_replayed_signature_is_published_after_an_admin_has_looked(shared_quaran
     assert len(shared_quarantine.quarantined(again.delivery_id)) == 1
 
 
-def test_replay_leaves_its_id_to_the_delivery_that_has_it_by_right(installation):
-    """Also when the router was restarted in between, and remembers only what it reads back."""
+def test_replay_does_not_claim_the_id_of_the_genuine_delivery(installation):
+    """Also if the router is restarted in between and has only its restored dedup table."""
     installation.create_topics()
     receiver = installation.start(installation.config("receiver"))
     router = installation.start(installation.config("router"))
@@ -239,7 +239,7 @@ def test_replay_leaves_its_id_to_the_delivery_that_has_it_by_right(installation)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_second_release_says_that_there_was_one(shared_quarantine):
+def test_second_release_reports_the_first(shared_quarantine):
     first = shared_quarantine.daemon.accept(Delivery())
     again = first.but(delivery_id=unique())
     id = shared_quarantine.send(again)
@@ -254,8 +254,8 @@ def test_second_release_says_that_there_was_one(shared_quarantine):
     assert len(shared_quarantine.published(again.delivery_id)) == 1
 
 
-def test_record_released_by_many_at_the_same_time_is_published_once(shared_quarantine):
-    """Each command may look before the others have appended: then only the router can recognise repeats."""
+def test_concurrent_releases_of_a_record_publish_it_once(shared_quarantine):
+    """Each command may check before the others have appended: then only the router can recognise repeats."""
     kafka = shared_quarantine.kafka
     first = shared_quarantine.daemon.accept(Delivery())
     again = [first.but(delivery_id=unique()) for _ in range(20)]
@@ -272,7 +272,7 @@ def test_record_released_by_many_at_the_same_time_is_published_once(shared_quara
         _, stderr = person.communicate(timeout=120)
         assert_no_sanitizer_report(stderr)
         assert person.returncode == 0, stderr
-    # And again, by somebody who does not look first.
+    # And again, by a producer that does not check first.
     released = [record for record in kafka.read(kafka.deliveries) if record.header("gatepost-released")]
     copies = [record for record in released if record.delivery_id in wanted]
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "partitioner": "murmur2", "log_level": 3})
@@ -287,9 +287,9 @@ def test_record_released_by_many_at_the_same_time_is_published_once(shared_quara
 
 
 def on_terminals(config, *arguments, stdout):
-    """Run the command line with stderr, and if so stdout, on a terminal: all that comes there, and peak memory in KiB.
+    """Run the command line with stderr, and stdout unless redirected, on a terminal. Returns the terminal's output and the peak
 
-    The peak is read while it runs: what wait4 tells of a child has in it what this process took when it forked."""
+    memory in KiB. The peak is read while it runs, because wait4 includes the memory of this process at the fork."""
     terminal, own = pty.openpty()
     process = subprocess.Popen([BUILD / "gatepost", "-c", config, *arguments], stdout=stdout or own, stderr=own,
                                env=ENVIRONMENT | {"ASAN_OPTIONS": "quarantine_size_mb=1:" + SANITIZER_EXIT})
@@ -318,14 +318,14 @@ def read_terminal(terminal):
         return b""
 
 
-def test_thousands_are_released_once_with_progress_and_little_memory(quarantine, tmp_path):
-    """By two people at the same time; one only looks."""
+def test_bulk_release_shows_progress_and_uses_little_memory(quarantine, tmp_path):
+    """Released by two commands at the same time, after a dry run."""
     n, size = 4000, 60000
     kafka, config = quarantine.kafka, quarantine.daemon.config
     sent = [Delivery(event_body("bulk.kind", text="x" * size)) for _ in range(n)]
     kafka.append(sent)
     kafka.wait_until_routed()
-    quarantine.mend(bulk_kind=f"{kafka.prefix}.invoice.received")
+    quarantine.map_kinds(bulk_kind=f"{kafka.prefix}.invoice.received")
     command = ["quarantine", "release", "--reason", "unknown-kind"]
     seen, memory = on_terminals(config.write("bulk.conf"), *command, "--dry-run", stdout=None)
     whole = [line for line in seen.rpartition(ERASE)[2].splitlines()]
@@ -334,12 +334,12 @@ def test_thousands_are_released_once_with_progress_and_little_memory(quarantine,
 
     other = subprocess.Popen([BUILD / "gatepost", "-c", config.write("other.conf"), *command], env=ENVIRONMENT,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    with open(tmp_path / "told", "w") as told:
-        seen, memory = on_terminals(config.write("bulk.conf"), *command, stdout=told)
+    with open(tmp_path / "output", "w") as output:
+        seen, memory = on_terminals(config.write("bulk.conf"), *command, stdout=output)
     others, errors = other.communicate(timeout=120)
     assert_no_sanitizer_report(errors)
     assert other.returncode == 0, errors
-    lines = (tmp_path / "told").read_text().splitlines()
+    lines = (tmp_path / "output").read_text().splitlines()
     for each in (lines, others.splitlines()):
         assert len({line.split()[0] for line in each if re.match(r"\d+-\d+ (released|was released before)", line)}) == n
     steps = re.findall(r"([a-z ]+): (\d+) of about (\d+)", seen)
@@ -351,7 +351,7 @@ def test_thousands_are_released_once_with_progress_and_little_memory(quarantine,
     assert sorted(record.delivery_id for record in quarantine.events()) == sorted(each.delivery_id for each in sent)
 
 
-def test_release_while_the_router_is_killed_is_published_once(quarantine):
+def test_release_is_published_once_when_the_router_is_killed(quarantine):
     first = quarantine.daemon.accept(Delivery())
     again = [first.but(delivery_id=unique()) for _ in range(30)]
     for delivery in again:
@@ -375,7 +375,7 @@ def test_release_while_the_router_is_killed_is_published_once(quarantine):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_release_by_reason_takes_those_and_no_others(quarantine):
+def test_release_by_reason_releases_only_matching_records(quarantine):
     malformed = [Delivery(b"no JSON %d" % number) for number in range(5)]
     unknown = [Delivery(event_body("order.created")) for _ in range(5)]
     for delivery in malformed + unknown:
@@ -383,7 +383,7 @@ def test_release_by_reason_takes_those_and_no_others(quarantine):
     quarantine.kafka.wait_until_routed()
     ids = {each["id"] for each in quarantine.list("--reason", "unknown-kind")}
     assert len(ids) == 5
-    quarantine.mend(order_created=f"{quarantine.kafka.prefix}.invoice.pending")
+    quarantine.map_kinds(order_created=f"{quarantine.kafka.prefix}.invoice.pending")
     dry = quarantine.release("--reason", "unknown-kind", "--dry-run")
     assert {each["id"] for each in dry} == ids
     assert {(each["outcome"], each["topic"]) for each in dry} == {
@@ -395,9 +395,9 @@ def test_release_by_reason_takes_those_and_no_others(quarantine):
     events = quarantine.kafka.read(f"{quarantine.kafka.prefix}.invoice.pending")
     assert sorted(event.value for event in events) == sorted(delivery.body for delivery in unknown)
     assert len(quarantine.list()) == 10 and len(quarantine.list("--reason", "unknown-kind")) == 5
-    # Audit agrees: each release is a delivery of its own. Decisions before the change are excluded.
+    # For the audit, each release is a delivery of its own. Decisions before the change are excluded.
     done = quarantine.installation.gatepost("audit", config=quarantine.daemon.config)
-    assert done.returncode == EX_DATAERR  # five were quarantined that by now would be published
+    assert done.returncode == EX_DATAERR  # five quarantined records would now be published
     assert quarantine.release("--reason", "missing-kind") == []
 
 
@@ -421,8 +421,8 @@ def test_record_without_a_delivery_id_is_not_released(shared_quarantine):
     assert kafka.ends(kafka.deliveries) == ends
 
 
-def test_release_that_may_have_been_done_before_has_to_be_forced(quarantine):
-    """Where retention has deleted what may have been a release, nobody can tell."""
+def test_release_with_unknown_history_requires_force(quarantine):
+    """Retention may have deleted an earlier release."""
     delivery = Delivery(event_body("order.created"))
     id = quarantine.send(delivery)
     kafka = quarantine.kafka
@@ -442,7 +442,7 @@ def test_release_that_may_have_been_done_before_has_to_be_forced(quarantine):
     assert quarantine.release(id, "--force")[0]["outcome"] == "released-before"
 
 
-def test_no_such_record_exits_66_and_says_why(quarantine):
+def test_missing_record_exits_66_with_the_reason(quarantine):
     id = quarantine.send(Delivery(b"no JSON"))
     kafka = quarantine.kafka
     partition, offset = map(int, id.split("-"))
@@ -450,10 +450,10 @@ def test_no_such_record_exits_66_and_says_why(quarantine):
         for command in ("show", "release"):
             done = quarantine.run(command, wrong, expect=EX_NOINPUT)
             assert wrong in done.stderr and text in done.stderr and done.stdout == ""
-    # All or nothing: one that is there is not released with one that is not.
+    # All or nothing: an existing record is not released together with a missing one.
     quarantine.run("release", id, "99-0", expect=EX_NOINPUT)
     assert quarantine.entry(quarantine.list()[0]["deliveryId"])["released"] is False
-    # After the record comes the marker of its transaction's end, which is no record.
+    # The record is followed by the control record of its transaction.
     done = quarantine.run("show", f"{partition}-{offset + 1}", expect=EX_NOINPUT)
     assert f"there is no record {partition}-{offset + 1}" in done.stderr
     for future in kafka.admin.delete_records(
@@ -473,12 +473,12 @@ def test_no_such_record_exits_66_and_says_why(quarantine):
     (["release", "1-2", "x"], "is not an ID"), (["release", "1-2", "--since", "1h"], "--since goes with --reason"),
     (["release", "--reason", "conflictingbody"], "did you mean conflicting-body?"), (["burn"], "unknown command"),
     ([], "missing command")])
-def test_wrong_usage_exits_64_and_says_how(shared, arguments, text):
+def test_wrong_usage_exits_64_with_the_reason(shared, arguments, text):
     done = shared.gatepost("quarantine", *arguments, config=False)
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and text in done.stderr
 
 
-def test_without_kafka_it_exits_69(installation):
+def test_unreachable_kafka_exits_69(installation):
     config = installation.config()
     config["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
     for arguments in (["list"], ["show", "0-0"], ["release", "0-0"]):
@@ -486,21 +486,21 @@ def test_without_kafka_it_exits_69(installation):
         assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and "Kafka cannot be reached" in done.stderr
 
 
-def test_missing_topics_are_said_to_be_missing(installation):
+def test_missing_topics_exit_69_with_the_remedy(installation):
     done = installation.gatepost("quarantine", "list")
     assert done.returncode == EX_UNAVAILABLE and "gatepost topics create" in done.stderr
 
 
 @pytest.fixture(scope="module")
 def guarded_broker():
-    """A Kafka that permits everything but what is denied."""
+    """A Kafka that permits everything except what ACLs deny."""
     with Cluster(properties={"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
                              "allow.everyone.if.no.acl.found": "true"}) as cluster:
         yield cluster
 
 
 def deny(kafka, topic, operation):
-    """Deny this to everybody; all else about the topic stays permitted."""
+    """Deny this operation to everybody; other operations on the topic stay permitted."""
     rules = [AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", each, permission)
              for each, permission in ((AclOperation.ALL, AclPermissionType.ALLOW), (operation, AclPermissionType.DENY))]
     for future in kafka.admin.create_acls(rules).values():
@@ -508,7 +508,7 @@ def deny(kafka, topic, operation):
     waiting.until(lambda: set(rules) <= set(kafka.admin.describe_acls(Accounts.everything()).result(30)), 30, "the rules")
 
 
-def test_what_is_not_permitted_exits_77(guarded_broker, tmp_path):
+def test_missing_permission_exits_77(guarded_broker, tmp_path):
     installation = Installation(tmp_path, guarded_broker.bootstrap)
     kafka = installation.kafka
     try:
@@ -517,7 +517,7 @@ def test_what_is_not_permitted_exits_77(guarded_broker, tmp_path):
         quarantine = Quarantine(installation, daemon)
         delivery = Delivery(b"no JSON")
         id = quarantine.send(delivery)
-        daemon.accept(delivery.signed_again())  # something to read where a release may stand
+        daemon.accept(delivery.signed_again())  # a record to read where a release may be
         daemon.stop()
         deny(kafka, kafka.deliveries, AclOperation.WRITE)
         done = quarantine.run("release", id, expect=EX_NOPERM)
@@ -538,7 +538,7 @@ def test_what_is_not_permitted_exits_77(guarded_broker, tmp_path):
         installation.clean_up()
 
 
-def test_output_that_cannot_be_written_is_a_failure(shared_quarantine):
+def test_unwritable_output_is_an_error(shared_quarantine):
     shared_quarantine.send(Delivery(b"no JSON"))
     config = shared_quarantine.daemon.config.write("full.conf")
     for arguments in (["list"], ["list", "--json"]):

@@ -14,7 +14,7 @@ EX_DATAERR, EX_NOINPUT = 65, 66
 
 @pytest.fixture
 def stub(installation):
-    """An installation with one such record, and the delivery."""
+    """An installation with a stub and its delivery."""
     installation.create_topics(partitions=1)
     daemon = installation.daemon()
     delivery = Delivery(event_body(text="x" * 1000))
@@ -28,7 +28,7 @@ def stub(installation):
     return quarantine
 
 
-def test_stub_is_listed_and_shown_with_the_place_of_its_body(stub):
+def test_stub_is_listed_and_shown_with_the_location_of_its_body(stub):
     entry, = stub.list()
     assert (entry["reason"], entry["released"]) == ("unpublishable", False)
     assert entry["delivery"] == {"partition": 0, "offset": 1} and entry["deliveryId"] == stub.delivery.delivery_id
@@ -37,13 +37,13 @@ def test_stub_is_listed_and_shown_with_the_place_of_its_body(stub):
     assert "body, 0 bytes" not in text
 
 
-def test_body_of_a_stub_cannot_be_written(stub):
+def test_raw_body_of_a_stub_exits_66(stub):
     done = stub.run("show", "--raw", "0-0", expect=EX_NOINPUT)
     assert done.stdout == "" and f"but at 0/1 of {stub.kafka.deliveries}" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [["0-0"], ["0-0", "--force"], ["0-0", "--dry-run"]])
-def test_stub_is_not_released_and_the_remedy_is_said(stub, arguments):
+def test_release_of_a_stub_is_refused_with_the_remedy(stub, arguments):
     ends = stub.kafka.ends(stub.kafka.deliveries)
     outcome, = json.loads(stub.run("release", *arguments, "--json", expect=EX_DATAERR).stdout)
     assert outcome["outcome"] == "refused"

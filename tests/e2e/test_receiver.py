@@ -1,4 +1,4 @@
-"""The receiver, check by check, as a client of HTTP sees it."""
+"""The receiver's checks, as seen by an HTTP client."""
 
 import email.utils
 import re
@@ -38,14 +38,14 @@ def send(daemon, headers, body=b"", method="POST", path=PATH, **options):
 
 
 def written(delivery, version, **fields):
-    """The bytes of a request that posts it."""
+    """The bytes of a request that posts the delivery."""
     fields |= delivery.headers() | {"content-length": len(delivery.body)}
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     return f"POST {PATH} HTTP/{version}\r\n{head}\r\n".encode() + delivery.body
 
 
 def assert_error(reply, status, code):
-    """The service's envelope, whole and with nothing else in it."""
+    """Check for exactly the error envelope of the service."""
     assert (reply.status, reply.code) == (status, code), reply.body
     assert set(reply.json) == {"ok", "error"} and reply.json["ok"] is False
     members = {"code", "message", "requestId"} | ({"violations"} if status == 400 else set())
@@ -73,27 +73,27 @@ def test_genuine_delivery_is_answered_with_its_id(daemon):
     assert reply.request_id and not reply.closed
 
 
-def test_every_answer_tells_the_time_it_is_from(daemon):
-    """Whoever gives it: RFC 9110 section 6.6.1."""
+def test_every_answer_has_a_date_header(daemon):
+    """From every part of the server (RFC 9110 section 6.6.1)."""
     asks = [lambda: daemon.post(Delivery()), lambda: send(daemon, {}, path="/"), lambda: send(daemon, {}, method="HEAD"),
             lambda: send(daemon, {}, method="BREW"), lambda: http_client.raw(daemon.address, b"no HTTP\r\n\r\n")]
     for ask in asks:
         before = int(time.time())
         date, = ask().headers.get_all("date")
-        told = email.utils.parsedate_to_datetime(date).timestamp()
-        assert date == email.utils.formatdate(told, usegmt=True)
-        assert before <= told <= time.time()
+        timestamp = email.utils.parsedate_to_datetime(date).timestamp()
+        assert date == email.utils.formatdate(timestamp, usegmt=True)
+        assert before <= timestamp <= time.time()
     last = date
     waiting.until(lambda: send(daemon, {}, path="/").headers["date"] != last, 5, "another second")
 
 
-def test_accepted_delivery_stands_in_deliveries_when_the_answer_comes(shared, daemon):
+def test_accepted_delivery_is_stored_before_the_answer(shared, daemon):
     delivery = daemon.accept()
     keys = [record.key.decode() for record in shared.kafka.read(shared.kafka.deliveries)]
     assert keys.count(delivery.delivery_id) == 1
 
 
-def test_header_names_compare_without_case(daemon):
+def test_header_names_are_case_insensitive(daemon):
     delivery = Delivery()
     headers = {name.upper(): value for name, value in delivery.headers().items()}
     assert send(daemon, headers, delivery.body).status == 200
@@ -111,7 +111,7 @@ def test_delivery_ids_of_every_allowed_length_are_accepted(daemon, delivery_id):
 
 
 @pytest.mark.parametrize("target", [PATH + "?a=b", PATH + "?", "http://anything.example" + PATH])
-def test_query_and_absolute_form_do_not_hide_the_path(daemon, target):
+def test_query_and_absolute_form_are_accepted(daemon, target):
     delivery = Delivery()
     assert send(daemon, delivery.headers(), delivery.body, path=target).status == 200
 
@@ -120,7 +120,7 @@ def test_http_1_0_request_without_host_is_accepted(daemon):
     assert http_client.raw(daemon.address, written(Delivery(), "1.0")).status == 200
 
 
-def test_chunked_body_is_signed_and_appended_as_one(daemon, reader):
+def test_chunked_body_is_verified_and_stored_whole(daemon, reader):
     delivery = Delivery(event_body(text="x" * 50000))
     assert daemon.post(delivery, chunked=True).status == 200
     assert {record.value for record in reader.wait_for(delivery.delivery_id, 2)} == {delivery.body}
@@ -128,15 +128,15 @@ def test_chunked_body_is_signed_and_appended_as_one(daemon, reader):
 
 @pytest.mark.parametrize("version, connection, n_answered", [
     ("1.1", None, 2), ("1.1", "close", 1), ("1.1", "keep-alive, close", 1), ("1.0", None, 1), ("1.0", "keep-alive", 2)])
-def test_connection_stays_or_goes_after_a_delivery_as_its_client_asked(daemon, version, connection, n_answered):
-    """Even though its headers are freed when it is handed to Kafka."""
+def test_connection_is_kept_or_closed_as_the_client_requests(daemon, version, connection, n_answered):
+    """Even though the request's headers are freed when the delivery is passed to Kafka."""
     fields = {"host": "a"} | ({"connection": connection} if connection else {})
     data = b"".join(written(Delivery(), version, **fields) for _ in range(2))
     answers = framing.talk(daemon.address, data, [b"POST"] * 2)
     assert [answer.status for answer in answers] == [200] * n_answered
 
 
-def test_connection_is_kept_over_deliveries_and_refusals(daemon):
+def test_connection_is_kept_open_after_deliveries_and_refusals(daemon):
     client = http_client.Client(daemon.address)
     for delivery, status in [(Delivery(), 200), (Delivery(secret=b"wrong" * 5), 401), (Delivery(), 200),
                              (Delivery(delivery_id="no good"), 400), (Delivery(), 200)]:
@@ -162,7 +162,7 @@ def test_pipelined_deliveries_are_answered_in_order(daemon):
     assert re.findall(rb'"deliveryId":"([^"]+)"', received) == [each.delivery_id.encode() for each in deliveries]
 
 
-def test_client_that_hangs_up_before_the_answer_changes_nothing(daemon, reader):
+def test_delivery_is_stored_when_the_client_disconnects_before_the_answer(daemon, reader):
     delivery = Delivery()
     head = "".join(f"{name}: {value}\r\n" for name, value in delivery.headers().items())
     with http_client.connect(daemon.address) as connection:
@@ -189,32 +189,32 @@ def test_other_method_is_not_allowed(daemon, method):
     assert reply.headers["allow"] == "POST"
 
 
-def test_head_is_not_allowed_and_answered_without_a_body(daemon):
+def test_head_is_not_allowed(daemon):
     reply = send(daemon, {}, method="HEAD")
     assert (reply.status, reply.headers["allow"], reply.body) == (405, "POST", b"")
     assert reply.request_id
 
 
-def test_method_that_http_does_not_know_is_refused(daemon):
+def test_unknown_method_is_refused(daemon):
     assert send(daemon, {}, method="BREW").status in (405, 501)
 
 
 # Size
 
-def test_body_of_exactly_max_body_arrives_untouched(daemon, reader):
+def test_body_of_max_body_bytes_is_stored_unchanged(daemon, reader):
     delivery = Delivery(event_body().ljust(MAX_BODY))
     daemon.accept(delivery)
     assert [record.value == delivery.body for record in reader.wait_for(delivery.delivery_id, 2)] == [True, True]
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_body_of_one_byte_more_is_too_large_and_closes(daemon, chunked):
+def test_body_larger_than_max_body_is_refused_and_closes_the_connection(daemon, chunked):
     reply = daemon.post(Delivery(b" " * (MAX_BODY + 1)), chunked=chunked)
     assert_error(reply, 413, "PAYLOAD_TOO_LARGE")
     assert reply.closed
 
 
-def test_length_is_refused_before_the_body_comes(daemon):
+def test_content_length_above_max_body_is_refused_before_the_body_arrives(daemon):
     headers = "".join(f"{name}: {value}\r\n" for name, value in Delivery().headers().items())
     reply = http_client.raw(daemon.address, f"POST {PATH} HTTP/1.1\r\nhost: a\r\n{headers}"
                                             f"content-length: {MAX_BODY + 1}\r\n\r\n".encode())
@@ -235,13 +235,13 @@ def test_missing_header_is_named(daemon, name):
     assert_violations(send(daemon, headers, delivery.body), name)
 
 
-def test_all_wrong_headers_are_named_at_once(daemon):
+def test_all_invalid_headers_are_named_together(daemon):
     assert_violations(send(daemon, {}, b"{}"), *HEADERS)
     assert_violations(send(daemon, {name: "?" for name in HEADERS}, b"{}"), *HEADERS)
 
 
 @pytest.mark.parametrize("name", HEADERS)
-def test_header_that_stands_twice_is_refused_once(daemon, name):
+def test_repeated_header_is_named_once(daemon, name):
     delivery = Delivery()
     headers = delivery.headers()
     assert_violations(send(daemon, [*headers.items(), (name, headers[name])], delivery.body), name)
@@ -275,7 +275,7 @@ def test_listed_webhook_is_accepted(daemon):
 
 
 @pytest.mark.parametrize("webhook_id", ["another-on", "another-one2", "ANOTHER-ONE", WEBHOOK_ID[:-1]])
-def test_webhook_that_is_not_listed_is_forbidden(daemon, webhook_id):
+def test_unlisted_webhook_is_forbidden(daemon, webhook_id):
     assert_error(daemon.post(Delivery(webhook_id=webhook_id), source="listed"), 403, "FORBIDDEN")
 
 
@@ -289,7 +289,7 @@ def test_timestamp_outside_the_tolerance_is_stale(daemon, seconds):
     assert_error(daemon.post(Delivery(timestamp=now() + seconds)), 401, "STALE_TIMESTAMP")
 
 
-def test_other_secret_is_forged(daemon):
+def test_signature_with_another_secret_is_forged(daemon):
     assert_error(daemon.post(Delivery(secret=b"some other secret of somebody")), 401, "INVALID_SIGNATURE")
 
 
@@ -303,7 +303,7 @@ def test_signature_covers_every_byte_of_timestamp_and_body(daemon):
 
 
 @pytest.mark.parametrize("digit", [0, 31, 63])
-def test_signature_that_is_off_by_one_digit_is_forged(daemon, digit):
+def test_signature_with_one_wrong_digit_is_forged(daemon, digit):
     delivery = Delivery()
     digits = list(delivery.signature.removeprefix("sha256="))
     digits[digit] = "0" if digits[digit] != "0" else "1"
@@ -311,7 +311,7 @@ def test_signature_that_is_off_by_one_digit_is_forged(daemon, digit):
     assert_error(send(daemon, headers, delivery.body), 401, "INVALID_SIGNATURE")
 
 
-def test_other_source_has_another_secret_and_headers(installation):
+def test_every_source_has_its_own_secret_and_headers(installation):
     config = installation.config().source("other", b"the secret of the other source")
     installation.create_topics(config)
     daemon = installation.start(config)
@@ -332,7 +332,7 @@ def test_forged_delivery_is_refused_before_parsing_and_leaves_no_record(shared, 
     assert genuine.delivery_id in keys and not keys & {each.delivery_id for each in forged}
 
 
-def test_expected_signature_is_neither_answered_nor_logged(daemon):
+def test_expected_signature_is_never_disclosed(daemon):
     delivery = Delivery(secret=b"not the secret that is configured")
     reply = daemon.post(delivery)
     expected = hmac_sha256(SECRET, delivery.timestamp, delivery.body)
@@ -357,8 +357,8 @@ def test_length_is_checked_before_headers(daemon):
     assert send(daemon, {}, b" " * (MAX_BODY + 1)).status == 413
 
 
-def test_chunked_body_that_grows_too_large_is_answered_for_its_head(daemon):
-    """Its head was refused before its size was known."""
+def test_too_large_chunked_body_is_refused_for_its_headers_first(daemon):
+    """The headers are refused before the size is known."""
     body = b" " * (MAX_BODY + 1)
     assert_error(send(daemon, {}, body, chunked=True), 400, "VALIDATION_ERROR")
     assert send(daemon, Delivery(body).headers(), body, chunked=True).status == 413
@@ -381,22 +381,22 @@ def test_time_is_checked_before_signature(daemon):
 
 # Request ids, log, metrics
 
-def test_every_answer_has_its_own_request_id(daemon):
+def test_every_answer_has_a_unique_request_id(daemon):
     replies = [daemon.post(), daemon.post(Delivery(secret=b"wrong secret, sixteen")), send(daemon, {}),
                send(daemon, {}, method="GET"), send(daemon, {}, path="/x"), daemon.post(Delivery(timestamp=now() - 9999))]
     ids = [reply.request_id for reply in replies]
     assert all(ids) and len(set(ids)) == len(ids)
 
 
-def test_request_id_of_a_refusal_stands_in_the_log(daemon):
+def test_request_id_of_a_refusal_is_logged(daemon):
     def logged():
         request_id = daemon.post(Delivery(secret=b"wrong secret, sixteen")).request_id
-        time.sleep(0.1)  # the log damps floods; do not make one
+        time.sleep(0.1)  # the log is rate-limited; avoid a flood
         return request_id in daemon.log
-    waiting.until(logged, 15, "a refusal in the log with its request id")
+    waiting.until(logged, 15, "a logged refusal with its request id")
 
 
-def test_flood_of_forged_deliveries_is_summed_in_the_log(daemon):
+def test_flood_of_forged_deliveries_is_rate_limited_in_the_log(daemon):
     before, begun = len(daemon.log_messages()), time.monotonic()
     client = http_client.Client(daemon.address)
     for _ in range(300):
@@ -419,7 +419,7 @@ def test_outcome_is_counted_by_source(daemon, outcome, changes):
     assert daemon.metric("gatepost_requests_total", **labels) == before + 1
 
 
-def test_outcomes_are_counted_from_zero(daemon):
+def test_every_outcome_has_a_counter(daemon):
     outcomes = ["accepted", "method_not_allowed", "too_large", "malformed", "forbidden", "stale",
                 "stale_genuine", "stale_unchecked", "forged",
                 "unavailable", "error"]

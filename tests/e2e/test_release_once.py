@@ -1,4 +1,4 @@
-"""gatepost quarantine release: a record is released twice only by --force, whatever became of the topics."""
+"""gatepost quarantine release: a record is released twice only with --force, even if topics were changed."""
 
 import itertools
 import threading
@@ -21,7 +21,7 @@ KIND = "order.created"
 
 @pytest.fixture
 def partitions():
-    """Of the topics, at first."""
+    """The initial number of partitions of the topics."""
     return 1
 
 
@@ -33,26 +33,26 @@ def quarantine(installation, partitions):
 
 
 def delivery_for(partition, partitions, body=None):
-    """A delivery, of a kind without a topic, whose delivery-id belongs to this partition of so many."""
+    """A delivery of a kind without a topic whose delivery-id belongs to this partition."""
     ids = (unique() for _ in itertools.count())
     return Delivery(body or event_body(KIND), delivery_id=next(
         each for each in ids if murmur2_partition(each.encode(), partitions) == partition))
 
 
 def moving_delivery():
-    """Its delivery-id belongs to partition 1 of two, and to partition 0 of three."""
+    """A delivery whose delivery-id belongs to partition 1 of two, and to partition 0 of three."""
     return next(each for each in (delivery_for(1, 2) for _ in itertools.count())
                 if murmur2_partition(each.delivery_id.encode(), 3) == 0)
 
 
 def fill(quarantine, partition=0, partitions=1):
-    """Append megabytes to a partition of deliveries, so that the commands read the others before what follows here."""
+    """Append megabytes to a partition of deliveries, so that commands read the other partitions before later records here."""
     for _ in range(60):
         quarantine.daemon.accept(delivery_for(partition, partitions, event_body(text="x" * 100000)))
 
 
-def make_anew(quarantine, topic):
-    """As gatepost-guide(7) says under DISASTERS."""
+def recreate(quarantine, topic):
+    """Recreate a topic as described in gatepost-guide(7) under DISASTERS."""
     quarantine.daemon.stop()
     quarantine.kafka.delete(topic)
     quarantine.installation.create_topics(quarantine.daemon.config, partitions=1)
@@ -60,7 +60,7 @@ def make_anew(quarantine, topic):
 
 
 def add_partitions(quarantine, n):
-    """Under another instance: the group hands one that comes back what it had, for some seconds."""
+    """The router restarts under another instance: for some seconds, a returning member gets its former partitions only."""
     kafka = quarantine.kafka
     kafka.admin.create_partitions([NewPartitions(kafka.deliveries, n)])[kafka.deliveries].result(30)
     waiting.until(lambda: kafka.partitions(kafka.deliveries) == n, 30, "the partitions")
@@ -70,30 +70,30 @@ def add_partitions(quarantine, n):
     quarantine.daemon = quarantine.installation.start(config)
 
 
-def mended(quarantine):
+def map_kind(quarantine):
     """Give the kind a topic."""
-    quarantine.mend(order_created=f"{quarantine.kafka.prefix}.invoice.received")
+    quarantine.map_kinds(order_created=f"{quarantine.kafka.prefix}.invoice.received")
 
 
 def released(quarantine, delivery):
-    """Have a delivery quarantined and released. Returns its ID there."""
+    """Have a delivery quarantined and released. Returns its ID in quarantine."""
     id = quarantine.send(delivery)
-    mended(quarantine)
+    map_kind(quarantine)
     assert quarantine.release(id)[0]["outcome"] == "released"
     assert len(quarantine.published(delivery.delivery_id)) == 1
     return id
 
 
 @pytest.mark.parametrize("is_empty", [True, False])
-def test_deliveries_made_anew_do_not_tell_that_there_was_no_release(quarantine, is_empty):
+def test_release_requires_force_after_deliveries_is_recreated(quarantine, is_empty):
     delivery = Delivery(event_body(KIND))
     id = released(quarantine, delivery)
-    make_anew(quarantine, quarantine.kafka.deliveries)
+    recreate(quarantine, quarantine.kafka.deliveries)
     if is_empty:
         outcome, = quarantine.release(id, expect=EX_DATAERR)
         assert outcome["outcome"] == "refused" and "ends before" in outcome["why"] and "--force" in outcome["why"]
         return
-    quarantine.kafka.append([Delivery() for _ in range(3)])  # now there is a record at the place of its delivery
+    quarantine.kafka.append([Delivery() for _ in range(3)])  # now another record has the offset of its delivery
     outcome, = quarantine.release(id, expect=EX_DATAERR)
     assert outcome["outcome"] == "refused" and "another record" in outcome["why"]
     text = quarantine.run("release", id, expect=EX_DATAERR).stdout
@@ -105,17 +105,17 @@ def test_deliveries_made_anew_do_not_tell_that_there_was_no_release(quarantine, 
     assert quarantine.release(id, "--force")[0]["outcome"] == "released-before"
 
 
-def test_copy_of_the_same_delivery_at_its_place_is_not_the_delivery(quarantine):
-    """The service repeats an attempt after the topic was made anew, and its record comes to stand at the same offset."""
+def test_copy_of_the_delivery_at_the_same_offset_is_not_mistaken_for_it(quarantine):
+    """The service repeats an attempt after the topic was recreated, and its record gets the same offset."""
     delivery = Delivery(event_body(KIND))
     id = released(quarantine, delivery)
-    make_anew(quarantine, quarantine.kafka.deliveries)
+    recreate(quarantine, quarantine.kafka.deliveries)
     quarantine.kafka.append([delivery.signed_again()])
     quarantine.kafka.wait_until_routed()
     assert quarantine.release(id, expect=EX_DATAERR)[0]["outcome"] == "refused"
 
 
-def test_release_is_found_where_it_stood_before_partitions_were_added(quarantine):
+def test_release_from_before_partitions_were_added_is_found(quarantine):
     delivery = delivery_for(1, 2)
     id = released(quarantine, delivery)
     add_partitions(quarantine, 2)
@@ -124,11 +124,11 @@ def test_release_is_found_where_it_stood_before_partitions_were_added(quarantine
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-def test_release_is_found_in_a_partition_that_was_added_between_others(quarantine):
-    """Three times as many: the release went where the key belonged when there were two."""
+def test_release_is_found_after_partitions_were_added_twice(quarantine):
+    """The release was appended where the key belonged when there were two partitions."""
     delivery = moving_delivery()
     id = quarantine.send(delivery)
-    mended(quarantine)
+    map_kind(quarantine)
     add_partitions(quarantine, 2)
     assert quarantine.release(id)[0]["outcome"] == "released"
     add_partitions(quarantine, 3)
@@ -139,7 +139,7 @@ def test_release_is_found_in_a_partition_that_was_added_between_others(quarantin
 def test_record_is_released_after_partitions_were_added(quarantine):
     delivery = delivery_for(1, 2)
     id = quarantine.send(delivery)
-    mended(quarantine)
+    map_kind(quarantine)
     add_partitions(quarantine, 2)
     assert quarantine.entry(delivery.delivery_id)["released"] is False
     assert quarantine.release(id)[0]["outcome"] == "released"
@@ -147,11 +147,11 @@ def test_record_is_released_after_partitions_were_added(quarantine):
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-def test_release_that_an_added_partition_no_longer_tells_has_to_be_forced(quarantine):
-    """Retention has emptied the partition to which the release went."""
+def test_release_requires_force_after_an_added_partition_was_emptied(quarantine):
+    """Retention has emptied the partition with the release."""
     delivery = delivery_for(1, 2)
     id = quarantine.send(delivery)
-    mended(quarantine)
+    map_kind(quarantine)
     add_partitions(quarantine, 2)
     quarantine.release(id)
     kafka = quarantine.kafka
@@ -163,10 +163,10 @@ def test_release_that_an_added_partition_no_longer_tells_has_to_be_forced(quaran
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-def test_release_of_a_record_in_a_quarantine_of_old_is_not_that_of_another(quarantine):
-    """Quarantine made anew gives its IDs away again."""
+def test_release_from_a_former_quarantine_topic_is_ignored(quarantine):
+    """A recreated quarantine topic reuses IDs."""
     id = released(quarantine, Delivery(event_body(KIND)))
-    make_anew(quarantine, quarantine.kafka.quarantine)
+    recreate(quarantine, quarantine.kafka.quarantine)
     later = Delivery(event_body("still.unknown"))
     assert quarantine.send(later) == id
     assert quarantine.entry(later.delivery_id)["released"] is False
@@ -174,8 +174,8 @@ def test_release_of_a_record_in_a_quarantine_of_old_is_not_that_of_another(quara
     assert quarantine.entry(later.delivery_id)["released"] is True
 
 
-def test_release_of_a_delivery_is_not_that_of_the_same_delivery_of_another_source(installation):
-    """A service that posts to two sources, which have the same secret."""
+def test_release_does_not_count_for_the_same_delivery_of_another_source(installation):
+    """A service posts to two sources with the same secret."""
     config = installation.config()
     config.source("other")
     installation.create_topics(config, partitions=1)
@@ -184,7 +184,7 @@ def test_release_of_a_delivery_is_not_that_of_the_same_delivery_of_another_sourc
     quarantine.daemon.accept(delivery)
     quarantine.daemon.accept(delivery, source="other")
     quarantine.kafka.wait_until_routed()
-    mended(quarantine)
+    map_kind(quarantine)
     one, other = (each["id"] for each in quarantine.list())
     assert quarantine.release(one)[0]["outcome"] == "released"
     assert [each["released"] for each in quarantine.list()] == [True, False]
@@ -192,8 +192,8 @@ def test_release_of_a_delivery_is_not_that_of_the_same_delivery_of_another_sourc
     assert {each.header("ce_source") for each in quarantine.published(delivery.delivery_id)} == {"/invoicing", "/other"}
 
 
-def test_what_came_of_a_release_of_another_source_does_not_tell_that_a_record_was_released(quarantine):
-    """Of a record in a quarantine of old, which had the same ID and held the same delivery of the other source."""
+def test_returned_release_of_another_source_does_not_count(quarantine):
+    """A former quarantine topic had a record with the same ID and the same delivery of the other source."""
     kafka = quarantine.kafka
     delivery = Delivery(event_body(KIND))
     id = quarantine.send(delivery)
@@ -206,28 +206,28 @@ def test_what_came_of_a_release_of_another_source_does_not_tell_that_a_record_wa
 
 
 def read_again(quarantine):
-    """Set the group's offsets back, as gatepost-guide(7) says: everything is quarantined again."""
+    """Reset the group's offsets as described in gatepost-guide(7): everything is quarantined again."""
     kafka, daemon = quarantine.kafka, quarantine.daemon
     daemon.stop()
-    waiting.until(lambda: kafka.admin.delete_consumer_groups([kafka.group])[kafka.group].exception(30) is None, 30, "the group to go")
+    waiting.until(lambda: kafka.admin.delete_consumer_groups([kafka.group])[kafka.group].exception(30) is None, 30, "an empty group")
     daemon.restart()
     kafka.wait_until_routed()
 
 
 def quarantine_twice(quarantine, delivery):
-    """Returns both IDs."""
+    """Quarantine a delivery twice. Returns both IDs."""
     quarantine.send(delivery)
     read_again(quarantine)
     return [each["id"] for each in quarantine.list() if each["deliveryId"] == delivery.delivery_id]
 
 
-def test_delivery_that_was_quarantined_twice_is_released_once_after_partitions_were_added(quarantine):
-    """Whichever the commands read first: the delivery or, as here, the release."""
+def test_delivery_quarantined_twice_is_released_once_after_partitions_were_added(quarantine):
+    """The commands may read the delivery or, as here, the release first."""
     earlier, delivery = delivery_for(0, 2), delivery_for(1, 2)
     quarantine.send(earlier)
     fill(quarantine)
     first, second = quarantine_twice(quarantine, delivery)
-    mended(quarantine)
+    map_kind(quarantine)
     add_partitions(quarantine, 2)
     assert quarantine.release(first)[0]["outcome"] == "released"
     assert quarantine.release(second)[0]["outcome"] == "released-before"
@@ -237,8 +237,8 @@ def test_delivery_that_was_quarantined_twice_is_released_once_after_partitions_w
 
 
 @pytest.mark.parametrize("partitions", [2])
-def test_record_that_came_back_is_released_although_its_predecessors_were_in_another_partition(quarantine):
-    """Released too early, twice, partitions added in between; and quarantined again from the beginning before that."""
+def test_returned_record_is_released_when_its_predecessors_are_in_another_partition(quarantine):
+    """Released too early twice, with partitions added in between, after being quarantined again from the start."""
     fill(quarantine, 1, 2)
     delivery = moving_delivery()
     first = quarantine.send(delivery)
@@ -250,7 +250,7 @@ def test_record_that_came_back_is_released_although_its_predecessors_were_in_ano
     came_of = {each["id"]: each["cameOf"] for each in quarantine.list()}
     (last,) = (id for id, of in came_of.items() if of == back)
     (twin,) = (id for id, of in came_of.items() if of == first and id != back)
-    mended(quarantine)
+    map_kind(quarantine)
     assert quarantine.release(twin)[0]["outcome"] == "released-before"
     outcomes = {each["id"]: each["outcome"] for each in quarantine.release("--reason", "unknown-kind")}
     assert len(outcomes) == 5 and [id for id, outcome in outcomes.items() if outcome == "released"] == [last]
@@ -258,11 +258,11 @@ def test_record_that_came_back_is_released_although_its_predecessors_were_in_ano
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-def test_delivery_that_was_quarantined_twice_is_forced_once(quarantine):
-    """Retention has deleted it, so that nobody can say of either record whether it was released."""
+def test_delivery_quarantined_twice_is_released_once_with_force(quarantine):
+    """Retention has deleted it, so that earlier releases are unknown."""
     delivery = Delivery(event_body(KIND))
     first, second = quarantine_twice(quarantine, delivery)
-    mended(quarantine)
+    map_kind(quarantine)
     drop_first(quarantine.kafka, quarantine.kafka.deliveries, 1)
     outcomes = quarantine.release("--reason", "unknown-kind", expect=EX_DATAERR)
     assert [each["outcome"] for each in outcomes] == ["refused"] * 2
@@ -273,20 +273,20 @@ def test_delivery_that_was_quarantined_twice_is_forced_once(quarantine):
 
 
 @pytest.mark.parametrize("deleted", [False, True], ids=["both there", "the first deleted"])
-def test_delivery_that_came_again_after_the_window_is_released_once(quarantine, deleted):
-    """So that it stands at two places in deliveries, and was quarantined from both."""
+def test_delivery_repeated_after_the_window_is_released_once(quarantine, deleted):
+    """It is in deliveries twice, and both records were quarantined."""
     kafka, delivery = quarantine.kafka, Delivery(event_body(KIND))
-    kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")  # only to have past times
+    kafka.configure(kafka.deliveries, "message.timestamp.type", "CreateTime")  # to use past timestamps
     now_ms = int(time.time() * 1000)
     for days in (30, 0):
         kafka.append([delivery], timestamp_ms=now_ms - days * 24 * 3600 * 1000)
     kafka.wait_until_routed()
-    mended(quarantine)
+    map_kind(quarantine)
     first, second = (each["id"] for each in quarantine.list())
     if deleted:
         drop_first(kafka, kafka.deliveries, 1)
         assert [each["delivery"]["offset"] for each in quarantine.list()] == [0, 1]
-    # Asked for alone, it is judged as beside the other.
+    # Released alone, it is treated like together with the other.
     outcome, = quarantine.release(second, expect=EX_DATAERR)
     assert outcome["outcome"] == "refused" and first in outcome["why"]
     if deleted:
@@ -297,18 +297,18 @@ def test_delivery_that_came_again_after_the_window_is_released_once(quarantine, 
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-def test_delivery_that_was_quarantined_twice_is_released_once(quarantine):
+def test_delivery_quarantined_twice_is_released_once(quarantine):
     delivery = Delivery(event_body(KIND))
     first, second = quarantine_twice(quarantine, delivery)
-    mended(quarantine)
+    map_kind(quarantine)
     outcomes = quarantine.release("--reason", "unknown-kind", expect=EX_DATAERR)
     assert [each["outcome"] for each in outcomes] == ["released", "refused"] and first in outcomes[1]["why"]
     assert quarantine.release(second)[0]["outcome"] == "released-before"
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-def test_release_behind_an_open_transaction_is_not_overlooked(quarantine):
-    """As a tool leaves it that copies deliveries in transactions: no consumer reads on before it ends."""
+def test_release_behind_an_open_transaction_is_found(quarantine):
+    """As left by a tool that copies deliveries in transactions: consumers wait until it ends."""
     kafka = quarantine.kafka
     delivery = Delivery(event_body(KIND))
     id = quarantine.send(delivery)

@@ -1,4 +1,4 @@
-"""SIGHUP: sources, secrets and the certificate change, and no connection and no delivery is lost over it."""
+"""SIGHUP: sources, secrets and the certificate change without losing connections or deliveries."""
 
 import itertools
 import json
@@ -16,7 +16,7 @@ import waiting
 from authority import Authority
 from load import Load
 from manager import Manager
-from reloading import hang_up, refused, reload
+from reloading import send_sighup, refused, reload
 from signing import SECRET, Delivery
 from tally import assert_exactly_once
 
@@ -38,7 +38,7 @@ def daemon(installation):
 
 
 def common_name(daemon, tls):
-    """Of the certificate that a new connection sees."""
+    """The common name of the certificate served to a new connection."""
     with http_client.connect(daemon.address, tls=tls) as connection:
         return connection.getpeercert()["subject"][0][0][1]
 
@@ -46,7 +46,7 @@ def common_name(daemon, tls):
 # Certificates
 
 class Files:
-    """Where a daemon's certificate and key are; others take their place."""
+    """The certificate and key files of a daemon, which tests replace."""
 
     def __init__(self, config):
         self.certificate, self.key = config.directory / "certificate.pem", config.directory / "key.pem"
@@ -60,7 +60,7 @@ class Files:
 
 @pytest.fixture
 def by_tls(installation, authority):
-    """A daemon by TLS, and its files."""
+    """A daemon with TLS, and its files."""
     config = installation.config("receiver")
     config["receiver"]["threads"] = 2
     files = Files(config)
@@ -69,7 +69,7 @@ def by_tls(installation, authority):
     return installation.start(config), files
 
 
-def test_certificate_is_swapped_under_load(by_tls, authority):
+def test_certificate_is_replaced_under_load(by_tls, authority):
     daemon, files = by_tls
     tls = authority.client()
     pairs = {name: authority.issue(name) for name in ("second", "third")}
@@ -112,7 +112,7 @@ def test_certificate_is_swapped_under_load(by_tls, authority):
     kept_before.close()
 
 
-def test_bad_certificate_keeps_the_one_before(by_tls, authority):
+def test_bad_certificate_is_refused_and_the_previous_one_kept(by_tls, authority):
     daemon, files = by_tls
     tls = authority.client()
     good = authority.issue("good")
@@ -122,8 +122,8 @@ def test_bad_certificate_keeps_the_one_before(by_tls, authority):
                         (future, "not valid before 2099-01-01"), ((good[1], good[1]), "no certificate"),
                         ((good[0], good[0]), "no private key")):
         files.put(*pair)
-        said = refused(daemon)
-        assert words in said and (str(files.certificate) in said or str(files.key) in said), said
+        log = refused(daemon)
+        assert words in log and (str(files.certificate) in log or str(files.key) in log), log
         assert common_name(daemon, tls) == "first"
     files.put(*good)
     files.key.chmod(0o604)
@@ -133,20 +133,20 @@ def test_bad_certificate_keeps_the_one_before(by_tls, authority):
     assert common_name(daemon, tls) == "good"
     names = ("tls_certificate_file", "tls_key_file")
     lines = {name: daemon.config["receiver"].pop(name) for name in names}
-    reload(daemon)  # to end TLS takes a restart
+    reload(daemon)  # disabling TLS needs a restart
     assert common_name(daemon, tls) == "good"
     daemon.config["receiver"].update(lines)
     files.put(*expired)
     assert "expired at 2020-01-02" in refused(daemon)
     assert common_name(daemon, tls) == "good"
     files.put(*good)
-    files.certificate.write_bytes(good[0].read_bytes() + expired[0].read_bytes())  # a chain that nobody trusts
+    files.certificate.write_bytes(good[0].read_bytes() + expired[0].read_bytes())  # an untrusted chain
     assert "expired at 2020-01-02" in refused(daemon)
     assert "PRIVATE KEY" not in daemon.log
 
 
-def test_expired_certificate_of_the_start_does_not_come_back_after_a_reload_without_any(installation, authority):
-    """Without one in the file the last one is served still, not the first."""
+def test_expired_startup_certificate_is_not_accepted_by_a_later_reload(installation, authority):
+    """While the configuration names none, the last certificate is still served, not the first."""
     config = installation.config("receiver")
     files = Files(config)
     first, second = authority.issue("first", begin="20200101000000Z", end="20200102000000Z"), authority.issue("second")
@@ -163,7 +163,7 @@ def test_expired_certificate_of_the_start_does_not_come_back_after_a_reload_with
     assert common_name(daemon, authority.client()) == "second"
 
 
-def test_authorities_of_clients_are_swapped_with_the_certificate(by_tls, authority, tmp_path):
+def test_client_ca_is_replaced_by_a_reload(by_tls, authority, tmp_path):
     daemon, _ = by_tls
     other = Authority(tmp_path)
     without, with_other = authority.client(), authority.client(*other.issue("client"))
@@ -183,7 +183,7 @@ def test_authorities_of_clients_are_swapped_with_the_certificate(by_tls, authori
 # Secrets
 
 def test_secret_is_rotated_under_load(installation, daemon):
-    """As gatepostd(8) says: the new one beside the old, then the service signs with the new one, then the old one goes."""
+    """As described in gatepostd(8): add the new secret, sign with it, remove the old one."""
     secret = [SECRET]
     deliveries = (Delivery(secret=secret[0]) for _ in itertools.count())
     load = Load(lambda: [daemon.address], deliveries=Locked(deliveries), threads=6, once=True).start()
@@ -212,7 +212,7 @@ def test_secret_is_rotated_under_load(installation, daemon):
 
 
 class Locked:
-    """An iterator that several threads may use."""
+    """A thread-safe iterator."""
 
     def __init__(self, iterator):
         self._iterator = iterator
@@ -226,7 +226,7 @@ class Locked:
             return next(self._iterator)
 
 
-def test_secret_file_is_read_again(daemon):
+def test_secret_file_is_reread(daemon):
     daemon.config.secret_file("secret", NEXT_SECRET)
     daemon.accept(Delivery(secret=SECRET))
     assert daemon.post(Delivery(secret=NEXT_SECRET)).status == 401
@@ -241,15 +241,15 @@ def test_configuration_with_errors_changes_nothing(daemon):
     good = dict(source)
     source["secret_file"] = daemon.config.secret_file("short", b"too short")
     source["tolerence"] = "1s"
-    said = refused(daemon)
+    log = refused(daemon)
     path = daemon.config.directory / f"{daemon.name}.conf"
-    assert len(re.findall(rf' configuration error file="{re.escape(str(path))}" line=[1-9]\d* ', said)) == 2, said
+    assert len(re.findall(rf' configuration error file="{re.escape(str(path))}" line=[1-9]\d* ', log)) == 2, log
     assert daemon.metric("gatepost_config_last_reload_successful") == 0
     daemon.accept()
     path.write_text("")
-    assert "is empty" in hang_up(daemon)
+    assert "is empty" in send_sighup(daemon)
     path.unlink()
-    assert str(path) in hang_up(daemon)
+    assert str(path) in send_sighup(daemon)
     daemon.accept()
     source.clear()
     source.update(good)
@@ -262,7 +262,7 @@ def test_configuration_with_errors_changes_nothing(daemon):
 
 # Sources
 
-def test_source_comes_and_goes(installation, daemon):
+def test_source_is_added_and_removed(installation, daemon):
     daemon.config.source("late", NEXT_SECRET, kind="/type", tolerance="10s")
     assert daemon.post(Delivery(secret=NEXT_SECRET), source="late").status == 404
     reload(daemon)
@@ -282,7 +282,7 @@ def test_source_comes_and_goes(installation, daemon):
     daemon.accept()
 
 
-def test_repeats_of_deliveries_from_before_a_reload_are_dropped(installation, daemon):
+def test_repeats_after_a_reload_are_dropped(installation, daemon):
     sent = [daemon.accept() for _ in range(20)]
     installation.kafka.wait_until_routed()
     reload(daemon)
@@ -307,24 +307,24 @@ def test_connections_stay_open(daemon):
     client.close()
 
 
-def test_many_signals_at_once_do_no_harm(daemon):
+def test_many_sighups_at_once_are_harmless(daemon):
     load = Load(lambda: [daemon.address], threads=4, once=True).start()
     for _ in range(200):
         daemon.process.send_signal(signal.SIGHUP)
-    assert "configuration reloaded" in hang_up(daemon)
+    assert "configuration reloaded" in send_sighup(daemon)
     load.stop()
     assert set(load.answers) == {200}
 
 
 def wait_until_signals_are_held(daemon):
-    """As soon as the process blocks SIGHUP: it is gatepostd, and its first statement has run."""
+    """Wait until the process blocks SIGHUP: gatepostd has executed its first statement."""
     def held():
         status = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text()
         return int(re.search(r"^SigBlk:\s*(\w+)", status, re.M)[1], 16) >> (signal.SIGHUP - 1) & 1
     waiting.until(held, 30, "SIGHUP to be blocked")
 
 
-def test_signals_while_the_daemon_starts_are_heeded_when_it_has_started(offline):
+def test_signals_during_startup_are_handled_afterwards(offline):
     daemon = offline.daemon(offline.config("receiver"))
     daemon.launch()
     wait_until_signals_are_held(daemon)
@@ -335,7 +335,7 @@ def test_signals_while_the_daemon_starts_are_heeded_when_it_has_started(offline)
 
 
 @pytest.mark.parametrize("after", range(8))
-def test_sigterm_at_the_very_start_is_an_orderly_end(offline, after):
+def test_sigterm_during_startup_exits_0(offline, after):
     daemon = offline.daemon(offline.config("receiver"))
     daemon.launch()
     wait_until_signals_are_held(daemon)
@@ -344,16 +344,16 @@ def test_sigterm_at_the_very_start_is_an_orderly_end(offline, after):
     daemon.wait_for_exit(0)
 
 
-def test_configuration_that_has_become_a_fifo_is_refused(daemon):
+def test_configuration_replaced_by_a_fifo_is_refused(daemon):
     file = daemon.config.directory / f"{daemon.name}.conf"
     file.unlink()
     os.mkfifo(file, 0o600)
-    assert "is not a regular file" in hang_up(daemon)
+    assert "is not a regular file" in send_sighup(daemon)
     daemon.accept()
 
 
-def test_many_signals_while_kafka_is_away_hold_up_neither_signs_of_life_nor_the_end(offline, tmp_path):
-    """Topics that are new are looked for in vain, which takes two seconds each time."""
+def test_sighups_without_kafka_delay_neither_watchdog_nor_shutdown(offline, tmp_path):
+    """Looking up new topics fails after two seconds each time."""
     manager = Manager(tmp_path / "notify")
     config = offline.config()
     daemon = manager.watch(offline.daemon(config), watchdog_seconds=WATCHDOG_SECONDS).start()
@@ -362,9 +362,9 @@ def test_many_signals_while_kafka_is_away_hold_up_neither_signs_of_life_nor_the_
     config.write(f"{daemon.name}.conf")
     for _ in range(20):
         daemon.process.send_signal(signal.SIGHUP)
-        time.sleep(0.02)  # two that wait at once are one
+        time.sleep(0.02)  # simultaneously pending signals are merged
     daemon.wait_for_log("cannot be checked")
     daemon.stop(seconds=20)
-    told = [message.time for message in manager.messages]
-    assert max(later - earlier for earlier, later in zip(told, told[1:])) < WATCHDOG_SECONDS
+    times = [message.time for message in manager.messages]
+    assert max(later - earlier for earlier, later in zip(times, times[1:])) < WATCHDOG_SECONDS
     manager.close()

@@ -1,4 +1,4 @@
-"""A reload that has to ask Kafka for new topics: nothing else of the daemon waits for the answer."""
+"""A reload that looks up new topics in Kafka does not block the rest of the daemon."""
 
 import signal
 import time
@@ -28,7 +28,7 @@ def proxies(proxied_broker):
 
 @pytest.fixture
 def installation(proxied_broker, proxies, tmp_path):
-    """Its command line connects directly."""
+    """An installation whose command line connects directly."""
     each = Installation(tmp_path, proxied_broker.bootstrap)
     yield each
     each.clean_up()
@@ -47,7 +47,7 @@ def add_kinds(config, n):
 
 
 def assert_answers(daemon, end):
-    """/healthz is answered by the main thread, as are signals and the watchdog."""
+    """The main thread answers /healthz and handles signals and the watchdog."""
     longest = 0
     while not end():
         began = time.monotonic()
@@ -57,7 +57,7 @@ def assert_answers(daemon, end):
     assert longest < 3
 
 
-def test_many_new_kinds_are_asked_for_at_once_while_the_main_thread_goes_on(daemon, proxies):
+def test_many_new_topics_are_looked_up_together_without_blocking_the_main_thread(daemon, proxies):
     proxies.delay("Metadata", ROUND_TRIP_SECONDS, times=None)
     add_kinds(daemon.config, KINDS)
     daemon.config.write(f"{daemon.name}.conf")
@@ -71,7 +71,7 @@ def test_many_new_kinds_are_asked_for_at_once_while_the_main_thread_goes_on(daem
 
 @pytest.fixture
 def waiting_daemon(daemon, proxies):
-    """One whose reload waits for Kafka, which does not answer."""
+    """A daemon whose reload waits for a Kafka that does not answer."""
     add_kinds(daemon.config, 1)
     daemon.config.write(f"{daemon.name}.conf")
     proxies.freeze()
@@ -80,7 +80,7 @@ def waiting_daemon(daemon, proxies):
     proxies.thaw()
 
 
-def test_more_signals_during_a_reload_are_one_more_reload(waiting_daemon, proxies):
+def test_signals_during_a_reload_cause_one_further_reload(waiting_daemon, proxies):
     for _ in range(20):
         waiting_daemon.process.send_signal(signal.SIGHUP)
         time.sleep(0.01)
@@ -91,7 +91,7 @@ def test_more_signals_during_a_reload_are_one_more_reload(waiting_daemon, proxie
     assert waiting_daemon.log.count("reload failed") == 2
 
 
-def test_sigterm_ends_a_daemon_whose_reload_waits(waiting_daemon, proxies):
+def test_sigterm_stops_the_daemon_during_a_reload(waiting_daemon, proxies):
     proxies.thaw()
     proxies.delay("Metadata", 600, times=None)
     began = time.monotonic()

@@ -21,14 +21,14 @@ def daemon(installation):
 
 
 def ends(connection, seconds=20):
-    """Whether the daemon closes a connection."""
+    """Whether the daemon closes the connection."""
     connection.settimeout(seconds)
     return connection.recv(1) == b""
 
 
 # The receiver
 
-def test_deadlines_hold_for_what_comes_from_then_on(daemon):
+def test_new_timeouts_apply_to_new_connections(daemon):
     daemon.config["receiver"].update({"idle_timeout": "1s", "header_timeout": "1s"})
     reload(daemon)
     with http_client.connect(daemon.address) as idle, http_client.connect(daemon.address) as slow:
@@ -44,19 +44,19 @@ def test_deadlines_hold_for_what_comes_from_then_on(daemon):
     client.close()
 
 
-def test_numbers_of_connections_change(daemon):
-    waiting_ones = [http_client.connect(daemon.address) for _ in range(6)]
+def test_connection_limits_change(daemon):
+    connections = [http_client.connect(daemon.address) for _ in range(6)]
     daemon.config["receiver"]["max_connections"] = 2  # one for each of the two lanes
     reload(daemon)
-    waiting.until(lambda: sum(_is_closed(each) for each in waiting_ones) >= 4, 30, "those too many to be closed")
-    for each in waiting_ones:
+    waiting.until(lambda: sum(_is_closed(each) for each in connections) >= 4, 30, "the excess connections to be closed")
+    for each in connections:
         each.close()
     wait_for_connections(daemon, 0)
     daemon.config["receiver"].update({"max_connections": 100, "max_connections_per_address": 1})
     reload(daemon)
     with http_client.connect(daemon.address) as first:
         first.sendall(b"POST / HTTP/1.1\r\n")
-        wait_for_connections(daemon, 1)  # else the other lane may take the second before
+        wait_for_connections(daemon, 1)  # otherwise the other lane may accept the second one first
         with http_client.connect(daemon.address) as second:
             assert ends(second)
     del daemon.config["receiver"]["max_connections_per_address"]
@@ -79,7 +79,7 @@ def _is_closed(connection):
         return True
 
 
-def test_number_of_headers_changes(daemon):
+def test_header_limit_changes(daemon):
     many = {f"x-more-{number}": "1" for number in range(20)}
     delivery = Delivery()
 
@@ -89,13 +89,13 @@ def test_number_of_headers_changes(daemon):
     assert send() == 200
     daemon.config["receiver"]["max_headers"] = 15
     reload(daemon)
-    waiting.until(lambda: send() == 400, 20, "too many headers")  # a lane takes it over as soon as it wakes
+    waiting.until(lambda: send() == 400, 20, "too many headers")  # a lane applies it when it wakes up
     del daemon.config["receiver"]["max_headers"]
     reload(daemon)
     waiting.until(lambda: send() == 200, 20, "as many headers as before")
 
 
-def test_room_for_bodies_changes(installation):
+def test_memory_budget_changes(installation):
     config = installation.config()
     config["receiver"]["max_body"] = "64KiB"
     installation.create_topics(config)
@@ -108,14 +108,14 @@ def test_room_for_bodies_changes(installation):
         daemon.accept(large)
         config["receiver"]["max_in_flight"] = "64KiB"
         reload(daemon)
-        daemon.accept(large)  # the body that does not come on is refused for it
+        daemon.accept(large)  # the stalled body is refused for it
         assert slow.recv(100).startswith(b"HTTP/1.1 503 ")
     config["receiver"].update({"max_body": "32KiB", "max_in_flight": "32KiB"})
     assert "max_body, which needs a restart" in refused(daemon)
 
 
-def test_delivery_is_judged_by_what_holds_when_its_body_has_come(daemon):
-    """Also when its head was judged before."""
+def test_delivery_is_checked_against_the_configuration_current_at_its_end(daemon):
+    """Also if its headers were checked earlier."""
     before = daemon.config["source invoicing"]["secret_file"]
     body = event_body()
 
@@ -124,7 +124,7 @@ def test_delivery_is_judged_by_what_holds_when_its_body_has_come(daemon):
         with http_client.connect(daemon.address) as connection:
             connection.sendall(f"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\ncontent-length: {len(body)}\r\n{head}\r\n".encode()
                                + body[:10])
-            time.sleep(0.1)  # for the head to be read; it holds either way
+            time.sleep(0.1)  # time to read the headers; the result is the same otherwise
             daemon.config["source invoicing"]["secret_file"] = secret_file
             reload(daemon)
             connection.sendall(body[10:])
@@ -136,9 +136,9 @@ def test_delivery_is_judged_by_what_holds_when_its_body_has_come(daemon):
     assert reload_between_head_and_body(Delivery(body), before) == 404
 
 
-def test_trust_in_proxies_changes(daemon):
+def test_trusted_proxies_change(daemon):
     def client():
-        """The client of a refusal, as the log tells it."""
+        """Whether the log names the client from x-forwarded-for."""
         before = len(daemon.log)
         http_client.request(daemon.address, "GET", "/nothing", {"x-forwarded-for": "192.0.2.7"})
         return "last_client=192.0.2.7" in daemon.log[before:]
@@ -151,12 +151,12 @@ def test_trust_in_proxies_changes(daemon):
     waiting.until(lambda: not client() and "last_client=127.0.0.1" in daemon.log.splitlines()[-1], 20, "the proxy itself")
 
 
-def test_forgers_are_throttled_from_then_on(daemon):
+def test_refusal_limit_changes(daemon):
     forged = lambda: daemon.post(Delivery(secret=b"wrong secret, sixteen")).status
     assert {forged() for _ in range(10)} == {401}
     daemon.config["receiver"]["max_refusals_per_address"] = 2
     reload(daemon)
-    waiting.until(lambda: forged() == 429, 20, "a refusal unseen")
+    waiting.until(lambda: forged() == 429, 20, "an answer 429")
 
 
 # The router
@@ -165,13 +165,13 @@ def committed(daemon):
     return daemon.metric("gatepost_transactions_total", result="committed")
 
 
-def test_size_of_batches_changes(installation, daemon):
+def test_batch_size_changes(installation, daemon):
     daemon.config["router"]["max_batch"] = 1
     reload(daemon)
     before = committed(daemon)
     Load(lambda: [daemon.address], deliveries=[Delivery() for _ in range(40)], threads=20).start().wait(60)
     installation.kafka.wait_until_routed()
-    waiting.until(lambda: committed(daemon) - before == 40, 20, lambda: f"a transaction each: {committed(daemon) - before}")
+    waiting.until(lambda: committed(daemon) - before == 40, 20, lambda: f"40 transactions: {committed(daemon) - before}")
 
 
 def published(installation, delivery):
@@ -199,14 +199,14 @@ def test_topic_table_changes(installation, daemon):
     assert daemon.metric("gatepost_events_total", kind="invoice.*") == 1
 
 
-def test_topics_that_are_missing_or_wrong_are_refused(installation, daemon):
+def test_missing_or_misconfigured_topics_are_refused(installation, daemon):
     topic = f"{installation.prefix}.late"
     daemon.config["events"]["invoice.*"] = topic
     daemon.config["source invoicing"]["tolerance"] = "10s"
-    said = refused(daemon)
-    assert topic in said and "topics create" in said
+    log = refused(daemon)
+    assert topic in log and "topics create" in log
     stale = Delivery().but(timestamp=Delivery().timestamp - 60)
-    daemon.accept(stale)  # nothing of it was taken over
+    daemon.accept(stale)  # the configuration was not applied
     assert daemon.metric("gatepost_config_last_reload_successful") == 0
     installation.kafka.create(topic, max_message_bytes=1000)
     assert "max.message.bytes" in refused(daemon)
@@ -215,8 +215,8 @@ def test_topics_that_are_missing_or_wrong_are_refused(installation, daemon):
     assert published(installation, daemon.accept(Delivery(event_body("invoice.accepted")))) == "late"
 
 
-def test_topic_that_is_too_small_for_what_is_still_received_is_refused(installation, daemon):
-    """A smaller max_body takes a restart."""
+def test_topic_too_small_for_the_current_max_body_is_refused(installation, daemon):
+    """A smaller max_body needs a restart, so the current one applies."""
     topic = f"{installation.prefix}.small"
     installation.kafka.create(topic, max_message_bytes=200_000)
     daemon.config["receiver"]["max_body"] = "10KiB"
@@ -227,7 +227,7 @@ def test_topic_that_is_too_small_for_what_is_still_received_is_refused(installat
 
 
 def test_replay_is_recognised_after_a_longer_tolerance(installation, daemon):
-    """gatepost.conf(5) advises to raise it after an outage: stale deliveries are fresh again then."""
+    """gatepost.conf(5) recommends a longer tolerance after an outage, which makes stale deliveries fresh again."""
     daemon.config["source invoicing"]["tolerance"] = "2s"
     reload(daemon)
     delivery = daemon.accept()
@@ -240,8 +240,8 @@ def test_replay_is_recognised_after_a_longer_tolerance(installation, daemon):
     assert (record.delivery_id, record.header("gatepost-reason")) == ("captured", "replayed-signature")
 
 
-def test_each_record_is_decided_by_one_table(installation, daemon):
-    """Under load, the table goes from one to the other and back: no delivery is lost, twice there, or elsewhere."""
+def test_every_record_is_routed_by_a_single_table(installation, daemon):
+    """The table alternates under load: no delivery is lost, duplicated or published elsewhere."""
     kafka, prefix = installation.kafka, installation.prefix
     kafka.create(f"{prefix}.all", max_message_bytes=1200000)
     load = Load(lambda: [daemon.address], threads=6, once=True).start()
@@ -264,7 +264,7 @@ def test_each_record_is_decided_by_one_table(installation, daemon):
     assert all(counted())
 
 
-def test_embedded_broker_gets_the_topics_that_are_new(offline):
+def test_new_topics_are_created_on_the_embedded_broker(offline):
     config = offline.config()
     config["kafka"]["bootstrap.servers"] = "embedded"
     daemon = offline.start(config)
@@ -284,7 +284,7 @@ def test_new_topics_are_refused_while_kafka_is_away(offline):
 
 # The log
 
-def test_level_of_the_log_changes(daemon):
+def test_log_level_changes(daemon):
     daemon.accept()
     assert " debug " not in daemon.log
     daemon.config["gatepost"]["log_level"] = "debug"
@@ -292,15 +292,15 @@ def test_level_of_the_log_changes(daemon):
     delivery = daemon.accept()
     daemon.wait_for_log(f"delivery_id={delivery.delivery_id}")
     daemon.config["gatepost"]["log_level"] = "warning"
-    hang_up_silently(daemon)
+    reload_silently(daemon)
     before = len(daemon.log)
     daemon.accept()
     assert daemon.post(Delivery(secret=b"wrong secret, sixteen")).status == 401
     assert daemon.log[before:] == ""
 
 
-def hang_up_silently(daemon):
-    """Have it read the configuration when it does not say that it has."""
+def reload_silently(daemon):
+    """Reload the configuration at a log level that hides the reload."""
     before = daemon.metric("gatepost_config_last_reload_success_timestamp_seconds")
     waiting.until(lambda: int(time.time()) > before, 10, "the next second")
     daemon.config.write(f"{daemon.name}.conf")

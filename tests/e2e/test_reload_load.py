@@ -14,7 +14,7 @@ from signing import SECRET
 RELOADS = 1000
 WARM_UP = 200
 RATE = 100  # deliveries a second
-LEAK_BYTES = 8 << 20  # of 800 reloads; one configuration that stays takes 50 KB
+LEAK_BYTES = 8 << 20  # in 800 reloads; one leaked configuration takes 50 KB
 
 
 def descriptors(daemon):
@@ -41,7 +41,7 @@ def reload(daemon, generation):
 
 
 def vary(config, number, prefix, secrets):
-    """Secrets, limits, sources, the topic table and the level of the log, each in its own rhythm."""
+    """Change secrets, limits, sources, the topic table and the log level, each at its own interval."""
     config["source invoicing"]["secret_file"] = secrets if number % 2 else secrets[:1]
     config["receiver"].update({"max_connections": 100 + number % 7, "idle_timeout": f"{50 + number % 11}s",
                                "max_in_flight": f"{32 + number % 5}MiB", "trusted_proxy": f"10.0.0.{number % 200}",

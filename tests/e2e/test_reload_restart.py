@@ -1,4 +1,4 @@
-"""SIGHUP: what takes a restart is named, and what would break a promise is refused."""
+"""SIGHUP: options that need a restart are named, and changes that would break a guarantee are refused."""
 
 import re
 
@@ -16,7 +16,7 @@ def daemon(installation):
     return installation.start(config)
 
 
-def test_what_takes_a_restart_is_told(installation, daemon):
+def test_options_that_need_a_restart_are_reported(installation, daemon):
     assert "needs a restart" not in reload(daemon)
     config = daemon.config
     config["receiver"].update({"threads": 3, "max_body": "2MiB", "ack_timeout": "9s", "listen": ["127.0.0.1:0", "[::1]:0"]})
@@ -26,18 +26,18 @@ def test_what_takes_a_restart_is_told(installation, daemon):
     config["topics"]["prefix"] = "another"
     config["admin"].update({"listen": "off", "allow_remote": "on"})
     config["service"]["base_url"] = "https://api.example/v1"
-    said = reload(daemon)
-    told = re.findall(r"changed option needs a restart section=(\S+) option=(\S+)", said)
-    assert sorted(told) == sorted([
+    log = reload(daemon)
+    reported = re.findall(r"changed option needs a restart section=(\S+) option=(\S+)", log)
+    assert sorted(reported) == sorted([
         ("receiver", "threads"), ("receiver", "max_body"), ("receiver", "ack_timeout"), ("receiver", "listen"),
         ("router", "dedup_window"), ("gatepost", "instance"), ("kafka", "any"), ("topics", "prefix"), ("admin", "listen"),
         ("admin", "allow_remote")])
     daemon.accept()
     installation.kafka.wait_until_routed()
-    assert len(installation.kafka.read()) == 1  # by the topics of the prefix that holds
+    assert len(installation.kafka.read()) == 1  # in the topics of the active prefix
 
 
-def test_tls_does_not_come_or_go_by_a_reload(daemon, tmp_path):
+def test_tls_is_not_enabled_by_a_reload(daemon, tmp_path):
     daemon.config.tls(*Authority(tmp_path).issue("gateway"))
     assert "option=tls_certificate_file" in reload(daemon)
     daemon.accept()
@@ -45,7 +45,7 @@ def test_tls_does_not_come_or_go_by_a_reload(daemon, tmp_path):
     assert "needs a restart" not in reload(daemon)
 
 
-def test_tolerance_beyond_what_is_remembered_is_refused(installation):
+def test_tolerance_too_large_for_the_active_dedup_window_is_refused(installation):
     config = installation.config()
     config["router"]["dedup_window"] = "1h"
     installation.create_topics(config)

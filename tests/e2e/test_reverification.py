@@ -1,4 +1,4 @@
-"""[router] verify = on: what somebody who can write to `deliveries` cannot do."""
+"""[router] verify = on: an attacker who can write to `deliveries` cannot publish events."""
 
 import confluent_kafka
 import pytest
@@ -14,7 +14,7 @@ ALLOWANCE, TOLERANCE = 300, 300
 
 @pytest.fixture
 def verifying(installation):
-    """A receiver, and a router of its own that verifies."""
+    """A receiver and a separate router that verifies."""
     installation.create_topics()
     receiver = installation.start(installation.config("receiver"))
     config = installation.config("router")
@@ -31,7 +31,7 @@ class Verifying(Quarantine):
         self.kafka.append(deliveries)
 
     def copy(self, record, *headers):
-        """Append a record again with more headers, as somebody does who can write to `deliveries`."""
+        """Append a record again with more headers, as an attacker who can write to `deliveries`."""
         producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap, "partitioner": "murmur2", "log_level": 3})
         producer.produce(self.kafka.deliveries, record.value, record.key, headers=[*record.headers, *headers])
         assert producer.flush(30) == 0
@@ -44,7 +44,7 @@ class Verifying(Quarantine):
         return [record.header("gatepost-reason") for record in self.quarantined(delivery_id)]
 
 
-def test_forged_and_stale_records_are_unverified_and_leave_their_ids_free(verifying):
+def test_forged_and_stale_records_are_unverified_and_do_not_claim_their_ids(verifying):
     genuine = [Delivery() for _ in range(3)]
     forged = [genuine[0].but(secret=OTHER_SECRET), genuine[0].but(body=event_body(), secret=OTHER_SECRET),
               genuine[1].but(timestamp=now() - TOLERANCE - ALLOWANCE - 60), Delivery(secret=OTHER_SECRET)]
@@ -68,7 +68,7 @@ def test_forged_and_stale_records_are_unverified_and_leave_their_ids_free(verify
     verifying.assert_audit_agrees()
 
 
-def test_captured_record_cannot_be_let_in_as_a_release_and_an_administrator_can_release(verifying):
+def test_captured_record_cannot_be_disguised_as_a_release(verifying):
     captured = verifying.receiver.accept(Delivery(event_body("no.such_kind")))
     unverified = Delivery(secret=OTHER_SECRET)
     verifying.append(unverified)
@@ -82,7 +82,7 @@ def test_captured_record_cannot_be_let_in_as_a_release_and_an_administrator_can_
     assert (outcome["outcome"], outcome["comesBack"]) == ("released", None)
     (event,) = verifying.published(unverified.delivery_id)
     assert (event.value, event.header("ce_id")) == (unverified.body, f"{unverified.delivery_id}.{id}")
-    # The release itself cannot be made into another one.
+    # The release cannot be modified into another one.
     _, release = verifying.deliveries(unverified.delivery_id)
     release.headers = [(name, b"0-9999" if name == "gatepost-released" else value) for name, value in release.headers]
     verifying.copy(release)
@@ -92,7 +92,7 @@ def test_captured_record_cannot_be_let_in_as_a_release_and_an_administrator_can_
 
 
 def published_under_a_removed_secret(verifying):
-    """A delivery that the router has published, before it was started again with another secret only."""
+    """Publish a delivery, then restart the router with another secret only. Returns the delivery."""
     config = verifying.router.config
     first = verifying.receiver.accept()
     verifying.kafka.wait_until_routed()
@@ -102,8 +102,8 @@ def published_under_a_removed_secret(verifying):
     return first
 
 
-def test_secret_that_was_removed_makes_no_duplicates_after_a_restart(verifying):
-    """What was published under it is repeated under the new one."""
+def test_removed_secret_causes_no_duplicates_after_a_restart(verifying):
+    """A delivery published under the old secret is repeated under the new one."""
     first = published_under_a_removed_secret(verifying)
     again = Delivery(secret=OTHER_SECRET)
     verifying.append(first.but(secret=OTHER_SECRET, timestamp=now()), again)
@@ -112,7 +112,7 @@ def test_secret_that_was_removed_makes_no_duplicates_after_a_restart(verifying):
     assert verifying.reasons(first.delivery_id) == []
 
 
-def test_verify_that_is_turned_off_makes_no_duplicates_of_what_was_only_read_back(verifying):
+def test_disabling_verify_causes_no_duplicates_of_restored_records(verifying):
     first = published_under_a_removed_secret(verifying)
     verifying.router.config["router"]["verify"] = "off"
     reload(verifying.router)
@@ -121,13 +121,13 @@ def test_verify_that_is_turned_off_makes_no_duplicates_of_what_was_only_read_bac
     assert len(verifying.published(first.delivery_id)) == 1
 
 
-def test_secret_that_is_removed_while_a_topic_is_away_loses_nothing(verifying):
-    """What was decided as genuine and not committed is unverified then, and keeps no repeat out."""
+def test_removing_a_secret_while_a_topic_is_missing_loses_nothing(verifying):
+    """An uncommitted genuine decision becomes unverified, and does not block a repeat."""
     config, kafka = verifying.router.config, verifying.kafka
     kafka.delete(f"{kafka.prefix}.invoice.rejected")
     held = verifying.receiver.accept(Delivery(event_body("invoice.rejected")))
     waiting.until(lambda: b"invoice.rejected" in verifying.router.admin("/readyz").body, 60,
-                  lambda: f"the router to wait: {verifying.router.log}")
+                  lambda: f"the router to report the missing topic: {verifying.router.log}")
     config["source invoicing"]["secret_file"] = config.secret_file("new", OTHER_SECRET)
     reload(verifying.router)
     verifying.kafka.wait_until_routed()
@@ -139,7 +139,7 @@ def test_secret_that_is_removed_while_a_topic_is_away_loses_nothing(verifying):
     verifying.assert_audit_agrees()
 
 
-def test_smaller_tolerance_makes_no_duplicates_after_a_restart(installation):
+def test_smaller_tolerance_causes_no_duplicates_after_a_restart(installation):
     installation.create_topics()
     receiver, router = installation.config("receiver"), installation.config("router")
     router["router"]["verify"] = "on"
@@ -157,7 +157,7 @@ def test_smaller_tolerance_makes_no_duplicates_after_a_restart(installation):
     assert verifying.reasons(first.delivery_id) == []
 
 
-def test_router_that_verifies_needs_the_secrets(offline):
+def test_verifying_router_requires_the_secrets(offline):
     config = offline.config("router")
     config["router"]["verify"] = "on"
     del config["source invoicing"]["secret_file"]

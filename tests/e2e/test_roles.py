@@ -1,10 +1,10 @@
-"""One role alone, and the halves in processes of their own."""
+"""A single role, and both roles in separate processes."""
 
 import http_client
 from signing import Delivery
 
 
-def test_receiver_alone_appends_and_routes_nothing(installation):
+def test_receiver_alone_stores_deliveries_without_routing(installation):
     installation.create_topics()
     receiver = installation.start(installation.config("receiver"))
     delivery = receiver.accept()
@@ -23,7 +23,7 @@ def test_router_alone_routes_and_does_not_listen(installation):
     assert [record.delivery_id for record in installation.kafka.read()] == [delivery.delivery_id]
 
 
-def test_halves_in_two_processes_share_nothing_but_kafka(installation):
+def test_receiver_and_router_in_separate_processes_share_only_kafka(installation):
     installation.create_topics()
     receiver = installation.start(installation.config("receiver"))
     delivery = receiver.accept()

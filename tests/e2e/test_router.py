@@ -1,4 +1,4 @@
-"""The router: which record each delivery becomes, byte by byte."""
+"""The router: the record that each delivery becomes, byte by byte."""
 
 import json
 import uuid
@@ -67,12 +67,12 @@ def rfc3339(timestamp):
 
 
 def accepted(**members):
-    """A body unlike every other: equal bytes signed in the same second count as a replay."""
+    """A unique body: equal bytes signed in the same second count as a replay."""
     return json.dumps({"event": "invoice.accepted", "nonce": str(uuid.uuid4()), **members}).encode()
 
 
 def nested(levels, opening=b'[', closing=b']'):
-    """A body of this many levels, its outer object the first."""
+    """A body with this many levels of nesting, including its outer object."""
     inner = levels - 1
     return b'{"event":"invoice.accepted","deep":' + opening * inner + b"1" + closing * inner + b"}"
 
@@ -98,7 +98,7 @@ def test_delivery_becomes_an_event_of_its_kind(shared, route, kind):
     }.items())
 
 
-def test_deliveries_holds_the_body_and_what_came_with_it(shared, daemon):
+def test_stored_delivery_has_the_body_and_all_headers(shared, daemon):
     delivery = Delivery(b"\xff any bytes \0")
     request_id = daemon.post(delivery).headers["x-request-id"]
     (record,) = [each for each in shared.kafka.read(shared.kafka.deliveries)
@@ -117,7 +117,7 @@ def test_deliveries_holds_the_body_and_what_came_with_it(shared, daemon):
     }.items())
 
 
-def test_deliveries_are_partitioned_as_java_does(shared, daemon):
+def test_deliveries_are_partitioned_like_the_java_client(shared, daemon):
     for delivery_id in ["a", "ab", "abc", "abcd", *[unique() for _ in range(8)]]:
         daemon.accept(Delivery(delivery_id=delivery_id))
     partitions = shared.kafka.partitions(shared.kafka.deliveries)
@@ -133,12 +133,12 @@ def test_deliveries_are_partitioned_as_java_does(shared, daemon):
     b'{"a":1,"a":2,"event":"invoice.accepted","data":{"event":1,"event":2}}',
     b'{"event":"invoice.accepted","":{"":[[],{}]}}',
 ])
-def test_unusual_json_passes_untouched(shared, route, body):
+def test_unusual_json_is_published_unchanged(shared, route, body):
     record = route(body)
     assert (record.topic, record.value) == (f"{shared.prefix}.invoice.accepted", body)
 
 
-def test_clearance_rejection_passes_untouched(shared, route):
+def test_clearance_rejection_is_published_unchanged(shared, route):
     rejection = {"clearanceStatus": "REJECTED", "terminal": True, "rejectedAt": "2026-11-21T03:04:05.678Z",
                  "error": {"source": "AEAT", "code": "1117", "message": "NIF no identificado", "detail": "…"}}
     for body in [{"event": "invoice.rejected", **rejection}, {"event": "invoice.rejected", "data": rejection}]:
@@ -156,7 +156,7 @@ def test_documented_fields_may_be_absent_or_null(shared, route, members):
     assert route(accepted(**members)).topic == f"{shared.prefix}.invoice.accepted"
 
 
-def test_sixty_four_levels_pass(shared, route):
+def test_64_levels_of_nesting_are_published(shared, route):
     for body in [nested(64), nested(64, b'{"a":', b"}")]:
         assert route(body).topic == f"{shared.prefix}.invoice.accepted"
 
@@ -177,20 +177,20 @@ def test_sixty_four_levels_pass(shared, route):
     ("bydeep", {"a/b": [{"c~d": "deep"}, {"c~d": "other"}]}, "deep"),
     ("bydeep", {"a/b": [[]]}, "{id}"),
 ])
-def test_key_of_an_event(route, source, body, key):
+def test_event_key_follows_the_configuration_of_the_source(route, source, body, key):
     delivery = Delivery(accepted(**body))
     expected = key.replace("{id}", delivery.delivery_id).replace("{webhook}", delivery.webhook_id)
     assert route(delivery, source=source).key.decode() == expected
 
 
 @pytest.mark.parametrize("text", ["12.50", "-0", "1E+3", "123456789012345678901234567890"])
-def test_number_as_key_is_its_json_text(route, text):
+def test_numeric_key_is_its_json_text(route, text):
     body = b'{"event":"invoice.accepted","invoice":{"number":%s}}' % text.encode()
     assert route(body, source="bypointer").key == text.encode()
 
 
 @pytest.mark.parametrize("buyer, subject", [("Müller & Söhne", "Müller & Söhne"), (5, None), (None, None), ({}, None)])
-def test_subject_is_a_string_of_the_body(route, buyer, subject):
+def test_subject_is_taken_from_strings_only(route, buyer, subject):
     assert route(accepted(invoice={"buyer": buyer}), source="bypointer").header("ce_subject") == subject
 
 
@@ -199,7 +199,7 @@ def test_event_has_no_subject_by_default(route):
     assert record.header("ce_subject") is None and record.header("ce_source") == "/byid"
 
 
-def test_kind_may_stand_elsewhere_in_the_body(shared, route, quarantined):
+def test_kind_is_read_from_the_configured_pointer(shared, route, quarantined):
     body = json.dumps({"event": "invoice.rejected", "meta": {"type": "invoice.cancelled"}}).encode()
     record = route(body, source="elsewhere")
     assert (record.topic, record.header("ce_type")) == (f"{shared.prefix}.invoice.cancelled", "invoice.cancelled")
@@ -222,7 +222,7 @@ def post_traced(daemon, delivery, *trace):
     assert reply.status == 200
 
 
-def test_trace_context_goes_on_to_the_event(shared, daemon, reader):
+def test_trace_context_is_copied_to_the_record(shared, daemon, reader):
     delivery, bad = Delivery(), Delivery(b"nonsense")
     for each in (delivery, bad):
         post_traced(daemon, each, ("traceparent", TRACEPARENT), ("tracestate", TRACESTATE))
@@ -241,7 +241,7 @@ def test_malformed_trace_context_is_dropped(daemon, reader, traceparent):
 
 # Quarantine
 
-def test_quarantined_record_is_the_delivery_with_a_reason_and_its_place(shared, daemon, reader):
+def test_quarantined_record_is_the_delivery_with_reason_and_offset(shared, daemon, reader):
     delivery = Delivery(b'{"event":')
     daemon.accept(delivery)
     (record,) = reader.wait_for(delivery.delivery_id)
@@ -267,19 +267,19 @@ WHOLE = b'{"event":"invoice.accepted"}'
     b'{"event":"invoice.accepted","s":"\n"}', b'{"event":"invoice.accepted"} // no', b'{"event":"invoice.accepted" /**/}',
     b'{"event":"invoice.accepted","s":"\\x"}', b'[{"event":"invoice.accepted"}]',
 ])
-def test_what_is_no_json_object_is_malformed(quarantined, body):
+def test_body_other_than_a_json_object_is_malformed(quarantined, body):
     assert quarantined(body)[0] == "malformed-json"
 
 
 @pytest.mark.parametrize("text", [b"\xc0\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\x80", b"\xff", b"\xc3", b"\xe2\x82",
                                   b"\xe0\x80\xaf", b"\xf0\x80\x80\xaf", b"\xf8\x88\x80\x80\x80", b"\xc3("])
-def test_invalid_utf_8_is_malformed_wherever_it_stands(quarantined, text):
+def test_invalid_utf_8_anywhere_is_malformed(quarantined, text):
     for body in [b'{"event":"invoice.accepted","s":"%s"}', b'{"event":"invoice.accepted","%s":1}', b'{"event":"%s"}',
                  b'{"event":"invoice.accepted"}%s']:
         assert quarantined(body % text)[0] == "malformed-json"
 
 
-def test_sixty_five_levels_are_malformed(quarantined):
+def test_65_levels_of_nesting_are_malformed(quarantined):
     for body in [nested(65), nested(65, b'{"a":', b"}"), nested(20000)]:
         assert quarantined(body)[0] == "malformed-json"
 
@@ -288,23 +288,23 @@ def test_sixty_five_levels_are_malformed(quarantined):
     b'{"event":"invoice.accepted","event":"invoice.accepted"}', b'{"event":"invoice.accepted","event":"invoice.rejected"}',
     b'{"event":"invoice.accepted","\\u0065vent":"invoice.rejected"}', b'{"event":null,"event":"invoice.accepted"}',
 ])
-def test_kind_that_stands_twice_is_malformed(quarantined, body):
+def test_repeated_kind_is_malformed(quarantined, body):
     assert quarantined(body)[0] == "malformed-json"
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"Event":"invoice.accepted"}', b'{"data":{"event":"invoice.accepted"}}'])
-def test_body_without_a_kind(quarantined, body):
+def test_body_without_a_kind_is_quarantined(quarantined, body):
     assert quarantined(body)[0] == "missing-kind"
 
 
 @pytest.mark.parametrize("kind", ["", "invoice", "invoice.", "invoice.accepted ", "Invoice.accepted", "invoice.accepted\0",
                                   "reporting_batch", "invoice.unheard-of", "é", "k" * 10000])
-def test_kind_without_a_topic(quarantined, kind):
+def test_kind_without_a_topic_is_quarantined(quarantined, kind):
     assert quarantined(json.dumps({"event": kind}).encode())[0] == "unknown-kind"
 
 
 @pytest.mark.parametrize("kind", [5, True, {}, ["invoice.accepted"]])
-def test_kind_that_is_no_string(quarantined, kind):
+def test_non_string_kind_is_quarantined(quarantined, kind):
     assert quarantined(json.dumps({"event": kind}).encode())[0] == "invalid-field"
 
 
@@ -316,7 +316,7 @@ def test_kind_that_is_no_string(quarantined, kind):
     ("error", "text"), ("error", []), ("error", True),
     ("error.source", 5), ("error.code", 1117), ("error.message", {}), ("error.detail", ["x"]),
 ])
-def test_documented_field_of_another_type(quarantined, name, value):
+def test_documented_field_of_wrong_type_is_quarantined(quarantined, name, value):
     parent, _, child = name.rpartition(".")
     members = {parent: {child: value}} if parent else {child: value}
     for body in [accepted(**members), accepted(data=members)]:
@@ -344,7 +344,7 @@ def test_captured_signature_under_a_new_id_is_a_replay(shared, daemon, reader):
     assert event.topic == f"{shared.prefix}.invoice.accepted"
 
 
-def test_replay_guard_can_be_turned_off(shared, daemon, reader):
+def test_replay_guard_can_be_disabled(shared, daemon, reader):
     delivery = daemon.accept(source="unguarded")
     twin = daemon.accept(delivery.but(delivery_id=unique()), source="unguarded")
     (record,) = reader.wait_for(twin.delivery_id)
@@ -358,13 +358,13 @@ def test_record_of_an_unknown_source_is_quarantined(shared, reader):
     assert (record.topic, record.header("gatepost-reason")) == (shared.kafka.quarantine, "unknown-source")
 
 
-def test_reasons_are_counted_from_zero(daemon, quarantined):
+def test_every_quarantine_reason_has_a_counter(daemon, quarantined):
     reasons = ["malformed-json", "missing-kind", "unknown-kind", "invalid-field", "conflicting-body",
                "replayed-signature", "unknown-source", "unverified", "unpublishable"]
     before = {reason: daemon.metric("gatepost_quarantined_total", reason=reason) for reason in reasons}
     quarantined(b"{}")
     waiting.until(lambda: daemon.metric("gatepost_quarantined_total", reason="missing-kind") == before["missing-kind"] + 1,
-                  20, "one more")
+                  20, "the counter to increase")
 
 
 # Duplicates
@@ -380,7 +380,7 @@ def test_repeated_delivery_is_published_once(shared, daemon, reader):
     waiting.until(lambda: daemon.metric("gatepost_duplicates_total") == dropped + 3, 20, "the duplicates")
 
 
-def test_remembered_ids_lag_and_transactions_are_measured(shared, daemon):
+def test_remembered_ids_and_transactions_are_counted(shared, daemon):
     daemon.accept()
     shared.kafka.wait_until_routed()
     assert daemon.metric("gatepost_remembered_ids") >= 1
@@ -389,8 +389,8 @@ def test_remembered_ids_lag_and_transactions_are_measured(shared, daemon):
     assert daemon.metric("gatepost_router_lag_records") >= 0
 
 
-def test_delivery_whose_topic_takes_nothing_waits(installation):
-    """Somebody has deleted its topic: the router tries again, and nothing of that is routed."""
+def test_deliveries_wait_while_their_topic_is_missing(installation):
+    """The topic is deleted: the router retries and publishes nothing."""
     installation.create_topics()
     daemon = installation.start()
     daemon.accept()
@@ -401,15 +401,15 @@ def test_delivery_whose_topic_takes_nothing_waits(installation):
     for _ in range(3):
         daemon.accept()
     waiting.until(lambda: daemon.metric("gatepost_transactions_total", result="aborted") >= 1, 60, "a transaction to be aborted")
-    waiting.until(lambda: daemon.metric("gatepost_router_oldest_record_age_seconds") > 5, 60, "the oldest to get older")
+    waiting.until(lambda: daemon.metric("gatepost_router_oldest_record_age_seconds") > 5, 60, "the oldest record to age")
     assert topic.encode() in daemon.admin("/readyz").body
-    waiting.until(lambda: daemon.metric("gatepost_router_lag_records") == 3, 60, "all three to wait")
+    waiting.until(lambda: daemon.metric("gatepost_router_lag_records") == 3, 60, "a lag of three")
     assert not daemon.ready() and daemon.metric("gatepost_events_total") == 1
     installation.create_topics()
     waiting.until(lambda: daemon.metric("gatepost_events_total") == 4, 60, "the events")
-    # The ages are averages of deliveries that were signed in the same second.
+    # The ages are averaged over deliveries that were signed in the same second.
     waiting.until(lambda: daemon.metric("gatepost_event_age_seconds_count") == 4, 20, "their ages")
-    waiting.until(lambda: daemon.metric("gatepost_router_lag_records") == 0, 30, "nothing to wait")
+    waiting.until(lambda: daemon.metric("gatepost_router_lag_records") == 0, 30, "no lag")
     assert daemon.metric("gatepost_router_oldest_record_age_seconds") == 0
 
 

@@ -1,4 +1,4 @@
-"""What a router does when the log, or its place in it, is not what it expects."""
+"""A router whose log or committed offset is not what it expects."""
 
 import confluent_kafka
 from confluent_kafka import TopicPartition
@@ -15,7 +15,7 @@ def by_id(deliveries):
 
 
 def append_in_transactions(kafka, deliveries, aborts=False):
-    """Each in a transaction of its own, as a replicating tool may: each leaves a control record, a gap in the offsets."""
+    """Append each delivery in its own transaction, as replication tools may: each leaves a control record, a gap in the offsets."""
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": f"{kafka.prefix}.copy",
                                          "partitioner": "murmur2", "log_level": 3})
     producer.init_transactions(30)
@@ -33,7 +33,7 @@ def append_in_transactions(kafka, deliveries, aborts=False):
 
 
 def commit(kafka, offset, metadata=""):
-    """Set the committed offset of the router's group in partition 0, as soon as no router is a member."""
+    """Set the committed offset of the router's group in partition 0, once the group is empty."""
     def committed():
         try:
             consumer.commit(offsets=[TopicPartition(kafka.deliveries, 0, offset, metadata)], asynchronous=False)
@@ -46,7 +46,7 @@ def commit(kafka, offset, metadata=""):
     consumer.close()
 
 
-def test_gaps_in_the_log_hold_nothing_up(installation):
+def test_gaps_in_the_log_are_skipped(installation):
     installation.create_topics(partitions=1)
     kafka = installation.kafka
     deliveries = [Delivery() for _ in range(6)]
@@ -58,14 +58,14 @@ def test_gaps_in_the_log_hold_nothing_up(installation):
 
 
 def refusal(installation):
-    """Start a router that must refuse to route. Returns what it says."""
+    """Start a router that must refuse to route. Returns its log line."""
     router = installation.daemon(installation.config("router")).launch()
     line = router.wait_for_log("cannot route")
     router.wait_for_exit(EX_CONFIG)
     return line
 
 
-def test_log_without_its_beginning_and_without_committed_offsets_is_refused(installation):
+def test_truncated_log_without_committed_offsets_is_refused(installation):
     installation.create_topics(partitions=1)
     kafka = installation.kafka
     kafka.append([Delivery() for _ in range(6)])
@@ -90,7 +90,7 @@ def test_committed_offset_beyond_the_end_is_refused(installation):
     assert kafka.read() == []
 
 
-def test_log_that_is_not_the_one_that_was_routed_is_refused(installation):
+def test_replaced_log_is_refused(installation):
     installation.create_topics(partitions=1)
     kafka = installation.kafka
     kafka.append([Delivery() for _ in range(6)])
@@ -100,7 +100,7 @@ def test_log_that_is_not_the_one_that_was_routed_is_refused(installation):
     assert kafka.read() == []
 
 
-def test_text_in_the_body_that_is_too_long_for_a_key_is_left_in_the_body(installation):
+def test_text_too_long_for_a_key_is_ignored(installation):
     config = installation.config()
     config["source invoicing"].update({"key": "/invoiceId", "subject": "/invoiceId"})
     installation.create_topics(config)

@@ -1,4 +1,4 @@
-"""A router returns to partitions that another router has routed meanwhile, from a truncated log."""
+"""A router gets back partitions that another router has routed meanwhile, from a truncated log."""
 
 import signal
 
@@ -15,14 +15,14 @@ SECONDS = 60
 
 
 def give_back(router, other, before):
-    """Have the other router leave, and wait until the first has been assigned its partition again."""
+    """Stop the other router, and wait until the first has been assigned its partition again."""
     other.stop()
     waiting.until(lambda: "partition assigned" in router.log[before:], SECONDS,
                   lambda: f"the partition to be assigned:\n{router.last_log(3000)}")
 
 
-def test_what_it_had_decided_and_not_committed_is_not_taken_for_routed(tmp_path):
-    """Its record was cut off, and others stand in its place: the delivery is published when it comes again."""
+def test_own_uncommitted_decision_is_forgotten_when_the_partition_returns(tmp_path):
+    """Its record was truncated and replaced by others: the delivery is published when it is repeated."""
     with Cluster() as cluster:
         installation = Installation(tmp_path, cluster.bootstrap)
         kafka = installation.kafka
@@ -45,8 +45,8 @@ def test_what_it_had_decided_and_not_committed_is_not_taken_for_routed(tmp_path)
         installation.clean_up()
 
 
-def test_what_another_routed_from_a_log_that_was_cut_off_is_known_to_it(tmp_path):
-    """It is cut off from the network while an unclean election loses what it had routed last."""
+def test_records_routed_by_another_router_are_known_when_the_partition_returns(tmp_path):
+    """It is disconnected while an unclean leader election loses the last records it had routed."""
     with Cluster(nodes=3, proxied=True) as brokers:
         installation = Installation(tmp_path, brokers.bootstrap)
         kafka = installation.kafka
@@ -80,8 +80,8 @@ def test_what_another_routed_from_a_log_that_was_cut_off_is_known_to_it(tmp_path
             installation.clean_up()
 
 
-def test_offset_whose_metadata_are_another_clients_is_judged_without_them(installation):
-    """They may be digits, as a router's are."""
+def test_offset_metadata_of_other_clients_are_ignored(installation):
+    """They may be digits, like a router's."""
     config, kafka = installation.config("router"), installation.kafka
     installation.create_topics(config, partitions=1)
     kafka.append([Delivery() for _ in range(3)])

@@ -51,22 +51,22 @@ def webhook(**changes):
 @pytest.mark.parametrize("method, path", [("GET", "/webhooks"), ("POST", "/webhooks"), ("DELETE", "/webhooks/1"),
                                           ("GET", "/nothing")])
 @pytest.mark.parametrize("key", [None, "", "wrong", "ful", "full full", "full,", "FULL"])
-def test_call_without_a_valid_key_is_refused(sandbox, method, path, key):
+def test_call_without_a_valid_key_is_answered_401(sandbox, method, path, key):
     headers = {} if key is None else {"x-api-key": key}
     refused(http_client.request(sandbox.address, method, "/v1" + path, headers), 401)
 
 
-def test_header_names_have_no_case(sandbox):
+def test_header_names_are_case_insensitive(sandbox):
     assert sandbox.call("GET", "/webhooks", key=None, headers={"X-API-Key": "full"}).status == 200
 
 
-def test_read_only_key_only_reads(sandbox):
+def test_read_only_key_cannot_write(sandbox):
     assert sandbox.call("GET", "/webhooks", key="reader").status == 200
     refused(sandbox.call("POST", "/webhooks", webhook(), key="reader"), 403)
     refused(sandbox.call("DELETE", "/webhooks/1", key="reader"), 403)
 
 
-def test_key_made_up_when_none_is_given(tmp_path):
+def test_key_is_generated_by_default(tmp_path):
     with Sandbox(BUILD, tmp_path, key=None) as first:
         assert re.fullmatch(UUID, first.key)
         assert first.webhooks() == []
@@ -77,20 +77,20 @@ def test_key_made_up_when_none_is_given(tmp_path):
 
 @pytest.mark.parametrize("path", ["/", "/webhooks/", "/webhook", "/webhooks/a/b", "/webhooks/" + "a" * 65,
                                   "/%77ebhooks"])
-def test_unknown_path(sandbox, path):
+def test_unknown_path_is_answered_404(sandbox, path):
     refused(sandbox.call("GET", path), 404)
 
 
 @pytest.mark.parametrize("method, path, allowed", [("PUT", "/webhooks", "GET, POST"), ("PATCH", "/webhooks", "GET, POST"),
                                                    ("DELETE", "/webhooks", "GET, POST"),
                                                    ("GET", "/webhooks/1", "DELETE")])
-def test_wrong_method(sandbox, method, path, allowed):
+def test_wrong_method_is_answered_405(sandbox, method, path, allowed):
     reply = sandbox.call(method, path)
     refused(reply, 405)
     assert reply.headers["allow"] == allowed
 
 
-def test_head_leaves_nothing_behind_on_the_connection(sandbox):
+def test_answer_to_head_has_no_body(sandbox):
     """As bytes: Python's client throws away what is too much."""
     request = " /v1/webhooks HTTP/1.1\r\nHost: a\r\nx-api-key: full\r\n"
     with http_client.connect(sandbox.address) as connection:
@@ -104,7 +104,7 @@ def test_head_leaves_nothing_behind_on_the_connection(sandbox):
 
 @pytest.mark.parametrize("method, headers, status, code", [("BREW", {}, 501, "NOT_IMPLEMENTED"),
                                                            ("POST", {"expect": "more"}, 417, "EXPECTATION_FAILED")])
-def test_what_http_itself_cannot_do_has_an_envelope(sandbox, method, headers, status, code):
+def test_http_level_errors_have_an_envelope(sandbox, method, headers, status, code):
     reply = sandbox.call(method, "/webhooks", body=b"{}", headers=headers)
     assert (reply.status, reply.code, reply.headers["content-type"]) == (status, code, "application/json")
     assert reply.json["ok"] is False and reply.json["error"]["requestId"] == reply.request_id
@@ -113,7 +113,7 @@ def test_what_http_itself_cannot_do_has_an_envelope(sandbox, method, headers, st
 @pytest.mark.parametrize("method, path, status, phrase", [
     ("POST", "/v1/webhooks", 201, "Created"), ("POST", "/v1/sandbox/fire", 202, "Accepted"),
     ("DELETE", "/v1/webhooks/{id}", 204, "No Content"), ("POST", "/v1/invoices", 422, "Unprocessable Content")])
-def test_status_has_its_phrase(sandbox, method, path, status, phrase):
+def test_status_has_its_reason_phrase(sandbox, method, path, status, phrase):
     id = sandbox.subscribe(URL)
     payload = {"/v1/webhooks": webhook(), "/v1/sandbox/fire": {"kind": "invoice.pending"},
                "/v1/invoices": {"invoiceNumber": "1", "supplierTaxId": "PL1", "reverseCharge": True, "lines": [{"taxCode": "S"}]}}
@@ -127,7 +127,7 @@ def test_status_has_its_phrase(sandbox, method, path, status, phrase):
         assert sandbox.call("DELETE", f"/webhooks/{each['id']}").status == 204
 
 
-def test_provoked_error(sandbox):
+def test_error_is_provoked_by_a_header(sandbox):
     refused(sandbox.call("GET", "/webhooks", headers={"x-sandbox-error": "500"}), 500)
 
 
@@ -152,7 +152,7 @@ def test_webhook_is_registered_listed_and_removed(sandbox):
 @pytest.mark.parametrize("url", ["http://127.0.0.1/x", "http://127.8.9.1:8080/x", "http://[::1]:1/", "http://localhost:99/x",
                                  "http://LocalHost/x",
                                  "HTTPS://gateway.example", "https://gateway.example:8443/a?b=c"])
-def test_url_that_is_taken(sandbox, url):
+def test_valid_url_is_accepted(sandbox, url):
     assert sandbox.call("DELETE", f"/webhooks/{sandbox.subscribe(url)}").status == 204
 
 
@@ -162,7 +162,7 @@ def test_url_that_is_taken(sandbox, url):
                                  "https://gateway.example/#part", "https://gateway.example/a b",
                                  "https://gateway.example/\r\nx: y", "https://gäteway.example/",
                                  "https://gateway.example/" + "a" * 512])
-def test_url_that_is_refused(sandbox, url):
+def test_invalid_url_is_refused(sandbox, url):
     violations = refused(sandbox.call("POST", "/webhooks", webhook(url=url)), 400)
     assert violations.keys() == {"url"}
 
@@ -173,7 +173,7 @@ def test_url_that_is_refused(sandbox, url):
                                            (["invoice.*"], "events[0]"), (["reporting_batch."], "events[0]"),
                                            ([5], "events[0]"), ([None], "events[0]"), ([["*"]], "events[0]"),
                                            ("*", "events"), ({"0": "*"}, "events"), (["*"] * 101, "events")])
-def test_events_that_are_refused(sandbox, events, field):
+def test_invalid_events_are_refused(sandbox, events, field):
     assert refused(sandbox.call("POST", "/webhooks", webhook(events=events)), 400).keys() == {field}
 
 
@@ -193,7 +193,7 @@ def test_misspelt_event_gets_a_suggestion(sandbox):
     (webhook(colour="red", url=1, events="*"), {"colour", "url", "events"}),
     ([], {"body"}), ("text", {"body"}), (None, {"body"}), (17, {"body"}),
 ])
-def test_webhook_payload_that_is_refused_names_each_field(sandbox, payload, fields):
+def test_invalid_webhook_payload_names_each_field(sandbox, payload, fields):
     body = json.dumps(payload).encode()
     assert refused(sandbox.call("POST", "/webhooks", body=body), 400).keys() == fields
 
@@ -201,12 +201,12 @@ def test_webhook_payload_that_is_refused_names_each_field(sandbox, payload, fiel
 @pytest.mark.parametrize("body", [b"", b"{", b"{}}", b"nonsense", b"\xff\xfe", b'{"url":"\xc3"}', b'{"a":1,"a":2}',
                                   b'{"url":"\\u0000"}', b"[" * 500000, b'{"a":' * 50000, b"\x00" * 100,
                                   b'"' + b"a" * 1000000])
-def test_body_that_is_no_json(sandbox, body):
+def test_invalid_json_is_refused(sandbox, body):
     assert refused(sandbox.call("POST", "/webhooks", body=body), 400).keys() == {"body"}
 
 
 @pytest.mark.parametrize("content_type", [None, "text/plain", "application/jsonx", "application/x-www-form-urlencoded"])
-def test_body_must_say_that_it_is_json(sandbox, content_type):
+def test_content_type_must_be_json(sandbox, content_type):
     headers = {"x-api-key": "full"} | ({"content-type": content_type} if content_type else {})
     reply = http_client.request(sandbox.address, "POST", "/v1/webhooks", headers, json.dumps(webhook()).encode())
     assert refused(reply, 400).keys() == {"content-type"}
@@ -219,12 +219,12 @@ def test_large_bodies_are_refused(sandbox):
     assert sandbox.webhooks() == []
 
 
-def test_header_twice_is_refused(sandbox):
+def test_repeated_key_header_is_refused(sandbox):
     reply = http_client.request(sandbox.address, "GET", "/v1/webhooks", [("x-api-key", "full"), ("x-api-key", "full")])
     assert refused(reply, 400).keys() == {"x-api-key"}
 
 
-def test_webhooks_of_another_entity(sandbox):
+def test_webhooks_of_another_entity_are_hidden(sandbox):
     ours, everyones = sandbox.subscribe(URL, key="ours"), sandbox.subscribe(URL)
     ids = {key: {each["id"] for each in sandbox.webhooks(key=key)} for key in ("full", "ours", "our-reader", "theirs")}
     assert ids == {"full": {ours, everyones}, "ours": {ours}, "our-reader": {ours}, "theirs": set()}
@@ -234,7 +234,7 @@ def test_webhooks_of_another_entity(sandbox):
         assert sandbox.call("DELETE", f"/webhooks/{each}").status == 204
 
 
-def test_number_of_webhooks_is_bounded(sandbox):
+def test_number_of_webhooks_is_limited(sandbox):
     ids = [sandbox.subscribe(URL) for _ in range(100)]
     refused(sandbox.call("POST", "/webhooks", webhook()), 409)
     for each in ids:

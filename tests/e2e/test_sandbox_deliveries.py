@@ -63,7 +63,7 @@ def test_event_of_any_kind_is_sent(start, kind):
     assert body == {"event": kind, "invoiceId": "zażółć", "nested": [1, {"deep": None}]}
 
 
-def test_event_without_data_gets_made_up_ones(start):
+def test_event_without_data_gets_generated_data(start):
     sandbox = start()
     with Endpoint() as endpoint:
         sandbox.subscribe(endpoint.url)
@@ -74,7 +74,7 @@ def test_event_without_data_gets_made_up_ones(start):
         assert "batchId" in endpoint.wait_for_kind("reporting_batch.overdue").json
 
 
-def test_service_word_names_the_headers(start):
+def test_service_option_sets_the_header_prefix(start):
     sandbox = start("--service", "e-faktura")
     with Endpoint() as endpoint:
         sandbox.subscribe(endpoint.url)
@@ -89,7 +89,7 @@ def test_service_word_names_the_headers(start):
     (["reporting_batch.*"], KINDS[8:]),
     (["reporting_batch.overdue"], ["reporting_batch.overdue"]),
 ])
-def test_only_events_that_were_asked_for_are_sent(start, events, wanted):
+def test_only_subscribed_events_are_sent(start, events, wanted):
     sandbox = start()
     with Endpoint() as endpoint:
         sandbox.subscribe(endpoint.url, events)
@@ -98,7 +98,7 @@ def test_only_events_that_were_asked_for_are_sent(start, events, wanted):
     assert sent == wanted and sorted(received) == sorted(wanted)
 
 
-def test_each_webhook_gets_a_delivery_of_its_own_under_its_own_secret(start):
+def test_every_webhook_gets_its_own_delivery_and_signature(start):
     sandbox = start()
     secrets = ["the first secret, long enough", "the second secret, long enough"]
     with Endpoint() as endpoint:
@@ -124,7 +124,7 @@ def test_webhook_of_an_entity_gets_only_its_events(start):
 
 # Attempts
 
-def test_nine_failures_and_a_success_are_ten_attempts_of_one_delivery(start, tmp_path):
+def test_success_at_the_tenth_attempt_ends_the_delivery(start, tmp_path):
     outbox = tmp_path / "outbox"
     outbox.mkdir()
     sandbox = start("--outbox", outbox, "--retry-base", "20ms")
@@ -144,7 +144,7 @@ def test_nine_failures_and_a_success_are_ten_attempts_of_one_delivery(start, tmp
     assert list(outbox.iterdir()) == []
 
 
-def test_ten_failures_are_the_end_and_a_mail(start, tmp_path):
+def test_ten_failures_end_the_delivery_and_send_a_mail(start, tmp_path):
     outbox = tmp_path / "outbox"
     outbox.mkdir()
     sandbox = start("--outbox", outbox, "--key", "key,entity=acme")
@@ -164,7 +164,7 @@ def test_ten_failures_are_the_end_and_a_mail(start, tmp_path):
     assert b"\n" not in mail.read_bytes().replace(b"\r\n", b"") and len(list(outbox.iterdir())) == 1
 
 
-def test_without_an_outbox_a_delivery_is_given_up_just_so(start):
+def test_delivery_is_given_up_without_a_mail_if_there_is_no_outbox(start):
     sandbox = start("--retry-base", "1ms")
     with Endpoint(500) as endpoint:
         sandbox.subscribe(endpoint.url)
@@ -174,7 +174,7 @@ def test_without_an_outbox_a_delivery_is_given_up_just_so(start):
 
 
 @pytest.mark.parametrize("status", [200, 204, 299])
-def test_any_2xx_is_success(start, status):
+def test_any_2xx_answer_is_success(start, status):
     sandbox = start()
     with Endpoint(status) as endpoint:
         sandbox.subscribe(endpoint.url)
@@ -184,7 +184,7 @@ def test_any_2xx_is_success(start, status):
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308, 400, 401, 404, 410, 429, 503])
-def test_anything_else_is_tried_again_and_no_redirect_is_followed(start, status):
+def test_other_answers_are_retried_and_redirects_not_followed(start, status):
     sandbox = start()
     with Endpoint([(status, {"location": "/elsewhere"})]) as endpoint:
         sandbox.subscribe(endpoint.url)
@@ -193,7 +193,7 @@ def test_anything_else_is_tried_again_and_no_redirect_is_followed(start, status)
     assert [(request.method, request.path) for request in requests] == [("POST", "/hook")] * 2
 
 
-def test_endpoint_that_is_away_is_tried_again(start):
+def test_unreachable_endpoint_counts_as_no_answer(start):
     sandbox = start("--retry-base", "50ms")
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
@@ -202,14 +202,14 @@ def test_endpoint_that_is_away_is_tried_again(start):
         waiting.until(lambda: "no answer" in sandbox.log, 30, "an attempt")
 
 
-def test_slow_endpoint_does_not_hold_up_another(start):
+def test_slow_endpoint_does_not_block_another(start):
     sandbox = start()
     with socket.create_server(("127.0.0.1", 0), backlog=1) as silent, Endpoint() as endpoint:
         sandbox.subscribe(f"http://127.0.0.1:{silent.getsockname()[1]}/")
         sandbox.subscribe(endpoint.url)
         for _ in range(50):
             fire(sandbox)
-        waiting.until(lambda: sandbox.log.count('outcome="HTTP status 200"') == 50, 30, "the answers to be taken")
+        waiting.until(lambda: sandbox.log.count('outcome="HTTP status 200"') == 50, 30, "the answers")
         sandbox.stop()  # with attempts under way
     assert "pending deliveries dropped n=50" in sandbox.log
 
@@ -226,7 +226,7 @@ def test_removing_a_webhook_ends_its_deliveries(start):
     assert "dropped" not in sandbox.log
 
 
-def test_many_deliveries_at_once(start):
+def test_many_deliveries_arrive_once_each(start):
     sandbox = start()
     with Endpoint() as endpoint:
         sandbox.subscribe(endpoint.url)
@@ -259,7 +259,7 @@ def test_state_survives_a_restart(start, tmp_path):
     assert SECRET not in sandbox.log
 
 
-def test_webhook_is_kept_before_it_is_answered(start, tmp_path):
+def test_webhook_is_saved_before_the_answer(start, tmp_path):
     options = ["--state", tmp_path / "state.json"]
     sandbox = start(*options)
     first = sandbox.subscribe("https://gateway.example/")
@@ -272,7 +272,7 @@ def test_webhook_is_kept_before_it_is_answered(start, tmp_path):
     assert [each["id"] for each in start(*options).webhooks()] == [second]
 
 
-def test_webhook_that_cannot_be_kept_is_not_registered(start, tmp_path):
+def test_webhook_that_cannot_be_saved_is_not_registered(start, tmp_path):
     directory = tmp_path / "there"
     directory.mkdir()
     sandbox = start("--state", directory / "state.json")
@@ -284,7 +284,7 @@ def test_webhook_that_cannot_be_kept_is_not_registered(start, tmp_path):
     assert len(sandbox.webhooks()) == 1
 
 
-def test_webhook_whose_removal_cannot_be_kept_stays(start, tmp_path):
+def test_webhook_whose_removal_cannot_be_saved_is_kept(start, tmp_path):
     directory = tmp_path / "there"
     directory.mkdir()
     options = ["--state", directory / "state.json"]
@@ -304,14 +304,14 @@ def test_webhook_is_removed_with_its_deliveries(start, tmp_path):
     sandbox = start(*options)
     webhook = sandbox.subscribe("http://127.0.0.1:9/")
     submit(sandbox)
-    waiting.until(lambda: json.loads((tmp_path / "state.json").read_text())["deliveries"], 30, "a delivery that is to be repeated")
+    waiting.until(lambda: json.loads((tmp_path / "state.json").read_text())["deliveries"], 30, "a pending delivery")
     assert sandbox.call("DELETE", f"/webhooks/{webhook}").status == 204
     assert json.loads((tmp_path / "state.json").read_text())["deliveries"] == []
     sandbox.kill()
     assert start(*options).webhooks() == []
 
 
-def test_state_that_could_not_be_kept_is_kept_later(start, tmp_path):
+def test_saving_the_state_is_retried(start, tmp_path):
     directory = tmp_path / "there"
     directory.mkdir()
     options = ["--state", directory / "state.json"]
@@ -321,7 +321,7 @@ def test_state_that_could_not_be_kept_is_kept_later(start, tmp_path):
     decided(sandbox, invoice_id)
     waiting.until(lambda: "state file could not be written" in sandbox.log, 30, "a failure")
     (tmp_path / "gone").rename(directory)
-    waiting.until(lambda: invoice_id in (directory / "state.json").read_text(), 30, "the state to be kept")
+    waiting.until(lambda: invoice_id in (directory / "state.json").read_text(), 30, "the state to be saved")
 
 
 def test_authority_decides_after_a_restart(start, tmp_path):
@@ -335,7 +335,7 @@ def test_authority_decides_after_a_restart(start, tmp_path):
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"version":1,"subscriptions":[],"invoices":{}}',
                                   '{"subscriptions":[{}],"invoices":[]}', '{"subscriptions":[],"invoices":[{}]}'])
-def test_state_file_that_makes_no_sense_is_not_overwritten(tmp_path, text):
+def test_invalid_state_file_is_not_overwritten(tmp_path, text):
     path = tmp_path / "state.json"
     path.write_text(text)
     path.chmod(0o600)
@@ -351,7 +351,7 @@ def run(*options):
                           timeout=60, env=ENVIRONMENT)
 
 
-def test_state_file_that_others_can_read_is_refused(tmp_path):
+def test_world_readable_state_file_is_refused(tmp_path):
     path = tmp_path / "state.json"
     path.write_text('{"subscriptions":[],"invoices":[]}')
     path.chmod(0o644)
@@ -367,7 +367,7 @@ def test_wrong_usage_exits_64(options):
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and done.stderr
 
 
-def test_what_cannot_be_had_is_said(tmp_path):
+def test_unavailable_files_and_addresses_are_reported(tmp_path):
     done = run("--listen", "127.0.0.1:0", "--outbox", tmp_path / "nowhere")
     assert done.returncode == EX_CANTCREAT and "--outbox" in done.stderr
     done = run("--listen", "127.0.0.1:0", "--state", tmp_path / "nowhere" / "state.json")
@@ -382,7 +382,7 @@ def test_key_is_not_shown_in_an_error():
     assert done.returncode == EX_USAGE and "a-key-to-keep" not in done.stderr
 
 
-def test_closed_stdout_is_noticed():
+def test_unwritable_stdout_exits_74():
     with open("/dev/full", "wb") as full:
         done = subprocess.run([BUILD / "gatepost-sandbox", "--listen", "127.0.0.1:0"], stdin=subprocess.DEVNULL, stdout=full,
                               stderr=subprocess.PIPE, timeout=60, env=ENVIRONMENT)

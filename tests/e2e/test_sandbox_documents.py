@@ -26,7 +26,7 @@ def examples(program):
 
 
 @pytest.mark.parametrize("arguments", [[], ["fire"]])
-def test_every_option_is_described(arguments):
+def test_every_option_is_documented(arguments):
     done = subprocess.run([BUILD / "gatepost-sandbox", *arguments, "--help"], capture_output=True, text=True, timeout=60)
     options = re.findall(r"--([a-z-]+)", done.stdout)
     assert len(set(options)) >= 10
@@ -48,7 +48,7 @@ def call(sandbox, arguments):
     return reply.json
 
 
-def test_examples_of_the_api(tmp_path):
+def test_api_examples_work(tmp_path):
     ((*options, key),) = [arguments for arguments in examples("gatepost-sandbox") if arguments[0] != "fire"]
     assert options == ["--listen", "127.0.0.1:8500", "--key"]
     register, submit, poll, remind = examples("curl")
@@ -60,7 +60,7 @@ def test_examples_of_the_api(tmp_path):
         assert len(call(sandbox, remind)["deliveries"]) == 1
 
 
-def test_example_of_a_load(tmp_path):
+def test_load_example_works(tmp_path):
     (arguments,) = [arguments for arguments in examples("gatepost-sandbox") if arguments[0] == "fire"]
     secret = tmp_path / "secret"
     secret.write_bytes(SECRET)

@@ -69,20 +69,20 @@ def test_every_delivery_is_signed_and_counted(fire):
     assert len({received.header("x-invoicing-webhook-id") for received in endpoint.requests}) == 1
 
 
-def test_kinds_in_turn(fire):
+def test_kinds_are_sent_in_turn(fire):
     with Endpoint() as endpoint:
         assert fire(endpoint, "--count", 24, "--kinds", ",".join(KINDS)).returncode == 0
     assert collections.Counter(received.json["event"] for received in endpoint.requests) == {kind: 2 for kind in KINDS}
 
 
-def test_forged_ones_are_forged(fire):
+def test_forged_deliveries_have_invalid_signatures(fire):
     with Endpoint(lambda received: 200 if is_genuine(received) else 401) as endpoint:
         done = fire(endpoint, "--count", 100, "--forged", 30, "--json")
     report = json.loads(done.stdout)
     assert (done.returncode, report["forged"], report["answers"]) == (0, 30, {"200": 70, "401": 30})
 
 
-def test_repeats_are_the_same_delivery_signed_anew(fire):
+def test_repeats_have_the_same_id_and_body_and_a_new_signature(fire):
     with Endpoint() as endpoint:
         report = json.loads(fire(endpoint, "--count", 100, "--repeat", 25, "--json").stdout)
     bodies = collections.defaultdict(set)
@@ -93,7 +93,7 @@ def test_repeats_are_the_same_delivery_signed_anew(fire):
     assert all(len(each) == 1 for each in bodies.values())
 
 
-def test_rate_is_kept(fire):
+def test_rate_is_not_exceeded(fire):
     with Endpoint() as endpoint:
         begun = time.monotonic()
         report = json.loads(fire(endpoint, "--count", 50, "--rate", 50, "--json").stdout)
@@ -101,7 +101,7 @@ def test_rate_is_kept(fire):
     assert took > report["seconds"] >= 49 / 50
 
 
-def test_webhook_id_and_service(fire):
+def test_webhook_id_and_service_set_the_headers(fire):
     with Endpoint() as endpoint:
         assert fire(endpoint, "--count", 1, "--webhook-id", "abc", "--service", "tax").returncode == 0
     assert endpoint.requests[0].assert_signed(SECRET, "tax")[0] == "abc"
@@ -109,12 +109,12 @@ def test_webhook_id_and_service(fire):
 
 @pytest.mark.parametrize("answers, options, status", [
     ([400], [], EX_DATAERR), ([302], [], EX_DATAERR), ([503], [], EX_TEMPFAIL), (200, ["--forged", "50"], EX_DATAERR)])
-def test_exit_status_tells_the_worst(fire, answers, options, status):
+def test_exit_status_is_that_of_the_worst_answer(fire, answers, options, status):
     with Endpoint(answers) as endpoint:
         assert fire(endpoint, "--count", 10, *options).returncode == status
 
 
-def test_text_report(fire):
+def test_text_report_lists_answers_and_latency(fire):
     with Endpoint([401]) as endpoint:
         done = fire(endpoint, "--count", 10)
     lines = done.stdout.splitlines()
@@ -122,7 +122,7 @@ def test_text_report(fire):
     assert lines[4].startswith("latency    p50 ")
 
 
-def test_receiver_that_is_away(fire):
+def test_unreachable_receiver_exits_75(fire):
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         done = fire(f"http://127.0.0.1:{reserved.getsockname()[1]}/", "--count", 3, "--json")
@@ -132,7 +132,7 @@ def test_receiver_that_is_away(fire):
 
 
 @pytest.mark.parametrize("signals, status", [([signal.SIGINT], 0), ([signal.SIGTERM, signal.SIGINT], EX_TEMPFAIL)])
-def test_signal_ends_it_and_the_figures_add_up(secret_file, signals, status):
+def test_signal_stops_it_with_a_consistent_report(secret_file, signals, status):
     """The first signal waits for open answers, the second does not."""
     answering = threading.Event()
 
@@ -147,9 +147,9 @@ def test_signal_ends_it_and_the_figures_add_up(secret_file, signals, status):
         endpoint.wait_for(28)
         program.send_signal(signals[0])
         if len(signals) > 1:
-            waiting.until(lambda: not is_pending(program.pid, signals[0]), 30, "the first signal to be taken")
+            waiting.until(lambda: not is_pending(program.pid, signals[0]), 30, "the first signal to be handled")
             program.send_signal(signals[1])
-            waiting.until(lambda: program.poll() is not None, 8, "the end without an answer")
+            waiting.until(lambda: program.poll() is not None, 8, "an exit without waiting for answers")
         answering.set()
         output, errors = program.communicate(timeout=60)
         assert_no_sanitizer_report(errors)
@@ -172,19 +172,19 @@ def test_wrong_usage_exits_64(fire, options):
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and done.stderr
 
 
-def test_what_is_missing_is_said():
+def test_missing_options_are_named():
     for options, word in (([], "--to"), (["--to", "http://127.0.0.1/"], "--secret-file")):
         done = subprocess.run([BUILD / "gatepost-sandbox", "fire", *options], capture_output=True, text=True, timeout=60)
         assert done.returncode == EX_USAGE and word in done.stderr
 
 
-def test_secret_file_that_others_can_read_is_refused(fire, secret_file):
+def test_world_readable_secret_file_is_refused(fire, secret_file):
     secret_file.chmod(0o644)
     done = fire("http://127.0.0.1:1/")
     assert done.returncode == EX_NOINPUT and "chmod" in done.stderr
 
 
-def test_full_disk_is_noticed(secret_file):
+def test_unwritable_report_exits_74(secret_file):
     with Endpoint() as endpoint, open("/dev/full", "wb") as full:
         done = subprocess.run([BUILD / "gatepost-sandbox", "fire", "--to", endpoint.url, "--secret-file", secret_file,
                                "--count", "1"], stdout=full, stderr=subprocess.PIPE, timeout=60, env=ENVIRONMENT)

@@ -41,7 +41,7 @@ def deliver(sandbox, endpoint):
     return webhook_id, delivery["deliveryId"]
 
 
-def test_endpoint_with_a_certificate_of_the_authority_gets_it(tmp_path, authority, certificates):
+def test_endpoint_with_a_trusted_certificate_gets_the_delivery(tmp_path, authority, certificates):
     with Endpoint(200, *certificates["right"], host="localhost") as endpoint, \
             Sandbox(BUILD, tmp_path, "--ca-file", authority.certificate) as sandbox:
         ids = deliver(sandbox, endpoint)
@@ -52,7 +52,7 @@ def test_endpoint_with_a_certificate_of_the_authority_gets_it(tmp_path, authorit
 
 
 @pytest.mark.parametrize("wrong", ["of another authority", "of another host", "expired", "with a tricky name", "system"])
-def test_endpoint_whose_certificate_is_wrong_gets_nothing_but_ten_attempts(tmp_path, authority, another_authority,
+def test_endpoint_with_an_untrusted_certificate_gets_no_request(tmp_path, authority, another_authority,
                                                                           certificates, wrong):
     trusted = {"of another authority": ["--ca-file", another_authority.certificate], "system": []}
     options = trusted.get(wrong, ["--ca-file", authority.certificate])
@@ -70,7 +70,7 @@ def test_endpoint_whose_certificate_is_wrong_gets_nothing_but_ten_attempts(tmp_p
     assert wrong != "with a tricky name" or "'a?b' does not match" in outcome
 
 
-def test_attempt_is_made_again_until_the_certificate_is_right(tmp_path, authority, certificates):
+def test_attempts_continue_until_the_certificate_is_valid(tmp_path, authority, certificates):
     """The endpoint at a port gets another certificate between two attempts."""
     with Sandbox(BUILD, tmp_path, "--ca-file", authority.certificate, "--retry-base", "100ms") as sandbox:
         with Endpoint(200, *certificates["expired"], host="localhost") as endpoint:
@@ -93,7 +93,7 @@ def fire(tmp_path, endpoint, ca_file):
     return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
 
 
-def test_fire_sends_to_an_endpoint_that_it_can_trust_only(tmp_path, authority, another_authority, certificates):
+def test_fire_sends_to_trusted_endpoints_only(tmp_path, authority, another_authority, certificates):
     with Endpoint(200, *certificates["right"], host="localhost") as endpoint:
         status, report, _ = fire(tmp_path, endpoint, authority.certificate)
         assert (status, report["answers"], report["noAnswer"]) == (0, {"200": 5}, 0)
@@ -103,7 +103,7 @@ def test_fire_sends_to_an_endpoint_that_it_can_trust_only(tmp_path, authority, a
 
 
 @pytest.mark.parametrize("content, text", [(None, "No such file"), (b"", "no certificate"), (b"nonsense", "no certificate")])
-def test_certificates_to_trust_that_cannot_be_read_are_told_at_the_start(tmp_path, content, text):
+def test_unreadable_ca_file_is_reported_at_startup(tmp_path, content, text):
     path = tmp_path / "ca.pem"
     if content is not None:
         path.write_bytes(content)

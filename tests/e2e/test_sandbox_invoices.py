@@ -70,7 +70,7 @@ def decided(sandbox, invoice_id):
 # What becomes of an invoice
 
 @pytest.mark.parametrize("outcome", [None, *OUTCOMES])
-def test_authority_decides_and_tells(sandbox, endpoint, outcome):
+def test_decision_is_sent_and_can_be_polled(sandbox, endpoint, outcome):
     kind, status, terminal = OUTCOMES[outcome or "accepted"]
     answer = submit(sandbox, invoice(outcome=outcome))
     assert (answer["duplicate"], answer["clearanceStatus"]) == (False, "SUBMITTED")
@@ -88,7 +88,7 @@ def test_authority_decides_and_tells(sandbox, endpoint, outcome):
 
 @pytest.mark.parametrize("country, authority", [("PL", "KSeF"), ("IT", "SdI"), ("ES", "AEAT SII"), ("FR", "PPF"),
                                                 ("DE", "Peppol"), (None, "Peppol")])
-def test_clearance_rejection_record(sandbox, endpoint, country, authority):
+def test_rejection_record_has_the_documented_members(sandbox, endpoint, country, authority):
     answer = submit(sandbox, invoice(outcome="rejected", country=country))
     record = decided(sandbox, answer["invoiceId"])
     event = endpoint.wait_for_kind("invoice.rejected").json
@@ -117,18 +117,18 @@ def test_same_key_with_another_payload_is_a_conflict(sandbox, endpoint):
     assert "new key" in refused(reply, 409)
 
 
-def test_keys_of_two_entities_are_apart(sandbox):
+def test_idempotency_keys_are_separate_for_each_entity(sandbox):
     submit(sandbox, key="ours", headers={"x-idempotency-key": "apart"})
     assert submit(sandbox, invoice(invoiceNumber="2"), key="theirs",
                   headers={"x-idempotency-key": "apart"})["duplicate"] is False
 
 
-def test_without_a_key_nothing_is_a_duplicate(sandbox):
+def test_submissions_without_a_key_are_no_duplicates(sandbox):
     assert submit(sandbox)["invoiceId"] != submit(sandbox)["invoiceId"]
 
 
 @pytest.mark.parametrize("key", ["", "a" * 256, "gr\u00fcn"])
-def test_idempotency_key_that_is_refused(sandbox, key):
+def test_invalid_idempotency_key_is_refused(sandbox, key):
     reply = sandbox.call("POST", "/invoices", invoice(), headers={"x-idempotency-key": key})
     assert refused(reply, 400).keys() == {"x-idempotency-key"}
 
@@ -136,7 +136,7 @@ def test_idempotency_key_that_is_refused(sandbox, key):
 # What is refused
 
 @pytest.mark.parametrize("code", TAX_CODES)
-def test_tax_codes_of_en16931_are_taken(sandbox, code):
+def test_tax_codes_of_en16931_are_accepted(sandbox, code):
     submit(sandbox, invoice(lines=line(taxCode=code)))
 
 
@@ -172,7 +172,7 @@ def test_tax_codes_of_en16931_are_taken(sandbox, code):
     ({"buyerTaxID": "PL1"}, {"buyerTaxID"}),
     ({"country": 1, "currency": 2, "outcome": 3}, {"country", "currency", "outcome"}),
 ])
-def test_invoice_that_is_refused_names_each_field(sandbox, changes, fields):
+def test_invalid_invoice_names_each_field(sandbox, changes, fields):
     assert refused(sandbox.call("POST", "/invoices", invoice(**changes)), 400).keys() == fields
 
 
@@ -181,7 +181,7 @@ def test_misspelt_member_gets_a_suggestion(sandbox):
     assert "did you mean supplierTaxId?" in violations["suplierTaxId"]
 
 
-def test_many_violations_are_listed_up_to_a_bound(sandbox):
+def test_number_of_listed_violations_is_limited(sandbox):
     reply = sandbox.call("POST", "/invoices", invoice(lines=[{}] * 1000))
     assert len(refused(reply, 400)) == 50
 
@@ -194,7 +194,7 @@ def test_many_violations_are_listed_up_to_a_bound(sandbox):
     ({"buyerTaxId": "ITABCDEFGHIJK"}, "buyerTaxId"),
     ({"supplierTaxId": "00743110158", "country": "IT"}, "supplierTaxId"),
 ])
-def test_country_rule_that_fails(sandbox, changes, word):
+def test_violated_country_rule_is_answered_422(sandbox, changes, word):
     assert word in refused(sandbox.call("POST", "/invoices", invoice(**changes)), 422)
 
 
@@ -202,30 +202,30 @@ def test_country_rule_that_fails(sandbox, changes, word):
     {"reverseCharge": False, "buyerTaxId": None}, {"reverseCharge": True}, {"lines": line(taxCode="AE")},
     {"supplierTaxId": "IT00743110157"}, {"supplierTaxId": "00743110157", "country": "IT"},
     {"supplierTaxId": "00743110158", "country": "PL"}, {"country": None, "currency": None, "buyerTaxId": None}])
-def test_country_rule_that_holds(sandbox, changes):
+def test_invoice_that_meets_the_country_rules_is_accepted(sandbox, changes):
     submit(sandbox, invoice(**changes))
 
 
 @pytest.mark.parametrize("method, path, allowed", [("PUT", "/invoices", "POST"), ("GET", "/invoices", "POST"),
                                                    ("DELETE", "/invoices/1", "GET"), ("GET", "/sandbox/fire", "POST")])
-def test_wrong_method(sandbox, method, path, allowed):
+def test_wrong_method_is_answered_405(sandbox, method, path, allowed):
     reply = sandbox.call(method, path)
     refused(reply, 405)
     assert reply.headers["allow"] == allowed
 
 
-def test_unknown_invoice(sandbox):
+def test_unknown_invoice_is_answered_404(sandbox):
     refused(sandbox.call("GET", "/invoices/0"), 404)
 
 
-def test_read_only_key_polls_and_does_not_submit(sandbox):
+def test_read_only_key_can_poll_but_not_submit(sandbox):
     invoice_id = submit(sandbox)["invoiceId"]
     assert poll(sandbox, invoice_id, key="reader")
     refused(sandbox.call("POST", "/invoices", invoice(), key="reader"), 403)
     refused(sandbox.call("POST", "/sandbox/fire", {"kind": "invoice.received"}, key="reader"), 403)
 
 
-def test_key_of_another_entity(sandbox):
+def test_key_of_another_entity_is_answered_403(sandbox):
     refused(sandbox.call("POST", "/invoices", invoice(entity="ours"), key="theirs"), 403)
     refused(sandbox.call("POST", "/sandbox/fire", {"kind": "invoice.received", "entity": "ours"}, key="theirs"), 403)
     invoice_id = submit(sandbox, invoice(entity="ours"), key="ours")["invoiceId"]
@@ -233,7 +233,7 @@ def test_key_of_another_entity(sandbox):
     refused(sandbox.call("GET", f"/invoices/{invoice_id}", key="theirs"), 403)
 
 
-def test_unexpected_error_on_a_submission(sandbox):
+def test_submission_error_is_provoked_by_a_header(sandbox):
     refused(sandbox.call("POST", "/invoices", invoice(), headers={"x-sandbox-error": "500"}), 500)
 
 
@@ -241,12 +241,12 @@ def test_unexpected_error_on_a_submission(sandbox):
     ({}, {"kind"}), ({"kind": 5}, {"kind"}), ({"kind": ""}, {"kind"}), ({"kind": "a b"}, {"kind"}),
     ({"kind": "x" * 129}, {"kind"}), ({"kind": "a", "data": []}, {"data"}), ({"kind": "a", "data": {"event": "b"}}, {"data.event"}),
     ({"kind": "a", "entity": "?"}, {"entity"}), ({"kind": "a", "more": 1}, {"more"}), ([], {"body"})])
-def test_control_call_that_is_refused(sandbox, payload, fields):
+def test_invalid_control_call_names_each_field(sandbox, payload, fields):
     reply = sandbox.call("POST", "/sandbox/fire", body=json.dumps(payload).encode())
     assert refused(reply, 400).keys() == fields
 
 
-def test_large_and_hostile_bodies(sandbox):
+def test_large_and_hostile_bodies_are_refused(sandbox):
     refused(sandbox.call("POST", "/invoices", body=b'{"lines":[' + b"0," * 5_000_000), 413)
     for body in (b"[" * 1_000_000, b'{"lines":' + b"[" * 100_000, b'{"lines":[' + b"{}," * 300_000 + b"{}]}",
                  b"{" + b",".join(b'"%d":0' % n for n in range(90_000)) + b"}"):

@@ -40,7 +40,7 @@ def attempts(sandbox):
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
 @pytest.mark.parametrize("answers, n_mails", [([500] * 9, 0), (500, 1)])
-def test_attempts_are_ten_in_all_over_a_restart(start, outbox, state, how, answers, n_mails):
+def test_ten_attempts_are_made_in_total_across_a_restart(start, outbox, state, how, answers, n_mails):
     with Endpoint(answers) as endpoint:
         sandbox = start("--state", state, "--outbox", outbox, "--retry-base", "1h")
         sandbox.subscribe(endpoint.url)
@@ -63,19 +63,19 @@ def test_attempts_are_ten_in_all_over_a_restart(start, outbox, state, how, answe
     assert "deliveries=1\n" in sandbox.log and "pending deliveries saved n=1" in sandbox.log or how == "kill"
 
 
-def test_attempt_whose_answer_is_not_awaited_has_been_made(start, outbox, state):
+def test_attempt_interrupted_by_a_restart_counts(start, outbox, state):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         sandbox = start("--state", state, "--outbox", outbox)
         sandbox.subscribe(f"http://127.0.0.1:{silent.getsockname()[1]}/")
         (delivery_id,) = fire(sandbox).values()
-        waiting.until(lambda: state.exists() and [each["attempts"] for each in kept(state)] == [1], 30, "the attempt under way")
+        waiting.until(lambda: state.exists() and [each["attempts"] for each in kept(state)] == [1], 30, "the attempt in the state file")
         sandbox.stop()
     sandbox = start("--state", state, "--outbox", outbox)
     waiting.until(lambda: list(outbox.glob("*.eml")), 60, "a mail")
     assert attempts(sandbox) == list(range(2, 11))
 
 
-def test_last_attempt_whose_answer_is_not_awaited_ends_in_a_mail(start, outbox, state):
+def test_last_attempt_interrupted_by_a_restart_sends_a_mail(start, outbox, state):
     with Endpoint(500) as endpoint:
         sandbox = start("--state", state, "--outbox", outbox, "--retry-base", "1h")
         sandbox.subscribe(endpoint.url)
@@ -93,7 +93,7 @@ def test_last_attempt_whose_answer_is_not_awaited_ends_in_a_mail(start, outbox, 
 
 
 @pytest.mark.parametrize("options", [["--sign-once"], []], ids=["signed once", "each attempt signed"])
-def test_delivery_is_signed_once_or_each_attempt_is_also_over_a_restart(start, state, options):
+def test_sign_once_holds_across_a_restart(start, state, options):
     names = [f"x-invoicing-{name}" for name in ("signature", "timestamp", "webhook-id", "delivery-id")]
     with Endpoint(500) as endpoint:
         sandbox = start("--state", state, "--retry-base", "1s", *options)
@@ -109,7 +109,7 @@ def test_delivery_is_signed_once_or_each_attempt_is_also_over_a_restart(start, s
             each.assert_signed(SECRET)
 
 
-def test_deliveries_go_on_in_their_order_and_leave_with_their_webhook(start, state):
+def test_pending_deliveries_keep_their_order_and_are_removed_with_their_webhook(start, state):
     with Endpoint(lambda _: 500) as endpoint:
         sandbox = start("--state", state, "--retry-base", "1h")
         webhook_id = sandbox.subscribe(endpoint.url)
@@ -137,7 +137,7 @@ WEBHOOK = {"id": "1" * 36, "owner": None, "createdMs": 1,
     ([GOOD | {"kind": "a\nb"}], "is incomplete"), ([GOOD | {"entity": "a\r\nBcc: x"}], "is incomplete"),
     ([GOOD | {"id": "../" * 12}], "is incomplete"), ([GOOD | {"body": None}], "is incomplete"),
     ([GOOD | {"webhookId": "2" * 36}], "webhook does not exist")])
-def test_kept_delivery_that_makes_no_sense_is_told(state, deliveries, text):
+def test_invalid_saved_delivery_is_reported(state, deliveries, text):
     content = json.dumps({"version": 1, "subscriptions": [WEBHOOK], "invoices": [], "deliveries": deliveries})
     state.write_text(content)
     state.chmod(0o600)
@@ -145,7 +145,7 @@ def test_kept_delivery_that_makes_no_sense_is_told(state, deliveries, text):
     assert done.returncode == EX_DATAERR and text in done.stderr and state.read_text() == content
 
 
-def test_state_of_a_version_that_kept_no_deliveries_is_read(start, state):
+def test_state_file_without_deliveries_is_read(start, state):
     state.write_text(json.dumps({"version": 1, "subscriptions": [WEBHOOK], "invoices": []}))
     state.chmod(0o600)
     assert [each["id"] for each in start("--state", state).webhooks()] == [WEBHOOK["id"]]

@@ -1,6 +1,6 @@
-"""Memory, descriptors and room on disk run out: never a wrong 200, and everything that was accepted is published once.
+"""Memory, descriptors and disk space run out: no wrong 200, and every accepted delivery is published once.
 
-Memory fails by a preloaded allocator, which needs a build without sanitizers: tests/run makes it in build/plain, and
+A preloaded allocator fails allocations, which needs a build without sanitizers: tests/run creates it in build/plain, and
 GATEPOST_PLAIN_BUILD names another."""
 
 import contextlib
@@ -24,13 +24,13 @@ def assert_clean(report):
 
 
 @pytest.mark.parametrize("n", [1, preload.FOREVER], ids=["one", "all that follow"])
-def test_any_allocation_of_its_own_may_fail(broker, plain_build, n):
+def test_failing_allocations_lose_nothing(broker, plain_build, n):
     assert_clean(scarcity.own_allocations(broker, plain_build, n=n))
 
 
 @pytest.mark.parametrize("n", [1, 20])
-def test_any_allocation_of_openssl_for_a_connection_may_fail(offline, plain_build, n):
-    """A session that cannot be made completely is not served."""
+def test_failing_openssl_allocations_do_not_crash_the_daemon(offline, plain_build, n):
+    """A session that cannot be created completely is not served."""
     offline.build = plain_build
     config = offline.config("receiver")
     authority, failing = Authority(config.directory), preload.FailMalloc(config.directory)
@@ -58,8 +58,8 @@ def test_any_allocation_of_openssl_for_a_connection_may_fail(offline, plain_buil
     assert failed > 50
 
 
-def test_any_allocations_of_libevent_for_a_connection_may_fail(offline, plain_build):
-    """libevent releases a connection for whose address it has no memory before that is complete."""
+def test_failing_libevent_allocations_do_not_crash_the_daemon(offline, plain_build):
+    """libevent frees an incomplete connection if it has no memory for its address."""
     offline.build = plain_build
     config = offline.config("receiver")
     config["receiver"].update({"max_connections": 3, "max_body": "64KiB", "max_in_flight": "96KiB"})
@@ -71,7 +71,7 @@ def test_any_allocations_of_libevent_for_a_connection_may_fail(offline, plain_bu
             b"7000\r\n" + b" " * 0x6000)
     failed = 0
     assert daemon.post().status == 503
-    # How many allocations a connection needs depends on what the thread's pool still has: repeat until enough have failed.
+    # The number of allocations for a connection depends on the thread's pool: repeat until enough have failed.
     for first in [n for _ in range(10) for n in range(1, 16) for _ in range(3)]:
         if failed > 10 and first == 1:
             break
@@ -88,8 +88,8 @@ def test_any_allocations_of_libevent_for_a_connection_may_fail(offline, plain_bu
     waiting.until(lambda: daemon.post().status == 503, 20, "an answer")
 
 
-def test_admin_endpoint_accepts_again_once_there_is_memory_again(offline, plain_build):
-    """Also when the timer that ends a pause in accepting found none: the heap of timers grows with the connections."""
+def test_admin_endpoint_accepts_again_after_memory_is_available(offline, plain_build):
+    """Also if the timer that ends a pause in accepting could not be allocated: the heap of timers grows with the connections."""
     offline.build = plain_build
     config = offline.config("receiver")
     failing = preload.FailMalloc(config.directory)
@@ -112,21 +112,21 @@ def test_admin_endpoint_accepts_again_once_there_is_memory_again(offline, plain_
         assert http_client.request(address, "GET", "/healthz").status == 200, (n, first, daemon.last_log(2000))
 
 
-def test_half_requests_make_room_when_descriptors_run_out(broker):
+def test_incomplete_requests_are_closed_when_descriptors_run_out(broker):
     assert_clean(scarcity.descriptors(broker, BUILD))
 
 
-def test_log_without_room_disturbs_nothing(broker):
+def test_full_log_disk_loses_nothing(broker):
     assert_clean(scarcity.full_log(broker, BUILD))
 
 
 @pytest.mark.skipif(not scarcity.may_mount(), reason="mounting a small disk is not permitted")
-def test_kafka_without_room_loses_and_repeats_nothing():
+def test_full_kafka_disk_neither_loses_nor_duplicates_events():
     assert_clean(scarcity.full_kafka_disk(None, BUILD))
 
 
-def test_what_libevent_says_is_a_line_of_the_log_like_others(offline, plain_build):
-    """Connections that it cannot watch end at their deadline; lines about them come once a second."""
+def test_libevent_warnings_are_logged_in_the_log_format(offline, plain_build):
+    """Connections that libevent cannot watch are closed at their deadline; they are logged once a second."""
     offline.build = plain_build
     config = offline.config("receiver")
     config["receiver"].update({"listen": ["127.0.0.1:0", "[::1]:0"], "idle_timeout": "1s"})

@@ -38,11 +38,11 @@ def test_new_connections_are_refused_after_sigterm(installation):
         http_client.connect(address)
 
 
-def test_idle_connections_do_not_hold_up_the_end(installation):
+def test_idle_connections_do_not_delay_shutdown(installation):
     installation.create_topics()
     daemon = installation.start()
     idle = [http_client.connect(daemon.address) for _ in range(5)]
-    idle[0].sendall(b"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\ncontent-le")  # stops in the middle
+    idle[0].sendall(b"POST /webhooks/invoicing HTTP/1.1\r\nhost: a\r\ncontent-le")  # incomplete
     kept = http_client.Client(daemon.address)
     delivery = Delivery()
     assert kept.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
@@ -52,8 +52,8 @@ def test_idle_connections_do_not_hold_up_the_end(installation):
     kept.close()
 
 
-def test_clients_with_many_connections_do_not_hold_up_the_end(installation):
-    """Each connection closes with its next answer; clients that send one delivery after the other must not keep it open."""
+def test_clients_with_many_connections_do_not_delay_shutdown(installation):
+    """Each connection is closed with its next answer; clients that keep sending must not keep it open."""
     config = installation.config()
     config["receiver"]["ack_timeout"] = "1s"
     installation.create_topics(config)
@@ -74,20 +74,20 @@ def test_clients_with_many_connections_do_not_hold_up_the_end(installation):
 
 
 @pytest.mark.parametrize("role", ["receiver", "router"])
-def test_daemon_of_one_role_ends_too(installation, role):
+def test_sigterm_stops_a_daemon_with_one_role(installation, role):
     installation.create_topics()
     installation.start(installation.config(role)).stop()
 
 
-def test_sigint_ends_it_as_sigterm_does(installation):
+def test_sigint_stops_the_daemon_like_sigterm(installation):
     installation.create_topics()
     daemon = installation.start()
     daemon.process.send_signal(signal.SIGINT)
     daemon.wait_for_exit(0)
 
 
-def test_more_signals_do_not_change_the_end(installation):
-    """Until the last moment: a late signal must not turn exit 0 into a death by that signal."""
+def test_signals_during_shutdown_do_not_change_the_exit_status(installation):
+    """A late signal must not kill a daemon that is about to exit with status 0."""
     installation.create_topics()
     daemon = installation.start()
     daemon.accept()
@@ -95,5 +95,5 @@ def test_more_signals_do_not_change_the_end(installation):
     while daemon.is_running():
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
             daemon.process.send_signal(number)
-        time.sleep(0.002)  # it has to come to something besides
+        time.sleep(0.002)  # let it do other work
     daemon.wait_for_exit(0)

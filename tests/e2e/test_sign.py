@@ -1,4 +1,4 @@
-"""gatepost sign: the headers of a delivery, computed off line."""
+"""gatepost sign: the headers of a delivery, computed offline."""
 
 import os
 import shutil
@@ -38,16 +38,16 @@ def sign(offline, config):
     return run
 
 
-def test_headers_are_those_of_the_service(sign, body_file):
+def test_headers_equal_those_of_the_service(sign, body_file):
     delivery = Delivery(body_file.read_bytes(), "d-1", "w-1", 1795230245)
     assert sign(*CHOSEN, body_file) == delivery.headers()
 
 
-def test_body_comes_from_stdin(sign):
+def test_dash_reads_the_body_from_stdin(sign):
     assert sign(*CHOSEN, "-", input="{}\n") == Delivery(b"{}\n", "d-1", "w-1", 1795230245).headers()
 
 
-def test_ids_and_time_are_new_each_time(sign, body_file):
+def test_default_ids_and_time_are_fresh(sign, body_file):
     before = signing.now()
     one, other = sign(body_file), sign(body_file)
     assert one["x-invoicing-delivery-id"] != other["x-invoicing-delivery-id"]
@@ -56,7 +56,7 @@ def test_ids_and_time_are_new_each_time(sign, body_file):
                            int(one["x-invoicing-timestamp"])).headers()
 
 
-def test_chosen_source_gives_secret_prefix_and_webhook_id(sign, config, body_file):
+def test_source_determines_secret_prefix_and_webhook_id(sign, config, body_file):
     config.source("other", b"the secret of the other source", webhook_id=WEBHOOK_ID)
     headers = sign("--source", "other", "--timestamp", "1795230245", "--delivery-id", "d-1", body_file)
     assert headers == Delivery(body_file.read_bytes(), "d-1", WEBHOOK_ID, 1795230245,
@@ -69,7 +69,7 @@ def test_secret_file_needs_no_configuration(sign, config, body_file):
     assert headers == Delivery(body_file.read_bytes(), "d-1", "w-1", 1795230245).headers("x-own")
 
 
-@pytest.mark.parametrize("arguments, told", [
+@pytest.mark.parametrize("arguments, message", [
     ([], "needs BODY"), (["a", "b"], "unexpected argument 'b'"), (["--nonsense", "a"], "unknown option"),
     (["--header-prefix", "x-own", "a"], "go together"), (["--secret-file", "secret", "a"], "go together"),
     (["--source", "invoicing", "--secret-file", "s", "--header-prefix", "x-own", "a"], "not both"),
@@ -78,28 +78,28 @@ def test_secret_file_needs_no_configuration(sign, config, body_file):
     (["--source", "missing", "-"], "no source missing"),
     (["--secret-file", "good", "--header-prefix", "no good", "-"], "a header prefix has"),
 ])
-def test_wrong_usage_exits_64(offline, config, arguments, told):
+def test_wrong_usage_exits_64(offline, config, arguments, message):
     arguments = [str(config.secret_file("good", SECRET)) if each == "good" else each for each in arguments]
     done = offline.gatepost("sign", *arguments, config=config)
-    assert (done.returncode, done.stdout) == (EX_USAGE, "") and told in done.stderr
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and message in done.stderr
 
 
-def test_what_cannot_be_read_is_told(offline, config, tmp_path):
+def test_unreadable_files_are_reported(offline, config, tmp_path):
     own = ["--header-prefix", "x-own", "--secret-file"]
     loose = config.secret_file("loose", SECRET, 0o644)
-    for arguments, told, status in ((["no-such-file"], "no-such-file: No such file", EX_NOINPUT),
+    for arguments, message, status in ((["no-such-file"], "no-such-file: No such file", EX_NOINPUT),
                                     ([tmp_path], "Is a directory", EX_NOINPUT),
                                     ([*own, "no-such-secret", "-"], "cannot open no-such-secret", EX_NOINPUT),
                                     ([*own, loose, "-"], "others can read it", EX_DATAERR)):
         done = offline.gatepost("sign", *map(str, arguments), config=config)
-        assert (done.returncode, done.stdout) == (status, "") and told in done.stderr
+        assert (done.returncode, done.stdout) == (status, "") and message in done.stderr
         assert SECRET.decode() not in done.stderr
     assert offline.gatepost("sign", "-", config="/nonexistent/gatepost.conf").returncode == EX_CONFIG
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
-def test_what_is_not_permitted_to_this_account_is_told(config, body_file):
-    """Somebody else's secret, by its file and by a configuration that he may read."""
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can switch accounts")
+def test_missing_file_permission_is_reported(config, body_file):
+    """Another account's secret, by its file and by a readable configuration."""
     secret = config.secret_file("own", SECRET)
     os.chown(config["source invoicing"]["secret_file"], 1, 1)
     file = config.write()

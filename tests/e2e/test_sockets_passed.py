@@ -1,4 +1,4 @@
-"""Listening sockets that a service manager passes on."""
+"""Listening sockets passed by a service manager."""
 
 import contextlib
 import os
@@ -21,21 +21,21 @@ SECONDS = 60
 
 @pytest.fixture
 def embedded(offline):
-    """An installation with the broker inside the daemon."""
+    """An installation that uses the embedded broker."""
     offline.bootstrap = "embedded"
     return offline
 
 
 def refuse(installation, sockets, names, words, config=None):
-    """The daemon must not start with these, and say why in these words."""
+    """The daemon must not start with these sockets and must log these words."""
     daemon = pass_on(installation.daemon(config), sockets, names).launch()
     assert daemon.take_exit_status() == 78
     daemon.wait_for_log(words)
 
 
-def test_sockets_that_are_passed_on_take_the_place_of_listen(embedded, tmp_path):
+def test_passed_sockets_replace_listen(embedded, tmp_path):
     config = embedded.config()
-    config["receiver"]["listen"] = "127.0.0.1:1"  # which could not be bound
+    config["receiver"]["listen"] = "127.0.0.1:1"  # cannot be bound
     sockets = [listening(), listening(f"unix:{tmp_path}/receiver.sock"), listening()]
     daemon = pass_on(embedded.daemon(config), sockets, "receiver:receiver:admin").start().wait_until_ready()
     assert daemon.addresses == [address_of(sockets[0]), address_of(sockets[1])]
@@ -44,12 +44,12 @@ def test_sockets_that_are_passed_on_take_the_place_of_listen(embedded, tmp_path)
         daemon.accept(address=address)
 
 
-def test_sockets_that_are_passed_on_stay_when_the_daemon_ends(embedded, tmp_path):
+def test_passed_sockets_remain_after_the_daemon_stops(embedded, tmp_path):
     sockets = [listening(), listening(f"unix:{tmp_path}/receiver.sock"), listening(f"unix:{tmp_path}/admin.sock")]
     daemon = pass_on(embedded.daemon(), sockets, "receiver:receiver:admin").start().wait_until_ready()
     daemon.stop()
     assert has_file(sockets[1]) and has_file(sockets[2])
-    waits = http_client.connect(address_of(sockets[0]))  # nobody accepts, but somebody will
+    waits = http_client.connect(address_of(sockets[0]))  # accepted after the restart
     daemon.restart()
     delivery = Delivery()
     client = http_client.Client(address_of(sockets[0]))
@@ -58,14 +58,14 @@ def test_sockets_that_are_passed_on_stay_when_the_daemon_ends(embedded, tmp_path
     client.close()
 
 
-def test_admin_socket_alone_leaves_listen_to_the_receiver(embedded):
+def test_passed_admin_socket_does_not_affect_receiver_listen(embedded):
     admin = listening()
     daemon = pass_on(embedded.daemon(), [admin], "admin").start().wait_until_ready()
     assert daemon._addresses("admin") == [address_of(admin)]
     daemon.accept()
 
 
-def test_admin_socket_may_be_reached_from_others_when_told_so(embedded):
+def test_non_loopback_admin_socket_is_accepted_with_allow_remote(embedded):
     admin = listening("0.0.0.0:0")
     config = embedded.config()
     config["admin"]["allow_remote"] = "on"
@@ -84,8 +84,8 @@ def test_sockets_for_another_process_are_not_used(embedded):
 
 @pytest.mark.parametrize("of", ["receiver", "admin"])
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
-def test_socket_that_another_process_makes_block_holds_nobody_up(embedded, tmp_path, of, kind):
-    """O_NONBLOCK belongs to the socket. systemd clears it when it starts another service on it without NonBlocking=yes."""
+def test_socket_made_blocking_by_another_process_blocks_no_client(embedded, tmp_path, of, kind):
+    """O_NONBLOCK belongs to the socket. systemd clears it when it starts another service with it without NonBlocking=yes."""
     door = listening(f"unix:{tmp_path}/door.sock" if kind == "unix" else "127.0.0.1:0")
     daemon = pass_on(embedded.daemon(), [door], of).start().wait_until_ready()
     delivery = Delivery()
@@ -98,26 +98,26 @@ def test_socket_that_another_process_makes_block_holds_nobody_up(embedded, tmp_p
     assert answer(kept) == 200
     door.setblocking(True)
     for _ in range(3):
-        fresh = http_client.Client(address_of(door), timeout=10)  # behind it nobody else comes, whom a second accept() would take
+        fresh = http_client.Client(address_of(door), timeout=10)  # no other connection is pending for a second accept()
         assert answer(fresh) == 200 and answer(kept) == 200
         fresh.close()
     kept.close()
 
 
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
-def test_receiver_whose_listening_socket_another_process_shuts_down_counts_as_dead(embedded, tmp_path, kind):
-    """Nothing can connect to it any more. The service manager, which hears nothing, starts the daemon again."""
+def test_receiver_socket_shut_down_by_another_process_makes_the_daemon_unhealthy(embedded, tmp_path, kind):
+    """Nothing can connect to it any more. The service manager gets no watchdog notifications and restarts the daemon."""
     door = listening(f"unix:{tmp_path}/door.sock" if kind == "unix" else "127.0.0.1:0")
     manager = Manager(tmp_path / "notify.sock")
     other = listening()
     daemon = manager.watch(pass_on(embedded.daemon(), [other, door]), watchdog_seconds=2)
     daemon.start().wait_until_ready()
     manager.wait_for("WATCHDOG")
-    told = f"another process has shut down the listening socket {address_of(door) if kind == 'unix' else ''}"
+    reason = f"another process has shut down the listening socket {address_of(door) if kind == 'unix' else ''}"
     door.shutdown(socket.SHUT_RDWR)
-    waiting.until(lambda: daemon.admin("/healthz").status == 503, SECONDS, "the daemon to count as dead")
-    assert told in daemon.admin("/healthz").body.decode() and told in daemon.admin("/readyz").body.decode()
-    daemon.wait_for_log(f'stalled; watchdog notifications suspended reason="{told}')
+    waiting.until(lambda: daemon.admin("/healthz").status == 503, SECONDS, "/healthz to fail")
+    assert reason in daemon.admin("/healthz").body.decode() and reason in daemon.admin("/readyz").body.decode()
+    daemon.wait_for_log(f'stalled; watchdog notifications suspended reason="{reason}')
     dead_since = time.monotonic()
     manager.wait_for_status("another process has shut down")
     assert not [message for message in manager.having("WATCHDOG") if message.time > dead_since]
@@ -125,7 +125,7 @@ def test_receiver_whose_listening_socket_another_process_shuts_down_counts_as_de
     manager.close()
 
 
-def test_admin_socket_that_another_process_shuts_down_is_told_in_the_log(embedded):
+def test_admin_socket_shut_down_by_another_process_is_logged(embedded):
     door = listening()
     daemon = pass_on(embedded.daemon(), [door], "admin").start().wait_until_ready()
     door.shutdown(socket.SHUT_RDWR)
@@ -134,13 +134,13 @@ def test_admin_socket_that_another_process_shuts_down_is_told_in_the_log(embedde
     daemon.stop()
 
 
-def test_daemon_that_ends_says_nothing_of_its_sockets(embedded):
+def test_normal_shutdown_does_not_report_its_sockets(embedded):
     daemon = embedded.daemon().start().wait_until_ready()
     daemon.stop()
     assert "shut down" not in daemon.log
 
 
-def test_each_wrong_socket_is_refused_with_its_name(embedded):
+def test_invalid_sockets_are_refused_by_name(embedded):
     right, connected, datagrams = listening(), socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
     with open(os.devnull, "rb") as file:
         refuse(embedded, [right, connected], "receiver", "socket 4, 'receiver', passed by the service manager: not listening")
@@ -153,7 +153,7 @@ def test_each_wrong_socket_is_refused_with_its_name(embedded):
 
 
 @pytest.mark.skipif(shutil.which("systemd-socket-activate") is None, reason="tests/run installs systemd")
-def test_systemd_starts_it_by_the_first_connection(embedded, tmp_path):
+def test_first_connection_starts_the_daemon_by_socket_activation(embedded, tmp_path):
     daemon = embedded.daemon()
     path = tmp_path / "receiver.sock"
     daemon.environment["GATEPOST_UNUSED"] = ""
@@ -168,23 +168,23 @@ def test_systemd_starts_it_by_the_first_connection(embedded, tmp_path):
 
 
 def accepted(path, delivery):
-    """The answer, when it is 200. The path is there a moment before anybody listens."""
+    """The answer if it is 200. The path exists shortly before a process listens."""
     with contextlib.suppress(ConnectionRefusedError):
         reply = http_client.request(f"unix:{path}", "POST", "/webhooks/invoicing", delivery.headers(), delivery.body)
         return reply if reply.status == 200 else None
     return None
 
 
-def test_those_who_wait_at_a_socket_are_answered_also_when_kafka_is_away(offline):
+def test_passed_socket_is_served_while_kafka_is_away(offline):
     door = listening()
     delivery = Delivery()
     daemon = pass_on(offline.daemon(), [door]).start()
     assert daemon.post(delivery).status == 503
 
 
-def test_restarts_under_load_refuse_no_connection_and_lose_nothing(installation):
-    """Two daemons one after the other, and again, on one socket, while clients come with a connection for each delivery
-    and others keep theirs. Nobody is sent away either: who comes between two daemons waits for the next to be ready."""
+def test_restarts_on_a_passed_socket_refuse_no_connection(installation):
+    """Successive daemons use one socket, while some clients open a connection for each delivery and others keep theirs.
+    A client that connects between two daemons waits for the next one."""
     config = installation.config()
     config["receiver"]["threads"] = 2
     installation.create_topics(config)

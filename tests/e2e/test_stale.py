@@ -1,4 +1,4 @@
-"""Deliveries whose timestamp is outside the tolerance: refused alike, and the genuine ones counted and logged apart."""
+"""Deliveries whose timestamp is outside the tolerance: refused with the same answer, genuine ones counted and logged separately."""
 
 import re
 import time
@@ -32,8 +32,8 @@ def counts(daemon):
     return {outcome: count(daemon, outcome) for outcome in ("stale", "stale_genuine", "stale_unchecked")}
 
 
-def told_of(daemon, delivery):
-    """The last values in a line of the log about it; lines come once a second."""
+def logged_values(daemon, delivery):
+    """The values of a log line about the delivery; lines are written once a second."""
     def line():
         daemon.post(delivery)
         return re.search(rf" refused source=invoicing outcome=stale_genuine .* last_delivery_id={delivery.delivery_id} .*",
@@ -42,7 +42,7 @@ def told_of(daemon, delivery):
 
 
 @pytest.mark.parametrize("seconds", [-3600, 3600])
-def test_genuine_and_forged_differ_in_the_log_and_in_the_metrics_only(shared, daemon, seconds):
+def test_stale_genuine_and_forged_deliveries_get_the_same_answer(shared, daemon, seconds):
     before, ages = counts(daemon), daemon.metric("gatepost_stale_genuine_age_seconds_count")
     genuine = Delivery(timestamp=now() + seconds)
     replies = [daemon.post(genuine), daemon.post(genuine.but(secret=FORGED))]
@@ -53,14 +53,14 @@ def test_genuine_and_forged_differ_in_the_log_and_in_the_metrics_only(shared, da
     first, second = ((reply.status, reply.reason, reply.closed, reply.body.replace(reply.request_id.encode(), b""),
                       [name for name, _ in reply.headers.items()]) for reply in replies)
     assert first == second
-    told = told_of(daemon, genuine)
-    assert abs(int(told["last_age_s"]) + seconds) < 60 and told["status"] == "401"
+    values = logged_values(daemon, genuine)
+    assert abs(int(values["last_age_s"]) + seconds) < 60 and values["status"] == "401"
     assert daemon.ready()
     daemon.accept()
     assert genuine.delivery_id not in {record.key.decode() for record in shared.kafka.read(shared.kafka.deliveries)}
 
 
-def test_refusals_of_either_kind_count_against_their_address(shared):
+def test_stale_deliveries_count_as_refusals_of_their_address(shared):
     config = shared.config("receiver")
     config["receiver"]["max_refusals_per_address"] = "3"
     for secret in {}, {"secret": FORGED}:
@@ -70,12 +70,12 @@ def test_refusals_of_either_kind_count_against_their_address(shared):
 
         def statuses():
             return [client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status for _ in range(4)]
-        waiting.until(lambda: statuses() == [401, 401, 401, 429], 30, "the fourth of a second to be throttled")
+        waiting.until(lambda: statuses() == [401, 401, 401, 429], 30, "the fourth request within a second to be throttled")
         client.close()
         daemon.stop()
 
 
-def test_no_more_is_hashed_for_stale_deliveries_than_the_bound(daemon):
+def test_hashing_of_stale_deliveries_is_rate_limited(daemon):
     """An attacker sends large stale bodies; afterwards genuine stale deliveries are reported again."""
     forged = Delivery(event_body(filler="x" * ((1 << 20) - 100)), timestamp=now() - 3600, secret=FORGED)
     before, begun = counts(daemon), time.monotonic()
@@ -90,15 +90,15 @@ def test_no_more_is_hashed_for_stale_deliveries_than_the_bound(daemon):
     assert checked * len(forged.body) <= (seconds + 1) * HASHED_PER_SECOND + 2 * len(forged.body)
     assert unchecked > 0 or seconds > 5, seconds
 
-    def is_told_of():
+    def is_checked():
         daemon.post(Delivery(timestamp=now() - 3600))
         return count(daemon, "stale_genuine") > after["stale_genuine"]
-    waiting.until(is_told_of, 20, "a stale but genuine delivery to be checked again")
+    waiting.until(is_checked, 20, "a stale but genuine delivery to be checked again")
 
 
 @pytest.mark.parametrize("options", [["--sign-once"], []], ids=["signed once", "each attempt signed"])
-def test_outage_that_is_longer_than_the_tolerance(installation, tmp_path, options):
-    """Where the service signs a delivery once, its retries come too late, and the daemon says so; else they are accepted."""
+def test_retries_after_a_long_outage_are_stale_only_if_signed_once(installation, tmp_path, options):
+    """If the service signs a delivery once, its retries are too late and logged as such; otherwise they are accepted."""
     config = installation.config()
     config["source invoicing"]["tolerance"] = "2s"
     installation.create_topics(config)
@@ -109,7 +109,7 @@ def test_outage_that_is_longer_than_the_tolerance(installation, tmp_path, option
         sandbox.subscribe(daemon.url, secret=secret)
         daemon.stop()
         (delivery_id,) = fire(sandbox, "invoice.accepted").values()
-        waiting.until(lambda: sandbox.log.count("no answer") >= 3, 60, "three attempts that fail, over three seconds")
+        waiting.until(lambda: sandbox.log.count("no answer") >= 3, 60, "three failed attempts over three seconds")
         daemon.start()
         status = waiting.until(lambda: re.search('"HTTP status (200|401)"', sandbox.log), 120, "an answer")[1]
     assert status == ("401" if options else "200")

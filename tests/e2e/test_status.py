@@ -78,7 +78,7 @@ def impostor(offline):
     server.server_close()
 
 
-def test_what_happened_is_counted(shared, daemon, status):
+def test_json_counts_deliveries_by_result(shared, daemon, status):
     before = status()
     repeated = daemon.accept()
     daemon.accept(repeated.signed_again())
@@ -88,7 +88,7 @@ def test_what_happened_is_counted(shared, daemon, status):
     def is_told(now):
         return (now["duplicates"] > before["duplicates"] and now["rememberedIds"] >= 2 and now["lagRecords"] == 0 and
                 now["quarantined"]["unknown-kind"] > before["quarantined"]["unknown-kind"])
-    waiting.until(lambda: is_told(status()), 30, "what was routed in the status")
+    waiting.until(lambda: is_told(status()), 30, "the routed deliveries in the status")
     after = status()
 
     def more(*path):
@@ -109,7 +109,7 @@ def test_what_happened_is_counted(shared, daemon, status):
     assert after["rates"]["sinceStart"] and 0 < after["rates"]["accepted"] < 1000
 
 
-def test_text_has_it_too(shared, daemon):
+def test_text_shows_the_same_counts(shared, daemon):
     daemon.accept()
 
     def nothing_waits():
@@ -138,7 +138,7 @@ def broker_lines(shared, daemon):
     return [line for line in shared.gatepost("status", config=daemon.config).stdout.splitlines() if "broker" in line]
 
 
-def test_age_of_each_secret_is_that_of_its_file(installation):
+def test_secret_age_is_that_of_its_file(installation):
     config = installation.config().source("other")
     del config["source other"]["secret_file"]
     config["source other"]["secret"] = "the secret of the other source"
@@ -158,15 +158,15 @@ def test_age_of_each_secret_is_that_of_its_file(installation):
     assert "secret of the tests" not in text + done.stdout
 
 
-def test_metrics_are_there_from_the_start(daemon):
-    waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up"), 20, "the broker to be known")
+def test_metrics_for_the_status_are_exported(daemon):
+    waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up"), 20, "the broker in the metrics")
     for name in ("gatepost_start_time_seconds", "gatepost_kafka_reachable", "gatepost_secret_age_seconds",
                  "gatepost_kafka_broker_up"):
         assert daemon.metrics(name), name
     assert abs(daemon.metric("gatepost_start_time_seconds") - time.time()) < 600
 
 
-def test_watch_shows_rates_over_its_interval(daemon):
+def test_watch_shows_rates_for_each_interval(daemon):
     config = daemon.config.write("watch.conf")
     begin, seconds = time.monotonic(), 0
     watching = subprocess.Popen([BUILD / "gatepost", "-c", config, "status", "--json", "--watch", "200ms"],
@@ -189,13 +189,13 @@ def test_watch_shows_rates_over_its_interval(daemon):
     assert (watching.returncode, errors) == (0, "")
 
 
-def test_json_is_read_by_jq(shared, daemon):
+def test_json_output_is_accepted_by_jq(shared, daemon):
     done = shared.gatepost("status", "--json", config=daemon.config)
     read = subprocess.run(["jq", "-er", ".requests.invoicing.accepted"], input=done.stdout, capture_output=True, text=True)
     assert (read.returncode, read.stderr) == (0, "") and int(read.stdout) >= 0
 
 
-def test_daemon_that_is_not_ready_exits_75_and_says_why(offline):
+def test_daemon_not_ready_exits_75_with_the_reason(offline):
     config = offline.config()
     config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
     offline.daemon(config).start()
@@ -207,7 +207,7 @@ def test_daemon_that_is_not_ready_exits_75_and_says_why(offline):
     assert done.returncode == EX_TEMPFAIL and json.loads(done.stdout)["ready"] is False
 
 
-def test_daemon_that_is_not_there_exits_69(offline):
+def test_unreachable_daemon_exits_69(offline):
     config = offline.config()
     for listen in (f"unix:{config.directory}/nobody.sock", f"127.0.0.1:{free_port()}"):
         config["admin"]["listen"] = listen
@@ -216,7 +216,7 @@ def test_daemon_that_is_not_there_exits_69(offline):
             assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and "gatepost status: http://" in done.stderr
 
 
-def test_endpoint_that_cannot_be_asked_exits_78(offline):
+def test_unusable_admin_address_exits_78(offline):
     config = offline.config()
     for listen, told in (("off", "is off"), ("127.0.0.1:0", "only gatepostd knows")):
         config["admin"]["listen"] = listen
@@ -228,7 +228,7 @@ def test_endpoint_that_cannot_be_asked_exits_78(offline):
     (200, b""), (200, b"<html>"), (200, b"{}"), (200, b"[]"), (200, b"7"), (200, b'{"startTimeSeconds":0'),
     (500, b'{"startTimeSeconds":0}'), (200, b'{"\xc2\x9b31m":\xff,"startTimeSeconds":0}'),
     (200, b'{"startTimeSeconds":0,"ready":true,"ready":false}')])
-def test_somebody_else_who_answers_is_told_from_gatepostd(impostor, answer):
+def test_answers_of_other_servers_are_refused(impostor, answer):
     done = impostor(status=answer)
     assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and "/status: the server is not gatepostd" in done.stderr
 
@@ -254,7 +254,7 @@ ODD = [b"1e400", b"-1e300", b"1e300", b"null", b'"\\u001b[31m"', b'"\xc2\x9b31m"
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_odd_numbers_and_texts_do_no_harm(impostor, odd):
+def test_extreme_values_and_control_characters_are_tolerated(impostor, odd):
     names = ("startTimeSeconds", "roles", "brokers", "requests", "events", "duplicates", "quarantined", "transactions",
              "lagRecords", "oldestRecordAgeSeconds", "partitions", "ackSeconds", "secrets", "certificateExpirySeconds")
     report = b"{" + b"".join(b'"%b":%b,' % (name.encode(), odd) for name in names) + b'"ready":true}'

@@ -1,4 +1,4 @@
-"""gatepost subscriptions: the webhooks that the service has, through its own interface."""
+"""gatepost subscriptions: manage the webhooks of the service through its API."""
 
 import json
 import pathlib
@@ -78,7 +78,7 @@ def authority(tmp_path_factory):
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
-# As the service is documented
+# The documented service
 
 def test_webhook_is_added_listed_and_removed(client, sandbox):
     assert client.json("list") == [] and client.run("list").stdout == ""
@@ -96,7 +96,7 @@ def test_webhook_is_added_listed_and_removed(client, sandbox):
     assert f"no subscription {other[0]}" in done.stderr and "subscriptions list" in done.stderr
 
 
-def test_service_gets_what_was_given(fake, service):
+def test_request_to_the_service_has_url_events_and_key(fake, service):
     fake.add("--url", "https://gateway.example/h\u00f6ok?a=b&c", events=" invoice.accepted , x.y,invoice.accepted")
     assert service.webhooks == [{"id": "w1", "url": "https://gateway.example/h\u00f6ok?a=b&c",
                                  "events": ["invoice.accepted", "x.y"]}]
@@ -108,19 +108,19 @@ def test_service_gets_what_was_given(fake, service):
 
 
 @pytest.mark.parametrize("dots", [".", ".."])
-def test_path_above_the_subscriptions_is_not_removed(fake, service, dots):
+def test_dots_are_refused_as_an_id(fake, service, dots):
     assert "is not an ID" in fake.run("remove", dots, expect=EX_DATAERR).stderr
     assert service.calls == []
 
 
-def test_secret_reaches_the_service_and_nobody_else(fake, service):
+def test_secret_is_sent_to_the_service(fake, service):
     seen = []
     service.faults = [lambda handler: (seen.append(handler.payload["secret"]), service.usual(handler))]
     fake.add()
     assert seen == [SECRET.decode()]
 
 
-def test_each_mistake_is_shown_with_its_field(client):
+def test_violations_are_shown_with_their_fields(client):
     done = client.add(url="http://gateway.example/insecure", events="no.such_kind", expect=EX_DATAERR)
     assert "(400)" in done.stderr and "VALIDATION_ERROR: " in done.stderr and done.stdout == ""
     lines = [line.strip() for line in done.stderr.splitlines()]
@@ -128,13 +128,13 @@ def test_each_mistake_is_shown_with_its_field(client):
     assert any(line.startswith("events[0]: ") for line in lines)
 
 
-def test_key_that_is_not_valid(tmp_path, sandbox):
+def test_invalid_key_exits_77(tmp_path, sandbox):
     for arguments in (["list"], ["remove", "x"]):
         done = Client(tmp_path, sandbox.url, "another-key").run(*arguments, expect=EX_NOPERM)
         assert "rejects the API key (401)" in done.stderr and "api_key_file" in done.stderr
 
 
-def test_key_that_may_not_write(tmp_path, sandbox):
+def test_key_without_write_permission_exits_77(tmp_path, sandbox):
     client = Client(tmp_path, sandbox.url, "the-read-only-key")
     assert client.json("list") == []
     done = client.add(expect=EX_NOPERM)
@@ -153,7 +153,7 @@ def test_key_that_may_not_write(tmp_path, sandbox):
     (418, EX_DATAERR, "refuses the request (418)"), (429, EX_TEMPFAIL, "too many requests (429)"),
     (302, EX_CONFIG, "redirect, which is not followed (302)"), (500, EX_TEMPFAIL, "has failed (500)"),
     (503, EX_TEMPFAIL, "has failed (503)"), (999, EX_DATAERR, "sends an unexpected status (999)")])
-def test_each_status_has_its_meaning_and_remedy(fake, service, status, expect, text):
+def test_every_status_has_its_exit_status_and_remedy(fake, service, status, expect, text):
     envelope = {"ok": False, "error": {"code": "THE_CODE", "message": "its words", "requestId": "r-1",
                                        "violations": [{"field": "lines[0].taxCode", "message": "is no code"}]}}
     service.faults = [answers(status, envelope, headers=[("location", "http://127.0.0.1:9/")])]
@@ -164,7 +164,7 @@ def test_each_status_has_its_meaning_and_remedy(fake, service, status, expect, t
     assert service.calls == [("POST", "/v1/webhooks")]
 
 
-def test_what_the_service_says_cannot_play_tricks(fake, service):
+def test_control_characters_in_answers_are_escaped(fake, service):
     nasty = "a\x1b[2J\r\n\u009b31m\x07" + "x" * 600
     service.faults = [answers(400, {"error": {"code": nasty, "message": nasty, "requestId": nasty,
                                               "violations": [{"field": nasty, "message": nasty}] * 200}})]
@@ -176,9 +176,9 @@ def test_what_the_service_says_cannot_play_tricks(fake, service):
     assert fake.json("list")[0]["id"] == nasty
 
 
-# Trouble
+# Failures
 
-def test_failures_are_tried_again_where_that_does_no_harm(fake, service):
+def test_idempotent_requests_are_retried(fake, service):
     service.add({"url": URL, "events": ["*"]})
     service.faults = [fails, resets]
     assert len(fake.json("list")) == 1 and len(service.calls) == 3
@@ -187,21 +187,21 @@ def test_failures_are_tried_again_where_that_does_no_harm(fake, service):
     assert service.webhooks == [] and len(service.calls) == 6
 
 
-def test_removal_whose_answer_was_lost_has_succeeded(fake, service):
+def test_removal_succeeds_when_its_answer_is_lost(fake, service):
     service.add({"url": URL, "events": ["*"]})
     service.faults = [service.done_but_lost]
     assert fake.run("remove", "w1").stdout == "removed w1\n"
     assert [method for method, _ in service.calls] == ["DELETE", "DELETE"]
 
 
-def test_failure_that_stays_is_told_with_the_id_of_the_request(fake, service):
+def test_persistent_failure_is_reported_with_the_request_id(fake, service):
     service.faults = [fails] * 10
     done = fake.run("list", expect=EX_TEMPFAIL)
     assert "has failed (500)" in done.stderr and "request id: r-500" in done.stderr and "tried 4 times" in done.stderr
     assert len(service.calls) == 4
 
 
-def test_registering_is_never_repeated_blindly(fake, service):
+def test_registration_is_not_retried(fake, service):
     for fault, expect in ((fails, EX_TEMPFAIL), (resets, EX_UNAVAILABLE), (service.done_but_lost, EX_UNAVAILABLE)):
         service.calls.clear()
         service.faults = [fault]
@@ -209,18 +209,18 @@ def test_registering_is_never_repeated_blindly(fake, service):
         assert "may have been registered" in done.stderr and len(service.calls) == 1
 
 
-def test_mistakes_are_not_tried_again(fake, service):
+def test_client_errors_are_not_retried(fake, service):
     service.faults = [answers(400)] * 5
     fake.run("list", expect=EX_DATAERR)
     assert len(service.calls) == 1
 
 
-def test_service_that_is_not_there(tmp_path):
+def test_unreachable_service_exits_69(tmp_path):
     done = Client(tmp_path, "http://127.0.0.1:9/v1").run("list", expect=EX_UNAVAILABLE)
     assert "no usable answer from the service" in done.stderr and "tried 4 times" in done.stderr
 
 
-def test_slow_service_is_not_waited_for_for_ever(fake, service):
+def test_slow_service_times_out(fake, service):
     service.faults = [stalls]
     done = fake.add("--timeout", "300ms", expect=EX_UNAVAILABLE)
     assert "no answer within 300 ms" in done.stderr
@@ -235,21 +235,21 @@ def test_huge_answer_is_refused(fake, service):
 @pytest.mark.parametrize("body", [
     b"", b"no JSON", b"<html>a proxy</html>", b"{}", b'{"webhooks": 7}', b"[" * 100000, b'[{"id":"w1"}]', b"[1]", b"\xff",
     b'{"webhooks":[{"id":"w1","url":"https://x/","events":["*"]}', b'{"a":1,"a":2,"webhooks":[]}'])
-def test_nonsense_is_not_taken_for_a_list(fake, service, body):
+def test_invalid_list_is_refused(fake, service, body):
     service.faults = [answers(200, body=body)] * 2
     assert "is not understood" in fake.run("list", expect=EX_DATAERR).stderr
-    # And nothing is concluded from it.
+    # And `ensure` does nothing.
     assert "is not understood" in fake.ensure(expect=EX_DATAERR).stderr
     assert [method for method, _ in service.calls] == ["GET", "GET"]
 
 
 @pytest.mark.parametrize("wrap", [lambda list: list, lambda list: {"data": list}, lambda list: {"webhooks": list}])
-def test_list_is_understood_in_any_likely_form(fake, service, wrap):
+def test_list_is_accepted_in_several_forms(fake, service, wrap):
     service.faults = [answers(202, wrap([{"id": 7, "url": URL, "events": ["*"], "more": {"secret": SECRET.decode()}}]))]
     assert fake.json("list") == [{"id": "7", "url": URL, "events": ["*"], "createdAt": None}]
 
 
-def test_answer_that_does_not_show_what_was_registered(fake, service):
+def test_registration_answer_without_an_id_is_reported(fake, service):
     service.faults = [answers(200, body=b"")]
     done = fake.add()
     assert done.stdout == "" and "does not say under which ID" in done.stderr
@@ -257,7 +257,7 @@ def test_answer_that_does_not_show_what_was_registered(fake, service):
 
 # Certificates
 
-def test_certificate_of_a_trusted_authority_is_taken(tmp_path, authority):
+def test_certificate_of_a_trusted_authority_is_accepted(tmp_path, authority):
     with FakeService(*authority.issue("good"), host="localhost") as service:
         client = Client(tmp_path, service.url)
         client.config["service"]["ca_file"] = authority.certificate
@@ -265,7 +265,7 @@ def test_certificate_of_a_trusted_authority_is_taken(tmp_path, authority):
 
 
 @pytest.mark.parametrize("what", ["unknown authority", "another host", "expired", "not yet valid"])
-def test_certificate_that_is_wrong_gets_no_key(tmp_path, authority, what):
+def test_key_is_not_sent_to_a_server_with_an_invalid_certificate(tmp_path, authority, what):
     certificate = {"unknown authority": {}, "another host": {"names": "DNS:another.example"},
                    "expired": {"begin": "20200101000000Z", "end": "20200201000000Z"},
                    "not yet valid": {"begin": "20900101000000Z", "end": "20910101000000Z"}}[what]
@@ -278,26 +278,26 @@ def test_certificate_that_is_wrong_gets_no_key(tmp_path, authority, what):
         assert "tried" not in done.stderr
 
 
-def test_what_a_certificate_says_cannot_play_tricks(tmp_path, authority):
+def test_control_characters_in_certificates_are_escaped(tmp_path, authority):
     with FakeService(*authority.issue("nasty", names="email:nobody@example", subject="a\x1b]0;b\x07"), host="localhost") as service:
         client = Client(tmp_path, service.url)
         client.config["service"]["ca_file"] = authority.certificate
         assert "'a\\x1b]0;b\\x07'" in client.run("list", expect=EX_UNAVAILABLE).stderr
 
 
-def test_address_is_https_unless_it_is_this_machine(tmp_path):
+def test_non_local_address_must_be_https(tmp_path):
     client = Client(tmp_path, "http://service.example/v1")
     assert "https" in client.run("list", expect=EX_CONFIG).stderr
 
 
-def test_proxy_does_not_see_the_key(fake, service):
-    """What is not encrypted goes to this machine directly, whatever the environment says."""
+def test_key_is_not_sent_to_a_proxy(fake, service):
+    """Unencrypted requests go to this machine directly, regardless of the environment."""
     with FakeService() as proxy:
         fake.environment = {"http_proxy": proxy.url, "all_proxy": proxy.url}
         assert fake.json("list") == [] and proxy.calls == []
 
 
-def test_redirect_does_not_carry_the_key_away(fake, service):
+def test_redirect_is_not_followed(fake, service):
     with FakeService() as other:
         service.faults = [answers(307, headers=[("location", f"{other.url}/webhooks")])]
         fake.run("list", expect=EX_CONFIG)
@@ -306,7 +306,7 @@ def test_redirect_does_not_carry_the_key_away(fake, service):
 
 # Ensure
 
-def test_ensure_adds_what_is_missing_and_leaves_what_is_right(client, sandbox):
+def test_ensure_adds_a_missing_webhook_and_keeps_a_correct_one(client, sandbox):
     done = client.ensure("--dry-run")
     assert done.stdout == f"would add a new one: {URL} {KINDS}\n" and sandbox.webhooks() == []
     assert client.ensure().stdout.startswith("added ")
@@ -318,7 +318,7 @@ def test_ensure_adds_what_is_missing_and_leaves_what_is_right(client, sandbox):
     assert client.ensure("--json").stdout and sandbox.webhooks() == [webhook]
 
 
-def test_ensure_replaces_what_differs_and_touches_nothing_else(client, sandbox):
+def test_ensure_replaces_a_different_webhook_only(client, sandbox):
     elsewhere = sandbox.subscribe("https://gateway.example/elsewhere", ["invoice.pending"])
     old = sandbox.subscribe(URL, ["invoice.accepted"])
     dry = json.loads(client.ensure("--dry-run", "--json").stdout)
@@ -330,21 +330,21 @@ def test_ensure_replaces_what_differs_and_touches_nothing_else(client, sandbox):
         elsewhere: ["invoice.pending"], done["id"]: KINDS.split(",")}
 
 
-def test_new_one_is_registered_before_the_old_is_removed(fake, service):
+def test_new_webhook_is_registered_before_the_old_one_is_removed(fake, service):
     service.add({"url": URL, "events": ["*"]})
     assert fake.ensure().stdout == f"added w2 {URL} {KINDS}\nremoved w1 {URL} *\n"
     assert [method for method, _ in service.calls] == ["GET", "POST", "GET", "DELETE"]
 
 
-def test_ensure_removes_what_is_there_twice(fake, service):
+def test_ensure_removes_duplicates(fake, service):
     for events in (KINDS.split(","), ["*"], KINDS.split(",")):
         service.add({"url": URL, "events": events})
     fake.ensure()
     assert [each["id"] for each in service.webhooks] == ["w1"]
 
 
-def test_webhook_that_is_listed_twice_is_not_removed(fake, service):
-    """As when a list is read in pages while it changes."""
+def test_webhook_listed_twice_is_not_removed(fake, service):
+    """As with a list that changes while it is read in pages."""
     service.add({"url": URL, "events": KINDS.split(",")})
     service.faults = [lambda handler: handler.reply(200, {"ok": True, "webhooks": service.webhooks * 2})]
     fake.ensure()
@@ -356,8 +356,8 @@ def test_webhook_that_is_listed_twice_is_not_removed(fake, service):
 
 
 @pytest.mark.parametrize("events, options", [(KINDS.split(","), ("--rotate",)), (["*"], ())])
-def test_webhook_that_registering_updates_is_not_removed(fake, service, events, options):
-    """A service may keep one webhook for a URL: registering it again changes it, and it has its ID still."""
+def test_webhook_updated_by_registration_is_not_removed(fake, service, events, options):
+    """A service may keep one webhook for each URL: registering it again updates it and keeps its ID."""
     def update(handler):
         service.webhooks[0]["events"] = handler.payload["events"]
         handler.reply(201, {"ok": True, **service.webhooks[0]})
@@ -367,7 +367,7 @@ def test_webhook_that_registering_updates_is_not_removed(fake, service, events, 
     assert [each["id"] for each in service.webhooks] == ["w1"]
 
 
-def test_rotation_replaces_what_looks_right(fake, service):
+def test_rotate_replaces_a_correct_webhook(fake, service):
     service.add({"url": URL, "events": KINDS.split(",")})
     assert json.loads(fake.ensure("--rotate", "--dry-run", "--json").stdout)["removed"] == ["w1"]
     assert json.loads(fake.ensure("--rotate", "--json").stdout) == {
@@ -375,7 +375,7 @@ def test_rotation_replaces_what_looks_right(fake, service):
     assert [each["id"] for each in service.webhooks] == ["w2"]
 
 
-def test_url_that_is_written_in_another_way_is_the_same(fake, service):
+def test_equivalent_urls_are_equal(fake, service):
     service.add({"url": "HTTPS://Gateway.Example:443/webhooks/invoicing", "events": KINDS.split(",")})
     assert fake.ensure().stdout.startswith("is right: w1 ")
     for url in (URL + "/", URL + "?a", URL.replace("https", "http"), URL.replace(".example", ".example:8443"),
@@ -386,7 +386,7 @@ def test_url_that_is_written_in_another_way_is_the_same(fake, service):
 
 
 @pytest.mark.parametrize("lost", ["done_but_lost", "done_but_failed"])
-def test_registering_that_was_done_after_all_is_not_done_again(fake, service, lost):
+def test_registration_with_a_lost_answer_is_not_repeated(fake, service, lost):
     service.add({"url": URL, "events": ["*"]})
     service.faults = [None, getattr(service, lost)]
     assert json.loads(fake.ensure("--json").stdout) == {"id": "w2", "added": True, "updated": False, "removed": ["w1"], "dryRun": False}
@@ -394,14 +394,14 @@ def test_registering_that_was_done_after_all_is_not_done_again(fake, service, lo
     assert [each["id"] for each in service.webhooks] == ["w2"]
 
 
-def test_registering_that_was_not_done_is_done_again(fake, service):
+def test_failed_registration_is_repeated(fake, service):
     service.faults = [None, fails, None, resets]
     fake.ensure()
     assert [method for method, _ in service.calls] == ["GET", "POST", "GET", "POST", "GET", "POST", "GET"]
     assert len(service.webhooks) == 1
 
 
-def test_rotation_that_was_cut_short_does_not_bring_the_old_secret_back(fake, service):
+def test_interrupted_rotation_keeps_the_newer_webhook(fake, service):
     def older(handler):
         service.webhooks[0]["createdAt"] = "2026-11-21T03:04:05.000Z"
         service.usual(handler)
@@ -411,7 +411,7 @@ def test_rotation_that_was_cut_short_does_not_bring_the_old_secret_back(fake, se
     done = fake.ensure("--rotate", expect=EX_TEMPFAIL)
     assert "ensure again, with --rotate, to remove" in done.stderr and done.stdout.startswith("added w2 ")
     assert [each["id"] for each in service.webhooks] == ["w1", "w2"]
-    # Whoever does not read that, or was interrupted: the service says which is the newer one.
+    # Without --rotate, the newer webhook is kept.
     assert fake.ensure().stdout.startswith("is right: w2 ")
     assert [each["id"] for each in service.webhooks] == ["w2"]
 
@@ -419,7 +419,7 @@ def test_rotation_that_was_cut_short_does_not_bring_the_old_secret_back(fake, se
 @pytest.mark.parametrize(("old", "new"), [
     ("2026-11-21T03:04:05.12Z", "2026-11-21T03:04:05.123Z"), ("2026-11-21T03:04:05Z", "2026-11-21T03:04:05.5Z"),
     ("2026-10-25T02:50:00+02:00", "2026-10-25T02:10:00+01:00"), ("2026-11-21T10:00:00+09:00", "2026-11-21T02:00:00Z")])
-def test_newest_is_the_one_that_was_registered_last_however_its_time_is_written(fake, service, old, new):
+def test_newest_webhook_is_found_in_any_time_format(fake, service, old, new):
     for created in (old, new):
         service.add({"url": URL, "events": KINDS.split(",")})
         service.webhooks[-1]["createdAt"] = created
@@ -427,20 +427,20 @@ def test_newest_is_the_one_that_was_registered_last_however_its_time_is_written(
     assert [each["id"] for each in service.webhooks] == ["w2"]
 
 
-def test_old_one_stays_where_the_new_cannot_be_registered(fake, service):
+def test_old_webhook_is_kept_if_registration_fails(fake, service):
     service.add({"url": URL, "events": ["*"]})
     service.faults = [None, fails, None, fails, None, fails, None, fails]
     done = fake.ensure(expect=EX_TEMPFAIL)
     assert "has failed (500)" in done.stderr and [each["id"] for each in service.webhooks] == ["w1"]
     service.faults = [None, answers(422)]
     fake.ensure(expect=EX_DATAERR)
-    # Nor where the service says that it has registered it, but does not list it.
+    # Nor if the service claims to have registered it but does not list it.
     service.faults = [None, answers(201, {"id": "w9"})]
     done = fake.ensure(expect=EX_DATAERR)
     assert "nothing was removed" in done.stderr and [each["id"] for each in service.webhooks] == ["w1"]
 
 
-def test_old_one_that_cannot_be_removed_is_removed_the_next_time(fake, service):
+def test_failed_removal_is_repeated_by_the_next_ensure(fake, service):
     service.add({"url": URL, "events": ["*"]})
     service.faults = [None, None, None, answers(403)]
     done = fake.ensure(expect=EX_NOPERM)
@@ -448,8 +448,8 @@ def test_old_one_that_cannot_be_removed_is_removed_the_next_time(fake, service):
     assert fake.ensure().stdout == f"is right: w2 {URL} {KINDS}\nremoved w1 {URL} *\n"
 
 
-def test_registering_that_is_done_twice_by_a_slow_service_leaves_one(fake, service):
-    """The service applies the first request only after the second."""
+def test_duplicate_registration_by_a_slow_service_is_removed(fake, service):
+    """The service applies the first request after the second."""
     def late(handler):
         pending.append(handler.payload)
         fails(handler)
@@ -465,7 +465,7 @@ def test_registering_that_is_done_twice_by_a_slow_service_leaves_one(fake, servi
 
 
 def rewriting(service, rewrite):
-    """Make the service show each webhook that it registers from now on as changed by rewrite()."""
+    """Make the service show new webhooks as changed by rewrite()."""
     add = service.add
 
     def rewritten(payload):
@@ -479,7 +479,7 @@ def rewriting(service, rewrite):
 
 @pytest.mark.parametrize("rewrite", [lambda events: sorted(events, reverse=True), lambda events: events * 2,
                                      lambda events: sorted(set(events))])
-def test_events_are_a_set(fake, service, rewrite):
+def test_events_are_compared_as_a_set(fake, service, rewrite):
     rewriting(service, lambda webhook: {"events": rewrite(webhook["events"])})
     events = "invoice.pending,invoice.accepted,invoice.rejected,invoice.accepted"
     done = fake.ensure(events=events)
@@ -495,38 +495,38 @@ ALL = ["invoice.accepted", "invoice.pending"]
 
 @pytest.mark.parametrize("shows", [lambda webhook: {"events": ALL}, lambda webhook: {"events": []},
                                    lambda webhook: {"url": "https://gateway.example:8443/elsewhere"}])
-def test_service_that_shows_something_else_is_told_once_and_nothing_piles_up(fake, service, shows):
+def test_webhook_shown_differently_is_reported_and_does_not_accumulate(fake, service, shows):
     rewriting(service, shows)
     done = fake.ensure(events="*", expect=EX_DATAERR)
     (shown,) = service.webhooks
     assert done.stdout.startswith("added w1 ") and done.stderr.count("differently than requested") == 1
     assert ("without events" if not shown["events"] else ",".join(shown["events"])) in done.stderr
     assert shown["url"] in done.stderr
-    # Again and again: the same one stays.
+    # Repeating it keeps the same webhook.
     for _ in range(2):
         service.calls.clear()
         done = fake.ensure(events="*", expect=EX_DATAERR)
         assert done.stdout.splitlines()[0].startswith("stays: w1 ") and done.stderr.count("differently than") == 1
         assert service.webhooks == [shown] and [method for method, _ in service.calls] == ["GET", "POST", "GET", "DELETE"]
-    # What it shows is what it takes.
+    # The shown values are accepted as they are.
     if shown["events"]:
         done = fake.ensure(url=shown["url"], events=",".join(shown["events"]))
         assert done.stdout.startswith("is right: w1 ") and done.stderr == ""
 
 
-def test_old_one_that_is_otherwise_goes_also_when_the_new_one_is_shown_otherwise(fake, service):
+def test_different_old_webhook_is_removed_although_the_new_one_is_shown_differently(fake, service):
     service.add({"url": URL, "events": ["invoice.accepted"]})
     rewriting(service, lambda webhook: {"events": ALL})
     done = fake.ensure(events="*", expect=EX_DATAERR)
     assert done.stdout == f"added w2 {URL} {','.join(ALL)}\nremoved w1 {URL} invoice.accepted\n"
     assert [each["id"] for each in service.webhooks] == ["w2"]
-    # A rotation is a rotation.
+    # A rotation still replaces it.
     fake.ensure("--rotate", events="*", expect=EX_DATAERR)
     assert [each["id"] for each in service.webhooks] == ["w3"]
 
 
-def test_no_kind_is_lost_where_registering_was_in_vain(fake, service):
-    """The service accepts one of the requested kinds, which one old webhook has; another old webhook has the other kind."""
+def test_old_webhooks_are_kept_if_the_new_one_lacks_their_kinds(fake, service):
+    """The service accepts only one of the requested kinds, which one old webhook has; another old webhook has the other kind."""
     service.add({"url": URL, "events": ["invoice.accepted"]})
     service.add({"url": URL, "events": ["invoice.rejected"]})
     rewriting(service, lambda webhook: {"events": ["invoice.accepted"]})
@@ -543,20 +543,20 @@ def test_no_kind_is_lost_where_registering_was_in_vain(fake, service):
     ("invoice.accepted,invoice.received", ["invoice.accepted", "order.created"], ["invoice.accepted"], False),
     ("invoice.accepted,invoice.received", ["invoice.accepted"], ["invoice.*"], False),
     ("invoice.*", ["order.created", "invoices.sent"], ["invoice.received"], False)])
-def test_old_one_stays_while_it_has_wanted_kinds_that_the_new_one_lacks(fake, service, wanted, old, shown, stays):
+def test_old_webhook_is_kept_while_it_has_wanted_kinds_the_new_one_lacks(fake, service, wanted, old, shown, stays):
     service.add({"url": URL, "events": old})
     rewriting(service, lambda webhook: {"events": shown})
     done = fake.ensure(events=wanted, expect=EX_DATAERR)
     assert [each["id"] for each in service.webhooks] == (["w1", "w2"] if stays else ["w2"])
     assert ("removed w1 " in done.stdout) is not stays and ("w1 stays" in done.stderr) is stays
-    # Again, nothing piles up.
+    # Repeating it does not accumulate webhooks.
     fake.ensure(events=wanted, expect=EX_DATAERR)
     assert [each["id"] for each in service.webhooks] == (["w1", "w2"] if stays else ["w2"])
     fake.ensure("--rotate", events=wanted, expect=EX_DATAERR)
     assert [each["id"] for each in service.webhooks] == (["w1", "w4"] if stays else ["w4"])
 
 
-def test_service_that_shows_no_events_is_believed(fake, service):
+def test_webhook_shown_without_events_is_assumed_correct(fake, service):
     rewriting(service, lambda webhook: {"events": None})
     done = fake.ensure(events="*")
     assert done.stdout.startswith("added w1 ") and done.stderr == ""
@@ -567,7 +567,7 @@ def test_service_that_shows_no_events_is_believed(fake, service):
     assert [each["id"] for each in service.webhooks] == ["w2"]
 
 
-def test_service_that_neither_answers_with_an_id_nor_shows_the_events_as_given(fake, service):
+def test_registration_without_an_id_is_matched_to_a_webhook_shown_differently(fake, service):
     rewriting(service, lambda webhook: {"events": ALL})
 
     def silent(handler):
@@ -592,25 +592,25 @@ def test_service_that_neither_answers_with_an_id_nor_shows_the_events_as_given(f
     (["list", "x"], "unexpected argument 'x'"),
     (["list", "--timeout", "5"], "--timeout"), (["remove"], "needs ID"), (["remove", ""], "needs an ID"),
     (["remove", "a", "b"], "unexpected argument 'b'"), ([], "missing command")])
-def test_wrong_usage_exits_64_and_says_how(tmp_path, arguments, text):
+def test_wrong_usage_exits_64_with_the_reason(tmp_path, arguments, text):
     done = Client(tmp_path, "http://127.0.0.1:9/v1").run(*arguments, expect=EX_USAGE)
     assert text in done.stderr and done.stdout == ""
 
 
-def test_unknown_kind_gets_a_suggestion_and_the_service_decides(fake, service):
+def test_unknown_kind_gets_a_suggestion_and_is_sent(fake, service):
     done = fake.add(events="invoice.acepted,reporting_batch.overdue,brand.new,reporting_batch.*")
     assert "no events 'invoice.acepted'; did you mean invoice.accepted?" in done.stderr
     assert "no events 'brand.new'\n" in done.stderr and "reporting_batch" not in done.stderr
     assert service.webhooks[0]["events"] == ["invoice.acepted", "reporting_batch.overdue", "brand.new", "reporting_batch.*"]
 
 
-def test_secret_that_no_source_has_is_told(fake, service):
+def test_secret_of_no_source_is_reported(fake, service):
     assert fake.add().stderr == ""
     fake.secret_file = fake.config.secret_file("another", b"another secret, not of a source")
     assert "no [source] of" in fake.add().stderr and len(service.webhooks) == 2
 
 
-def test_secret_file_that_is_no_good(fake, service):
+def test_invalid_secret_file_is_refused(fake, service):
     for content, mode, expect, text in ((b"short", 0o600, EX_DATAERR, "shorter than 16"),
                                         (b"long enough, but open to all", 0o644, EX_DATAERR, "chmod o="),
                                         (b"\xff\xfe not UTF-8, but long enough", 0o600, EX_DATAERR, "not UTF-8")):
@@ -621,7 +621,7 @@ def test_secret_file_that_is_no_good(fake, service):
     assert service.calls == []
 
 
-def test_key_that_cannot_be_had(fake, service):
+def test_missing_or_invalid_service_options_exit_78(fake, service):
     options = fake.config["service"]
     for content, text in ((b"", "is empty"), (b"two\nlines", "not allowed in a header"), (b"a key", "not allowed in a header"),
                           (b"\xc3\xa4", "not allowed in a header")):
@@ -639,7 +639,7 @@ def test_key_that_cannot_be_had(fake, service):
     assert fake.json("list") == [] and {path for _, path in service.calls} == {"/v1/webhooks"}
 
 
-def test_output_that_cannot_be_written_is_a_failure(fake, service):
+def test_unwritable_output_is_an_error(fake, service):
     service.add({"url": URL, "events": ["*"]})
     for arguments in (["list"], ["list", "--json"]):
         with open("/dev/full", "w") as full:

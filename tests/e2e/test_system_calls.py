@@ -1,4 +1,4 @@
-"""What the daemon asks of the kernel, held against what its unit allows: systemd is not here to enforce it."""
+"""The daemon's system calls, compared with those that its unit allows, because the tests run without systemd."""
 
 import pathlib
 import re
@@ -10,7 +10,7 @@ import pytest
 from installation import PLAIN_BUILD
 
 SERVICE = pathlib.Path(__file__).parents[2] / "systemd" / "service.inc"
-# What starts the program, or is made by strace itself.
+# Calls that start the program or are made by strace itself.
 OF_OTHERS = {"execve", "exit_group", "restart_syscall"}
 
 
@@ -25,7 +25,7 @@ def members(group):
 
 
 def allowed():
-    """By the lines of SystemCallFilter: each adds what it names, or takes it away when it begins with ~."""
+    """Evaluate the lines of SystemCallFilter: each adds the calls it names, or removes them if it begins with ~."""
     calls = set()
     for line in re.findall(r"^SystemCallFilter=(.*)$", SERVICE.read_text(), re.M):
         named = {call for name in line.lstrip("~").split()
@@ -36,7 +36,7 @@ def allowed():
 
 @pytest.fixture
 def traced(installation, tmp_path):
-    """A daemon whose system calls go to a file."""
+    """A daemon whose system calls are written to a file."""
     program = tmp_path / "traced"
     program.write_text(f'#!/bin/sh\nexec strace -D -f -qq -o {tmp_path}/calls {PLAIN_BUILD}/gatepostd "$@"\n')
     program.chmod(0o755)
@@ -56,6 +56,6 @@ def test_unit_allows_every_system_call_of_the_daemon(traced, tmp_path):
     traced.wait_for_log("status of router")
     traced.stop()
     calls = set(re.findall(r"^\d+ +(\w+)\(", (tmp_path / "calls").read_text(), re.M))
-    assert {"epoll_wait", "accept4", "sendmsg"} <= calls  # it has been looked at
-    assert "prctl(PR_SET_DUMPABLE, SUID_DUMP_DISABLE" in (tmp_path / "calls").read_text()  # no core has a secret in it
+    assert {"epoll_wait", "accept4", "sendmsg"} <= calls  # strace worked
+    assert "prctl(PR_SET_DUMPABLE, SUID_DUMP_DISABLE" in (tmp_path / "calls").read_text()  # no core dumps with secrets
     assert calls - allowed() - OF_OTHERS == set()

@@ -1,4 +1,4 @@
-"""Notifications to the service manager: which and when. A socket in place of systemd's records them."""
+"""Notifications to the service manager, recorded by a socket in place of systemd's."""
 
 import os
 import pathlib
@@ -13,12 +13,12 @@ from installation import Installation
 from load import Load
 from manager import Manager
 from signing import Delivery
-from stillness import standing_still
+from stalling import stalled_thread
 
 WATCHDOG_SECONDS = 6
 STATUS_SECONDS = 2
 SLACK = 0.3
-QUIET_SECONDS = 3 * WATCHDOG_SECONDS  # long enough to miss a sign of life that would come
+QUIET_SECONDS = 3 * WATCHDOG_SECONDS  # long enough to notice a watchdog notification
 
 
 @pytest.fixture
@@ -30,14 +30,14 @@ def manager(tmp_path):
 
 @pytest.fixture
 def embedded(offline):
-    """An installation with the broker inside the daemon."""
+    """An installation that uses the embedded broker."""
     offline.bootstrap = "embedded"
     return offline
 
 
 @pytest.fixture
 def away(own_broker, tmp_path):
-    """An installation whose Kafka may be suspended; it is resumed at the end of the test at the latest."""
+    """An installation whose Kafka may be suspended; it is resumed after the test at the latest."""
     each = Installation(tmp_path, own_broker.bootstrap)
     each.create_topics()
     yield each
@@ -55,7 +55,7 @@ def start(installation, manager, config=None, **options):
 
 
 @pytest.mark.parametrize("kind", ["path", "abstract"])
-def test_every_message_of_a_life_in_order(embedded, tmp_path, kind):
+def test_notifications_are_sent_in_order(embedded, tmp_path, kind):
     address = tmp_path / "notify" if kind == "path" else f"@gatepost-{os.getpid()}"
     manager = Manager(address)
     daemon = start(embedded, manager)
@@ -63,8 +63,8 @@ def test_every_message_of_a_life_in_order(embedded, tmp_path, kind):
     daemon.accept()
     manager.wait_for_status("1 accepted, lag 0")
     daemon.stop()
-    said = [message.text.splitlines() for message in manager.messages]
-    names = [line.split("=")[0] for lines in said for line in lines]
+    messages = [message.text.splitlines() for message in manager.messages]
+    names = [line.split("=")[0] for lines in messages for line in lines]
     assert names[0] == "EXTEND_TIMEOUT_USEC"
     assert names.count("READY") == 1 and names.count("STOPPING") == 1
     ready, stopping = names.index("READY"), names.index("STOPPING")
@@ -75,41 +75,41 @@ def test_every_message_of_a_life_in_order(embedded, tmp_path, kind):
     manager.close()
 
 
-def test_ready_means_that_a_delivery_is_accepted_at_once(embedded, manager):
+def test_delivery_is_accepted_immediately_after_ready(embedded, manager):
     daemon = start(embedded, manager)
     manager.wait_for("READY")
     daemon.accept()
 
 
-def test_without_a_manager_all_is_as_ever(embedded):
+def test_nothing_is_notified_without_a_manager(embedded):
     daemon = embedded.start()
     daemon.accept()
     assert "watchdog" not in daemon.log and "service manager" not in daemon.log
 
 
-def test_status_is_told_when_it_changed_and_not_too_often(embedded, manager):
+def test_status_is_sent_on_change_and_rate_limited(embedded, manager):
     daemon = start(embedded, manager)
     manager.wait_for("READY")
     load = Load(lambda: [daemon.address], threads=2, rate=50).start()
     before = len(manager.having("STATUS"))
-    waiting.until(lambda: len(manager.having("STATUS")) >= before + 3, 60, "three states told")
+    waiting.until(lambda: len(manager.having("STATUS")) >= before + 3, 60, "three status notifications")
     load.stop()
     manager.wait_for_status(f"receiving and routing; {len(load.accepted)} accepted, lag 0")
-    told = manager.having("STATUS")
-    for earlier, later in zip(told, told[1:]):
+    statuses = manager.having("STATUS")
+    for earlier, later in zip(statuses, statuses[1:]):
         assert later["STATUS"] != earlier["STATUS"]
         assert later.time - earlier.time > STATUS_SECONDS - SLACK or "READY" in later.assignments
 
 
 @pytest.mark.parametrize("role, words", [("receiver", "receiving; 0 accepted"), ("router", "routing; lag 0")])
-def test_one_role_is_ready_and_told_too(installation, manager, role, words):
+def test_single_role_becomes_ready_and_reports_status(installation, manager, role, words):
     installation.create_topics()
     start(installation, manager, installation.config(role))
     manager.wait_for("READY")
     manager.wait_for_status(words)
 
 
-def test_start_that_fails_is_told(embedded, manager):
+def test_failed_start_is_reported(embedded, manager):
     config = embedded.config()
     config["receiver"]["listen"] = f"unix:{config.directory}/no/such/socket"
     daemon = manager.watch(embedded.daemon(config)).launch()
@@ -118,7 +118,7 @@ def test_start_that_fails_is_told(embedded, manager):
     assert not manager.having("READY")
 
 
-def test_start_that_a_missing_topic_ends_is_told(installation, manager):
+def test_start_failing_on_a_missing_topic_is_reported(installation, manager):
     daemon = manager.watch(installation.daemon()).launch()
     assert daemon.take_exit_status() == os.EX_CONFIG
     assert manager.wait_for_status("cannot start")["STATUS"] == "cannot start: see the log"
@@ -128,7 +128,7 @@ def test_start_that_a_missing_topic_ends_is_told(installation, manager):
 # Kafka away
 
 
-def test_with_kafka_away_more_time_is_asked_for_and_ready_comes_when_it_is_back(away, own_broker, manager):
+def test_startup_timeout_is_extended_while_kafka_is_away(away, own_broker, manager):
     own_broker.pause(1)
     daemon = start(away, manager)
     second = manager.wait_for("EXTEND_TIMEOUT_USEC", n=3)
@@ -144,7 +144,7 @@ def test_with_kafka_away_more_time_is_asked_for_and_ready_comes_when_it_is_back(
     assert len(manager.having("EXTEND_TIMEOUT_USEC")) == asked
 
 
-def test_kafka_that_goes_away_later_is_told_and_readiness_is_not_taken_back(away, own_broker, manager):
+def test_kafka_outage_after_startup_is_reported_in_status_only(away, own_broker, manager):
     start(away, manager)
     manager.wait_for_status("receiving and routing")
     own_broker.pause(1)
@@ -154,14 +154,14 @@ def test_kafka_that_goes_away_later_is_told_and_readiness_is_not_taken_back(away
     assert len(manager.having("READY")) == 1
 
 
-def test_more_time_is_asked_for_while_answers_are_awaited(away, own_broker, manager):
+def test_shutdown_timeout_is_extended_while_answers_are_pending(away, own_broker, manager):
     config = away.config("receiver")
     config["receiver"]["ack_timeout"] = "12s"
     daemon = start(away, manager, config)
     manager.wait_for("READY")
     own_broker.pause(1)
     load = Load(lambda: [daemon.address], deliveries=[Delivery()], threads=1, once=True).start()
-    waiting.until(lambda: daemon.metric("gatepost_in_flight_bytes") > 0, 30, "the delivery to wait")
+    waiting.until(lambda: daemon.metric("gatepost_in_flight_bytes") > 0, 30, "the delivery to be in flight")
     asked = len(manager.having("EXTEND_TIMEOUT_USEC"))
     daemon.process.send_signal(signal.SIGTERM)
     manager.wait_for("STOPPING")
@@ -175,7 +175,7 @@ def test_more_time_is_asked_for_while_answers_are_awaited(away, own_broker, mana
 # Reload
 
 
-def test_reload_is_told_from_its_beginning_to_its_end(embedded, manager):
+def test_reload_sends_reloading_and_ready(embedded, manager):
     daemon = start(embedded, manager)
     manager.wait_for("READY")
     before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
@@ -188,7 +188,7 @@ def test_reload_is_told_from_its_beginning_to_its_end(embedded, manager):
     manager.wait_for_status("receiving and routing")
 
 
-def test_refused_reload_is_told_until_one_is_taken(embedded, manager):
+def test_failed_reload_is_reported_until_one_succeeds(embedded, manager):
     daemon = start(embedded, manager)
     manager.wait_for("READY")
     daemon.config["source invoicing"]["tolerance"] = "nonsense"
@@ -203,7 +203,7 @@ def test_refused_reload_is_told_until_one_is_taken(embedded, manager):
     assert "failed" not in manager.wait_for_status("receiving and routing")["STATUS"]
 
 
-def test_reload_before_readiness_is_not_told(offline, manager):
+def test_reload_before_readiness_is_not_notified(offline, manager):
     daemon = start(offline, manager)
     daemon.process.send_signal(signal.SIGHUP)
     daemon.wait_for_log("configuration reloaded")
@@ -214,8 +214,8 @@ def test_reload_before_readiness_is_not_told(offline, manager):
 # The watchdog
 
 
-def assert_no_sign_of_life(manager, since):
-    """No watchdog message is sent after a thread has been stuck for longer than it may."""
+def assert_no_watchdog_notification(manager, since):
+    """No watchdog notification is sent after a thread has been stuck for longer than allowed."""
     time.sleep(max(0.0, since + QUIET_SECONDS - time.monotonic()))
     late = [message for message in manager.having("WATCHDOG") if message.time > since + WATCHDOG_SECONDS * 0.9]
     assert not late, [message.time - since for message in late]
@@ -224,32 +224,32 @@ def assert_no_sign_of_life(manager, since):
 @pytest.mark.parametrize("thread, words", [("receiver-1", "receiver lane 1 is stuck"),
                                            ("receiver-2", "receiver lane 2 is stuck"),
                                            ("router", "the router is stuck")])
-def test_watchdog_is_answered_until_a_part_stands_still(embedded, manager, thread, words):
+def test_watchdog_notifications_stop_while_a_thread_is_stalled(embedded, manager, thread, words):
     config = embedded.config()
     config["receiver"]["threads"] = 2
     daemon = start(embedded, manager, config, watchdog_seconds=WATCHDOG_SECONDS)
     manager.wait_for("READY")
     manager.wait_for("WATCHDOG", n=4)
-    with standing_still(daemon.process.pid, thread):
+    with stalled_thread(daemon.process.pid, thread):
         since = time.monotonic()
         daemon.wait_for_log(words)
-        assert_no_sign_of_life(manager, since)
+        assert_no_watchdog_notification(manager, since)
         assert len(re.findall(rf'stalled; watchdog notifications suspended reason="{words}"', daemon.log)) == 1
         n = len(manager.having("WATCHDOG"))
     manager.wait_for("WATCHDOG", n=n + 1)
     daemon.wait_for_log("no longer stalled")
     daemon.accept()
-    told = [message.time for message in manager.having("WATCHDOG")[:4]]
-    gaps = sorted(later - earlier for earlier, later in zip(told, told[1:]))
-    assert gaps[1] < WATCHDOG_SECONDS / 2 and gaps[2] < WATCHDOG_SECONDS, gaps  # one may meet the start, or a slow machine
+    times = [message.time for message in manager.having("WATCHDOG")[:4]]
+    gaps = sorted(later - earlier for earlier, later in zip(times, times[1:]))
+    assert gaps[1] < WATCHDOG_SECONDS / 2 and gaps[2] < WATCHDOG_SECONDS, gaps  # one may be longer at startup
 
 
-def test_router_that_waits_for_kafka_is_alive(away, own_broker, manager):
+def test_watchdog_notifications_continue_while_kafka_is_away(away, own_broker, manager):
     daemon = start(away, manager, watchdog_seconds=WATCHDOG_SECONDS)
     manager.wait_for_status("receiving and routing")
     load = Load(lambda: [daemon.address], threads=4).start()
     waiting.until(lambda: len(load.accepted) > 50, 30, "load")
-    own_broker.pause(1)  # in the midst of transactions
+    own_broker.pause(1)  # during transactions
     n = len(manager.having("WATCHDOG"))
     begun = time.monotonic()
     manager.wait_for("WATCHDOG", n=n + 12)
@@ -260,7 +260,7 @@ def test_router_that_waits_for_kafka_is_alive(away, own_broker, manager):
     assert "is stuck" not in daemon.log
 
 
-def test_watchdog_of_another_process_is_not_answered(embedded, manager):
+def test_watchdog_of_another_process_is_ignored(embedded, manager):
     daemon = manager.watch(embedded.daemon(), watchdog_seconds=WATCHDOG_SECONDS)
     daemon.environment["WATCHDOG_PID"] = "1"
     daemon.start()

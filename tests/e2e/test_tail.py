@@ -1,4 +1,4 @@
-"""gatepost tail: the published events, as a consumer sees them."""
+"""gatepost tail: the published events as a consumer sees them."""
 
 import base64
 import datetime
@@ -42,7 +42,7 @@ def reader(shared, daemon):
 
 @pytest.fixture(scope="module")
 def tail(shared, daemon):
-    """Run `gatepost tail --json` over what is there; returns the records."""
+    """Run `gatepost tail --json` over the existing records and return them."""
     def run(*arguments):
         done = shared.gatepost("tail", "--from", "beginning", "--until-end", "--json", *arguments, config=daemon.config)
         assert done.returncode == 0, done.stderr
@@ -52,7 +52,7 @@ def tail(shared, daemon):
 
 @pytest.fixture
 def publish(daemon, reader):
-    """Have an event published. Returns its id."""
+    """Publish an event. Returns its id."""
     def run(kind="invoice.accepted"):
         delivery = daemon.accept(Delivery(event_body(kind)))
         reader.wait_for(delivery.delivery_id)
@@ -74,7 +74,7 @@ def test_tail_prints_what_a_consumer_sees(shared, daemon, reader, tail):
                        "headers": {name: value.decode() for name, value in record.headers}}
 
 
-def test_tail_follows_only_the_kinds_asked_for(shared, daemon, reader, tail):
+def test_tail_shows_only_requested_kinds(shared, daemon, reader, tail):
     for kind in ("invoice.pending", "invoice.cancelled", "reporting_batch.overdue"):
         reader.wait_for(daemon.accept(Delivery(event_body(kind))).delivery_id)
     asked = tail("invoice.pending", "reporting_batch.overdue")
@@ -90,7 +90,7 @@ def test_tail_shows_quarantine(shared, daemon, reader, tail):
     assert printed["headers"]["gatepost-reason"] == "malformed-json"
 
 
-def test_tail_prints_one_line_an_event(shared, daemon, reader):
+def test_tail_prints_one_line_per_event(shared, daemon, reader):
     delivery = daemon.accept(Delivery(b'{"event":"invoice.received",\n\n"text":"\\u001b[31m"}'))
     (record,) = reader.wait_for(delivery.delivery_id)
     done = shared.gatepost("tail", "--from", "beginning", "--until-end", "invoice.received", config=daemon.config)
@@ -100,7 +100,7 @@ def test_tail_prints_one_line_an_event(shared, daemon, reader):
     assert any(delivery.delivery_id in line or "invoice.received" in line for line in done.stdout.splitlines())
 
 
-def test_tail_follows_until_it_is_ended(shared, daemon):
+def test_tail_follows_until_terminated(shared, daemon):
     config = daemon.config.write("tail.conf")
     following = subprocess.Popen([BUILD / "gatepost", "-c", config, "tail", "--from", "beginning", "--json",
                                   "held_unmapped_decision"], stdout=subprocess.PIPE, text=True)
@@ -117,9 +117,9 @@ def test_tail_follows_until_it_is_ended(shared, daemon):
     assert following.returncode in (0, -15)
 
 
-# Where it begins
+# Start
 
-def test_tail_from_a_time_shows_what_came_then_and_later(publish, tail):
+def test_tail_from_a_time_shows_events_since_then(publish, tail):
     earlier, later = publish(), publish()
     (record,) = [each for each in tail() if each["headers"].get("ce_id") == later]
     shown = ids(tail("--from", record["timestamp"]))
@@ -130,18 +130,18 @@ def test_tail_from_a_time_shows_what_came_then_and_later(publish, tail):
     assert earlier not in shown
 
 
-def test_tail_from_an_age_shows_what_is_younger(publish, tail):
+def test_tail_from_an_age_shows_younger_events(publish, tail):
     published = publish()
     assert published in ids(tail("--from", "1h"))
 
 
-def test_tail_from_the_end_shows_nothing_that_is_there(publish, tail):
+def test_tail_from_the_end_shows_no_existing_events(publish, tail):
     publish()
     assert tail("--from", "end") == []
 
 
 @pytest.mark.parametrize("place", ["start", "2h ago", "", "0s", "-1h", "2026-13-01T00:00:00Z", "9999-01-01T00:00:00Z"])
-def test_place_that_is_none_exits_64(offline, place):
+def test_invalid_start_exits_64(offline, place):
     done = offline.gatepost("tail", f"--from={place}")
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and "neither beginning nor end" in done.stderr
 
@@ -152,21 +152,21 @@ def test_place_that_is_none_exits_64(offline, place):
     (["invoice.*"], {"invoice.amended", "invoice.pending"}), (["*"], {"invoice.amended", "invoice.pending", "reporting_batch.x"}),
     (["reporting_batch.*"], {"reporting_batch.x"}), (["reporting_batch.y"], set()),
     (["invoice.pending", "reporting_batch.*"], {"invoice.pending", "reporting_batch.x"})])
-def test_kinds_are_chosen_by_pattern(publish, tail, asked, shown):
+def test_kinds_are_selected_by_pattern(publish, tail, asked, shown):
     published = {publish(kind): kind for kind in ("invoice.amended", "invoice.pending", "reporting_batch.x")}
     assert {published[each] for each in ids(tail(*asked)) if each in published} == shown
 
 
 @pytest.mark.parametrize("asked", ["invoice.accpeted", "inv*", "invoice", "*.accepted", ".*", ""])
-def test_kind_that_no_topic_has_is_told(offline, asked):
+def test_kind_without_a_topic_exits_64(offline, asked):
     done = offline.gatepost("tail", "invoice.accepted", asked)
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and f"of the kind {asked};" in done.stderr
 
 
-# How it looks
+# Output
 
 def on_a_terminal(config, *arguments, **environment):
-    """What the command line writes to a terminal."""
+    """The output of the command line on a terminal."""
     terminal, own = pty.openpty()
     process = subprocess.Popen([BUILD / "gatepost", "-c", config.write("terminal.conf"), *arguments], stdout=own,
                                stderr=subprocess.PIPE, env={**ENVIRONMENT, "TERM": "xterm"} | environment)
@@ -187,7 +187,7 @@ def on_a_terminal(config, *arguments, **environment):
     return text.decode(errors="replace").replace("\r\n", "\n")
 
 
-def test_colours_are_for_terminals_that_want_them(shared, daemon, publish):
+def test_colours_are_used_on_capable_terminals_only(shared, daemon, publish):
     publish()
     command = ["tail", "--from", "beginning", "--until-end", "invoice.accepted"]
     plain = shared.gatepost(*command, config=daemon.config).stdout
@@ -210,7 +210,7 @@ def test_quarantine_is_red_on_a_terminal(shared, daemon):
     assert "\x1b[31m" in line
 
 
-def test_json_is_one_object_a_line_for_jq(shared, daemon, publish):
+def test_json_is_one_object_per_line(shared, daemon, publish):
     published = publish()
     done = shared.gatepost("tail", "--from", "beginning", "--until-end", "--json", config=daemon.config)
     read = subprocess.run(["jq", "-er", ".headers.ce_id // .key"], input=done.stdout, capture_output=True, text=True)
@@ -218,17 +218,17 @@ def test_json_is_one_object_a_line_for_jq(shared, daemon, publish):
     assert published in read.stdout.splitlines() and len(read.stdout.splitlines()) == len(done.stdout.splitlines())
 
 
-# Hostile content: whoever may write to a topic
+# Hostile content: records of anyone who may write to a topic
 
 HOSTILE = b"\x1b[31m \x9b31m \xc2\x9b31m \x7f \xff\xfe \x07 na\xc3\xafve"
 
 
 def control_characters(text):
-    """Characters that a terminal interprets, in either form; line ends are not among them."""
+    """Characters that a terminal interprets, in either encoding, except line ends."""
     return re.findall(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|(?<![\xc2-\xf4\x80-\xbf])[\x80-\xbf]", text)
 
 
-def test_nothing_in_a_record_controls_the_terminal(shared, daemon):
+def test_control_characters_in_records_are_escaped(shared, daemon):
     topic = f"{shared.prefix}.held_unmapped_decision"
     producer = confluent_kafka.Producer({"bootstrap.servers": shared.bootstrap, "log_level": 3})
     name = "name \x1b[31m \x9b31m \x7f"
@@ -241,16 +241,16 @@ def test_nothing_in_a_record_controls_the_terminal(shared, daemon):
         assert (done.returncode, done.stderr) == (0, b"") and b"31m" in done.stdout
         assert control_characters(done.stdout) == [], done.stdout
         if options == ["--json"]:
-            told = [json.loads(line) for line in done.stdout.splitlines()]
-            assert "text \x9b31m \x7f" in [each.get("value") for each in told]
-            assert base64.b64encode(HOSTILE).decode() in [each.get("valueBase64") for each in told]
+            records = [json.loads(line) for line in done.stdout.splitlines()]
+            assert "text \x9b31m \x7f" in [each.get("value") for each in records]
+            assert base64.b64encode(HOSTILE).decode() in [each.get("valueBase64") for each in records]
         else:
             assert "naïve" in done.stdout.decode()
 
 
 @pytest.fixture
 def following(installation):
-    """Follow what is published in an installation of the test's own, line by line as JSON."""
+    """A `tail --json` that follows the test's own installation."""
     installation.create_topics(partitions=1)
     topic = f"{installation.prefix}.invoice.accepted"
     process = subprocess.Popen([BUILD / "gatepost", "-c", installation.config().write(), "tail", "--from", "beginning", "--json",
@@ -262,7 +262,7 @@ def following(installation):
     process.communicate()
 
 
-def test_tail_follows_partitions_that_are_added(following):
+def test_tail_follows_added_partitions(following):
     kafka = following.kafka
     following.producer.produce(following.topic, b"first", partition=0)
     following.producer.flush(30)
@@ -272,19 +272,19 @@ def test_tail_follows_partitions_that_are_added(following):
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 3})
     producer.produce(following.topic, b"second", partition=1)
     assert producer.flush(30) == 0
-    assert select.select([following.stdout], [], [], 40)[0], "it did not come"
+    assert select.select([following.stdout], [], [], 40)[0], "the event was not shown"
     printed = json.loads(following.stdout.readline())
     assert (printed["partition"], printed["value"]) == (1, "second")
 
 
-def test_tail_says_when_records_were_deleted_before_it_showed_them(following):
-    """As retention does while its output waits, or the process is stopped."""
+def test_tail_reports_records_deleted_before_they_were_shown(following):
+    """As by retention while its output is blocked or the process is stopped."""
     kafka = following.kafka
     following.producer.produce(following.topic, b"first", partition=0)
     following.producer.flush(30)
     assert json.loads(following.stdout.readline())["value"] == "first"
     following.send_signal(signal.SIGSTOP)
-    for _ in range(5):  # what the broker answers to the first is on its way already
+    for _ in range(5):  # the first may be in a response already sent
         following.producer.produce(following.topic, b"later", partition=0)
         following.producer.flush(30)
     for future in kafka.admin.delete_records([confluent_kafka.TopicPartition(following.topic, 0, 5)]).values():
@@ -299,7 +299,7 @@ def test_tail_says_when_records_were_deleted_before_it_showed_them(following):
     assert f"{following.topic}, partition 0: records were deleted before they were shown\n" in stderr
 
 
-def test_tail_does_not_wait_for_its_end_when_kafka_is_silent(own_broker, tmp_path):
+def test_tail_until_end_fails_when_kafka_is_silent(own_broker, tmp_path):
     installation = Installation(tmp_path, own_broker.bootstrap)
     installation.create_topics(partitions=1)
     topic = f"{installation.prefix}.invoice.accepted"
@@ -310,7 +310,7 @@ def test_tail_does_not_wait_for_its_end_when_kafka_is_silent(own_broker, tmp_pat
     process = subprocess.Popen([BUILD / "gatepost", "-c", installation.config().write(), "tail", "--from", "beginning",
                                 "--until-end", "invoice.accepted"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT)
     assert process.stdout.read(1)
-    own_broker.pause(1)  # it has not read everything, for nobody reads what it writes
+    own_broker.pause(1)  # it has not read everything, because its output is not read
     try:
         _, stderr = process.communicate(timeout=120)
     finally:
@@ -320,8 +320,8 @@ def test_tail_does_not_wait_for_its_end_when_kafka_is_silent(own_broker, tmp_pat
     installation.clean_up()
 
 
-def test_tail_ends_although_records_go_on_coming(installation):
-    """It shows what is there when it begins. Its consumer meets no end of its own while records keep coming."""
+def test_tail_until_end_stops_although_records_keep_arriving(installation):
+    """It shows the records that exist when it starts. Its consumer never reaches an end while records keep arriving."""
     installation.create_topics(partitions=1)
     topic = f"{installation.prefix}.invoice.accepted"
     producer = confluent_kafka.Producer({"bootstrap.servers": installation.bootstrap, "log_level": 3, "linger.ms": 0})
@@ -329,11 +329,11 @@ def test_tail_ends_although_records_go_on_coming(installation):
     assert producer.flush(60) == 0
     ended = threading.Event()
 
-    def go_on():
+    def keep_appending():
         while not ended.wait(0.02):
             producer.produce(topic, b"later")
             producer.poll(0)
-    thread = threading.Thread(target=go_on)
+    thread = threading.Thread(target=keep_appending)
     thread.start()
     try:
         done = installation.gatepost("tail", "--from", "beginning", "--until-end", "--json", "invoice.accepted")
@@ -344,7 +344,7 @@ def test_tail_ends_although_records_go_on_coming(installation):
     assert done.returncode == 0 and values[0] == "first" and len(values) < 500, done.stderr
 
 
-def test_partition_that_is_added_does_not_stand_for_one_that_is_still_read(installation):
+def test_added_partition_does_not_end_tail_early(installation):
     installation.create_topics(partitions=1)
     topic = f"{installation.prefix}.invoice.accepted"
     producer = confluent_kafka.Producer({"bootstrap.servers": installation.bootstrap, "log_level": 3})
@@ -357,7 +357,7 @@ def test_partition_that_is_added_does_not_stand_for_one_that_is_still_read(insta
                                env=ENVIRONMENT)
     assert process.stdout.readline()
     installation.kafka.admin.create_partitions([confluent_kafka.admin.NewPartitions(topic, 2)])[topic].result(30)
-    n, until = 1, time.monotonic() + 15  # it looks for partitions every ten seconds
+    n, until = 1, time.monotonic() + 15  # it checks for new partitions every ten seconds
     while n < 1000 and time.monotonic() < until:
         n += len(process.stdout.readline()) > 0
         time.sleep(0.015)
@@ -365,8 +365,8 @@ def test_partition_that_is_added_does_not_stand_for_one_that_is_still_read(insta
     assert process.returncode == 0 and n + len(rest.splitlines()) == 2000, stderr
 
 
-def test_end_that_is_no_longer_the_end_is_no_open_transaction(installation):
-    """Who reads what tail writes is slow: by the time it meets the end, more has come behind that."""
+def test_outdated_end_is_not_reported_as_an_open_transaction(installation):
+    """The reader of tail's output is slow: when it reaches the end, more records have been appended."""
     installation.create_topics(partitions=1)
     topic = f"{installation.prefix}.invoice.accepted"
     producer = confluent_kafka.Producer({"bootstrap.servers": installation.bootstrap, "log_level": 3})
@@ -381,7 +381,7 @@ def test_end_that_is_no_longer_the_end_is_no_open_transaction(installation):
                                 "invoice.accepted"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
     try:
         assert json.loads(process.stdout.readline())["value"].strip() == "0"
-        time.sleep(2)  # its consumer meets the end, which cannot be seen from outside, and waits for half a second at a time
+        time.sleep(2)  # its consumer reaches the end, which is not visible from outside, and waits for half a second at a time
         append(300, 5000)
         while json.loads(process.stdout.readline())["value"].strip() != "5299":
             pass
@@ -391,8 +391,8 @@ def test_end_that_is_no_longer_the_end_is_no_open_transaction(installation):
     assert stderr == "", stderr
 
 
-def test_open_transaction_that_hides_records_is_told(installation):
-    """As a router leaves one that was killed; until Kafka ends it, nobody reads what comes behind it."""
+def test_open_transaction_hiding_records_is_reported(installation):
+    """As left by a killed router: until Kafka ends it, consumers do not get the records behind it."""
     config = installation.config()
     installation.create_topics(config)
     delivery = installation.start(config).accept()
@@ -409,8 +409,8 @@ def test_open_transaction_that_hides_records_is_told(installation):
     assert tail() == ""
 
 
-def test_open_transaction_is_told_although_a_record_stands_before_it(installation):
-    """The marker of another router's transaction, behind the beginning of the open one."""
+def test_open_transaction_behind_a_record_is_reported(installation):
+    """The commit marker of another router's transaction follows the start of the open one."""
     config = installation.config()
     installation.create_topics(config)
     topic = f"{installation.prefix}.invoice.accepted"
@@ -422,7 +422,7 @@ def test_open_transaction_is_told_although_a_record_stands_before_it(installatio
         done = installation.gatepost("tail", "--from", "beginning", "--until-end", "--json", config=config)
         assert done.returncode == 0, done.stderr
         return done.stdout.count('"offset"'), done.stderr
-    shown, told = tail()
-    assert shown == 1 and "a transaction is open" in told, told
+    shown, errors = tail()
+    assert shown == 1 and "a transaction is open" in errors, errors
     left.commit_transaction()
     assert tail() == (2, "")

@@ -12,7 +12,7 @@ from installation import Installation
 from load import Load
 from tally import assert_exactly_once
 
-HUNG_SECONDS = 18  # time for two looks of the probe, if a broker does not answer
+HUNG_SECONDS = 18  # time for two probes if a broker does not answer
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def installation(brokers, tmp_path):
     each.clean_up()
 
 
-def test_loss_of_one_broker_under_load_loses_and_repeats_nothing(installation, brokers):
+def test_loss_of_one_broker_neither_loses_nor_duplicates_events(installation, brokers):
     done = installation.gatepost("topics", "create", "--partitions", "3")
     assert done.returncode == 0, done.stderr
     kafka = installation.kafka
@@ -50,8 +50,8 @@ def test_loss_of_one_broker_under_load_loses_and_repeats_nothing(installation, b
     assert_exactly_once(kafka, load.accepted, load.sent)
 
 
-def test_broker_that_hangs_does_not_make_kafka_unreachable(installation, brokers):
-    """Whichever it is, and whichever is asked whether Kafka is there."""
+def test_hung_broker_does_not_make_kafka_unreachable(installation, brokers):
+    """Regardless of which broker hangs and which is probed."""
     done = installation.gatepost("topics", "create", "--partitions", "1")
     assert done.returncode == 0, done.stderr
     daemon = installation.start(installation.config("receiver"))
@@ -66,7 +66,7 @@ def test_broker_that_hangs_does_not_make_kafka_unreachable(installation, brokers
             brokers.resume(node)
 
 
-def test_topic_that_needs_all_its_replicas_is_told(installation):
+def test_topic_that_requires_all_replicas_in_sync_is_reported(installation):
     kafka = installation.kafka
     assert installation.gatepost("topics", "create", "--partitions", "1").returncode == 0
     assert "min.insync.replicas is" not in installation.gatepost("topics", "list").stdout
@@ -82,27 +82,27 @@ def wait_for_more(load, n=300):
     waiting.until(lambda: len(load.accepted) >= wanted, 120, lambda: f"{wanted} accepted: {load.answers}")
 
 
-def test_status_tells_which_broker_is_down(installation, brokers):
+def test_status_names_the_broker_that_is_down(installation, brokers):
     config = installation.config()
     config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
     done = installation.gatepost("topics", "create", "--partitions", "3", config=config)
     assert done.returncode == 0, done.stderr
 
-    def told(n_up):
-        said = installation.gatepost("status", "--json", config=config).stdout
-        status = json.loads(said)["brokers"] if said else []
+    def brokers_when(n_up):
+        output = installation.gatepost("status", "--json", config=config).stdout
+        status = json.loads(output)["brokers"] if output else []
         return status if [each["up"] for each in status].count(True) == n_up and len(status) == 3 else None
     daemon = installation.start(config)
-    everyone = waiting.until(lambda: told(3), 60, "three brokers that are up")
+    everyone = waiting.until(lambda: brokers_when(3), 60, "three reachable brokers")
     victim = list(brokers.nodes)[-1]
     brokers.kill(victim)
-    (down,) = [each for each in waiting.until(lambda: told(2), 60, "one that is down") if not each["up"]]
+    (down,) = [each for each in waiting.until(lambda: brokers_when(2), 60, "a broker that is down") if not each["up"]]
     assert down["broker"] in [each["broker"] for each in everyone]
     text = installation.gatepost("status", config=config).stdout
     assert "brokers: 3 known, 2 reachable\n" in text and re.search(rf"^  {re.escape(down['broker'])} +down$", text, re.M)
     daemon.stop()
-    daemon.start()  # it has never seen that one up
-    (still,) = [each for each in waiting.until(lambda: told(2), 60, "one that is down") if not each["up"]]
+    daemon.start()  # it has never reached that broker
+    (still,) = [each for each in waiting.until(lambda: brokers_when(2), 60, "a broker that is down") if not each["up"]]
     assert still["broker"].partition("/")[0] == down["broker"].partition("/")[0]
     brokers.start_node(victim)
-    waiting.until(lambda: told(3), 60, "three brokers again")
+    waiting.until(lambda: brokers_when(3), 60, "three brokers again")

@@ -40,7 +40,7 @@ def daemon(shared, authority):
 
 @pytest.fixture(scope="module")
 def strict(shared, authority, daemon):
-    """A daemon that asks clients for a certificate."""
+    """A daemon that requires client certificates."""
     config = shared.config("receiver").tls(*authority.issue("strict"))
     config["receiver"]["tls_client_ca_file"] = authority.certificate
     return shared.start(config)
@@ -52,7 +52,7 @@ def tls(authority):
 
 
 def read_to_the_end(connection):
-    """What comes until the server says, by close_notify, that nothing more does."""
+    """Read until the server sends close_notify."""
     received = b""
     while piece := connection.recv(65536):
         received += piece
@@ -60,7 +60,7 @@ def read_to_the_end(connection):
 
 
 def read_until(connection, end):
-    """What comes until these bytes have come."""
+    """Read until these bytes have been received."""
     received = b""
     while end not in received:
         piece = connection.recv(65536)
@@ -69,10 +69,10 @@ def read_until(connection, end):
     return received
 
 
-# Who is let in
+# Admission
 
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
-def test_delivery_is_accepted(daemon, authority, version):
+def test_delivery_is_accepted_over_tls(daemon, authority, version):
     tls = authority.client(version=version)
     daemon.accept(tls=tls)
     client = http_client.Client(daemon.address, tls=tls)
@@ -102,7 +102,7 @@ def test_plain_http_is_not_answered(daemon, tls):
     daemon.accept(tls=tls)
 
 
-def test_failed_handshakes_are_summed_up_by_their_reasons(offline, authority):
+def test_failed_handshakes_are_logged_by_reason(offline, authority):
     daemon = offline.daemon(offline.config("receiver").tls(*authority.issue("summed"))).start()
     for _ in range(2):
         with http_client.connect(daemon.address) as connection:
@@ -117,7 +117,7 @@ def test_failed_handshakes_are_summed_up_by_their_reasons(offline, authority):
         assert " TLS handshakes failed " in line and " last_client=127.0.0.1" in line
 
 
-def test_http_1_1_is_chosen_when_offered_and_nothing_else_refused(daemon, authority):
+def test_alpn_selects_http_1_1_and_tolerates_other_offers(daemon, authority):
     for offered, chosen in ((["h2", "http/1.1"], "http/1.1"), (["h2"], None)):
         tls = authority.client()
         tls.set_alpn_protocols(offered)
@@ -140,14 +140,14 @@ def test_sessions_are_not_resumed(daemon, authority):
             assert not again.session_reused
 
 
-def test_certificate_of_the_file_comes_with_its_chain(daemon, tls):
+def test_configured_certificate_is_served(daemon, tls):
     with http_client.connect(daemon.address, tls=tls) as connection:
         assert connection.getpeercert()["subject"] == ((("commonName", "gateway"),),)
 
 
 @pytest.mark.skipif(shutil.which("sslscan") is None, reason="sslscan is not installed")
 @pytest.mark.parametrize("algorithm", [EC, RSA], ids=["ec", "rsa"])
-def test_scanner_finds_nothing_weak(shared, authority, daemon, algorithm):
+def test_sslscan_finds_no_weak_settings(shared, authority, daemon, algorithm):
     if algorithm == RSA:
         daemon = shared.start(shared.config("receiver").tls(*authority.issue("rsa", algorithm=RSA)))
     scan = xml.etree.ElementTree.fromstring(subprocess.run(["sslscan", "--xml=-", daemon.address], check=True, timeout=60,
@@ -168,15 +168,15 @@ def test_scanner_finds_nothing_weak(shared, authority, daemon, algorithm):
 # Clients' certificates
 
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
-def test_client_with_the_right_certificate_is_let_in(strict, authority, version):
+def test_client_with_a_trusted_certificate_is_accepted(strict, authority, version):
     strict.accept(tls=authority.client(*authority.issue("client"), version=version))
 
 
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
-@pytest.mark.parametrize("whose", ["nobody's", "another authority's", "expired"])
-def test_client_without_the_right_certificate_is_refused_in_the_handshake(strict, authority, tmp_path, version, whose):
-    other = Authority(tmp_path).issue("client") if whose.startswith("another") else ()
-    if whose == "expired":
+@pytest.mark.parametrize("certificate", ["none", "another authority", "expired"])
+def test_client_without_a_trusted_certificate_is_refused(strict, authority, tmp_path, version, certificate):
+    other = Authority(tmp_path).issue("client") if certificate == "another authority" else ()
+    if certificate == "expired":
         other = authority.issue("old-client", begin="20200101000000Z", end="20200102000000Z")
     requests = strict.metric("gatepost_requests_total")
     tls = authority.client(*other, version=version)
@@ -186,9 +186,9 @@ def test_client_without_the_right_certificate_is_refused_in_the_handshake(strict
     strict.wait_for_log("TLS handshakes failed")
 
 
-# What is wrong about a client
+# Faulty clients
 
-def test_handshake_that_never_ends_is_cut_off(daemon, tls):
+def test_endless_handshake_times_out(daemon, tls):
     begun = time.monotonic()
     slow = [http_client.connect(daemon.address) for _ in range(20)]
     drip = iter(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500))
@@ -213,7 +213,7 @@ def test_handshake_that_never_ends_is_cut_off(daemon, tls):
         connection.close()
 
 
-def test_handshakes_that_stand_still_make_room(shared, authority, daemon, tls):
+def test_stalled_handshakes_are_closed_at_the_limit(shared, authority, daemon, tls):
     config = shared.config("receiver").tls(*authority.issue("small"))
     config["receiver"].update({"max_connections": 10, "handshake_timeout": "60s"})
     small = shared.start(config)
@@ -227,12 +227,12 @@ def test_handshakes_that_stand_still_make_room(shared, authority, daemon, tls):
 def test_renegotiation_is_refused(daemon, authority, tls):
     done = subprocess.run(["openssl", "s_client", "-connect", daemon.address, "-CAfile", authority.certificate, "-tls1_2"],
                           input="R\n", capture_output=True, text=True, timeout=30)
-    said = done.stdout + done.stderr
-    assert "RENEGOTIATING" in said and "no renegotiation" in said, said
+    output = done.stdout + done.stderr
+    assert "RENEGOTIATING" in output and "no renegotiation" in output, output
     daemon.accept(tls=tls)
 
 
-def test_broken_record_breaks_only_its_connection(daemon, tls):
+def test_invalid_record_closes_only_its_connection(daemon, tls):
     with http_client.connect(daemon.address) as plain:
         with tls.wrap_socket(plain.dup(), server_hostname="localhost") as connection:
             connection.sendall(b"POST ")
@@ -250,8 +250,8 @@ def test_broken_record_breaks_only_its_connection(daemon, tls):
     head(Delivery(), "transfer-encoding: chunked") + b"fffff\r\n" + b"c" * 5000,
     b"GET / HTTP/1.1\r\nhost a\r\n\r\n" + b"d" * 5000,
 ], ids=["head", "body", "chunk", "refused"])
-def test_close_notify_in_one_segment_with_data_does_no_harm(daemon, authority, version, beginning):
-    """libevent 2.1.12 reports the close_notify before it hands over the data that it read just before."""
+def test_close_notify_in_one_segment_with_data_is_handled(daemon, authority, version, beginning):
+    """libevent 2.1.12 reports the close_notify before it passes on the data read just before."""
     for _ in range(10):
         client = RawTls(daemon.address, authority.client(version=version))
         client.write(beginning).send()
@@ -267,11 +267,11 @@ def test_close_notify_in_one_segment_with_data_does_no_harm(daemon, authority, v
     daemon.accept(tls=authority.client())
 
 
-# Behind a proxy that passes TLS on
+# Behind a proxy that passes TLS through
 
 @pytest.mark.parametrize("cut", [None, 1, 13, 27], ids=["whole", "after 1", "after 13", "after 27"])
 @pytest.mark.parametrize("header", [proxy_header("198.51.100.7"), b""], ids=["with", "without"])
-def test_proxy_says_who_the_client_is_before_the_handshake(shared, authority, daemon, tls, header, cut):
+def test_proxy_header_before_the_handshake_names_the_client(shared, authority, daemon, tls, header, cut):
     config = shared.config("receiver").tls(*authority.issue("behind"))
     config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required" if header else "off"})
     behind = shared.start(config)
@@ -290,7 +290,7 @@ def test_proxy_says_who_the_client_is_before_the_handshake(shared, authority, da
     behind.wait_for_log(f"last_client={'198.51.100.7' if header else '127.0.0.1'}")
 
 
-def test_handshake_behind_a_proxy_has_its_deadline(shared, authority, daemon):
+def test_handshake_behind_a_proxy_times_out(shared, authority, daemon):
     config = shared.config("receiver").tls(*authority.issue("slow"))
     shared.create_topics(config)
     config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required", "handshake_timeout": "1s"})
@@ -301,7 +301,7 @@ def test_handshake_behind_a_proxy_has_its_deadline(shared, authority, daemon):
     behind.wait_for_log("TLS handshakes were not done in time last_client=198.51.100.8 n=1")
 
 
-# What a client is answered
+# Answers
 
 def test_connection_ends_with_close_notify(daemon, tls):
     with http_client.connect(daemon.address, tls=tls) as connection:
@@ -309,8 +309,8 @@ def test_connection_ends_with_close_notify(daemon, tls):
         assert read_to_the_end(connection).startswith(b"HTTP/1.1 200 ")
 
 
-def test_answer_is_not_held_back(daemon, tls):
-    """Head and body are a TLS record each; Nagle's algorithm would hold the second back for 40 ms."""
+def test_answer_is_not_delayed_by_nagle(daemon, tls):
+    """Headers and body are separate TLS records; Nagle's algorithm would delay the second by 40 ms."""
     seconds = []
     with http_client.connect(daemon.address, tls=tls) as connection:
         for _ in range(50):
@@ -321,7 +321,7 @@ def test_answer_is_not_held_back(daemon, tls):
     assert min(seconds[10:]) < 0.03
 
 
-def test_large_body_arrives_whole(shared, daemon, tls):
+def test_large_body_is_stored_whole(shared, daemon, tls):
     sizes = (10_000, 100_000, 1_000_000)
     sent = [daemon.accept(Delivery(event_body(padding="x" * size)), tls=tls) for size in sizes]
     sent.append(daemon.accept(Delivery(event_body(padding="y" * 500_000)), tls=tls, chunked=True))
@@ -340,8 +340,8 @@ def test_pipelined_requests_are_answered_in_order(daemon, tls):
 
 
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
-def test_answers_that_are_taken_slowly_come_whole_and_in_order(shared, authority, version):
-    """The daemon writes what the socket takes, and rests until it takes more."""
+def test_slowly_read_answers_arrive_whole_and_in_order(shared, authority, version):
+    """The daemon writes what the socket accepts and sleeps until it accepts more."""
     config = shared.config("receiver").tls(*authority.issue("slow"))
     shared.create_topics(config)
     config["receiver"].update({"request_timeout": "60s", "header_timeout": "60s"})
@@ -354,10 +354,10 @@ def test_answers_that_are_taken_slowly_come_whole_and_in_order(shared, authority
     client.write(b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
     sender = threading.Thread(target=client.send)
     sender.start()
-    waiting.until(lambda: 0 < counted() == (time.sleep(0.5), counted())[1], 60, "answers to be held up")
+    waiting.until(lambda: 0 < counted() == (time.sleep(0.5), counted())[1], 60, "the daemon to stop writing")
     assert counted() < number
     before = cpu_seconds(daemon)
-    time.sleep(1)  # what is measured
+    time.sleep(1)  # the measured interval
     assert cpu_seconds(daemon) - before < 0.5
     received = b"".join(iter(client.read, b""))
     sender.join()
@@ -376,7 +376,7 @@ def own_records(authority, tmp_path):
 
 
 def reads_and_writes(daemon, seconds=1.5):
-    """How often the daemon calls read() and write() in that time. OpenSSL does so in every turn of a loop that spins."""
+    """How often the daemon calls read() and write() in that time. OpenSSL does so in every iteration of a spinning loop."""
     def count():
         lines = pathlib.Path(f"/proc/{daemon.process.pid}/io").read_text().splitlines()
         return sum(int(line.split()[1]) for line in lines if line.startswith(("syscr", "syscw")))
@@ -385,8 +385,8 @@ def reads_and_writes(daemon, seconds=1.5):
     return count() - before
 
 
-def test_answer_behind_half_a_handshake_message_waits_without_spinning(daemon, own_records):
-    """OpenSSL writes nothing between the parts of a handshake message. The answer follows when the message is complete."""
+def test_answer_waits_for_a_half_handshake_message_without_spinning(daemon, own_records):
+    """OpenSSL writes nothing between the parts of a handshake message. The answer follows once the message is complete."""
     client = TlsRecords(daemon.address, own_records)
     client.socket.sendall(client.record(whole(Delivery())[:40]) + client.record(KEY_UPDATE[:4], HANDSHAKE))
     time.sleep(2.1)  # header_timeout: 408 is due
@@ -396,8 +396,8 @@ def test_answer_behind_half_a_handshake_message_waits_without_spinning(daemon, o
     client.close()
 
 
-def test_key_updates_whose_answers_nobody_reads_do_not_spin(offline, authority, own_records, tmp_path):
-    """Each asks for a KeyUpdate in return. A Unix-domain socket's buffer is soon full."""
+def test_key_updates_with_unread_answers_do_not_spin(offline, authority, own_records, tmp_path):
+    """Each requests a KeyUpdate in return. The buffer of a Unix-domain socket is soon full."""
     config = offline.config("receiver").tls(*authority.issue("gateway"))
     config["receiver"]["listen"] = f"unix:{tmp_path}/socket"
     daemon = offline.daemon(config).start()
@@ -426,15 +426,15 @@ def test_request_before_a_refused_one_is_answered(daemon, tls):
     (408, head(Delivery(), "content-length: 5") + b"123"),
     (408, b"POST / HTTP/1.1\r\nhost: a\r\nx-slow: "),
 ], ids=["400", "413", "408 in the body", "408 in the head"])
-def test_refusal_can_be_read_to_its_end(daemon, authority, version, status, request_bytes):
+def test_refusal_is_received_completely(daemon, authority, version, status, request_bytes):
     with http_client.connect(daemon.address, tls=authority.client(version=version)) as connection:
-        with contextlib.suppress(OSError):  # it reads on for a second only
+        with contextlib.suppress(OSError):  # the daemon keeps reading for a second only
             connection.sendall(request_bytes)
         answer = read_to_the_end(connection)
     assert answer.startswith(f"HTTP/1.1 {status} ".encode()) and answer.endswith(b"}}")
 
 
-def test_413_can_be_read_by_a_client_that_goes_on_sending(daemon, tls):
+def test_413_is_received_by_a_client_that_keeps_sending(daemon, tls):
     with http_client.connect(daemon.address, tls=tls) as connection:
         with contextlib.suppress(OSError):
             connection.sendall(head(Delivery(), "content-length: 4000000") + bytes(2_000_000))
@@ -442,17 +442,17 @@ def test_413_can_be_read_by_a_client_that_goes_on_sending(daemon, tls):
         assert read_to_the_end(connection).startswith(b"HTTP/1.1 413 ")
 
 
-def test_client_that_says_goodbye_at_once_leaves_its_delivery(shared, daemon, tls):
+def test_delivery_is_stored_when_the_client_sends_close_notify_immediately(shared, daemon, tls):
     delivery = Delivery()
     with http_client.connect(daemon.address, tls=tls) as connection:
         connection.sendall(whole(delivery))
-        with contextlib.suppress(ssl.SSLError):  # the answer may come after the goodbye, which Python minds
+        with contextlib.suppress(ssl.SSLError):  # Python raises an error if the answer arrives after close_notify
             connection.unwrap()
     waiting.until(lambda: delivery.delivery_id in [record.key.decode() for record in
                                                    shared.kafka.read(shared.kafka.deliveries)], 30, "the delivery")
 
 
-def test_daemon_ends_open_connections_with_close_notify(shared, authority, tls):
+def test_shutdown_ends_open_connections_with_close_notify(shared, authority, tls):
     other = shared.start(shared.config("receiver").tls(*authority.issue("ending")))
     idle = [http_client.connect(other.address, tls=tls) for _ in range(5)]
     other.stop()
@@ -468,7 +468,7 @@ def test_idle_connection_ends_with_close_notify(shared, authority, tls):
         assert read_to_the_end(connection) == b""
 
 
-def test_many_clients_at_once(shared, authority, tls):
+def test_many_concurrent_clients_are_served(shared, authority, tls):
     config = shared.config("receiver").tls(*authority.issue("many"))
     config["receiver"]["threads"] = 2
     busy = shared.start(config)

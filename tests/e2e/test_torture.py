@@ -1,6 +1,6 @@
-"""Connections that end anywhere, by the thousand, while the configuration is read again: nothing breaks, leaks or is lost.
+"""Thousands of connections that break at any point during reloads: the daemon neither crashes, leaks nor loses deliveries.
 
-GATEPOST_TORTURE says how many connections; the default is 2000."""
+GATEPOST_TORTURE sets the number of connections; the default is 2000."""
 
 import collections
 import contextlib
@@ -17,7 +17,7 @@ import pytest
 import waiting
 from authority import Authority
 from raw_tls import whole
-from reloading import hang_up
+from reloading import send_sighup
 from signing import Delivery
 from torture import connect
 
@@ -67,7 +67,7 @@ def usual(shared, certificates, layer="tls"):
 
 
 def start_torture(daemon, authority, directory, connections=CONNECTIONS, layer="tls"):
-    """The attacking processes, each with the file that its result goes to."""
+    """Start the attacking processes. Returns each with its result file."""
     program = pathlib.Path(__file__).with_name("lib") / "torture.py"
     started = []
     for seed in range(PROCESSES):
@@ -80,7 +80,7 @@ def start_torture(daemon, authority, directory, connections=CONNECTIONS, layer="
 
 
 def served_certificate(daemon, layer, tls):
-    """The name in the server's certificate; None: the connection was closed for one of the attack's."""
+    """The name in the server's certificate; None if the connection was closed in favour of an attacking one."""
     try:
         client = connect(layer, daemon.address, tls)
     except ConnectionError:
@@ -101,8 +101,8 @@ def is_accepted(daemon, layer, tls):
 
 
 def reload_until_done(daemon, certificates, started, layer, tls):
-    """Have the configuration read again, with another certificate, after every few hundred connections until the attack is
-    over. Returns how often."""
+    """Reload the configuration with another certificate after every few hundred connections, until the attack is
+    over. Returns the number of reloads."""
     n_reloads = 0
     due = CONNECTIONS_PER_RELOAD
     while any(process.poll() is None for process, _ in started):
@@ -111,7 +111,7 @@ def reload_until_done(daemon, certificates, started, layer, tls):
             time.sleep(0.05)
             continue
         certificates.swap()
-        assert "configuration reloaded" in hang_up(daemon)
+        assert "configuration reloaded" in send_sighup(daemon)
         if layer != "plain":
             waiting.until(lambda: served_certificate(daemon, layer, tls) == certificates.name, 10, "the other certificate")
         n_reloads += 1
@@ -133,7 +133,7 @@ def stored_ids(shared):
 
 
 @pytest.mark.parametrize("layer", ["tls", "plain", "proxied"])
-def test_nothing_breaks_leaks_or_is_lost(shared, authority, tmp_path, layer):
+def test_broken_connections_neither_leak_nor_lose_deliveries(shared, authority, tmp_path, layer):
     certificates = Certificates(authority, tmp_path)
     config = usual(shared, certificates, layer)
     shared.create_topics(config)
@@ -158,7 +158,7 @@ def test_nothing_breaks_leaks_or_is_lost(shared, authority, tmp_path, layer):
     waiting.until(lambda: is_accepted(daemon, layer, tls), 30, "a delivery to be accepted")
     closed = {dict(labels)["reason"]: int(value) for labels, value in
               daemon.metrics("gatepost_connections_closed_total").items() if value}
-    daemon.stop()  # which looks for reports of the sanitizers, of leaks too
+    daemon.stop()  # also checks for sanitizer reports, including leaks
 
     counts = sum((collections.Counter(each["counts"]) for each in results), collections.Counter())
     accepted, stored = [each for result in results for each in result["accepted"]], stored_ids(shared)
@@ -173,7 +173,7 @@ def test_nothing_breaks_leaks_or_is_lost(shared, authority, tmp_path, layer):
 
 
 @pytest.mark.parametrize("connections", [50, 200, 500])
-def test_stop_in_the_middle_of_it(shared, authority, tmp_path, connections):
+def test_daemon_stops_cleanly_during_broken_connections(shared, authority, tmp_path, connections):
     """Connections in every state when the daemon stops: it shuts down cleanly, and accepted deliveries are stored."""
     config = usual(shared, Certificates(authority, tmp_path))
     shared.create_topics(config)

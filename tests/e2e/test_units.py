@@ -1,4 +1,4 @@
-"""What `make install` gives to systemd, held against systemd's own tools in a root of its own."""
+"""The files that `make install` installs for systemd, checked with systemd's own tools in a separate root."""
 
 import os
 import pathlib
@@ -23,7 +23,7 @@ def run(*command):
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """A root directory with the installed files, and units of other packages that ours refer to."""
+    """A root directory with the installed files and the units of other packages that ours refer to."""
     root = tmp_path_factory.mktemp("root")
     status, output = run("make", "-C", BUILD, "-s", "install", f"DESTDIR={root}")
     assert status == 0, output
@@ -47,11 +47,11 @@ def options(root, unit, name):
 
 
 @pytest.mark.parametrize("unit", SERVICES + SOCKETS)
-def test_systemd_finds_nothing_wrong_with_a_unit(root, unit):
+def test_units_pass_systemd_analyze_verify(root, unit):
     assert run("systemd-analyze", "verify", "--man=no", f"--root={root}", unit) == (0, "")
 
 
-def test_systemd_would_find_what_is_wrong(root):
+def test_systemd_analyze_verify_detects_errors(root):
     wrong = installed(root, "gatepostd.service").with_name("wrong.service")
     wrong.write_text(installed(root, "gatepostd.service").read_text() + "[Service]\nNoSuchOption=yes\n")
     try:
@@ -69,7 +69,7 @@ def test_exposure_is_low(root, unit):
 
 
 @pytest.mark.parametrize("unit", SERVICES)
-def test_account_can_do_no_more_than_the_manual_says(root, unit):
+def test_services_are_sandboxed_as_documented(root, unit):
     """Without any of the settings, the exposure exceeds its limit."""
     expected = {"ProtectSystem": "strict", "ProtectHome": "yes", "PrivateTmp": "yes", "PrivateUsers": "yes",
                 "PrivateDevices": "yes", "NoNewPrivileges": "yes", "CapabilityBoundingSet": "", "AmbientCapabilities": "",
@@ -81,7 +81,7 @@ def test_account_can_do_no_more_than_the_manual_says(root, unit):
 
 
 @pytest.mark.parametrize("unit", SERVICES)
-def test_services_say_what_operation_relies_on(root, unit):
+def test_services_have_the_required_settings(root, unit):
     expected = {"Type": "notify", "NotifyAccess": "main", "NonBlocking": "yes", "User": "gatepost", "Restart": "on-failure",
                 "RestartPreventExitStatus": "64 78", "StateDirectory": "gatepost", "RuntimeDirectory": "gatepost",
                 "ConfigurationDirectory": "gatepost", "StartLimitIntervalSec": "0", "LimitCORE": "0"}
@@ -90,7 +90,7 @@ def test_services_say_what_operation_relies_on(root, unit):
 
 
 @pytest.mark.parametrize("unit", SERVICES)
-def test_reload_checks_first_and_then_tells_the_daemon(root, unit):
+def test_reload_checks_the_configuration_before_sighup(root, unit):
     start, = options(root, unit, "ExecStart")
     check, tell = options(root, unit, "ExecReload")
     program, *arguments = start.split()
@@ -99,14 +99,14 @@ def test_reload_checks_first_and_then_tells_the_daemon(root, unit):
 
 
 @pytest.mark.parametrize("unit, name", [("gatepostd.socket", "receiver"), ("gatepostd-admin.socket", "admin")])
-def test_sockets_say_what_they_are_for(root, unit, name):
+def test_sockets_have_their_names(root, unit, name):
     assert options(root, unit, "FileDescriptorName") == [name]
     assert options(root, unit, "ListenStream")
     assert options(root, unit, "Service") in ([], ["gatepostd.service"])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="making accounts and directories takes root")
-def test_account_and_directories_are_made(root):
+@pytest.mark.skipif(os.geteuid() != 0, reason="creating accounts and directories requires root")
+def test_account_and_directories_are_created(root):
     status, output = run("systemd-sysusers", f"--root={root}", installed(root, "sysusers.d") / "gatepost.conf")
     assert status == 0, output
     account = re.search(r"^gatepost:x:(\d+):(\d+):.*:/usr/sbin/nologin$", (root / "etc/passwd").read_text(), re.M)

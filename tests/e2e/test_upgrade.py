@@ -1,4 +1,4 @@
-"""An upgrade in the order that gatepost-guide(7) gives, and back, while deliveries come. Another build is the other version."""
+"""An upgrade and a downgrade in the order of gatepost-guide(7) under load. Another build serves as the other version."""
 
 import waiting
 from installation import PLAIN_BUILD
@@ -9,7 +9,7 @@ RATE = 100
 
 
 def change(installation, build, daemons, in_balancer, load):
-    """Check all, then take each out of the balancer, stop it, install, start it, wait until it is ready, and put it back."""
+    """Check all daemons; then remove each from the balancer, stop it, install, start it, wait until ready, and add it back."""
     installation.build = build
     for daemon in daemons:
         done = installation.gatepost("check", "--online", config=daemon.config)
@@ -19,7 +19,7 @@ def change(installation, build, daemons, in_balancer, load):
         if is_receiver:
             address = daemon.address
             in_balancer.remove(daemon)
-            waiting.until(lambda: not load.is_sending_to(address), 30, "its last answers")
+            waiting.until(lambda: not load.is_sending_to(address), 30, "the last answers")
         daemon.stop()
         daemon.program = build / "gatepostd"
         daemon.restart()
@@ -27,7 +27,7 @@ def change(installation, build, daemons, in_balancer, load):
             in_balancer.append(daemon)
 
 
-def test_upgrade_and_the_way_back_lose_and_refuse_nothing(installation, plain_build):
+def test_upgrade_and_downgrade_neither_lose_nor_refuse_deliveries(installation, plain_build):
     installation.create_topics(partitions=4)
     old = installation.build
     routers = [installation.start(installation.config("router")) for _ in range(2)]

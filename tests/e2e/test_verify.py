@@ -88,20 +88,20 @@ def test_genuine_delivery_is_ok_in_every_form(verify, form):
     assert "answer: 200" in done.stdout and "cause" not in done.stdout
 
 
-def test_body_that_is_too_large_is_refused_as_a_receiver_does(verify, verdict):
+def test_too_large_body_is_refused_like_a_receiver_does(verify, verdict):
     delivery = Delivery(b"a" * (1 << 20) + b"a")
     assert "answer: 413 PAYLOAD_TOO_LARGE\n" in verify(delivery.headers(), delivery.body).stdout
     said = verdict(delivery.headers(), delivery.body)
     assert (said["ok"], said["status"], said["code"]) == (False, 413, "PAYLOAD_TOO_LARGE")
 
 
-def test_first_of_several_requests_is_taken(verify):
+def test_first_of_several_requests_is_used(verify):
     one, other = Delivery(BODY), Delivery(BODY, secret=OTHER_SECRET)
     assert verify(as_curl(one.headers()) + as_curl(other.headers()), BODY).returncode == 0
     assert verify(as_curl(other.headers()) + as_curl(one.headers()), BODY).returncode == EX_DATAERR
 
 
-def test_headers_or_body_come_from_stdin(offline, config, tmp_path):
+def test_headers_or_body_are_read_from_stdin(offline, config, tmp_path):
     delivery = Delivery(BODY)
     (tmp_path / "body").write_bytes(BODY)
     (tmp_path / "headers").write_text(as_lines(delivery.headers()))
@@ -111,13 +111,13 @@ def test_headers_or_body_come_from_stdin(offline, config, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{", "what is this\n", "[" * 100000, '{"a": "b"}', "a: b\nc\n", "a : b", ": b"])
-def test_headers_that_cannot_be_read_exit_65(verify, text):
+def test_unreadable_headers_exit_65(verify, text):
     done = verify(text, BODY)
     assert (done.returncode, done.stdout) == (EX_DATAERR, "") and "headers: " in done.stderr
 
 
 @pytest.mark.parametrize("text", ["", "\r\n\n", "a:", "> GET / HTTP/1.1\r\n> \r\n", "host: gatepost.example\n"])
-def test_headers_that_are_not_there_are_missing(verdict, text):
+def test_absent_headers_are_reported_as_missing(verdict, text):
     result = verdict(text, BODY)
     assert outcomes(result) == ["failed", "unknown", "unknown", "unknown"]
     assert [each["message"] for each in result["checks"][0]["violations"]] == ["is missing"] * 4
@@ -125,7 +125,7 @@ def test_headers_that_are_not_there_are_missing(verdict, text):
 
 # Each check
 
-def test_every_check_is_told_after_one_failed(config, verdict):
+def test_every_check_is_reported_after_a_failed_one(config, verdict):
     config["source invoicing"]["webhook_id"] = "another-webhook"
     delivery = Delivery(BODY, timestamp=signing.now() - 4000)
     result = verdict(delivery.headers(), BODY + b"?")
@@ -134,7 +134,7 @@ def test_every_check_is_told_after_one_failed(config, verdict):
     assert outcomes(verdict(delivery.headers(), BODY)) == ["ok", "failed", "failed", "ok"]
 
 
-def test_malformed_headers_are_told_by_name_and_leave_the_rest_to_be_checked(verdict):
+def test_malformed_headers_are_named_and_other_checks_continue(verdict):
     headers = Delivery(BODY).headers() | {"x-invoicing-delivery-id": "no good"}
     del headers["x-invoicing-webhook-id"]
     result = verdict(headers, BODY)
@@ -150,7 +150,7 @@ def test_repeated_header_is_malformed(verdict):
     assert result["checks"][0]["violations"] == [{"field": "x-invoicing-timestamp", "message": "must appear once"}]
 
 
-def test_old_delivery_is_stale_now_and_fresh_at_its_time(verify, verdict):
+def test_old_delivery_is_stale_now_and_fresh_with_at(verify, verdict):
     delivery = Delivery(BODY, timestamp=1763694245)  # 2025-11-21T03:04:05Z
     result = verdict(delivery.headers(), BODY)
     assert (result["code"], outcomes(result)) == ("STALE_TIMESTAMP", ["ok", "ok", "failed", "ok"])
@@ -160,7 +160,7 @@ def test_old_delivery_is_stale_now_and_fresh_at_its_time(verify, verdict):
         assert verify(delivery.headers(), BODY, "--at", at).returncode == status, at
 
 
-def test_clock_that_is_ahead_is_told_by_how_much(verdict):
+def test_clock_difference_is_reported(verdict):
     causes = verdict(Delivery(BODY, timestamp=signing.now() + 1000).headers(), BODY)["causes"]
     assert len(causes) == 1 and any(f"off by {seconds} s" in causes[0] for seconds in range(985, 1001))
 
@@ -222,7 +222,7 @@ def test_cause_is_another_header_prefix(verdict):
     assert result["causes"] == ["the headers begin with X-Acme, but header_prefix of the source invoicing is x-invoicing"]
 
 
-def test_header_name_that_controls_a_terminal_is_not_printed(verify):
+def test_header_name_with_control_characters_is_not_printed(verify):
     done = verify("\x1b[31m-signature: sha256=\n", BODY)
     assert done.returncode == EX_DATAERR and "\x1b" not in done.stdout + done.stderr
 
@@ -236,7 +236,7 @@ def test_cause_is_the_secret_of_another_source(verdict):
     (BODY, "the timestamp was not signed"), (b"1763694245" + BODY, "the full stop between timestamp and body was not signed"),
     (b"1763694245678." + BODY, "the timestamp was signed in milliseconds"),
 ])
-def test_cause_is_what_was_signed_of_the_timestamp(verdict, text, cause):
+def test_cause_is_the_signed_form_of_the_timestamp(verdict, text, cause):
     assert verdict(over(text), BODY, "--at", "2025-11-21T03:04:05Z")["causes"] == [cause]
 
 
@@ -254,7 +254,7 @@ def test_several_causes_are_found_together(verdict):
     assert len(causes) == 2 and "removed" in causes[0] and "source other" in causes[1]
 
 
-def test_forgery_has_no_cause_and_learns_nothing(verify, verdict):
+def test_forgery_has_no_cause_and_does_not_reveal_the_signature(verify, verdict):
     delivery = Delivery(BODY)
     headers = delivery.headers() | {"x-invoicing-signature": "sha256=" + "0" * 64}
     assert verdict(headers, BODY)["causes"] == []
@@ -263,7 +263,7 @@ def test_forgery_has_no_cause_and_learns_nothing(verify, verdict):
     assert delivery.signature.removeprefix("sha256=") not in done.stdout.lower()
 
 
-def test_large_body_takes_no_longer_than_its_share(verify):
+def test_large_body_limits_the_search_for_a_cause(verify):
     body = b'{"event":"invoice.accepted","text":"' + b"x" * (5 << 20) + b'"}'
     done = verify(signed_as(BODY), body)
     assert done.returncode == EX_DATAERR and "because the body is large" in done.stdout
@@ -271,14 +271,14 @@ def test_large_body_takes_no_longer_than_its_share(verify):
 
 # Whose delivery it is
 
-def test_largest_body_does_not_hold_up_for_minutes(verify):
+def test_largest_body_is_processed_within_a_minute(verify):
     """The harness waits for a minute. Each change of such a body takes longer than its signature."""
     body = b'{"a":"' + b"/\xc3\xa9" * (20 << 20) + b'"}'
     done = verify(Delivery(body, secret=b"not the secret of the tests").headers(), body)
     assert done.returncode == EX_DATAERR and "because the body is large" in done.stdout
 
 
-def test_saved_headers_are_bounded_and_the_remedy_is_told(verify):
+def test_too_large_header_file_is_refused_with_the_remedy(verify):
     done = verify(b"a: b\n" * (4 << 20), BODY)
     assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and "save only the request" in done.stderr
 
@@ -310,7 +310,7 @@ def test_secret_file_needs_no_configuration(config, verdict):
     assert len(causes) == 1 and "newline at the end" in causes[0]
 
 
-def test_secret_within_the_configuration_is_tried_too(config, verdict):
+def test_secret_in_the_configuration_is_tried(config, verdict):
     del config["source other"]["secret_file"]
     config["source other"]["secret"] = OTHER_SECRET.decode()
     assert "the source other" in verdict(signed_as(BODY, secret=OTHER_SECRET), BODY)["causes"][0]
@@ -326,7 +326,7 @@ def test_wrong_usage_exits_64(offline, config, arguments, told):
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and told in done.stderr
 
 
-def test_what_cannot_be_read_exits_66(offline, config, tmp_path):
+def test_unreadable_file_exits_66(offline, config, tmp_path):
     (tmp_path / "there").write_text("")
     for arguments in (["missing", "there"], ["there", "missing"]):
         done = offline.gatepost("verify", *arguments, config=config)
@@ -336,7 +336,7 @@ def test_what_cannot_be_read_exits_66(offline, config, tmp_path):
 
 # The receiver itself
 
-def test_receiver_answers_as_verify_says(installation, tmp_path):
+def test_receiver_agrees_with_verify(installation, tmp_path):
     config = installation.config()
     config["source invoicing"]["webhook_id"] = Delivery().webhook_id
     installation.create_topics(config)

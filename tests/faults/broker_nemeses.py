@@ -12,7 +12,7 @@ from nemeses import Nemesis
 from rules import CUT, KEEP
 
 LOOKUPS = ("Fetch", "OffsetFetch", "ListOffsets", "FindCoordinator", "Metadata", "OffsetForLeaderEpoch")
-GOES_ON_SECONDS = 45  # within which unaffected partitions must progress; a session may expire meanwhile
+PROGRESS_SECONDS = 45  # within which unaffected partitions must progress; a session may expire meanwhile
 ELECTION_SECONDS = 60
 
 
@@ -52,7 +52,7 @@ class BrokerNemesis(Nemesis):
         topic = self.world.kafka.deliveries
         return self.world.kafka.admin.list_topics(topic, timeout=30).topics[topic].partitions
 
-    def _await_routed(self, partitions, what, seconds=GOES_ON_SECONDS):
+    def _await_routed(self, partitions, what, seconds=PROGRESS_SECONDS):
         """Note an error unless all current records of these partitions are routed within this time."""
         ends = self.world.wait_for_ends(partitions)
         begun = time.monotonic()
@@ -67,7 +67,7 @@ class BrokerNemesis(Nemesis):
                 return
             time.sleep(0.2)
 
-    def _await_accepted(self, what, n, seconds=GOES_ON_SECONDS):
+    def _await_accepted(self, what, n, seconds=PROGRESS_SECONDS):
         before, begun = self.world.sender.n_accepted(), time.monotonic()
         while self.world.sender.n_accepted() < before + n:
             if time.monotonic() - begun > seconds:
@@ -174,16 +174,16 @@ class Links(BrokerNemesis):
 
     def _clients(self, node):
         proxies = self.world.proxies
-        self._for_a_while(lambda: proxies.freeze(node), lambda: proxies.thaw(node), "a broker that clients do not reach")
+        self._for_a_while(lambda: proxies.freeze(node), lambda: proxies.thaw(node), "a broker unreachable for clients")
 
     def _followers(self, node):
         internal = self.world.internal
-        self._for_a_while(lambda: internal.freeze(node), lambda: internal.thaw(node), "a broker that brokers do not reach")
+        self._for_a_while(lambda: internal.freeze(node), lambda: internal.thaw(node), "a broker unreachable for brokers")
 
     def _isolate(self, node):
         both = self.world.proxies, self.world.internal
         self._for_a_while(lambda: [each.freeze(node) for each in both], lambda: [each.thaw(node) for each in both],
-                          "a broker that nobody reaches")
+                          "an isolated broker")
 
     def _pair(self, node):
         """A broker does not replicate from one other broker."""
@@ -203,14 +203,14 @@ class Links(BrokerNemesis):
 
 
 class FullDisk(BrokerNemesis):
-    """The disk with half of a broker's partitions is full; then space is freed and the broker restarted. The others work on."""
+    """The disk with half of a broker's partitions is full; then space is freed and the broker restarted. The others continue."""
     pause = (3.0, 6.0)
     failed = re.compile(r"No space left|offline|InternalError|Halting|Stopping serving")
 
     def act(self):
         number, disk = self.world.cluster.small_disk
         node = self.world.cluster.nodes[number]
-        self._mend(node)
+        self._repair(node)
         written = node.log.stat().st_size
         balloon = disk / "balloon"
         with open(balloon, "wb", buffering=0) as file:
@@ -224,7 +224,7 @@ class FullDisk(BrokerNemesis):
             with open(node.log, "rb") as log:
                 log.seek(written)
                 return self.failed.search(log.read().decode(errors="replace")) or not node.is_running()
-        waiting.until(has_failed, 60, lambda: f"broker {number} to notice that its disk is full\n{node.log_tail()}")
+        waiting.until(has_failed, 60, lambda: f"broker {number} to detect its full disk\n{node.log_tail()}")
         self.note("full disk" if node.is_running() else "full disk, broker ended")
         self._await_accepted(f"the disk of broker {number} is full", 200)
         time.sleep(self.rng.uniform(0, 5))
@@ -232,8 +232,8 @@ class FullDisk(BrokerNemesis):
         self._restart(node)
         self._await_routed(self._partitions(), "the broker with the full disk is back")
 
-    def _mend(self, node):
-        """Restart the broker if its small disk was full: even without the balloon, as topics are deleted a minute late."""
+    def _repair(self, node):
+        """Restart the broker if its small disk was full, even without the balloon: topics are deleted a minute late."""
         if self.failed.search(node.log_of_run()) or not node.is_running():
             self.world.log(f"broker {node.number} has lost its small disk before; starting it again")
             self._restart(node)

@@ -272,6 +272,6 @@ class Checker:
             stream = place[:2] + (event.key, entry.place[0])
             before = last.get(stream)
             if before and before[1].place[1] > entry.place[1]:
-                self.report.disordered.append(f"{entry.identity[1]} in {event.text} ({_entry_text(entry)}) comes after "
+                self.report.disordered.append(f"{entry.identity[1]} in {event.text} ({_entry_text(entry)}) is after "
                                               f"{before[1].identity[1]} in {before[0].text} ({_entry_text(before[1])})")
             last[stream] = event, entry

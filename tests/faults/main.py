@@ -209,7 +209,7 @@ def agrees(result):
         result["duplicated"] + result["unexpected"] == audit["duplicated"] + audit["unexpected"]
 
 
-def tell(results):
+def print_table(results):
     """Print a table of all scenarios. Returns whether there are no findings."""
     columns = "".join(f"{name.upper():>12}" for name in FAULTS)
     print(f"\n{'SCENARIO':16}{'ROUNDS':>7}{'ACTS':>7}{'DELIVERIES':>12}{columns}  AUDIT")
@@ -231,7 +231,7 @@ def main():
     if options.librdkafka:
         library = subprocess.run([HERE / "librdkafka", options.librdkafka], stdout=subprocess.PIPE, text=True, check=True)
         ENVIRONMENT["LD_LIBRARY_PATH"] = library.stdout.strip()
-    return 0 if tell(play_all(options, build, log)) else EX_DATAERR
+    return 0 if print_table(play_all(options, build, log)) else EX_DATAERR
 
 
 if __name__ == "__main__":

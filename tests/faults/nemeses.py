@@ -136,7 +136,7 @@ class Brokers(Nemesis):
     pause = (1.0, 3.0)
 
     def act(self):
-        acts = [self._kill, self._stand_still]
+        acts = [self._kill, self._suspend]
         if len(self.world.cluster.nodes) > 1:
             acts += [self._move_coordinator, self._roll]
         self.rng.choice(acts)()
@@ -153,7 +153,7 @@ class Brokers(Nemesis):
     def _kill(self):
         self._restart(self._some(), "killed a broker")
 
-    def _stand_still(self):
+    def _suspend(self):
         number = self._some()
         self.world.cluster.pause(number)
         self.note("stopped a broker")
@@ -405,7 +405,7 @@ class Restore(Nemesis):
     restoring = re.compile(r" partition assigned .*reading_from=")
 
     def act(self):
-        self.rng.choice((self._die_by_count, self._die_by_log, self._stand_still, self._leave))(
+        self.rng.choice((self._die_by_count, self._die_by_log, self._suspend, self._leave))(
             self.rng.choice(self.world.routers))
 
     def _begin_restore(self, daemon):
@@ -431,7 +431,7 @@ class Restore(Nemesis):
         self.note("killed within a restore")
         self.world.revive(daemon)
 
-    def _stand_still(self, daemon):
+    def _suspend(self, daemon):
         self._begin_restore(daemon)
         time.sleep(self.rng.uniform(0, 0.05))
         self.world.pause(daemon)
@@ -474,7 +474,7 @@ class Split(Nemesis):
     def __init__(self, world):
         super().__init__(world)
         world.may_lack["extra"] = math.inf
-        self._know([], "nobody knows the source")
+        self._know([], "no router knows the source")
 
     def _know(self, routers, what):
         """Configure the second source in these routers, and remove it from the others."""

@@ -46,7 +46,7 @@ class Oracle:
         self.deliveries = deliveries
         self.entries = {}  # by place
         self.by_identity = {}  # lists in the order of the log
-        self.strange = []  # records that nobody sent
+        self.strange = []  # records that were never sent
         self._window_ms = window_seconds * 1000
         self._may_lack = may_lack or {}
 

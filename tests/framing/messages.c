@@ -46,7 +46,7 @@ take_body(struct feeding *feeding, size_t come)
         struct messages *messages = feeding->messages;
         size_t n = come - messages->used;
 
-        must(feeding->framing.left > 0, "FRAMING_DATA says how many bytes follow");
+        must(feeding->framing.left > 0, "FRAMING_DATA gives the number of bytes that follow");
         n = n < feeding->framing.left ? n : (size_t)feeding->framing.left;
         memcpy(message->body + message->body_len, feeding->bytes + messages->used, n);
         message->body_len += n;

@@ -1,4 +1,4 @@
-"""Fixtures: the release, the package, and a machine on which to install it. tests/package/run makes the first two."""
+"""Fixtures: the release, the package, and a machine to install it on. tests/package/run creates the first two."""
 
 import fcntl
 import pathlib
@@ -18,7 +18,7 @@ SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
 
 def pytest_sessionstart(session):
-    """The network namespace is new and empty: nothing outside can be reached, and every port is free."""
+    """Set up the new network namespace: nothing outside is reachable, and all ports are free."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sh14x", b"lo", 0)
         flags = struct.unpack("16sh14x", fcntl.ioctl(any_socket, SIOCGIFFLAGS, request))[1]
@@ -27,7 +27,7 @@ def pytest_sessionstart(session):
 
 def only(pattern, directory=WORK):
     found = sorted(directory.glob(pattern))
-    assert len(found) == 1, f"{directory} has {found} for {pattern}; tests/package/run makes one"
+    assert len(found) == 1, f"{directory} has {found} for {pattern}; tests/package/run creates it"
     return found[0]
 
 

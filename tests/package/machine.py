@@ -1,5 +1,5 @@
-"""A machine to install the package on: an overlay of the root of this one, with a /run of its own, and with a stand-in
-for systemd. Needs root and a mount namespace."""
+"""A machine to install the package on: an overlay of this machine's root with its own /run and a substitute for systemd.
+Needs root and a mount namespace."""
 
 import os
 import pathlib
@@ -7,7 +7,7 @@ import subprocess
 
 from systemd import Systemd
 
-# What dpkg, systemd and the account's making write on any machine, package or not.
+# Files that dpkg, systemd and creating accounts change on any machine.
 BOOKKEEPING = ("var/lib/dpkg", "var/log", "var/cache", "var/tmp", "tmp", "run", "etc/passwd", "etc/group", "etc/shadow",
                "etc/gshadow", "etc/.pwd.lock", "etc/subuid", "etc/subgid")
 
@@ -29,8 +29,8 @@ class Machine:
         self._mount("-t", "tmpfs", "tmpfs", "-o", "mode=1777", self.root / "tmp")
         for each in ("proc", "dev"):
             self._mount("--rbind", f"/{each}", self.root / each)
-        (self.root / "usr/sbin/policy-rc.d").unlink(missing_ok=True)  # in containers it forbids to start anything
-        (self.root / "var/lib/man-db/auto-update").unlink(missing_ok=True)  # which takes long for nothing here
+        (self.root / "usr/sbin/policy-rc.d").unlink(missing_ok=True)  # in containers, it forbids starting services
+        (self.root / "var/lib/man-db/auto-update").unlink(missing_ok=True)  # slow and not needed here
         self.systemd = Systemd(self)
         self.before = self._changed()
         return self
@@ -45,7 +45,7 @@ class Machine:
         subprocess.run(["mount", *map(str, arguments)], check=True)
 
     def run(self, *command, check=True, **options):
-        """Run a command on the machine, as root. Returns what subprocess.run does, both outputs as one text."""
+        """Run a command on the machine as root. Returns the result of subprocess.run, with both outputs as one text."""
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
         done = subprocess.run(["chroot", self.root, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, env=environment, cwd="/", **options)
@@ -58,7 +58,7 @@ class Machine:
         return self.run("dpkg", "--force-unsafe-io", *options, "--install", f"/{inside}").stdout
 
     def _changed(self):
-        """What the machine has and this one has not, or otherwise: paths without the leading slash."""
+        """The files that differ from this machine's: paths without the leading slash."""
         upper, found = self.layers / "upper", set()
         for directory, names, files in os.walk(upper):
             inside = pathlib.Path(directory).relative_to(upper)
@@ -67,6 +67,6 @@ class Machine:
         return found
 
     def left_behind(self):
-        """What has come onto the machine since it was made and is there still, but for everybody's bookkeeping."""
+        """The files added since the machine was created, except common bookkeeping."""
         return {path for path in self._changed() - self.before
                 if not path.startswith(BOOKKEEPING) and os.path.lexists(self.root / path)}

@@ -1,5 +1,5 @@
-"""A stand-in for systemd on a machine that does not run it: answers the calls of `systemctl` by what the installed units
-say, as far as the package's scripts and these tests need it, and keeps a list of the calls."""
+"""A substitute for systemd on a machine that does not run it: answers `systemctl` calls according to the installed units,
+as far as the package's scripts and these tests need it, and records the calls."""
 
 import fnmatch
 import os
@@ -18,7 +18,7 @@ read -r status text </run/systemctl.answers
 exit "$status"
 """
 STOP_SECONDS = 60
-# The environment of a daemon that sockets are passed to (sd_listen_fds(3)): its own number, and sockets from 3 on.
+# The environment of a daemon with passed sockets (sd_listen_fds(3)): its own process ID, and sockets from 3 on.
 PASS_SOCKETS = 'exec 3<&"$LISTEN_FROM"; LISTEN_PID=$$ exec "$@"'
 
 
@@ -26,7 +26,7 @@ class Systemd:
     def __init__(self, machine):
         self.machine, self.calls, self.sockets, self.processes, self.statuses = machine, [], {}, {}, {}
         run = machine.root / "run"
-        (run / "systemd/system").mkdir(parents=True)  # which says that systemd runs: sd_booted(3)
+        (run / "systemd/system").mkdir(parents=True)  # indicates that systemd runs: sd_booted(3)
         systemctl = machine.root / "usr/bin/systemctl"
         systemctl.unlink()
         systemctl.write_text(SYSTEMCTL)
@@ -54,7 +54,7 @@ class Systemd:
             self.pipes[1].write_text(f"{answer}\n")
 
     def _answer(self, words):
-        """The exit status, and what systemctl prints."""
+        """The exit status and the output of systemctl."""
         action, units = words[0], words[1:]
         if action in ("is-enabled", "is-active"):
             fits = self.enabled(units[0]) if action == "is-enabled" else self.active(units[0])
@@ -77,13 +77,13 @@ class Systemd:
 
     def enabled(self, unit):
         wanted = (self.machine.root / "etc/systemd/system").glob("*.wants")
-        return any(os.path.lexists(directory / unit) for directory in wanted)  # it points into the machine's own root
+        return any(os.path.lexists(directory / unit) for directory in wanted)  # the link points into the machine's root
 
     def active(self, unit):
         return unit in self.sockets or unit in self.processes and self.processes[unit].poll() is None
 
     def settings(self, unit):
-        """The settings of an installed unit, each with the list of its values."""
+        """The settings of an installed unit, each with a list of values."""
         found = {}
         name, at, instance = unit.removesuffix(".service").partition("@")
         path = self.machine.root / "lib/systemd/system" / (f"{name}@.service" if at else unit)

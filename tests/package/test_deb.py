@@ -1,4 +1,4 @@
-"""The Debian package as a file: the same bytes however it is built, hardened, and to lintian's liking."""
+"""The Debian package as a file: reproducible, hardened and clean in lintian."""
 
 import hashlib
 import re
@@ -25,8 +25,8 @@ def unpacked(deb, tmp_path_factory):
     return directory
 
 
-def test_package_is_the_same_bytes_wherever_whenever_and_under_whatever_umask_it_is_built(deb):
-    """With the packages of debugging symbols, which contain every path that the compiler saw."""
+def test_package_is_reproducible(deb):
+    """Includes the packages of debugging symbols, which contain all paths that the compiler saw."""
     digests = {}
     for directory in (deb.parent, WORK / "second"):
         packages = sorted(directory.glob("*.deb"))
@@ -48,8 +48,8 @@ def test_programs_are_hardened(unpacked, program):
     assert re.search(r"__\w+_chk@", imported.replace("__stack_chk_fail", "")), "nothing is fortified"
 
 
-def test_compiler_is_told_of_what_programs_do_not_show(deb):
-    """Small functions need no probes of the stack, and the note on control flow gets lost when libc's start has none."""
+def test_compiler_gets_hardening_flags_not_visible_in_programs(deb):
+    """Small functions need no stack probes, and the control-flow note is lost if libc's startup code has none."""
     compiled = [line for line in (deb.parent / "log").read_text().splitlines() if re.search(r"^\S*gcc .* -c -o src/", line)]
     wanted = ["-fstack-clash-protection"]
     if output("dpkg", "--print-architecture").strip() in ("amd64", "i386"):
@@ -57,18 +57,18 @@ def test_compiler_is_told_of_what_programs_do_not_show(deb):
     assert compiled and all(flag in line.split() for line in compiled for flag in wanted)
 
 
-def test_programs_hold_no_path_of_their_building(unpacked):
+def test_programs_contain_no_build_path(unpacked):
     for program in PROGRAMS:
         assert str(WORK).encode() not in (unpacked / program).read_bytes()
 
 
-def test_daemon_needs_only_the_libraries_it_may(unpacked):
+def test_daemon_links_only_permitted_libraries(unpacked):
     needed = set(re.findall(r"Shared library: \[lib(\w+)", output("readelf", "-d", unpacked / "usr/sbin/gatepostd")))
     assert needed <= {"c", "m", "event_core", "event_extra", "event_openssl", "ssl", "crypto", "yajl", "rdkafka"}
 
 
-def test_what_makes_the_account_and_the_directories_comes_with_the_package(deb):
-    """Where systemd itself is not wanted, as in a container, each has a package of its own."""
+def test_package_depends_on_sysusers_and_tmpfiles(deb):
+    """For systems without systemd, such as containers, both have separate packages."""
     needed = output("dpkg-deb", "-f", deb, "Depends").replace(" ", "").strip().split(",")
     for what in ("sysusers", "tmpfiles"):
         assert f"systemd|systemd-standalone-{what}|systemd-{what}" in needed, needed
@@ -88,6 +88,6 @@ def test_shells_complete_by_what_is_installed(unpacked):
 
 
 def test_building_leaves_foreign_files_alone(deb):
-    """tests/package/run puts them there before it builds."""
+    """tests/package/run creates them before it builds."""
     assert (deb.parent / "gatepost_notes").read_text() == "foreign\n"
     assert (deb.parent / deb.name.partition("-")[0].replace("_", "-") / "foreign").exists()

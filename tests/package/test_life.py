@@ -1,4 +1,4 @@
-"""The package's life on a machine: installed, configured, started, upgraded, removed, purged."""
+"""The package on a machine: installing, configuring, starting, upgrading, removing and purging it."""
 
 import re
 import stat
@@ -20,7 +20,7 @@ START_SECONDS = 60
 
 
 def edit(machine):
-    """What the administrator does to the configuration: enough for a daemon that needs no Kafka."""
+    """Edit the configuration like an administrator, for a daemon that needs no Kafka."""
     path = machine.root / CONFIGURATION
     text = path.read_text().replace("localhost:9092", "embedded") + "# edited by the administrator\n"
     path.write_text(text)
@@ -34,7 +34,7 @@ def configured(machine, deb):
 
 
 def deliver(machine):
-    """One delivery on a connection of its own. Returns the status of the answer."""
+    """Send a delivery over a new connection. Returns the status of the answer."""
     delivery = Delivery(secret=(machine.root / SECRET).read_bytes().removesuffix(b"\n"))
     client = Client(SOCKET_ADDRESS)
     try:
@@ -58,7 +58,7 @@ def wait_ready(machine, address=ADMIN):
 
 
 def newer(deb, directory):
-    """The package as its next version, with another sample configuration."""
+    """The package as a newer version with another sample configuration."""
     tree = directory / "newer"
     subprocess.run(["dpkg-deb", "-R", deb, tree], check=True)
     control = tree / "DEBIAN" / "control"
@@ -72,7 +72,7 @@ def newer(deb, directory):
 
 
 def configure_instances(machine, deb):
-    """A receiver and a router apart, without a Kafka."""
+    """Configure a separate receiver and router without Kafka."""
     text = configured(machine, deb)
     for number, name in enumerate(("receiver-edge", "router-inner")):
         path = machine.root / f"etc/gatepost/{name}.conf"
@@ -91,20 +91,20 @@ def owner_and_mode(machine, path):
 # Installation
 
 def test_installation_starts_and_enables_nothing(machine, deb):
-    said = machine.install(deb)
-    assert "README.Debian" in said
+    output = machine.install(deb)
+    assert "README.Debian" in output
     assert not machine.systemd.processes and not machine.systemd.sockets
     assert not machine.systemd.enabled(SERVICE) and not machine.systemd.enabled(SOCKET)
 
 
-def test_installation_lets_the_daemons_group_read_its_configuration_and_nobody_else(machine, deb):
+def test_configuration_is_readable_by_the_daemon_group_only(machine, deb):
     machine.install(deb)
     for path, mode in GROUP_READS.items():
         assert owner_and_mode(machine, path) == ("root:gatepost", mode), path
     assert re.search(r"uid=\d+\(gatepost\) gid=\d+\(gatepost\)", machine.run("id", "gatepost").stdout)
 
 
-def test_installed_files_belong_to_root_and_only_root_writes_them(machine, deb):
+def test_installed_files_are_owned_and_writable_by_root_only(machine, deb):
     machine.install(deb)
     files = machine.run("dpkg", "-L", "gatepost").stdout.split()
     for path in (path.lstrip("/") for path in files):
@@ -115,7 +115,7 @@ def test_installed_files_belong_to_root_and_only_root_writes_them(machine, deb):
         assert f"/{path}" in files
 
 
-def test_installed_files_that_the_documentation_names_are_there(machine, deb):
+def test_files_named_in_the_documentation_are_installed(machine, deb):
     machine.install(deb)
     for page, some in (("usr/share/doc/gatepost/README.Debian", "/usr/share/gatepost"),
                        ("usr/share/man/man8/gatepostd.8.gz", "/usr/share/gatepost/alerts.yml")):
@@ -124,7 +124,7 @@ def test_installed_files_that_the_documentation_names_are_there(machine, deb):
         assert some in named and not {path for path in named if not (machine.root / path[1:]).exists()}, named
 
 
-def test_installed_units_are_those_that_systemd_understands(machine, deb):
+def test_installed_units_pass_systemd_analyze_verify(machine, deb):
     machine.install(deb)
     units = [path for path in machine.run("dpkg", "-L", "gatepost").stdout.split() if "/systemd/system/" in path]
     assert {f"/lib/systemd/system/{unit}" for unit in (SERVICE, SOCKET, "gatepost-receiver@.service",
@@ -132,7 +132,7 @@ def test_installed_units_are_those_that_systemd_understands(machine, deb):
     assert machine.run("systemd-analyze", "--man=no", "verify", *units).stdout == ""
 
 
-def test_daemon_that_is_not_configured_ends_and_is_not_started_again(machine, deb):
+def test_unconfigured_daemon_exits_and_is_not_restarted(machine, deb):
     machine.install(deb)
     machine.run("systemctl", "enable", "--now", "gatepostd")
     process = machine.systemd.processes[SERVICE]
@@ -141,8 +141,8 @@ def test_daemon_that_is_not_configured_ends_and_is_not_started_again(machine, de
     assert f"/{SECRET}" in machine.systemd.log.read_text()
 
 
-def test_first_steps_of_the_documentation_lead_to_a_daemon_that_accepts(machine, deb):
-    """All commands, without the ones that need your own Kafka."""
+def test_documented_first_steps_start_a_working_daemon(machine, deb):
+    """All commands except those that need a Kafka."""
     machine.install(deb)
     text = (machine.root / "usr/share/doc/gatepost/README.Debian").read_text()
     steps = [line.strip() for line in text.splitlines() if line.startswith("    ")]
@@ -163,7 +163,7 @@ def test_first_steps_of_the_documentation_lead_to_a_daemon_that_accepts(machine,
 
 # Upgrade
 
-def test_upgrade_keeps_what_the_administrator_wrote(machine, deb, tmp_path):
+def test_upgrade_keeps_edited_configuration_and_secrets(machine, deb, tmp_path):
     edited = configured(machine, deb)
     (machine.root / CONFIGURATION).chmod(0o600)
     secret = (machine.root / SECRET).read_bytes()
@@ -173,21 +173,21 @@ def test_upgrade_keeps_what_the_administrator_wrote(machine, deb, tmp_path):
     assert owner_and_mode(machine, CONFIGURATION) == ("root:gatepost", 0o600)
 
 
-def test_upgrade_renews_a_configuration_that_nobody_edited(machine, deb, tmp_path):
+def test_upgrade_replaces_an_unedited_configuration(machine, deb, tmp_path):
     machine.install(deb)
     machine.install(newer(deb, tmp_path))
     assert "new in this version" in (machine.root / CONFIGURATION).read_text()
     assert owner_and_mode(machine, CONFIGURATION) == ("root:gatepost", 0o640)
 
 
-def test_upgrade_starts_nothing_that_was_not_running(machine, deb, tmp_path):
+def test_upgrade_does_not_start_inactive_units(machine, deb, tmp_path):
     configured(machine, deb)
     machine.install(newer(deb, tmp_path), "--force-confold")
     assert not machine.systemd.active(SERVICE) and not machine.systemd.active(SOCKET)
 
 
 def test_upgrade_restarts_the_daemon_and_refuses_no_connection(machine, deb, tmp_path):
-    """Deliveries come all the while; each on a connection of its own."""
+    """Deliveries are sent continuously, each over a new connection."""
     configured(machine, deb)
     machine.run("systemctl", "enable", "--now", SOCKET, SERVICE)
     wait_ready(machine)
@@ -217,8 +217,8 @@ def test_upgrade_restarts_the_daemon_and_refuses_no_connection(machine, deb, tmp
     assert not [call for call in machine.systemd.calls[calls:] if SOCKET in call and re.search("stop|restart", call)]
 
 
-def test_upgrade_waits_neither_for_kafka_nor_for_the_daemon(machine, deb, tmp_path):
-    """A daemon whose Kafka is away becomes ready when that is back, and systemd would have the caller wait till then."""
+def test_upgrade_does_not_wait_for_the_daemon_to_become_ready(machine, deb, tmp_path):
+    """A daemon without Kafka becomes ready when Kafka is back, and systemctl would wait until then."""
     configured(machine, deb)
     machine.run("systemctl", "enable", "--now", SERVICE)
     calls = len(machine.systemd.calls)
@@ -227,15 +227,15 @@ def test_upgrade_waits_neither_for_kafka_nor_for_the_daemon(machine, deb, tmp_pa
     assert any(SERVICE in call for call in starting) and all("--no-block" in call for call in starting), starting
 
 
-def test_upgrade_leaves_alone_what_was_stopped(machine, deb, tmp_path):
-    """Though it is enabled: the administrator has a reason."""
+def test_upgrade_does_not_start_enabled_but_stopped_units(machine, deb, tmp_path):
+    """The administrator has stopped it for a reason."""
     configured(machine, deb)
     machine.run("systemctl", "enable", SOCKET, SERVICE)
     machine.install(newer(deb, tmp_path), "--force-confold")
     assert not machine.systemd.active(SERVICE) and not machine.systemd.active(SOCKET)
 
 
-def test_upgrade_restarts_receivers_and_routers_apart(machine, deb, tmp_path):
+def test_upgrade_restarts_separate_receivers_and_routers(machine, deb, tmp_path):
     configure_instances(machine, deb)
     before = [machine.systemd.processes[unit].pid for unit in INSTANCES]
     machine.install(newer(deb, tmp_path), "--force-confold")
@@ -243,7 +243,7 @@ def test_upgrade_restarts_receivers_and_routers_apart(machine, deb, tmp_path):
     assert all(machine.systemd.active(unit) for unit in INSTANCES) and not set(before) & set(after)
 
 
-def test_upgrade_starts_nothing_where_that_is_forbidden(machine, deb, tmp_path):
+def test_upgrade_respects_policy_rc_d(machine, deb, tmp_path):
     configured(machine, deb)
     machine.run("systemctl", "enable", "--now", SERVICE)
     before = machine.systemd.processes[SERVICE].pid
@@ -254,7 +254,7 @@ def test_upgrade_starts_nothing_where_that_is_forbidden(machine, deb, tmp_path):
     assert machine.systemd.processes[SERVICE].pid == before
 
 
-# The end
+# Removal
 
 def test_removal_stops_everything_and_keeps_the_configuration(machine, deb):
     edited = configured(machine, deb)
@@ -267,7 +267,7 @@ def test_removal_stops_everything_and_keeps_the_configuration(machine, deb):
     assert len(stops) == 2 and SOCKET in stops[0] and SERVICE in stops[1], "the socket would start the daemon again"
 
 
-def test_removal_stops_receivers_and_routers_apart(machine, deb):
+def test_removal_stops_separate_receivers_and_routers(machine, deb):
     configure_instances(machine, deb)
     wait_ready(machine, "127.0.0.1:9465")
     wait_ready(machine, "127.0.0.1:9466")
@@ -275,7 +275,7 @@ def test_removal_stops_receivers_and_routers_apart(machine, deb):
     assert machine.systemd.statuses == dict.fromkeys(INSTANCES, 0)
 
 
-def test_purge_leaves_nothing_of_what_was_enabled(machine, deb):
+def test_purge_removes_enabled_units(machine, deb):
     configure_instances(machine, deb)
     machine.run("systemctl", "enable", SOCKET, SERVICE)
     machine.run("dpkg", "--purge", "gatepost")
@@ -293,7 +293,7 @@ def test_purge_leaves_nothing(machine, deb, tmp_path):
     assert machine.run("dpkg", "-s", "gatepost", check=False).returncode != 0
 
 
-def test_purge_is_complete_where_a_directory_is_mounted(machine, deb):
+def test_purge_empties_a_mounted_directory(machine, deb):
     configured(machine, deb)
     state = machine.root / "var/lib/gatepost"
     state.mkdir(exist_ok=True)
@@ -306,7 +306,7 @@ def test_purge_is_complete_where_a_directory_is_mounted(machine, deb):
     assert machine.run("dpkg", "-s", "gatepost", check=False).returncode != 0
 
 
-def test_purge_leaves_what_is_mounted_below_its_directories(machine, deb):
+def test_purge_keeps_file_systems_mounted_below_its_directories(machine, deb):
     configured(machine, deb)
     others = machine.root / "etc/gatepost/others"
     others.mkdir()

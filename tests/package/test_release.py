@@ -1,4 +1,4 @@
-"""The release: complete, and the same bytes however it is made."""
+"""The release: complete and reproducible."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from conftest import ROOT, WORK
 
-# What autotools add.
+# Added by autotools.
 GENERATED = {"Makefile.in", "aclocal.m4", "configure", *(f"build-aux/{name}" for name in (
     "ar-lib", "compile", "depcomp", "install-sh", "missing", "test-driver"))}
 
@@ -41,30 +41,30 @@ def run_in(tree, script, *arguments):
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a release has no git")
-def test_release_has_every_file_of_the_repository_and_no_other(members):
+def test_release_has_exactly_the_files_of_the_repository(members):
     assert set(members) - GENERATED == set(git("ls-files").splitlines())
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a release has no git")
-def test_what_can_be_run_in_the_repository_can_be_in_the_release(members):
+def test_release_keeps_executable_permissions(members):
     executable = {line.partition("\t")[2] for line in git("ls-files", "-s").splitlines() if line.startswith("100755")}
     assert {name for name, member in members.items() if member.mode & stat.S_IXUSR} - GENERATED == executable
 
 
 def test_only_one_script_installs_packages(tree):
-    """What another installs for itself would be missing where that one has not run before."""
+    """Packages installed by another script would be missing where that script has not run."""
     scripts = [path for path in tree.rglob("*") if path.is_file() and path.read_bytes().startswith(b"#!")]
     assert {path.relative_to(tree).as_posix() for path in scripts if "apt-get" in path.read_text(errors="replace")
             } == {"packaging/install-packages"}
 
 
-def test_release_tells_nothing_of_who_made_it(members):
+def test_release_has_no_builder_metadata(members):
     assert {(member.uid, member.gid, member.uname, member.gname) for member in members.values()} == {(0, 0, "", "")}
     assert len({member.mtime for member in members.values()}) == 1
     assert {member.mode for member in members.values()} == {0o644, 0o755}
 
 
-def test_release_is_the_same_bytes_under_another_umask_at_another_time(tarball, tmp_path):
+def test_release_is_reproducible(tarball, tmp_path):
     made = WORK / "release" / tarball.name
     made.unlink(missing_ok=True)
     (ROOT / "COPYING").touch()

@@ -8,7 +8,7 @@
 #include "model/decode.h"
 #include "spans.h"
 
-/* State that the tests of the decoder share: a decoder, its rules, its last result. */
+/* State shared by the tests of the decoder: a decoder, its rules, and its last result. */
 static struct decoder *decoder;
 static struct event_rules rules;
 static struct decoded decoded;
@@ -40,7 +40,7 @@ tear_down_decoder(void)
         decoder_free(decoder);
 }
 
-/* Decode a body from memory of exactly its size, so that the sanitizer sees what is read or kept beyond. */
+/* Decode a body from memory of exactly its size, so that the sanitizer detects reads beyond it. */
 static enum decode_result
 decode(struct span body)
 {

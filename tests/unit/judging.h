@@ -25,7 +25,7 @@ void judging_point(struct pointer *pointer, const char *text);
 /* The next record of the log, from the source invoicing. */
 struct record judging_record(struct span delivery_id, struct span body);
 
-/* The same, which a receiver took for a replay of d-0. */
+/* The same, marked by the receiver as a replay of d-0. */
 struct record judging_replay(struct span delivery_id, struct span body);
 
 /* The offset of the next record. */
@@ -34,7 +34,7 @@ int64_t judging_offset(void);
 /* Decide a record. */
 enum verdict_action judging_decide(const struct record *record);
 
-/* Decide a record that must land in quarantine; its reason by name. */
+/* Decide a record that must be quarantined. Returns the name of the reason. */
 const char *judging_reason(const struct record *record);
 
 #endif

@@ -6,17 +6,17 @@
 
 #include "config/config.h"
 
-/* A directory of its own for each test: use both as a checked fixture. */
+/* A temporary directory for each test: use both as a checked fixture. */
 void scratch_setup(void);
 void scratch_teardown(void);
 
-/* The path of a file in it, made anew with the content and the mode. The text is valid until the test ends. */
+/* Create or replace a file in it with this content and mode. The path is valid until the test ends. */
 const char *scratch_file(const char *name, const void *content, size_t len, mode_t mode);
 
-/* The path of a file that is not there. */
+/* The path of a file in it, which need not exist. */
 const char *scratch_path(const char *name);
 
-/* How loading a configuration went. */
+/* The result of loading a configuration. */
 struct loaded {
         struct config *config; /* NULL: it was refused */
         char *messages; /* text written to stderr, without the path before each line number: `7: message` */
@@ -27,11 +27,11 @@ struct loaded scratch_load(const char *text);
 struct loaded scratch_load_mode(const char *text, mode_t mode);
 void scratch_release(struct loaded *loaded);
 
-/* The text up to what must be in every configuration: a source, a place to listen, and a broker. */
+/* A minimal configuration: a source, an address to listen on, and a broker. */
 extern const char scratch_minimal[];
 #define SCRATCH_MINIMAL_LINES 7
 
-/* A whole configuration, with the broker inside the process. */
+/* A complete configuration with the embedded broker. */
 extern const char scratch_embedded[];
 
 /* Load the minimal configuration and more lines; the first of these is line SCRATCH_MINIMAL_LINES + 1. */

@@ -5,7 +5,7 @@
 
 #include "model/record.h"
 
-/* The bytes of a string literal, which may hold NULs; the second is for static tables. */
+/* The bytes of a string literal, which may contain NULs; the second is for static tables. */
 #define SPAN(literal) ((struct span){(literal), sizeof(literal) - 1})
 #define SPAN_OF(literal) \
         { \
@@ -22,7 +22,7 @@ span_equals(struct span span, struct span other)
         return span.len == other.len && memcmp(span.data, other.data, span.len) == 0;
 }
 
-/* Fails the test unless the span is there and holds the literal's bytes. */
+/* Fails the test unless the span has the literal's bytes. */
 #define assert_span(span, literal) \
         ck_assert_msg(span_equals((span), SPAN(literal)), "'%.*s' is not '%s'", (int)(span).len, \
                       (span).data == NULL ? "" : (span).data, (literal))

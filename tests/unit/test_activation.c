@@ -11,7 +11,7 @@
 #include "config/activation.h"
 #include "suites.h"
 
-#define REPORT_FD 90 /* out of the way of what is passed on */
+#define REPORT_FD 90 /* beyond the descriptors that are passed */
 
 enum passed { LISTENING, CONNECTED, DATAGRAM, A_FILE, NOT_OPEN };
 
@@ -97,33 +97,33 @@ expect(const char *expected, const enum passed *passed, int n, const char *names
 
 static const enum passed three[] = {LISTENING, LISTENING, LISTENING};
 
-START_TEST(test_sockets_are_chosen_by_their_names)
+START_TEST(test_sockets_are_selected_by_name)
 {
         expect("receivers 3 5; admin 4; cn cn", three, 3, "receiver:admin:receiver", 0);
         expect("receivers; admin 3;", three, 1, "admin", 0);
 }
 END_TEST
 
-START_TEST(test_sockets_without_names_are_for_receiving)
+START_TEST(test_unnamed_sockets_are_for_the_receiver)
 {
         expect("receivers 3 4 5; admin -1; cn cn cn", three, 3, NULL, 0);
         expect("receivers 3 4 5; admin -1; cn cn cn", three, 3, "unknown:receiver", 0);
 }
 END_TEST
 
-START_TEST(test_sockets_for_another_process_are_left_alone)
+START_TEST(test_sockets_for_another_process_are_ignored)
 {
         expect("receivers; admin -1;", three, 3, NULL, 1);
 }
 END_TEST
 
-START_TEST(test_nothing_passed_on_is_nothing_wrong)
+START_TEST(test_no_passed_sockets_is_valid)
 {
         expect("receivers; admin -1;", three, 0, "", 0);
 }
 END_TEST
 
-START_TEST(test_each_wrong_thing_is_named)
+START_TEST(test_invalid_descriptors_are_named)
 {
         static const enum passed second_wrong[][2] = {{LISTENING, CONNECTED},
                                                       {LISTENING, DATAGRAM},
@@ -148,11 +148,11 @@ suite_activation(void)
         Suite *suite = suite_create("activation");
         TCase *tcase = tcase_create("activation");
 
-        tcase_add_test(tcase, test_sockets_are_chosen_by_their_names);
-        tcase_add_test(tcase, test_sockets_without_names_are_for_receiving);
-        tcase_add_test(tcase, test_sockets_for_another_process_are_left_alone);
-        tcase_add_test(tcase, test_nothing_passed_on_is_nothing_wrong);
-        tcase_add_test(tcase, test_each_wrong_thing_is_named);
+        tcase_add_test(tcase, test_sockets_are_selected_by_name);
+        tcase_add_test(tcase, test_unnamed_sockets_are_for_the_receiver);
+        tcase_add_test(tcase, test_sockets_for_another_process_are_ignored);
+        tcase_add_test(tcase, test_no_passed_sockets_is_valid);
+        tcase_add_test(tcase, test_invalid_descriptors_are_named);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -16,7 +16,7 @@ parsed(const char *text)
         return address;
 }
 
-START_TEST(test_address_is_written_as_it_was_read)
+START_TEST(test_address_is_formatted_as_parsed)
 {
         static const char *const texts[] = {
             "192.0.2.1",   "0.0.0.0", "255.255.255.255",
@@ -31,7 +31,7 @@ START_TEST(test_address_is_written_as_it_was_read)
 }
 END_TEST
 
-START_TEST(test_mapped_address_is_the_ipv4_address)
+START_TEST(test_ipv4_mapped_address_equals_the_ipv4_address)
 {
         struct address one = parsed("::ffff:192.0.2.1"), other = parsed("192.0.2.1");
 
@@ -39,7 +39,7 @@ START_TEST(test_mapped_address_is_the_ipv4_address)
 }
 END_TEST
 
-START_TEST(test_what_is_no_address_is_refused)
+START_TEST(test_invalid_address_is_refused)
 {
         static const char *const texts[] = {"",          "1.2.3",
                                             "1.2.3.4.5", "256.1.1.1",
@@ -54,7 +54,7 @@ START_TEST(test_what_is_no_address_is_refused)
 }
 END_TEST
 
-START_TEST(test_socket_of_a_unix_domain_has_none)
+START_TEST(test_unix_socket_has_no_address)
 {
         const struct sockaddr_un from = {.sun_family = AF_UNIX};
         struct address address;
@@ -66,7 +66,7 @@ START_TEST(test_socket_of_a_unix_domain_has_none)
 }
 END_TEST
 
-START_TEST(test_address_of_a_socket)
+START_TEST(test_address_is_taken_from_a_socket)
 {
         struct sockaddr_in in = {.sin_family = AF_INET};
         struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
@@ -105,7 +105,7 @@ static const struct {
     {"10.0.0.0/8", "::ffff:10.1.2.3", 1},
 };
 
-START_TEST(test_network_contains)
+START_TEST(test_network_contains_its_addresses_only)
 {
         struct address address = parsed(memberships[_i].address);
         struct network network;
@@ -117,7 +117,7 @@ START_TEST(test_network_contains)
 END_TEST
 
 static const struct {
-        const char *text, *said;
+        const char *text, *message;
 } bad_networks[] = {
     {"", "is not an address"},
     {"proxy.example", "write 192.0.2.1"},
@@ -130,13 +130,13 @@ static const struct {
     {"2001:db8::/129", "prefix length"},
 };
 
-START_TEST(test_bad_network_is_told_with_the_remedy)
+START_TEST(test_invalid_network_is_refused_with_the_remedy)
 {
         struct network network;
         struct error error;
 
         ck_assert_int_eq(network_parse(bad_networks[_i].text, &network, &error), -1);
-        ck_assert_msg(strstr(error.text, bad_networks[_i].said) != NULL, "%s", error.text);
+        ck_assert_msg(strstr(error.text, bad_networks[_i].message) != NULL, "%s", error.text);
 }
 END_TEST
 
@@ -146,13 +146,14 @@ suite_address(void)
         Suite *suite = suite_create("address");
         TCase *cases = tcase_create("cases");
 
-        tcase_add_test(cases, test_address_is_written_as_it_was_read);
-        tcase_add_test(cases, test_mapped_address_is_the_ipv4_address);
-        tcase_add_test(cases, test_what_is_no_address_is_refused);
-        tcase_add_test(cases, test_socket_of_a_unix_domain_has_none);
-        tcase_add_test(cases, test_address_of_a_socket);
-        tcase_add_loop_test(cases, test_network_contains, 0, ARRAY_LEN(memberships));
-        tcase_add_loop_test(cases, test_bad_network_is_told_with_the_remedy, 0, ARRAY_LEN(bad_networks));
+        tcase_add_test(cases, test_address_is_formatted_as_parsed);
+        tcase_add_test(cases, test_ipv4_mapped_address_equals_the_ipv4_address);
+        tcase_add_test(cases, test_invalid_address_is_refused);
+        tcase_add_test(cases, test_unix_socket_has_no_address);
+        tcase_add_test(cases, test_address_is_taken_from_a_socket);
+        tcase_add_loop_test(cases, test_network_contains_its_addresses_only, 0, ARRAY_LEN(memberships));
+        tcase_add_loop_test(cases, test_invalid_network_is_refused_with_the_remedy, 0,
+                            ARRAY_LEN(bad_networks));
         suite_add_tcase(suite, cases);
         return suite;
 }

@@ -10,7 +10,7 @@
 
 #define ID "0123456789abcdef"
 
-/* A text from the pool as a string, which the caller frees with free(). */
+/* Convert a text from the pool to a string. The caller frees it with free(). */
 static char *
 as_string(char *text, size_t len)
 {
@@ -41,7 +41,10 @@ answer(const struct http_error *error, const char *id, enum answer_connection co
         return as_string(text, len);
 }
 
-/* The value of a header of a complete answer, or NULL; until the next call. Fails when it appears twice. */
+/*
+ * The value of a header of a complete answer, or NULL; valid until the next call. Fails if the header is
+ * repeated.
+ */
 static const char *
 header(const char *answer, const char *name)
 {
@@ -59,7 +62,7 @@ header(const char *answer, const char *name)
         return value;
 }
 
-START_TEST(test_answer_to_head_says_the_length_of_what_it_leaves_out)
+START_TEST(test_answer_to_head_has_the_same_headers_without_body)
 {
         const struct http_error error = {.status = 404, .code = "NOT_FOUND", .message = "nothing"};
         size_t whole_len, len;
@@ -86,7 +89,7 @@ START_TEST(test_envelope_has_code_message_and_request_id)
 }
 END_TEST
 
-START_TEST(test_envelope_lists_violations_in_their_order)
+START_TEST(test_envelope_lists_violations_in_order)
 {
         static const struct http_violation violations[] = {{"url", "must be https"},
                                                            {"events[0]", "unknown"}};
@@ -128,7 +131,7 @@ START_TEST(test_strings_in_an_envelope_are_escaped)
 }
 END_TEST
 
-START_TEST(test_long_messages_are_written_whole)
+START_TEST(test_long_messages_are_not_truncated)
 {
         char message[5000];
         struct http_error error = {.status = 400, .code = "BAD_REQUEST", .message = message};
@@ -148,7 +151,7 @@ START_TEST(test_long_messages_are_written_whole)
 }
 END_TEST
 
-START_TEST(test_answer_is_the_envelope_behind_its_headers)
+START_TEST(test_answer_has_headers_and_envelope)
 {
         const struct http_error error = {.status = 400, .code = "BAD_REQUEST", .message = "no good"};
         char *text = answer(&error, ID, ANSWER_KEEPS), *body = envelope(&error), length[32];
@@ -165,7 +168,7 @@ START_TEST(test_answer_is_the_envelope_behind_its_headers)
 }
 END_TEST
 
-START_TEST(test_answer_says_what_becomes_of_the_connection)
+START_TEST(test_answer_has_the_matching_connection_header)
 {
         static const char *const values[] = {
             [ANSWER_KEEPS] = NULL, [ANSWER_KEEPS_1_0] = "keep-alive", [ANSWER_CLOSES] = "close"};
@@ -183,7 +186,7 @@ START_TEST(test_answer_says_what_becomes_of_the_connection)
 }
 END_TEST
 
-START_TEST(test_method_that_is_not_allowed_is_answered_with_those_that_are)
+START_TEST(test_405_answer_has_an_allow_header)
 {
         const struct http_error error = {.status = 405, .code = "METHOD_NOT_ALLOWED", .message = "no"};
         char *text = answer(&error, ID, ANSWER_KEEPS);
@@ -194,7 +197,7 @@ START_TEST(test_method_that_is_not_allowed_is_answered_with_those_that_are)
 }
 END_TEST
 
-START_TEST(test_sender_learns_when_to_send_again)
+START_TEST(test_429_and_503_answers_have_a_retry_after_header)
 {
         struct http_error error = {.status = 429, .code = "TOO_MANY_REQUESTS", .message = "wait"};
         char *text = answer(&error, ID, ANSWER_KEEPS);
@@ -215,7 +218,8 @@ START_TEST(test_sender_learns_when_to_send_again)
                 seen |= 1u << seconds;
                 free(text);
         }
-        ck_assert_uint_eq(seen, 0x3e); /* senders that are refused together come back apart */
+        ck_assert_uint_eq(seen,
+                          0x3e); /* senders that are refused at the same time retry at different times */
 }
 END_TEST
 
@@ -243,7 +247,7 @@ START_TEST(test_close_can_be_inserted_later)
 }
 END_TEST
 
-START_TEST(test_refusals_have_codes_and_phrases)
+START_TEST(test_refusals_have_codes_and_reason_phrases)
 {
         static const struct {
                 int status;
@@ -271,7 +275,7 @@ START_TEST(test_refusals_have_codes_and_phrases)
 }
 END_TEST
 
-START_TEST(test_date_is_now_by_rfc_9110)
+START_TEST(test_date_header_is_current)
 {
         const char *text = answer_date();
         struct tm tm = {.tm_sec = 0};
@@ -289,19 +293,19 @@ suite_answer(void)
         Suite *suite = suite_create("answer");
         TCase *cases = tcase_create("cases");
 
-        tcase_add_test(cases, test_answer_to_head_says_the_length_of_what_it_leaves_out);
+        tcase_add_test(cases, test_answer_to_head_has_the_same_headers_without_body);
         tcase_add_test(cases, test_envelope_has_code_message_and_request_id);
-        tcase_add_test(cases, test_envelope_lists_violations_in_their_order);
+        tcase_add_test(cases, test_envelope_lists_violations_in_order);
         tcase_add_loop_test(cases, test_strings_in_an_envelope_are_escaped, 0, (int)ARRAY_LEN(awkward));
-        tcase_add_test(cases, test_long_messages_are_written_whole);
-        tcase_add_test(cases, test_answer_is_the_envelope_behind_its_headers);
-        tcase_add_loop_test(cases, test_answer_says_what_becomes_of_the_connection, ANSWER_KEEPS,
+        tcase_add_test(cases, test_long_messages_are_not_truncated);
+        tcase_add_test(cases, test_answer_has_headers_and_envelope);
+        tcase_add_loop_test(cases, test_answer_has_the_matching_connection_header, ANSWER_KEEPS,
                             ANSWER_CLOSES + 1);
-        tcase_add_test(cases, test_method_that_is_not_allowed_is_answered_with_those_that_are);
-        tcase_add_test(cases, test_sender_learns_when_to_send_again);
+        tcase_add_test(cases, test_405_answer_has_an_allow_header);
+        tcase_add_test(cases, test_429_and_503_answers_have_a_retry_after_header);
         tcase_add_test(cases, test_close_can_be_inserted_later);
-        tcase_add_test(cases, test_refusals_have_codes_and_phrases);
-        tcase_add_test(cases, test_date_is_now_by_rfc_9110);
+        tcase_add_test(cases, test_refusals_have_codes_and_reason_phrases);
+        tcase_add_test(cases, test_date_header_is_current);
         suite_add_tcase(suite, cases);
         return suite;
 }

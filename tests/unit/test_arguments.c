@@ -24,7 +24,7 @@ static const struct {
     {"a.b.*", "a.c", 0},
 };
 
-START_TEST(test_kind_filter_matches_by_name_or_by_prefix)
+START_TEST(test_kind_filter_matches_name_or_prefix)
 {
         ck_assert_int_eq(arguments_kind_matches(kinds[_i].filter, kinds[_i].kind, strlen(kinds[_i].kind)),
                          kinds[_i].matches);
@@ -39,7 +39,7 @@ static const struct {
     {"a.x.*", {"a.*"}},         {"c", {"c"}},     {"c.*", {NULL}},  {"d", {NULL}},
 };
 
-START_TEST(test_kind_filter_selects_topics_that_may_hold_the_kind)
+START_TEST(test_kind_filter_selects_topics_that_may_contain_the_kind)
 {
         struct topic_table *topics = topic_table_new();
         struct error error;
@@ -67,8 +67,8 @@ suite_arguments(void)
         Suite *suite = suite_create("arguments");
         TCase *tcase = tcase_create("arguments");
 
-        tcase_add_loop_test(tcase, test_kind_filter_matches_by_name_or_by_prefix, 0, ARRAY_LEN(kinds));
-        tcase_add_loop_test(tcase, test_kind_filter_selects_topics_that_may_hold_the_kind, 0,
+        tcase_add_loop_test(tcase, test_kind_filter_matches_name_or_prefix, 0, ARRAY_LEN(kinds));
+        tcase_add_loop_test(tcase, test_kind_filter_selects_topics_that_may_contain_the_kind, 0,
                             ARRAY_LEN(filters));
         suite_add_tcase(suite, tcase);
         return suite;

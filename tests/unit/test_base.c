@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "suites.h"
 
-START_TEST(test_hex_comes_back_as_it_was)
+START_TEST(test_hex_round_trip_preserves_bytes)
 {
         uint8_t bytes[256], back[256];
         char text[513];
@@ -32,7 +32,7 @@ START_TEST(test_upper_case_hex_is_refused)
 }
 END_TEST
 
-START_TEST(test_times_are_written_as_rfc_3339)
+START_TEST(test_times_are_formatted_as_rfc_3339)
 {
         char text[CLOCK_RFC3339_SIZE];
 
@@ -70,7 +70,7 @@ static const struct {
     {"1900-02-29T00:00:00Z", 0},
 };
 
-START_TEST(test_times_beyond_four_digit_years_are_held)
+START_TEST(test_times_beyond_four_digit_years_are_clamped)
 {
         char text[CLOCK_RFC3339_SIZE];
 
@@ -79,14 +79,14 @@ START_TEST(test_times_beyond_four_digit_years_are_held)
 }
 END_TEST
 
-START_TEST(test_utc_timestamps_are_told_from_others)
+START_TEST(test_utc_timestamps_are_recognised)
 {
         ck_assert_int_eq(clock_is_utc_timestamp(timestamps[_i].text, strlen(timestamps[_i].text)),
                          timestamps[_i].is_utc);
 }
 END_TEST
 
-START_TEST(test_utc_timestamps_are_read_to_the_millisecond)
+START_TEST(test_timestamps_are_parsed_to_the_millisecond)
 {
         static const struct {
                 const char *text;
@@ -140,17 +140,17 @@ static const struct {
     {"\x80", 1, 0},             /* continuation alone */
     {"\xc3", 1, 0},             /* cut off */
     {"\xe2\x82", 2, 0},         /* cut off */
-    {"12345678\xff", 9, 0},     /* after a whole word */
+    {"12345678\xff", 9, 0},     /* after eight bytes */
     {"\xe2\x28\xa1", 3, 0},     /* bad continuation */
 };
 
-START_TEST(test_utf8_is_judged_by_rfc_3629)
+START_TEST(test_utf8_is_validated_by_rfc_3629)
 {
         ck_assert_int_eq(text_is_utf8(texts[_i].bytes, texts[_i].len), texts[_i].valid);
 }
 END_TEST
 
-START_TEST(test_misspelt_names_find_the_one_that_was_meant)
+START_TEST(test_closest_name_is_found)
 {
         static const char *const names[] = {"tolerance", "secret_file", "path", "key", "kind"};
 
@@ -162,7 +162,7 @@ START_TEST(test_misspelt_names_find_the_one_that_was_meant)
 }
 END_TEST
 
-START_TEST(test_a_reason_can_be_given_its_circumstances)
+START_TEST(test_error_text_can_be_prefixed)
 {
         struct error error;
 
@@ -178,16 +178,17 @@ suite_base(void)
         Suite *suite = suite_create("base");
         TCase *all = tcase_create("all");
 
-        tcase_add_test(all, test_hex_comes_back_as_it_was);
+        tcase_add_test(all, test_hex_round_trip_preserves_bytes);
         tcase_add_test(all, test_upper_case_hex_is_refused);
-        tcase_add_test(all, test_times_are_written_as_rfc_3339);
-        tcase_add_test(all, test_times_beyond_four_digit_years_are_held);
-        tcase_add_test(all, test_utc_timestamps_are_read_to_the_millisecond);
-        tcase_add_loop_test(all, test_utc_timestamps_are_told_from_others, 0,
+        tcase_add_test(all, test_times_are_formatted_as_rfc_3339);
+        tcase_add_test(all, test_times_beyond_four_digit_years_are_clamped);
+        tcase_add_test(all, test_timestamps_are_parsed_to_the_millisecond);
+        tcase_add_loop_test(all, test_utc_timestamps_are_recognised, 0,
                             (int)(sizeof(timestamps) / sizeof(timestamps[0])));
-        tcase_add_loop_test(all, test_utf8_is_judged_by_rfc_3629, 0, (int)(sizeof(texts) / sizeof(texts[0])));
-        tcase_add_test(all, test_misspelt_names_find_the_one_that_was_meant);
-        tcase_add_test(all, test_a_reason_can_be_given_its_circumstances);
+        tcase_add_loop_test(all, test_utf8_is_validated_by_rfc_3629, 0,
+                            (int)(sizeof(texts) / sizeof(texts[0])));
+        tcase_add_test(all, test_closest_name_is_found);
+        tcase_add_test(all, test_error_text_can_be_prefixed);
         suite_add_tcase(suite, all);
         return suite;
 }

@@ -7,7 +7,7 @@
 #define EARLY_MS 20
 #define MANY 1000
 
-/* A transaction that follows at once on another and is answered twice for its partitions, so much apart. */
+/* A transaction that begins right after another and gets two answers for its partitions, this far apart. */
 static void
 follow(struct begin_delay *delay, int64_t apart_ms, int has_produced)
 {
@@ -23,7 +23,7 @@ follow(struct begin_delay *delay, int64_t apart_ms, int has_produced)
         begin_delay_committed(delay);
 }
 
-/* A slow machine is sometimes too late to wait; the delay must not adapt to that. */
+/* On a slow machine the wait is sometimes over already; the delay must not adapt to that. */
 static void
 follow_until(struct begin_delay *delay, int wait_ms, int64_t apart_ms, int has_produced)
 {
@@ -32,7 +32,7 @@ follow_until(struct begin_delay *delay, int wait_ms, int64_t apart_ms, int has_p
         ck_assert_int_eq(delay->wait_ms, wait_ms);
 }
 
-START_TEST(test_wait_grows_while_transactions_are_too_early_and_shrinks_when_none_is)
+START_TEST(test_wait_adapts_to_transactions_that_begin_too_early)
 {
         struct begin_delay delay;
         int least;
@@ -53,7 +53,7 @@ START_TEST(test_wait_grows_while_transactions_are_too_early_and_shrinks_when_non
 }
 END_TEST
 
-START_TEST(test_partitions_that_are_added_after_records_say_nothing_of_the_wait)
+START_TEST(test_partitions_added_after_records_do_not_change_the_wait)
 {
         struct begin_delay delay;
         int least;
@@ -66,7 +66,7 @@ START_TEST(test_partitions_that_are_added_after_records_say_nothing_of_the_wait)
 }
 END_TEST
 
-START_TEST(test_only_a_commit_is_waited_after_and_no_longer_than_for_its_markers)
+START_TEST(test_wait_applies_only_after_a_commit_and_only_for_the_remaining_time)
 {
         struct begin_delay delay;
         int64_t begun_ms = clock_monotonic_ms();
@@ -93,9 +93,9 @@ suite_begin_delay(void)
         TCase *tcase = tcase_create("begin_delay");
 
         tcase_set_timeout(tcase, 240);
-        tcase_add_test(tcase, test_wait_grows_while_transactions_are_too_early_and_shrinks_when_none_is);
-        tcase_add_test(tcase, test_partitions_that_are_added_after_records_say_nothing_of_the_wait);
-        tcase_add_test(tcase, test_only_a_commit_is_waited_after_and_no_longer_than_for_its_markers);
+        tcase_add_test(tcase, test_wait_adapts_to_transactions_that_begin_too_early);
+        tcase_add_test(tcase, test_partitions_added_after_records_do_not_change_the_wait);
+        tcase_add_test(tcase, test_wait_applies_only_after_a_commit_and_only_for_the_remaining_time);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -61,7 +61,7 @@ keep(BIO *out, const char *name, mode_t mode)
         return path;
 }
 
-/* A file with a certificate, and one more where more_end_s is not 0. */
+/* Write a file with a certificate, and with a second one if more_end_s is not 0. */
 static const char *
 certificate_file(int64_t begin_s, int64_t end_s, int64_t more_end_s)
 {
@@ -115,7 +115,7 @@ START_TEST(test_certificate_is_read_with_its_chain_and_key)
 }
 END_TEST
 
-START_TEST(test_the_first_end_in_a_chain_counts)
+START_TEST(test_earliest_expiry_in_a_chain_counts)
 {
         struct certificate *certificate = read_one(NOW, NOW + 50 * DAY, NOW + 40 * DAY);
 
@@ -140,7 +140,7 @@ static const struct {
     {NOW + 50 * DAY + 1, CERTIFICATE_UNUSABLE, -1, "expired at 2027-01-07T11:06:40Z"},
 };
 
-START_TEST(test_a_certificate_is_held_against_the_time)
+START_TEST(test_certificate_state_depends_on_the_time)
 {
         struct certificate *certificate = read_one(NOW, NOW + 50 * DAY, 0);
         struct error error = {""};
@@ -171,7 +171,7 @@ START_TEST(test_file_without_certificates_is_refused)
 }
 END_TEST
 
-START_TEST(test_fifo_does_not_hold_up_who_reads_it)
+START_TEST(test_fifo_is_refused_without_blocking)
 {
         struct error error;
 
@@ -205,7 +205,7 @@ expect_key_refused(const char *path, const char *words)
         certificate_free(certificate);
 }
 
-START_TEST(test_key_that_will_not_do_is_refused)
+START_TEST(test_unusable_key_is_refused)
 {
         expect_key_refused(key_file(key, NULL, 0604), "others can read it");
         expect_key_refused(key_file(key, NULL, 0602), "others can write it");
@@ -217,7 +217,7 @@ START_TEST(test_key_that_will_not_do_is_refused)
 }
 END_TEST
 
-START_TEST(test_renewed_certificate_is_another_one)
+START_TEST(test_renewed_certificate_is_different)
 {
         struct certificate *one = read_one(NOW, NOW + DAY, 0), *two = read_one(NOW, NOW + 2 * DAY, 0);
 
@@ -228,7 +228,7 @@ START_TEST(test_renewed_certificate_is_another_one)
 }
 END_TEST
 
-START_TEST(test_configuration_has_what_stands_in_the_files)
+START_TEST(test_configuration_loads_certificate_and_key)
 {
         const char *path = certificate_file(NOW, NOW + 50 * DAY, 0), *key_path = key_file(key, NULL, 0600);
         char more[1024];
@@ -246,7 +246,7 @@ START_TEST(test_configuration_has_what_stands_in_the_files)
 }
 END_TEST
 
-START_TEST(test_router_alone_does_not_look_into_tls_files)
+START_TEST(test_router_alone_ignores_tls_files)
 {
         struct loaded loaded = scratch_load_more("[gatepost]\nroles = router\n[receiver]\n"
                                                  "tls_certificate_file = /nonexistent\ntls_key_file = /n\n");
@@ -265,16 +265,16 @@ suite_certificate(void)
 
         tcase_add_checked_fixture(all, set_up, tear_down);
         tcase_add_test(all, test_certificate_is_read_with_its_chain_and_key);
-        tcase_add_test(all, test_the_first_end_in_a_chain_counts);
-        tcase_add_loop_test(all, test_a_certificate_is_held_against_the_time, 0,
+        tcase_add_test(all, test_earliest_expiry_in_a_chain_counts);
+        tcase_add_loop_test(all, test_certificate_state_depends_on_the_time, 0,
                             (int)(sizeof(times) / sizeof(times[0])));
         tcase_add_test(all, test_file_without_certificates_is_refused);
-        tcase_add_test(all, test_fifo_does_not_hold_up_who_reads_it);
+        tcase_add_test(all, test_fifo_is_refused_without_blocking);
         tcase_add_test(all, test_chain_with_a_broken_certificate_is_refused);
-        tcase_add_test(all, test_key_that_will_not_do_is_refused);
-        tcase_add_test(all, test_renewed_certificate_is_another_one);
-        tcase_add_test(all, test_configuration_has_what_stands_in_the_files);
-        tcase_add_test(all, test_router_alone_does_not_look_into_tls_files);
+        tcase_add_test(all, test_unusable_key_is_refused);
+        tcase_add_test(all, test_renewed_certificate_is_different);
+        tcase_add_test(all, test_configuration_loads_certificate_and_key);
+        tcase_add_test(all, test_router_alone_ignores_tls_files);
         suite_add_tcase(suite, all);
         return suite;
 }

@@ -5,20 +5,20 @@
 #include "logged.h"
 #include "suites.h"
 
-/* Log lines about an unreachable Kafka, when several clients notice it. */
+/* Log lines about an unreachable Kafka, if several clients report it. */
 
 static void
-expect(const char *said)
+expect(const char *expected)
 {
         const char *text = logged_read();
 
-        if (said == NULL)
+        if (expected == NULL)
                 ck_assert_str_eq(text, "");
         else
-                ck_assert_msg(strstr(text, said) != NULL, "not %s: %s", said, text);
+                ck_assert_msg(strstr(text, expected) != NULL, "not %s: %s", expected, text);
 }
 
-START_TEST(test_kafka_that_is_away_is_told_once)
+START_TEST(test_unreachable_kafka_is_logged_once)
 {
         client_not_reached("timed out");
         expect("kafka is unreachable; waiting for it reason=\"timed out\"");
@@ -32,7 +32,7 @@ START_TEST(test_kafka_that_is_away_is_told_once)
 }
 END_TEST
 
-START_TEST(test_cause_that_is_known_only_later_is_told_too)
+START_TEST(test_cause_found_later_is_logged_as_well)
 {
         client_not_reached("timed out");
         expect("timed out");
@@ -51,7 +51,7 @@ START_TEST(test_cause_that_is_known_only_later_is_told_too)
 END_TEST
 
 /* It quotes sasl.oauthbearer.config, which is masked everywhere else. */
-START_TEST(test_secret_that_librdkafka_quotes_is_not_told)
+START_TEST(test_secret_quoted_by_librdkafka_is_not_logged)
 {
         client_log_error(NULL, RD_KAFKA_RESP_ERR__RESOLVE,
                          "Failed to acquire SASL OAUTHBEARER token: Unrecognized sasl.oauthbearer.config "
@@ -66,7 +66,7 @@ START_TEST(test_secret_that_librdkafka_quotes_is_not_told)
 }
 END_TEST
 
-START_TEST(test_that_no_broker_is_left_is_told_with_the_cause_that_came_before)
+START_TEST(test_all_brokers_down_is_logged_with_the_preceding_cause)
 {
         client_log_error(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "connection refused");
         expect(NULL);
@@ -84,10 +84,10 @@ suite_client(void)
         TCase *tcase = tcase_create("away");
 
         tcase_add_checked_fixture(tcase, logged_setup, logged_teardown);
-        tcase_add_test(tcase, test_kafka_that_is_away_is_told_once);
-        tcase_add_test(tcase, test_cause_that_is_known_only_later_is_told_too);
-        tcase_add_test(tcase, test_secret_that_librdkafka_quotes_is_not_told);
-        tcase_add_test(tcase, test_that_no_broker_is_left_is_told_with_the_cause_that_came_before);
+        tcase_add_test(tcase, test_unreachable_kafka_is_logged_once);
+        tcase_add_test(tcase, test_cause_found_later_is_logged_as_well);
+        tcase_add_test(tcase, test_secret_quoted_by_librdkafka_is_not_logged);
+        tcase_add_test(tcase, test_all_brokers_down_is_logged_with_the_preceding_cause);
         suite_add_tcase(suite, tcase);
         return suite;
 }

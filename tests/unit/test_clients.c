@@ -15,7 +15,7 @@ address(const char *text)
         return address;
 }
 
-START_TEST(test_each_address_has_connections_of_its_own)
+START_TEST(test_connections_are_limited_per_address)
 {
         struct clients *clients = clients_new(2, 0);
         struct address one = address("192.0.2.1"), other = address("192.0.2.2");
@@ -34,7 +34,7 @@ START_TEST(test_each_address_has_connections_of_its_own)
 }
 END_TEST
 
-START_TEST(test_ipv6_addresses_of_a_64_count_as_one)
+START_TEST(test_ipv6_addresses_of_one_64_prefix_count_as_one)
 {
         struct clients *clients = clients_new(1, 0);
         struct address one = address("2001:db8:0:1::1"), twin = address("2001:db8:0:1:ffff::2"),
@@ -51,7 +51,7 @@ START_TEST(test_ipv6_addresses_of_a_64_count_as_one)
 }
 END_TEST
 
-START_TEST(test_refusals_count_for_the_second_in_which_they_are)
+START_TEST(test_refusals_are_counted_per_second)
 {
         struct clients *clients = clients_new(0, 3);
         struct address one = address("192.0.2.1"), other = address("192.0.2.2");
@@ -98,7 +98,7 @@ START_TEST(test_without_limits_nothing_is_refused)
 }
 END_TEST
 
-START_TEST(test_limits_may_come_and_go_while_connections_are_open)
+START_TEST(test_limits_can_change_while_connections_are_open)
 {
         struct clients *clients = clients_new(0, 0);
         struct address one = address("192.0.2.1");
@@ -123,8 +123,8 @@ START_TEST(test_limits_may_come_and_go_while_connections_are_open)
 }
 END_TEST
 
-/* More addresses than are remembered: those refused last are, and one with a connection is never forgotten. */
-START_TEST(test_memory_of_addresses_is_bounded)
+/* With more addresses than fit, those refused last are kept, and one with a connection is never dropped. */
+START_TEST(test_number_of_remembered_addresses_is_limited)
 {
         struct clients *clients = clients_new(1, 1);
         struct address connected = address("192.0.2.1"), first = address("10.0.0.0"), last = first;
@@ -150,13 +150,13 @@ suite_clients(void)
         Suite *suite = suite_create("clients");
         TCase *cases = tcase_create("cases");
 
-        tcase_add_test(cases, test_each_address_has_connections_of_its_own);
-        tcase_add_test(cases, test_ipv6_addresses_of_a_64_count_as_one);
-        tcase_add_test(cases, test_refusals_count_for_the_second_in_which_they_are);
+        tcase_add_test(cases, test_connections_are_limited_per_address);
+        tcase_add_test(cases, test_ipv6_addresses_of_one_64_prefix_count_as_one);
+        tcase_add_test(cases, test_refusals_are_counted_per_second);
         tcase_add_test(cases, test_refusals_outlive_the_connection);
         tcase_add_test(cases, test_without_limits_nothing_is_refused);
-        tcase_add_test(cases, test_limits_may_come_and_go_while_connections_are_open);
-        tcase_add_test(cases, test_memory_of_addresses_is_bounded);
+        tcase_add_test(cases, test_limits_can_change_while_connections_are_open);
+        tcase_add_test(cases, test_number_of_remembered_addresses_is_limited);
         suite_add_tcase(suite, cases);
         return suite;
 }

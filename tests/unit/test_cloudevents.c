@@ -14,7 +14,7 @@ static struct verdict verdict;
 static void
 set_up(void)
 {
-        memset(&event, 0xff, sizeof(event)); /* nothing depends on what was there */
+        memset(&event, 0xff, sizeof(event)); /* the previous content must not matter */
         record = (struct record){
             .key = SPAN("d-1"),
             .body = SPAN("{}"),
@@ -40,7 +40,7 @@ assert_header(size_t index, const char *name, const char *value)
                       (int)found.len, found.data, value);
 }
 
-START_TEST(test_event_has_the_headers_of_a_cloudevent_in_binary_mode)
+START_TEST(test_event_has_cloudevents_binary_mode_headers)
 {
         output_describe_event(&record, &verdict, &event);
         ck_assert_uint_eq(event.n, 7);
@@ -54,7 +54,7 @@ START_TEST(test_event_has_the_headers_of_a_cloudevent_in_binary_mode)
 }
 END_TEST
 
-START_TEST(test_event_of_a_release_has_an_id_of_its_own)
+START_TEST(test_released_event_has_its_own_id)
 {
         static char key[JUDGE_TEXT_MAX];
 
@@ -70,7 +70,7 @@ START_TEST(test_event_of_a_release_has_an_id_of_its_own)
 }
 END_TEST
 
-START_TEST(test_subject_and_trace_context_follow_when_they_are_there)
+START_TEST(test_subject_and_trace_context_are_added_if_present)
 {
         verdict.subject = SPAN("INV-1");
         record.traceparent = SPAN("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
@@ -83,7 +83,7 @@ START_TEST(test_subject_and_trace_context_follow_when_they_are_there)
 }
 END_TEST
 
-START_TEST(test_kind_is_told_to_its_last_byte)
+START_TEST(test_kind_may_contain_nul_bytes)
 {
         verdict.kind = SPAN("reporting_batch.\xc3\xa4\0b");
         output_describe_event(&record, &verdict, &event);
@@ -102,7 +102,7 @@ START_TEST(test_longest_source_name_fits)
 }
 END_TEST
 
-START_TEST(test_foreign_timestamp_makes_no_time)
+START_TEST(test_invalid_timestamp_omits_the_time)
 {
         static const struct span foreign[] = {
             {NULL, 0},
@@ -123,7 +123,7 @@ START_TEST(test_foreign_timestamp_makes_no_time)
 }
 END_TEST
 
-START_TEST(test_missing_webhook_id_leaves_its_header_out)
+START_TEST(test_missing_webhook_id_omits_its_header)
 {
         record.webhook_id = NO_SPAN;
         output_describe_event(&record, &verdict, &event);
@@ -150,13 +150,13 @@ suite_cloudevents(void)
         TCase *tcase = tcase_create("cloudevents");
 
         tcase_add_checked_fixture(tcase, set_up, NULL);
-        tcase_add_test(tcase, test_event_has_the_headers_of_a_cloudevent_in_binary_mode);
-        tcase_add_test(tcase, test_event_of_a_release_has_an_id_of_its_own);
-        tcase_add_test(tcase, test_subject_and_trace_context_follow_when_they_are_there);
-        tcase_add_test(tcase, test_kind_is_told_to_its_last_byte);
+        tcase_add_test(tcase, test_event_has_cloudevents_binary_mode_headers);
+        tcase_add_test(tcase, test_released_event_has_its_own_id);
+        tcase_add_test(tcase, test_subject_and_trace_context_are_added_if_present);
+        tcase_add_test(tcase, test_kind_may_contain_nul_bytes);
         tcase_add_test(tcase, test_longest_source_name_fits);
-        tcase_add_test(tcase, test_foreign_timestamp_makes_no_time);
-        tcase_add_test(tcase, test_missing_webhook_id_leaves_its_header_out);
+        tcase_add_test(tcase, test_invalid_timestamp_omits_the_time);
+        tcase_add_test(tcase, test_missing_webhook_id_omits_its_header);
         tcase_add_test(tcase, test_earliest_and_latest_timestamps_have_a_time);
         suite_add_tcase(suite, tcase);
         return suite;

@@ -47,9 +47,9 @@ tear_down(void)
         free(messages);
 }
 
-/* Load a configuration; `said` receives its output on stderr. */
+/* Load a configuration; `output` receives the text on stderr. */
 static struct config *
-load(const char *text, mode_t mode, char said[4096])
+load(const char *text, mode_t mode, char output[4096])
 {
         struct config *config;
         int saved = dup(STDERR_FILENO);
@@ -62,12 +62,12 @@ load(const char *text, mode_t mode, char said[4096])
         ck_assert_int_ge(dup2(saved, STDERR_FILENO), 0);
         (void)close(saved);
         in = fopen(messages, "r");
-        said[fread(said, 1, 4095, in)] = '\0';
+        output[fread(output, 1, 4095, in)] = '\0';
         (void)fclose(in);
         return config;
 }
 
-/* A configuration that is right, with more lines at the end of its source. */
+/* A valid configuration with more lines at the end of its source. */
 static char *
 right(const char *more)
 {
@@ -79,20 +79,20 @@ right(const char *more)
 static void
 assert_refused(const char *more, const char *message)
 {
-        char *text = right(more), said[4096];
-        struct config *config = load(text, 0600, said);
+        char *text = right(more), output[4096];
+        struct config *config = load(text, 0600, output);
 
         ck_assert_msg(config == NULL, "%s was taken", more);
-        ck_assert_msg(strstr(said, message) != NULL, "%s: %s", more, said);
+        ck_assert_msg(strstr(output, message) != NULL, "%s: %s", more, output);
         free(text);
 }
 
 START_TEST(test_defaults_are_filled_in)
 {
-        char *text = right(""), said[4096];
-        struct config *config = load(text, 0644, said);
+        char *text = right(""), output[4096];
+        struct config *config = load(text, 0644, output);
 
-        ck_assert_msg(config != NULL, "%s", said);
+        ck_assert_msg(config != NULL, "%s", output);
         ck_assert_uint_eq(config->roles, CONFIG_RECEIVER | CONFIG_ROUTER);
         ck_assert_uint_eq(config->max_body, 1048576);
         ck_assert_uint_eq(config->dedup_window_ms, UINT64_C(259200000));
@@ -106,14 +106,14 @@ START_TEST(test_defaults_are_filled_in)
 }
 END_TEST
 
-START_TEST(test_a_secret_file_loses_one_newline_only)
+START_TEST(test_newline_at_the_end_of_a_secret_file_is_ignored)
 {
-        char *text = right(""), said[4096];
+        char *text = right(""), output[4096];
         uint8_t expected[SIGNATURE_SIZE], signature[SIGNATURE_SIZE];
         struct signature_key *key = signature_key_new(SECRET, strlen(SECRET));
-        struct config *config = load(text, 0600, said);
+        struct config *config = load(text, 0600, output);
 
-        ck_assert_msg(config != NULL, "%s", said);
+        ck_assert_msg(config != NULL, "%s", output);
         ck_assert_int_eq(signature_compute(key, "1", "b", 1, expected), 0);
         ck_assert_int_eq(signature_compute(config->sources[0].keys[0], "1", "b", 1, signature), 0);
         ck_assert_mem_eq(expected, signature, SIGNATURE_SIZE);
@@ -123,10 +123,10 @@ START_TEST(test_a_secret_file_loses_one_newline_only)
 }
 END_TEST
 
-START_TEST(test_ten_mistakes_give_ten_messages_with_their_lines)
+START_TEST(test_ten_mistakes_give_ten_messages_with_line_numbers)
 {
         static const size_t lines[10] = {2, 4, 5, 6, 8, 9, 11, 12, 14, 16};
-        char said[4096], *at = said, *expected;
+        char output[4096], *at = output, *expected;
         struct config *config = load("[gatepost]\n"
                                      "roles = reciever\n"
                                      "[receiver]\n"
@@ -143,7 +143,7 @@ START_TEST(test_ten_mistakes_give_ten_messages_with_their_lines)
                                      "[recevier]\n"
                                      "[topics]\n"
                                      "prefix\n",
-                                     0600, said);
+                                     0600, output);
 
         ck_assert_ptr_null(config);
         for (size_t i = 0; i < 10; i++) {
@@ -154,27 +154,27 @@ START_TEST(test_ten_mistakes_give_ten_messages_with_their_lines)
                 free(expected);
         }
         ck_assert_msg(*at == '\0', "more than ten: %s", at);
-        ck_assert_ptr_nonnull(strstr(said, "did you mean receiver?"));
-        ck_assert_ptr_nonnull(strstr(said, "did you mean bootstrap.servers?"));
-        ck_assert_ptr_nonnull(strstr(said, "did you mean [receiver]?"));
-        ck_assert_ptr_null(strstr(said, "short\n"));
+        ck_assert_ptr_nonnull(strstr(output, "did you mean receiver?"));
+        ck_assert_ptr_nonnull(strstr(output, "did you mean bootstrap.servers?"));
+        ck_assert_ptr_nonnull(strstr(output, "did you mean [receiver]?"));
+        ck_assert_ptr_null(strstr(output, "short\n"));
 }
 END_TEST
 
-START_TEST(test_secrets_that_others_can_read_are_refused)
+START_TEST(test_world_readable_secrets_are_refused)
 {
-        char *text = right(""), said[4096];
+        char *text = right(""), output[4096];
 
         ck_assert_int_eq(chmod(secret, 0644), 0);
-        ck_assert_ptr_null(load(text, 0600, said));
-        ck_assert_ptr_nonnull(strstr(said, "mode 0644"));
-        ck_assert_ptr_nonnull(strstr(said, "chmod o= "));
+        ck_assert_ptr_null(load(text, 0600, output));
+        ck_assert_ptr_nonnull(strstr(output, "mode 0644"));
+        ck_assert_ptr_nonnull(strstr(output, "chmod o= "));
         free(text);
         ck_assert_int_eq(chmod(secret, 0640), 0);
         text = right("secret = " SECRET "\n");
-        ck_assert_ptr_null(load(text, 0644, said));
-        ck_assert_ptr_nonnull(strstr(said, ":8: "));
-        ck_assert_ptr_null(strstr(said, SECRET));
+        ck_assert_ptr_null(load(text, 0644, output));
+        ck_assert_ptr_nonnull(strstr(output, ":8: "));
+        ck_assert_ptr_null(strstr(output, SECRET));
         free(text);
 }
 END_TEST
@@ -218,36 +218,36 @@ static const struct {
     {"[router]\ndedup_window = 599s\n", ":9: dedup_window is shorter than twice the tolerance"},
 };
 
-START_TEST(test_what_is_wrong_is_refused_with_a_reason)
+START_TEST(test_invalid_configuration_is_refused_with_a_reason)
 {
         assert_refused(refusals[_i].more, refusals[_i].message);
 }
 END_TEST
 
-START_TEST(test_a_file_must_be_there_and_say_something)
+START_TEST(test_empty_or_incomplete_file_is_refused)
 {
-        char said[4096];
+        char output[4096];
 
-        ck_assert_ptr_null(load("", 0600, said));
-        ck_assert_ptr_nonnull(strstr(said, "is empty"));
-        ck_assert_ptr_null(load("# nothing\n", 0600, said));
-        ck_assert_ptr_nonnull(strstr(said, "is empty"));
-        ck_assert_ptr_null(load("[kafka]\nbootstrap.servers = b\n", 0600, said));
-        ck_assert_ptr_nonnull(strstr(said, "there is no source"));
-        ck_assert_ptr_nonnull(strstr(said, "needs a `listen`"));
+        ck_assert_ptr_null(load("", 0600, output));
+        ck_assert_ptr_nonnull(strstr(output, "is empty"));
+        ck_assert_ptr_null(load("# nothing\n", 0600, output));
+        ck_assert_ptr_nonnull(strstr(output, "is empty"));
+        ck_assert_ptr_null(load("[kafka]\nbootstrap.servers = b\n", 0600, output));
+        ck_assert_ptr_nonnull(strstr(output, "there is no source"));
+        ck_assert_ptr_nonnull(strstr(output, "needs a `listen`"));
 }
 END_TEST
 
-START_TEST(test_the_ini_dialect_is_read)
+START_TEST(test_ini_dialect_is_parsed)
 {
-        char said[4096], *text;
+        char output[4096], *text;
         struct config *config;
 
         text = right("  webhook_id=a   \r\nwebhook_id = \"b\" ; another\n; webhook_id = c\n# "
                      "webhook_id = d\n"
                      "subject = \"/a ;b\"\n");
-        config = load(text, 0600, said);
-        ck_assert_msg(config != NULL, "%s", said);
+        config = load(text, 0600, output);
+        ck_assert_msg(config != NULL, "%s", output);
         ck_assert_uint_eq(config->sources[0].n_webhook_ids, 2);
         ck_assert_str_eq(config->sources[0].webhook_ids[0], "a");
         ck_assert_str_eq(config->sources[0].webhook_ids[1], "b");
@@ -265,12 +265,13 @@ suite_config(void)
 
         tcase_add_checked_fixture(all, set_up, tear_down);
         tcase_add_test(all, test_defaults_are_filled_in);
-        tcase_add_test(all, test_a_secret_file_loses_one_newline_only);
-        tcase_add_test(all, test_ten_mistakes_give_ten_messages_with_their_lines);
-        tcase_add_test(all, test_secrets_that_others_can_read_are_refused);
-        tcase_add_loop_test(all, test_what_is_wrong_is_refused_with_a_reason, 0, (int)ARRAY_LEN(refusals));
-        tcase_add_test(all, test_a_file_must_be_there_and_say_something);
-        tcase_add_test(all, test_the_ini_dialect_is_read);
+        tcase_add_test(all, test_newline_at_the_end_of_a_secret_file_is_ignored);
+        tcase_add_test(all, test_ten_mistakes_give_ten_messages_with_line_numbers);
+        tcase_add_test(all, test_world_readable_secrets_are_refused);
+        tcase_add_loop_test(all, test_invalid_configuration_is_refused_with_a_reason, 0,
+                            (int)ARRAY_LEN(refusals));
+        tcase_add_test(all, test_empty_or_incomplete_file_is_refused);
+        tcase_add_test(all, test_ini_dialect_is_parsed);
         suite_add_tcase(suite, all);
         return suite;
 }

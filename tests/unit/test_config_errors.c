@@ -6,7 +6,7 @@
 #include "scratch.h"
 #include "suites.h"
 
-START_TEST(test_file_with_ten_mistakes_gives_ten_messages_with_the_right_lines)
+START_TEST(test_ten_mistakes_are_reported_at_their_lines)
 {
         static const char text[] = "# ten mistakes\n"
                                    "[gatepost]\n"
@@ -43,7 +43,7 @@ START_TEST(test_file_with_ten_mistakes_gives_ten_messages_with_the_right_lines)
 }
 END_TEST
 
-START_TEST(test_messages_come_in_the_order_of_lines)
+START_TEST(test_messages_are_in_line_order)
 {
         struct loaded loaded =
             scratch_load("[source a]\n[source b]\npath = /\n[kafka]\nacks = 1\n[nonsense]\n");
@@ -76,13 +76,13 @@ START_TEST(test_misspelt_name_gets_a_suggestion)
 }
 END_TEST
 
-START_TEST(test_option_in_a_wrong_section_is_sent_to_its_own)
+START_TEST(test_option_in_the_wrong_section_is_reported_with_the_right_one)
 {
         scratch_expect_refused("[router]\nthreads = 2\n", "belongs in [receiver]");
 }
 END_TEST
 
-START_TEST(test_value_that_does_not_fit_is_refused_at_its_line)
+START_TEST(test_invalid_value_is_refused_at_its_line)
 {
         static const char *const cases[][2] = {
             {"[gatepost]\nroles =\n", "value is missing"},
@@ -123,7 +123,7 @@ START_TEST(test_value_that_does_not_fit_is_refused_at_its_line)
 }
 END_TEST
 
-START_TEST(test_address_that_cannot_be_is_refused)
+START_TEST(test_invalid_listen_address_is_refused)
 {
         static const char *const texts[] = {
             "nowhere",    "127.0.0.1",    "localhost:80", "1.2.3.4.5:80",    "1.2.3:80",
@@ -136,7 +136,7 @@ START_TEST(test_address_that_cannot_be_is_refused)
 }
 END_TEST
 
-START_TEST(test_path_of_a_socket_that_the_system_cannot_take_is_refused)
+START_TEST(test_too_long_socket_path_is_refused)
 {
         char more[256];
 
@@ -145,7 +145,7 @@ START_TEST(test_path_of_a_socket_that_the_system_cannot_take_is_refused)
 }
 END_TEST
 
-START_TEST(test_same_address_twice_is_refused)
+START_TEST(test_duplicate_address_is_refused)
 {
         scratch_expect_refused("[receiver]\nlisten = 127.0.0.1:8080\n", "duplicate");
         scratch_expect_refused("[receiver]\nlisten = *:81\nlisten = 0.0.0.0:81\n", "duplicate");
@@ -153,7 +153,7 @@ START_TEST(test_same_address_twice_is_refused)
 }
 END_TEST
 
-START_TEST(test_admin_endpoint_for_others_is_refused)
+START_TEST(test_non_loopback_admin_endpoint_is_refused)
 {
         static const char *const texts[] = {"0.0.0.0:9464", "*:9464", "[::]:9464", "192.0.2.1:9464"};
         char more[64];
@@ -163,7 +163,7 @@ START_TEST(test_admin_endpoint_for_others_is_refused)
 }
 END_TEST
 
-START_TEST(test_half_of_what_tls_needs_is_refused_rather_than_left_out)
+START_TEST(test_incomplete_tls_options_are_refused)
 {
         scratch_expect_refused("[receiver]\ntls_certificate_file = /x\n", "tls_key_file");
         scratch_expect_refused("[receiver]\ntls_key_file = /x\n", "tls_certificate_file");
@@ -182,7 +182,7 @@ START_TEST(test_option_given_twice_names_the_earlier_line)
 }
 END_TEST
 
-START_TEST(test_source_lacking_something_is_told_at_its_heading)
+START_TEST(test_incomplete_source_is_reported_at_its_heading)
 {
         struct loaded loaded = scratch_load_more("[source s]\ntolerance = 1s\n");
 
@@ -193,7 +193,7 @@ START_TEST(test_source_lacking_something_is_told_at_its_heading)
 }
 END_TEST
 
-START_TEST(test_sources_must_differ)
+START_TEST(test_sources_must_have_different_names_and_paths)
 {
         struct loaded loaded =
             scratch_load_more("[source invoicing]\npath = /other\nsecret = sixteen bytes or more\n");
@@ -206,7 +206,7 @@ START_TEST(test_sources_must_differ)
 }
 END_TEST
 
-START_TEST(test_heading_with_a_wrong_name_is_one_message)
+START_TEST(test_invalid_heading_gives_one_message)
 {
         static const char *const cases[][2] = {{"[source]\npath = /s\n", "name"},
                                                {"[receiver two]\nthreads = 99\n", "name"},
@@ -221,7 +221,7 @@ START_TEST(test_heading_with_a_wrong_name_is_one_message)
 }
 END_TEST
 
-START_TEST(test_name_of_a_source_has_its_letters)
+START_TEST(test_invalid_source_name_is_refused)
 {
         static const char *const names[] = {
             "a.b", "a/b", "a b", "caf\xc3\xa9",
@@ -238,7 +238,7 @@ START_TEST(test_name_of_a_source_has_its_letters)
 }
 END_TEST
 
-START_TEST(test_file_that_says_nothing_is_refused)
+START_TEST(test_empty_file_is_refused)
 {
         static const char *const texts[] = {"", "\n", "# nothing\n; at all\n"};
         struct loaded loaded = scratch_load(texts[_i]);
@@ -250,7 +250,7 @@ START_TEST(test_file_that_says_nothing_is_refused)
 }
 END_TEST
 
-START_TEST(test_everything_that_is_missing_is_told)
+START_TEST(test_all_missing_options_are_reported)
 {
         struct loaded loaded = scratch_load("[gatepost]\n");
 
@@ -263,7 +263,7 @@ START_TEST(test_everything_that_is_missing_is_told)
 }
 END_TEST
 
-START_TEST(test_topics_that_kafka_takes_only_one_of_are_refused)
+START_TEST(test_colliding_topic_names_are_refused)
 {
         static const char *const events[] = {"a = t.a\nb = t_a\n", "a = x.y_z\nb = u\nc = x_y.z\n",
                                              "a = gatepost_deliveries\n", "a = gatepost_quarantine\n"};
@@ -280,7 +280,7 @@ load_missing(void *arg)
         ck_assert_ptr_null(config_load(arg));
 }
 
-START_TEST(test_file_that_cannot_be_read_is_named)
+START_TEST(test_unreadable_file_is_named)
 {
         const char *missing = scratch_path("missing.conf");
         char *written = scratch_capture(load_missing, (void *)(uintptr_t)missing);
@@ -298,7 +298,7 @@ START_TEST(test_file_that_cannot_be_read_is_named)
 }
 END_TEST
 
-/* So that a reload ends in time, whatever the file holds. */
+/* A reload must end in time, whatever the content of the file. */
 START_TEST(test_file_with_too_many_options_is_refused)
 {
         const size_t n = 12000;
@@ -318,7 +318,7 @@ START_TEST(test_file_with_too_many_options_is_refused)
 }
 END_TEST
 
-START_TEST(test_limits_that_contradict_each_other_are_refused_at_the_later_line)
+START_TEST(test_contradictory_limits_are_refused_at_the_later_line)
 {
         static const char *const cases[][2] = {
             {"[receiver]\nheader_timeout = 31s\n", "request_timeout"},
@@ -336,7 +336,7 @@ START_TEST(test_limits_that_contradict_each_other_are_refused_at_the_later_line)
 }
 END_TEST
 
-START_TEST(test_topics_of_gatepost_itself_take_no_events)
+START_TEST(test_invalid_event_topics_are_refused)
 {
         scratch_expect_refused("[events]\ninvoice.accepted = gatepost.deliveries\n", "gatepost.deliveries");
         scratch_expect_refused("[events]\ninvoice.accepted = gatepost.quarantine\n", "gatepost.quarantine");
@@ -354,17 +354,17 @@ texts_and_names(void)
         TCase *tests = tcase_create("texts and names");
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
-        tcase_add_test(tests, test_file_with_ten_mistakes_gives_ten_messages_with_the_right_lines);
-        tcase_add_test(tests, test_messages_come_in_the_order_of_lines);
+        tcase_add_test(tests, test_ten_mistakes_are_reported_at_their_lines);
+        tcase_add_test(tests, test_messages_are_in_line_order);
         tcase_add_loop_test(tests, test_misspelt_name_gets_a_suggestion, 0, 6);
-        tcase_add_test(tests, test_option_in_a_wrong_section_is_sent_to_its_own);
+        tcase_add_test(tests, test_option_in_the_wrong_section_is_reported_with_the_right_one);
         tcase_add_test(tests, test_option_given_twice_names_the_earlier_line);
-        tcase_add_loop_test(tests, test_topics_that_kafka_takes_only_one_of_are_refused, 0, 4);
-        tcase_add_loop_test(tests, test_heading_with_a_wrong_name_is_one_message, 0, 4);
-        tcase_add_loop_test(tests, test_name_of_a_source_has_its_letters, 0, 5);
-        tcase_add_loop_test(tests, test_file_that_says_nothing_is_refused, 0, 3);
-        tcase_add_test(tests, test_everything_that_is_missing_is_told);
-        tcase_add_test(tests, test_file_that_cannot_be_read_is_named);
+        tcase_add_loop_test(tests, test_colliding_topic_names_are_refused, 0, 4);
+        tcase_add_loop_test(tests, test_invalid_heading_gives_one_message, 0, 4);
+        tcase_add_loop_test(tests, test_invalid_source_name_is_refused, 0, 5);
+        tcase_add_loop_test(tests, test_empty_file_is_refused, 0, 3);
+        tcase_add_test(tests, test_all_missing_options_are_reported);
+        tcase_add_test(tests, test_unreadable_file_is_named);
         tcase_add_test(tests, test_file_with_too_many_options_is_refused);
         return tests;
 }
@@ -375,17 +375,16 @@ values(void)
         TCase *tests = tcase_create("values");
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
-        tcase_add_loop_test(tests, test_value_that_does_not_fit_is_refused_at_its_line, 0, 32);
-        tcase_add_loop_test(tests, test_address_that_cannot_be_is_refused, 0, 15);
-        tcase_add_test(tests, test_path_of_a_socket_that_the_system_cannot_take_is_refused);
-        tcase_add_test(tests, test_same_address_twice_is_refused);
-        tcase_add_loop_test(tests, test_admin_endpoint_for_others_is_refused, 0, 4);
-        tcase_add_test(tests, test_half_of_what_tls_needs_is_refused_rather_than_left_out);
-        tcase_add_test(tests, test_source_lacking_something_is_told_at_its_heading);
-        tcase_add_test(tests, test_sources_must_differ);
-        tcase_add_loop_test(tests, test_limits_that_contradict_each_other_are_refused_at_the_later_line, 0,
-                            8);
-        tcase_add_test(tests, test_topics_of_gatepost_itself_take_no_events);
+        tcase_add_loop_test(tests, test_invalid_value_is_refused_at_its_line, 0, 32);
+        tcase_add_loop_test(tests, test_invalid_listen_address_is_refused, 0, 15);
+        tcase_add_test(tests, test_too_long_socket_path_is_refused);
+        tcase_add_test(tests, test_duplicate_address_is_refused);
+        tcase_add_loop_test(tests, test_non_loopback_admin_endpoint_is_refused, 0, 4);
+        tcase_add_test(tests, test_incomplete_tls_options_are_refused);
+        tcase_add_test(tests, test_incomplete_source_is_reported_at_its_heading);
+        tcase_add_test(tests, test_sources_must_have_different_names_and_paths);
+        tcase_add_loop_test(tests, test_contradictory_limits_are_refused_at_the_later_line, 0, 8);
+        tcase_add_test(tests, test_invalid_event_topics_are_refused);
         return tests;
 }
 

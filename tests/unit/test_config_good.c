@@ -11,7 +11,7 @@
 
 static struct loaded loaded;
 
-/* Load the minimal configuration with more lines; it must be accepted without a word. */
+/* Load the minimal configuration with more lines; it must be accepted without messages. */
 static const struct config *
 load_good(const char *more)
 {
@@ -78,7 +78,7 @@ START_TEST(test_source_gets_its_defaults)
 }
 END_TEST
 
-START_TEST(test_options_of_each_type_are_taken)
+START_TEST(test_options_of_every_type_are_accepted)
 {
         const struct config *config =
             load_good("[gatepost]\nroles = router , receiver\ninstance = gw-1.a_b\n"
@@ -97,7 +97,7 @@ START_TEST(test_options_of_each_type_are_taken)
 }
 END_TEST
 
-START_TEST(test_router_alone_needs_no_place_to_listen)
+START_TEST(test_router_alone_needs_no_listen_address)
 {
         loaded =
             scratch_load("[gatepost]\nroles = router\n[source s]\npath = /s\nsecret = sixteen bytes or so\n"
@@ -108,7 +108,7 @@ START_TEST(test_router_alone_needs_no_place_to_listen)
 }
 END_TEST
 
-START_TEST(test_several_sources_have_settings_of_their_own)
+START_TEST(test_every_source_has_its_own_settings)
 {
         const struct config *config = load_good(
             "[source Second_1]\npath = /second\nheader_prefix = x-two\nsecret = another sixteen bytes\n"
@@ -137,14 +137,14 @@ START_TEST(test_several_sources_have_settings_of_their_own)
 }
 END_TEST
 
-START_TEST(test_header_prefix_made_of_a_name_is_lowercase)
+START_TEST(test_default_header_prefix_is_lowercase)
 {
         (void)load_good("[source ACME]\npath = /acme\nsecret = another sixteen bytes\n");
         ck_assert_str_eq(loaded.config->sources[1].header_prefix, "x-acme");
 }
 END_TEST
 
-START_TEST(test_addresses_of_every_family_are_read)
+START_TEST(test_addresses_of_every_family_are_parsed)
 {
         const struct config *config = load_good("[receiver]\nlisten = [::1]:8443\nlisten = *:81\n"
                                                 "listen = unix:/run/gatepost.sock\nlisten = 127.0.0.1:0\n"
@@ -167,7 +167,7 @@ START_TEST(test_addresses_of_every_family_are_read)
 }
 END_TEST
 
-START_TEST(test_admin_listens_nearby_or_not_at_all)
+START_TEST(test_admin_endpoint_is_local_or_off)
 {
         static const char *const texts[] = {"off", "127.0.0.9:1", "[::1]:0", "unix:/run/admin.sock"};
         char more[64];
@@ -181,7 +181,7 @@ START_TEST(test_admin_listens_nearby_or_not_at_all)
 }
 END_TEST
 
-START_TEST(test_admin_listens_for_others_when_told_so)
+START_TEST(test_admin_endpoint_is_remote_with_allow_remote)
 {
         ck_assert_str_eq(load_good("[admin]\nallow_remote = on\nlisten = [2001:db8::1]:9464\n")->admin->text,
                          "[2001:db8::1]:9464");
@@ -207,7 +207,7 @@ START_TEST(test_events_replace_the_default_table)
 }
 END_TEST
 
-START_TEST(test_section_may_come_in_pieces)
+START_TEST(test_section_may_be_split)
 {
         const struct config *config =
             load_good("[receiver]\nthreads = 2\n[topics]\n[receiver]\nmax_body = 3MiB\n");
@@ -228,7 +228,7 @@ START_TEST(test_limits_may_be_equal)
 }
 END_TEST
 
-START_TEST(test_releasing_nothing_is_harmless)
+START_TEST(test_config_free_accepts_null)
 {
         config_free(NULL);
 }
@@ -243,18 +243,18 @@ suite_config_good(void)
         tcase_add_checked_fixture(tests, scratch_setup, teardown);
         tcase_add_test(tests, test_minimal_file_gets_the_documented_defaults);
         tcase_add_test(tests, test_source_gets_its_defaults);
-        tcase_add_test(tests, test_options_of_each_type_are_taken);
-        tcase_add_test(tests, test_router_alone_needs_no_place_to_listen);
-        tcase_add_test(tests, test_several_sources_have_settings_of_their_own);
-        tcase_add_test(tests, test_header_prefix_made_of_a_name_is_lowercase);
-        tcase_add_test(tests, test_addresses_of_every_family_are_read);
-        tcase_add_loop_test(tests, test_admin_listens_nearby_or_not_at_all, 0, 4);
-        tcase_add_test(tests, test_admin_listens_for_others_when_told_so);
+        tcase_add_test(tests, test_options_of_every_type_are_accepted);
+        tcase_add_test(tests, test_router_alone_needs_no_listen_address);
+        tcase_add_test(tests, test_every_source_has_its_own_settings);
+        tcase_add_test(tests, test_default_header_prefix_is_lowercase);
+        tcase_add_test(tests, test_addresses_of_every_family_are_parsed);
+        tcase_add_loop_test(tests, test_admin_endpoint_is_local_or_off, 0, 4);
+        tcase_add_test(tests, test_admin_endpoint_is_remote_with_allow_remote);
         tcase_add_test(tests, test_documented_kinds_have_topics_by_default);
         tcase_add_test(tests, test_events_replace_the_default_table);
-        tcase_add_test(tests, test_section_may_come_in_pieces);
+        tcase_add_test(tests, test_section_may_be_split);
         tcase_add_test(tests, test_limits_may_be_equal);
-        tcase_add_test(tests, test_releasing_nothing_is_harmless);
+        tcase_add_test(tests, test_config_free_accepts_null);
         suite_add_tcase(suite, tests);
         return suite;
 }

@@ -19,7 +19,7 @@ property(const struct loaded *loaded, const char *name)
         return NULL;
 }
 
-START_TEST(test_properties_are_taken_as_they_are)
+START_TEST(test_properties_are_passed_unchanged)
 {
         struct loaded loaded =
             scratch_load_more("linger.ms = 5\nclient.rack = a\nsecurity.protocol = sasl_ssl\n"
@@ -34,7 +34,7 @@ START_TEST(test_properties_are_taken_as_they_are)
 }
 END_TEST
 
-/* By its own name, its aliases, and with the prefix by which librdkafka takes properties of topics. */
+/* By its own name, its aliases, and with the prefix that librdkafka accepts for topic properties. */
 static const char *const refused[] = {"acks = 1",
                                       "request.required.acks = 1",
                                       "topic.acks = 1",
@@ -106,7 +106,7 @@ START_TEST(test_property_that_would_break_a_guarantee_is_refused_with_the_reason
 }
 END_TEST
 
-/* All properties of librdkafka 2.0.2 to 2.16.0 that are taken, which somebody has looked at: none breaks a promise. */
+/* All accepted properties of librdkafka 2.0.2 to 2.16.0, reviewed by hand: none breaks a guarantee. */
 static const char taken[] =
     " builtin.features client.id metadata.broker.list bootstrap.servers message.copy.max.bytes "
     "receive.message.max.bytes topic.metadata.refresh.interval.ms metadata.max.age.ms "
@@ -164,7 +164,7 @@ is_set_by_function(const char *name)
                strncmp(name, "ssl_", 4) == 0;
 }
 
-START_TEST(test_each_property_of_librdkafka_is_either_taken_or_refused)
+START_TEST(test_every_librdkafka_property_is_accepted_or_refused)
 {
         char *text, *save = NULL;
         size_t len, n = 0;
@@ -191,7 +191,7 @@ START_TEST(test_each_property_of_librdkafka_is_either_taken_or_refused)
 }
 END_TEST
 
-START_TEST(test_property_of_topics_may_have_the_prefix)
+START_TEST(test_topic_property_may_have_the_topic_prefix)
 {
         struct loaded loaded = scratch_load_more("topic.compression.level = 3\n");
 
@@ -203,7 +203,7 @@ START_TEST(test_property_of_topics_may_have_the_prefix)
 }
 END_TEST
 
-START_TEST(test_secret_is_known_by_the_end_of_its_name)
+START_TEST(test_secret_property_is_recognised_by_its_suffix)
 {
         static const char *const secret[] = {"sasl.password",
                                              "ssl.key.password",
@@ -230,7 +230,7 @@ START_TEST(test_secret_is_known_by_the_end_of_its_name)
 }
 END_TEST
 
-START_TEST(test_value_of_a_secret_is_in_no_complaint)
+START_TEST(test_secret_value_is_in_no_message)
 {
         static const char *const wrong[] = {"sasl.pasword = hunter2\n", "topic.sasl.password = hunter2\n",
                                             "ssl.truststore.password = hunter2\n",
@@ -243,7 +243,7 @@ START_TEST(test_value_of_a_secret_is_in_no_complaint)
 }
 END_TEST
 
-START_TEST(test_file_that_would_make_a_client_wait_is_refused)
+START_TEST(test_fifo_is_refused_as_a_file)
 {
         static const char *const names[] = {"ssl.ca.location",       "ssl.certificate.location",
                                             "ssl.crl.location",      "ssl.key.location",
@@ -271,14 +271,14 @@ START_TEST(test_unknown_property_gets_a_suggestion)
 }
 END_TEST
 
-START_TEST(test_unknown_property_like_no_other_is_refused)
+START_TEST(test_unknown_property_is_refused)
 {
         scratch_expect_refused("no.such.property.anywhere = 1\n",
                                "no.such.property.anywhere: librdkafka has no such property");
 }
 END_TEST
 
-START_TEST(test_value_that_librdkafka_does_not_take_is_refused_with_its_reason)
+START_TEST(test_value_rejected_by_librdkafka_is_refused_with_its_reason)
 {
         scratch_expect_refused("security.protocol = tls\n", "security.protocol");
         scratch_expect_refused("linger.ms = soon\n", "linger.ms");
@@ -289,8 +289,8 @@ START_TEST(test_value_that_librdkafka_does_not_take_is_refused_with_its_reason)
 }
 END_TEST
 
-/* sasl.oauthbearer.client.secret is one too, but not every librdkafka has it. */
-START_TEST(test_password_stands_in_the_file_or_in_one_of_its_own)
+/* sasl.oauthbearer.client.secret is another, but not every librdkafka has it. */
+START_TEST(test_password_may_be_inline_or_in_a_file)
 {
         static const char *const names[] = {"sasl.password", "ssl.key.password", "ssl.keystore.password",
                                             "ssl.key.pem", "sasl.oauthbearer.config"};
@@ -328,7 +328,7 @@ START_TEST(test_password_file_follows_the_rule_for_secrets)
 }
 END_TEST
 
-START_TEST(test_one_property_by_two_names_is_refused)
+START_TEST(test_property_set_by_two_names_is_refused)
 {
         char more[256];
 
@@ -341,7 +341,7 @@ START_TEST(test_one_property_by_two_names_is_refused)
 }
 END_TEST
 
-START_TEST(test_old_name_of_the_brokers_counts)
+START_TEST(test_old_name_of_bootstrap_servers_is_accepted)
 {
         struct loaded loaded =
             scratch_load("[receiver]\nlisten = 127.0.0.1:0\n[source s]\npath = /s\n"
@@ -352,7 +352,7 @@ START_TEST(test_old_name_of_the_brokers_counts)
 }
 END_TEST
 
-START_TEST(test_embedded_broker_is_no_property)
+START_TEST(test_embedded_broker_sets_no_property)
 {
         struct loaded loaded =
             scratch_load("[receiver]\nlisten = 127.0.0.1:0\n[source s]\npath = /s\n"
@@ -372,22 +372,22 @@ suite_config_kafka(void)
         TCase *tests = tcase_create("properties");
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
-        tcase_add_test(tests, test_properties_are_taken_as_they_are);
+        tcase_add_test(tests, test_properties_are_passed_unchanged);
         tcase_add_loop_test(tests, test_property_that_would_break_a_guarantee_is_refused_with_the_reason, 0,
                             ARRAY_LEN(refused));
-        tcase_add_test(tests, test_each_property_of_librdkafka_is_either_taken_or_refused);
-        tcase_add_test(tests, test_property_of_topics_may_have_the_prefix);
-        tcase_add_test(tests, test_secret_is_known_by_the_end_of_its_name);
-        tcase_add_loop_test(tests, test_value_of_a_secret_is_in_no_complaint, 0, 5);
-        tcase_add_loop_test(tests, test_file_that_would_make_a_client_wait_is_refused, 0, 6);
+        tcase_add_test(tests, test_every_librdkafka_property_is_accepted_or_refused);
+        tcase_add_test(tests, test_topic_property_may_have_the_topic_prefix);
+        tcase_add_test(tests, test_secret_property_is_recognised_by_its_suffix);
+        tcase_add_loop_test(tests, test_secret_value_is_in_no_message, 0, 5);
+        tcase_add_loop_test(tests, test_fifo_is_refused_as_a_file, 0, 6);
         tcase_add_loop_test(tests, test_unknown_property_gets_a_suggestion, 0, 5);
-        tcase_add_test(tests, test_unknown_property_like_no_other_is_refused);
-        tcase_add_test(tests, test_value_that_librdkafka_does_not_take_is_refused_with_its_reason);
-        tcase_add_loop_test(tests, test_password_stands_in_the_file_or_in_one_of_its_own, 0, 5);
+        tcase_add_test(tests, test_unknown_property_is_refused);
+        tcase_add_test(tests, test_value_rejected_by_librdkafka_is_refused_with_its_reason);
+        tcase_add_loop_test(tests, test_password_may_be_inline_or_in_a_file, 0, 5);
         tcase_add_test(tests, test_password_file_follows_the_rule_for_secrets);
-        tcase_add_test(tests, test_one_property_by_two_names_is_refused);
-        tcase_add_test(tests, test_old_name_of_the_brokers_counts);
-        tcase_add_test(tests, test_embedded_broker_is_no_property);
+        tcase_add_test(tests, test_property_set_by_two_names_is_refused);
+        tcase_add_test(tests, test_old_name_of_bootstrap_servers_is_accepted);
+        tcase_add_test(tests, test_embedded_broker_sets_no_property);
         suite_add_tcase(suite, tests);
         return suite;
 }

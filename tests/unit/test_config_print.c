@@ -46,7 +46,7 @@ expect_line(const char *text, const char *begin, const char *end)
         ck_abort_msg("no line '%s ... %s' in:\n%s", begin, end, text);
 }
 
-START_TEST(test_values_come_with_their_lines_or_as_defaults)
+START_TEST(test_values_are_printed_with_line_or_default)
 {
         char *text = print(write_more("[receiver]\nmax_body = 2MiB\n"), 0);
 
@@ -80,7 +80,7 @@ START_TEST(test_secrets_are_masked)
 }
 END_TEST
 
-START_TEST(test_what_is_printed_loads_again_and_prints_the_same_values)
+START_TEST(test_printed_configuration_can_be_loaded)
 {
         char *first = print(write_more("[gatepost]\ninstance = gw\n[events]\na.* = t.a\n"
                                        "[kafka]\nclient.rack = \" spaces ; and comments \"\n"
@@ -102,7 +102,7 @@ START_TEST(test_what_is_printed_loads_again_and_prints_the_same_values)
 }
 END_TEST
 
-START_TEST(test_long_value_is_printed_whole)
+START_TEST(test_long_value_is_not_truncated)
 {
         char more[1024] = "client.rack = ", *text;
         size_t len = strlen(more);
@@ -172,10 +172,10 @@ suite_config_print(void)
         TCase *tests = tcase_create("dump");
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
-        tcase_add_test(tests, test_values_come_with_their_lines_or_as_defaults);
+        tcase_add_test(tests, test_values_are_printed_with_line_or_default);
         tcase_add_test(tests, test_secrets_are_masked);
-        tcase_add_test(tests, test_what_is_printed_loads_again_and_prints_the_same_values);
-        tcase_add_test(tests, test_long_value_is_printed_whole);
+        tcase_add_test(tests, test_printed_configuration_can_be_loaded);
+        tcase_add_test(tests, test_long_value_is_not_truncated);
         tcase_add_test(tests, test_json_has_every_value_with_its_line);
         tcase_add_test(tests, test_file_with_errors_prints_errors_only);
         suite_add_tcase(suite, tests);

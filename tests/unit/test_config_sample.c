@@ -31,7 +31,7 @@ read_file(const char *path)
         return text;
 }
 
-/* Let every option that is commented out, `;name = value` or `;[section]`, count. Prose begins with a number sign. */
+/* Uncomment every option and section, `;name = value` or `;[section]`. Prose begins with a number sign. */
 static void
 uncomment(char *text)
 {
@@ -43,7 +43,7 @@ uncomment(char *text)
         }
 }
 
-/* The sample with all that is commented out. */
+/* The sample with all options uncommented. */
 static void
 read_whole_sample(struct ini *ini)
 {
@@ -76,7 +76,7 @@ START_TEST(test_every_option_is_in_the_sample)
 }
 END_TEST
 
-START_TEST(test_sample_has_no_other_options_and_shows_the_defaults)
+START_TEST(test_sample_has_only_known_options_with_their_defaults)
 {
         struct ini ini;
 
@@ -97,7 +97,7 @@ START_TEST(test_sample_has_no_other_options_and_shows_the_defaults)
 }
 END_TEST
 
-/* The text with one part replaced by another. The caller frees it. */
+/* Replace one part of a text by another. The caller frees the result. */
 static char *
 replace(const char *text, const char *part, const char *other)
 {
@@ -109,18 +109,18 @@ replace(const char *text, const char *part, const char *other)
         return result;
 }
 
-START_TEST(test_sample_loads_once_there_is_a_secret)
+START_TEST(test_sample_loads_with_a_secret)
 {
         char *text = read_file(sample_path);
-        char *mended = replace(text, "/etc/gatepost/secrets/invoicing",
+        char *sample = replace(text, "/etc/gatepost/secrets/invoicing",
                                scratch_file("invoicing", "sixteen bytes or more", 21, 0600));
-        struct loaded loaded = scratch_load_mode(mended, 0644);
+        struct loaded loaded = scratch_load_mode(sample, 0644);
 
         ck_assert_str_eq(loaded.messages, "");
         ck_assert_uint_eq(loaded.config->n_sources, 1);
         ck_assert_str_eq(loaded.config->sources[0].name, "invoicing");
         scratch_release(&loaded);
-        free(mended);
+        free(sample);
         free(text);
 }
 END_TEST
@@ -153,7 +153,7 @@ START_TEST(test_manual_has_the_defaults_of_the_table)
 
         for (size_t i = 0; i < options_count(); i++) {
                 const struct option_row *option = options_at(i);
-                char *start, *end, *told;
+                char *start, *end, *found;
 
                 if (option->fallback == NULL || option->type == OPTION_ROLES)
                         continue;
@@ -164,15 +164,15 @@ START_TEST(test_manual_has_the_defaults_of_the_table)
                 ck_assert_ptr_nonnull(start);
                 end = strstr(start + 1, "\n.It");
                 (void)snprintf(sentence, sizeof(sentence), "default is %s.", option->fallback);
-                told = strstr(start, sentence);
-                ck_assert_msg(told != NULL && (end == NULL || told < end), "%s: the manual does not say: %s",
+                found = strstr(start, sentence);
+                ck_assert_msg(found != NULL && (end == NULL || found < end), "%s: not in the manual: %s",
                               option->name, sentence);
         }
         free(manual);
 }
 END_TEST
 
-/* Where the manual speaks of an option, and where it ends to do so. */
+/* The beginning and end of an option's description in the manual. */
 static const char *
 find_item(const char *manual, const struct option_row *option, const char **end)
 {
@@ -190,16 +190,16 @@ find_item(const char *manual, const struct option_row *option, const char **end)
         return start;
 }
 
-START_TEST(test_manual_says_which_options_need_a_restart)
+START_TEST(test_manual_names_options_that_need_a_restart)
 {
         static const char sentence[] = "\nA change needs a restart.\n";
         char *manual = read_file(manual_path);
 
         for (size_t i = 0; i < options_count(); i++) {
                 const struct option_row *option = options_at(i);
-                const char *end, *start = find_item(manual, option, &end), *told = strstr(start, sentence);
+                const char *end, *start = find_item(manual, option, &end), *found = strstr(start, sentence);
 
-                ck_assert_msg((told != NULL && told < end) == ((option->flags & OPTION_RESTART) != 0),
+                ck_assert_msg((found != NULL && found < end) == ((option->flags & OPTION_RESTART) != 0),
                               "[%s] %s: the manual and the table differ", option->section, option->name);
         }
         free(manual);
@@ -249,8 +249,8 @@ START_TEST(test_manual_has_the_ranges_of_the_table)
                 (void)snprintf(sentence, sizeof(sentence), "\nRange: %s to %s.\n", low,
                                format_limit(option, option->max, high));
                 found = strstr(start, sentence);
-                ck_assert_msg(found != NULL && found < end, "[%s] %s: the manual does not say: %s",
-                              option->section, option->name, sentence + 1);
+                ck_assert_msg(found != NULL && found < end, "[%s] %s: not in the manual: %s", option->section,
+                              option->name, sentence + 1);
         }
         free(manual);
 }
@@ -271,11 +271,11 @@ suite_config_sample(void)
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
         tcase_add_test(tests, test_every_option_is_in_the_sample);
-        tcase_add_test(tests, test_sample_has_no_other_options_and_shows_the_defaults);
-        tcase_add_test(tests, test_sample_loads_once_there_is_a_secret);
+        tcase_add_test(tests, test_sample_has_only_known_options_with_their_defaults);
+        tcase_add_test(tests, test_sample_loads_with_a_secret);
         tcase_add_test(tests, test_every_option_is_in_the_manual_under_its_section);
         tcase_add_test(tests, test_manual_has_the_defaults_of_the_table);
-        tcase_add_test(tests, test_manual_says_which_options_need_a_restart);
+        tcase_add_test(tests, test_manual_names_options_that_need_a_restart);
         tcase_add_test(tests, test_manual_has_the_ranges_of_the_table);
         tcase_add_test(tests, test_every_option_has_help);
         suite_add_tcase(suite, tests);

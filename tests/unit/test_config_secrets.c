@@ -53,7 +53,7 @@ START_TEST(test_newline_at_the_end_of_a_secret_file_is_dropped)
 }
 END_TEST
 
-START_TEST(test_secret_that_is_not_one_line_is_refused)
+START_TEST(test_secret_of_several_lines_is_refused)
 {
         static const char *const contents[][2] = {
             {"a secret that must not be shown\n\n", "more than one line"},
@@ -74,7 +74,7 @@ START_TEST(test_secret_that_is_not_one_line_is_refused)
 }
 END_TEST
 
-START_TEST(test_same_secret_file_twice_is_refused)
+START_TEST(test_duplicate_secret_file_is_refused)
 {
         const char *path = scratch_file("secret", secret, strlen(secret), 0600);
         char text[1024];
@@ -91,7 +91,7 @@ START_TEST(test_same_secret_file_twice_is_refused)
 }
 END_TEST
 
-/* As it is written in YAML, continued on a second line, put in the place of a file, or left without its heading. */
+/* In YAML syntax, continued on a second line, in place of a file name, or without its heading. */
 START_TEST(test_secret_in_a_wrong_place_is_not_shown)
 {
         static const char *const lines[] = {
@@ -116,7 +116,7 @@ START_TEST(test_secret_in_a_wrong_place_is_not_shown)
 }
 END_TEST
 
-START_TEST(test_secret_in_the_file_is_taken_as_quoted)
+START_TEST(test_inline_secret_may_be_quoted)
 {
         struct loaded loaded =
             scratch_load("[receiver]\nlisten = 127.0.0.1:0\n[source s]\npath = /s\n"
@@ -129,7 +129,7 @@ START_TEST(test_secret_in_the_file_is_taken_as_quoted)
 }
 END_TEST
 
-START_TEST(test_secret_file_that_others_can_reach_is_refused_with_the_remedy)
+START_TEST(test_world_accessible_secret_file_is_refused_with_the_remedy)
 {
         static const mode_t modes[] = {0604, 0644, 0602, 0606, 0666};
         const char *path = scratch_file("secret", secret, strlen(secret), modes[_i]);
@@ -145,7 +145,7 @@ START_TEST(test_secret_file_that_others_can_reach_is_refused_with_the_remedy)
 }
 END_TEST
 
-START_TEST(test_secret_file_for_owner_and_group_is_taken)
+START_TEST(test_secret_file_for_owner_and_group_is_accepted)
 {
         static const mode_t modes[] = {0400, 0600, 0640, 0660, 0601};
         struct loaded loaded = load_with(scratch_file("secret", secret, strlen(secret), modes[_i]), 0644);
@@ -169,7 +169,7 @@ START_TEST(test_secret_is_at_least_16_bytes)
 }
 END_TEST
 
-START_TEST(test_file_that_holds_no_secret_is_refused)
+START_TEST(test_file_without_a_secret_is_refused)
 {
         struct loaded loaded = load_with(scratch_file("empty", "", 0, 0600), 0600);
 
@@ -187,7 +187,7 @@ START_TEST(test_file_that_holds_no_secret_is_refused)
 }
 END_TEST
 
-START_TEST(test_fifo_does_not_hold_up_loading)
+START_TEST(test_fifo_is_refused_as_a_secret_file)
 {
         const char *path = scratch_path("fifo");
         struct loaded loaded;
@@ -213,7 +213,7 @@ START_TEST(test_endless_secret_is_refused)
 }
 END_TEST
 
-START_TEST(test_configuration_with_a_secret_is_a_secret_file_itself)
+START_TEST(test_configuration_with_a_secret_must_be_private)
 {
         static const mode_t modes[] = {0644, 0604, 0602};
         struct loaded loaded = scratch_load_mode(scratch_minimal, modes[_i]);
@@ -225,7 +225,7 @@ START_TEST(test_configuration_with_a_secret_is_a_secret_file_itself)
 }
 END_TEST
 
-START_TEST(test_configuration_with_a_password_is_a_secret_file_itself)
+START_TEST(test_configuration_with_a_password_must_be_private)
 {
         const char *path = scratch_file("secret", secret, strlen(secret), 0600);
         char text[1024];
@@ -247,7 +247,7 @@ START_TEST(test_configuration_with_a_password_is_a_secret_file_itself)
 }
 END_TEST
 
-START_TEST(test_api_key_need_not_be_readable_but_must_be_kept)
+START_TEST(test_api_key_file_must_be_private_but_need_not_be_readable)
 {
         char more[256];
         const char *path = scratch_file("key", "k", 1, 0644);
@@ -265,7 +265,7 @@ START_TEST(test_api_key_need_not_be_readable_but_must_be_kept)
 }
 END_TEST
 
-START_TEST(test_api_key_in_the_file_makes_it_a_secret_file)
+START_TEST(test_configuration_with_an_api_key_must_be_private)
 {
         const char *path = scratch_file("secret", secret, strlen(secret), 0600);
         char text[1024];
@@ -287,7 +287,7 @@ START_TEST(test_api_key_in_the_file_makes_it_a_secret_file)
 }
 END_TEST
 
-START_TEST(test_api_key_is_given_once)
+START_TEST(test_api_key_and_api_key_file_are_exclusive)
 {
         char more[256];
 
@@ -305,21 +305,21 @@ suite_config_secrets(void)
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
         tcase_add_loop_test(tests, test_newline_at_the_end_of_a_secret_file_is_dropped, 0, 5);
-        tcase_add_loop_test(tests, test_secret_that_is_not_one_line_is_refused, 0, 5);
-        tcase_add_test(tests, test_same_secret_file_twice_is_refused);
+        tcase_add_loop_test(tests, test_secret_of_several_lines_is_refused, 0, 5);
+        tcase_add_test(tests, test_duplicate_secret_file_is_refused);
         tcase_add_loop_test(tests, test_secret_in_a_wrong_place_is_not_shown, 0, 11);
-        tcase_add_test(tests, test_secret_in_the_file_is_taken_as_quoted);
-        tcase_add_loop_test(tests, test_secret_file_that_others_can_reach_is_refused_with_the_remedy, 0, 5);
-        tcase_add_loop_test(tests, test_secret_file_for_owner_and_group_is_taken, 0, 5);
+        tcase_add_test(tests, test_inline_secret_may_be_quoted);
+        tcase_add_loop_test(tests, test_world_accessible_secret_file_is_refused_with_the_remedy, 0, 5);
+        tcase_add_loop_test(tests, test_secret_file_for_owner_and_group_is_accepted, 0, 5);
         tcase_add_test(tests, test_secret_is_at_least_16_bytes);
-        tcase_add_test(tests, test_file_that_holds_no_secret_is_refused);
-        tcase_add_test(tests, test_fifo_does_not_hold_up_loading);
+        tcase_add_test(tests, test_file_without_a_secret_is_refused);
+        tcase_add_test(tests, test_fifo_is_refused_as_a_secret_file);
         tcase_add_test(tests, test_endless_secret_is_refused);
-        tcase_add_loop_test(tests, test_configuration_with_a_secret_is_a_secret_file_itself, 0, 3);
-        tcase_add_test(tests, test_configuration_with_a_password_is_a_secret_file_itself);
-        tcase_add_test(tests, test_api_key_need_not_be_readable_but_must_be_kept);
-        tcase_add_test(tests, test_api_key_in_the_file_makes_it_a_secret_file);
-        tcase_add_test(tests, test_api_key_is_given_once);
+        tcase_add_loop_test(tests, test_configuration_with_a_secret_must_be_private, 0, 3);
+        tcase_add_test(tests, test_configuration_with_a_password_must_be_private);
+        tcase_add_test(tests, test_api_key_file_must_be_private_but_need_not_be_readable);
+        tcase_add_test(tests, test_configuration_with_an_api_key_must_be_private);
+        tcase_add_test(tests, test_api_key_and_api_key_file_are_exclusive);
         suite_add_tcase(suite, tests);
         return suite;
 }

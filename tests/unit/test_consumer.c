@@ -7,7 +7,7 @@
 #include "scratch.h"
 #include "suites.h"
 
-/* A consumer on the broker inside the process: what librdkafka itself does, whichever broker there is. */
+/* A consumer on the embedded broker: behaviour of librdkafka that does not depend on the broker. */
 
 #define N_ASSIGNMENTS 500
 #define JOINED_WITHIN_MS 60000
@@ -30,7 +30,7 @@ on_revoked(void *arg)
 
 static const struct consumer_events events = {on_assigned, on_revoked, NULL};
 
-/* Poll until the consumer has been given partitions. */
+/* Poll until partitions are assigned to the consumer. */
 static void
 join(struct consumer *consumer, rd_kafka_topic_partition_list_t *const *assigned)
 {
@@ -46,8 +46,8 @@ join(struct consumer *consumer, rd_kafka_topic_partition_list_t *const *assigned
         ck_assert_ptr_nonnull(*assigned);
 }
 
-/* librdkafka aborts when partitions are to be stopped a second time before it noted that they have stopped. */
-START_TEST(test_partitions_may_be_assigned_again_and_again)
+/* librdkafka aborts if partitions are stopped a second time before it has noted that they have stopped. */
+START_TEST(test_partitions_can_be_assigned_repeatedly)
 {
         struct loaded loaded = scratch_load(scratch_embedded);
         rd_kafka_topic_partition_list_t *assigned = NULL;
@@ -78,7 +78,7 @@ suite_consumer(void)
 
         tcase_set_timeout(tcase, 120);
         tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
-        tcase_add_test(tcase, test_partitions_may_be_assigned_again_and_again);
+        tcase_add_test(tcase, test_partitions_can_be_assigned_repeatedly);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -25,7 +25,7 @@ START_TEST(test_kind_is_read_at_its_pointer)
 }
 END_TEST
 
-START_TEST(test_pointer_finds_names_with_slash_and_tilde_and_empty_ones)
+START_TEST(test_pointer_matches_escaped_and_empty_names)
 {
         set_pointer(&rules.kind, "/a~1b~0c//d");
         ck_assert_int_eq(decode_text("{\"a/b~c\":{\"\":{\"d\":\"found\"},\"x\":{\"d\":\"no\"}}}"), DECODE_OK);
@@ -44,7 +44,7 @@ static const char *const without_kind[] = {
     "{\"events\":[{\"event\":\"x\"}]}",
 };
 
-START_TEST(test_kind_that_is_nowhere_or_null_is_missing)
+START_TEST(test_absent_or_null_kind_is_missing)
 {
         ck_assert_int_eq(decode_text(without_kind[_i]), DECODE_MISSING_KIND);
         ck_assert_ptr_nonnull(strstr(decoded.detail, "/event"));
@@ -57,14 +57,14 @@ static const char *const with_other_kind[] = {
     "{\"event\":[\"x\"]}",
 };
 
-START_TEST(test_kind_that_is_no_string_is_invalid)
+START_TEST(test_non_string_kind_is_invalid)
 {
         ck_assert_int_eq(decode_text(with_other_kind[_i]), DECODE_INVALID_KIND);
         ck_assert_ptr_nonnull(strstr(decoded.detail, "/event"));
 }
 END_TEST
 
-START_TEST(test_kind_may_be_empty_long_and_hold_anything)
+START_TEST(test_kind_may_be_any_string)
 {
         size_t len = 1000000;
         char *body = malloc(len + 32);
@@ -102,7 +102,7 @@ static const struct {
     {"/a~1b", "{\"a/b\":\"a\",\"a\\/b\":\"b\"}"},
 };
 
-START_TEST(test_kinds_member_or_one_on_its_way_twice_is_malformed)
+START_TEST(test_duplicate_member_on_the_path_of_the_kind_is_malformed)
 {
         set_pointer(&rules.kind, twice[_i].pointer);
         ck_assert_int_eq(decode_text(twice[_i].body), DECODE_MALFORMED_JSON);
@@ -110,14 +110,14 @@ START_TEST(test_kinds_member_or_one_on_its_way_twice_is_malformed)
 }
 END_TEST
 
-START_TEST(test_escapes_in_a_members_name_make_no_other_member)
+START_TEST(test_escaped_member_name_matches)
 {
         ck_assert_int_eq(decode_text("{\"ev\\u0065nt\":\"invoice.accepted\"}"), DECODE_OK);
         assert_span(decoded.kind, "invoice.accepted");
 }
 END_TEST
 
-START_TEST(test_other_members_may_be_there_twice)
+START_TEST(test_other_members_may_be_duplicated)
 {
         ck_assert_int_eq(decode_text("{\"a\":1,\"event\":\"x\",\"a\":2,\"b\":{\"event\":1,\"event\":2}}"),
                          DECODE_OK);
@@ -193,7 +193,7 @@ static const char *const repeated_key[] = {
     "{\"event\":\"x\",\"data\":{\"id\":\"old\"},\"data\":null}",
 };
 
-START_TEST(test_of_a_repeated_key_or_subject_the_last_counts)
+START_TEST(test_last_of_repeated_keys_or_subjects_counts)
 {
         set_pointer(&rules.key, "/data/id");
         set_pointer(&rules.subject, "/data/id");
@@ -208,7 +208,7 @@ START_TEST(test_of_a_repeated_key_or_subject_the_last_counts)
 }
 END_TEST
 
-START_TEST(test_nothing_is_left_of_the_body_before)
+START_TEST(test_decoder_keeps_nothing_of_the_previous_body)
 {
         set_pointer(&rules.key, "/id");
         ck_assert_int_eq(decode_text("{\"event\":\"x\",\"id\":\"k\",\"terminal\":1}"), DECODE_OK);
@@ -247,7 +247,7 @@ static const struct {
     {"\\ud83d\\\\ude00", "\xef\xbf\xbd\\ude00"},
 };
 
-START_TEST(test_lone_surrogate_reads_as_a_reassignment_character)
+START_TEST(test_lone_surrogate_is_read_as_a_replacement_character)
 {
         char body[128];
         enum decode_result result;
@@ -256,7 +256,7 @@ START_TEST(test_lone_surrogate_reads_as_a_reassignment_character)
         ck_assert_int_eq(decode_text(body), DECODE_OK);
         ck_assert_uint_eq(decoded.kind.len, strlen(surrogates[_i].read));
         ck_assert_mem_eq(decoded.kind.data, surrogates[_i].read, decoded.kind.len);
-        /* The body itself is not touched. */
+        /* The body itself is not changed. */
         (void)snprintf(body, sizeof(body), "{\"event\":\"\\ud83d\"}");
         ck_assert_int_eq(decoder_run(decoder, &rules, (struct span){body, strlen(body)}, &decoded, &result),
                          0);
@@ -264,7 +264,7 @@ START_TEST(test_lone_surrogate_reads_as_a_reassignment_character)
 }
 END_TEST
 
-START_TEST(test_decoder_free_of_nothing_is_harmless)
+START_TEST(test_decoder_free_accepts_null)
 {
         decoder_free(NULL);
 }
@@ -278,23 +278,22 @@ suite_decode(void)
 
         tcase_add_checked_fixture(tcase, set_up_decoder, tear_down_decoder);
         tcase_add_test(tcase, test_kind_is_read_at_its_pointer);
-        tcase_add_test(tcase, test_pointer_finds_names_with_slash_and_tilde_and_empty_ones);
-        tcase_add_loop_test(tcase, test_kind_that_is_nowhere_or_null_is_missing, 0, ARRAY_LEN(without_kind));
-        tcase_add_loop_test(tcase, test_kind_that_is_no_string_is_invalid, 0, ARRAY_LEN(with_other_kind));
-        tcase_add_test(tcase, test_kind_may_be_empty_long_and_hold_anything);
-        tcase_add_loop_test(tcase, test_kinds_member_or_one_on_its_way_twice_is_malformed, 0,
+        tcase_add_test(tcase, test_pointer_matches_escaped_and_empty_names);
+        tcase_add_loop_test(tcase, test_absent_or_null_kind_is_missing, 0, ARRAY_LEN(without_kind));
+        tcase_add_loop_test(tcase, test_non_string_kind_is_invalid, 0, ARRAY_LEN(with_other_kind));
+        tcase_add_test(tcase, test_kind_may_be_any_string);
+        tcase_add_loop_test(tcase, test_duplicate_member_on_the_path_of_the_kind_is_malformed, 0,
                             ARRAY_LEN(twice));
-        tcase_add_test(tcase, test_escapes_in_a_members_name_make_no_other_member);
-        tcase_add_test(tcase, test_other_members_may_be_there_twice);
+        tcase_add_test(tcase, test_escaped_member_name_matches);
+        tcase_add_test(tcase, test_other_members_may_be_duplicated);
         tcase_add_loop_test(tcase, test_key_is_a_string_or_the_text_of_a_number, 0, ARRAY_LEN(keys));
         tcase_add_test(tcase, test_subject_is_a_string);
         tcase_add_test(tcase, test_one_value_may_be_kind_key_and_subject);
-        tcase_add_loop_test(tcase, test_of_a_repeated_key_or_subject_the_last_counts, 0,
-                            ARRAY_LEN(repeated_key));
-        tcase_add_test(tcase, test_nothing_is_left_of_the_body_before);
-        tcase_add_loop_test(tcase, test_lone_surrogate_reads_as_a_reassignment_character, 0,
+        tcase_add_loop_test(tcase, test_last_of_repeated_keys_or_subjects_counts, 0, ARRAY_LEN(repeated_key));
+        tcase_add_test(tcase, test_decoder_keeps_nothing_of_the_previous_body);
+        tcase_add_loop_test(tcase, test_lone_surrogate_is_read_as_a_replacement_character, 0,
                             ARRAY_LEN(surrogates));
-        tcase_add_test(tcase, test_decoder_free_of_nothing_is_harmless);
+        tcase_add_test(tcase, test_decoder_free_accepts_null);
         suite_add_tcase(suite, tcase);
         return suite;
 }

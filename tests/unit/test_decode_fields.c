@@ -6,7 +6,7 @@
 #include "bodies.h"
 #include "suites.h"
 
-/* The documented fields, each at the top and under data: %s is where the field goes. */
+/* The documented fields, each at the top and under data; %s is replaced by the field. */
 static const char *const places[] = {"{\"event\":\"x\",%s}", "{\"event\":\"x\",\"data\":{%s}}"};
 static const char *const prefixes[] = {"", "data."};
 
@@ -39,7 +39,7 @@ static const char *const right[] = {
     "\"error\":{\"error\":1,\"terminal\":2,\"source\":\"s\"}",
 };
 
-START_TEST(test_fields_of_the_right_type_and_unknown_ones_pass)
+START_TEST(test_fields_of_the_right_type_and_unknown_fields_pass)
 {
         for (size_t place = 0; place < ARRAY_LEN(places); place++)
                 ck_assert_str_eq(fault_of(place, right[_i]), "");
@@ -142,7 +142,7 @@ START_TEST(test_rejection_time_is_a_time_in_utc)
 }
 END_TEST
 
-START_TEST(test_first_wrong_field_is_the_one_that_is_named)
+START_TEST(test_first_wrong_field_is_named)
 {
         ck_assert_str_eq(fault_of(0, "\"terminal\":0,\"error\":1,\"clearanceStatus\":2"),
                          "terminal must be true or false");
@@ -152,7 +152,7 @@ START_TEST(test_first_wrong_field_is_the_one_that_is_named)
 }
 END_TEST
 
-START_TEST(test_field_inside_an_array_is_not_a_documented_one)
+START_TEST(test_field_inside_an_array_is_ignored)
 {
         ck_assert_int_eq(decode_text("{\"event\":\"x\",\"data\":[{\"terminal\":1},{\"error\":2}]}"),
                          DECODE_OK);
@@ -176,12 +176,13 @@ suite_decode_fields(void)
         TCase *tcase = tcase_create("decode_fields");
 
         tcase_add_checked_fixture(tcase, set_up_decoder, tear_down_decoder);
-        tcase_add_loop_test(tcase, test_fields_of_the_right_type_and_unknown_ones_pass, 0, ARRAY_LEN(right));
+        tcase_add_loop_test(tcase, test_fields_of_the_right_type_and_unknown_fields_pass, 0,
+                            ARRAY_LEN(right));
         tcase_add_loop_test(tcase, test_field_of_a_wrong_type_is_named, 0, ARRAY_LEN(wrong));
         tcase_add_loop_test(tcase, test_field_takes_its_type_and_null_only, 0, ARRAY_LEN(typed_fields));
         tcase_add_loop_test(tcase, test_rejection_time_is_a_time_in_utc, 0, ARRAY_LEN(times));
-        tcase_add_test(tcase, test_first_wrong_field_is_the_one_that_is_named);
-        tcase_add_test(tcase, test_field_inside_an_array_is_not_a_documented_one);
+        tcase_add_test(tcase, test_first_wrong_field_is_named);
+        tcase_add_test(tcase, test_field_inside_an_array_is_ignored);
         tcase_add_test(tcase, test_documented_field_may_be_the_kind_too);
         suite_add_tcase(suite, tcase);
         return suite;

@@ -35,7 +35,7 @@ static const char *const values[] = {
     "\"\xc2\x80\xef\xbf\xbf\xf4\x8f\xbf\xbf\"",
 };
 
-START_TEST(test_json_is_let_through)
+START_TEST(test_valid_json_is_accepted)
 {
         char body[128];
 
@@ -132,7 +132,7 @@ static const char *const no_values[] = {
     "1",
 };
 
-START_TEST(test_what_is_no_json_is_malformed)
+START_TEST(test_invalid_json_is_malformed)
 {
         char body[128];
 
@@ -175,14 +175,14 @@ static const struct span no_bodies[] = {
     SPAN_OF("<event>x</event>"),
 };
 
-START_TEST(test_body_is_one_json_text_and_nothing_else)
+START_TEST(test_body_other_than_a_single_json_text_is_malformed)
 {
         ck_assert_msg(decode(no_bodies[_i]) == DECODE_MALFORMED_JSON, "%s", no_bodies[_i].data);
         ck_assert_str_ne(decoded.detail, "");
 }
 END_TEST
 
-START_TEST(test_white_space_around_the_body_is_json)
+START_TEST(test_white_space_around_the_body_is_accepted)
 {
         ck_assert_int_eq(decode_text(" \t\r\n{\r\n\t\"event\" : \"x\" } \t\r\n"), DECODE_OK);
         assert_span(decoded.kind, "x");
@@ -199,7 +199,7 @@ END_TEST
 static const char *const no_objects[] = {"null", "1", "true", "\"event\"", "[]", "[{\"event\":\"x\"}]",
                                          " []"};
 
-START_TEST(test_body_is_an_object)
+START_TEST(test_body_other_than_an_object_is_malformed)
 {
         ck_assert_int_eq(decode_text(no_objects[_i]), DECODE_MALFORMED_JSON);
         ck_assert_ptr_nonnull(strstr(decoded.detail, "object"));
@@ -228,7 +228,9 @@ START_TEST(test_body_that_is_not_utf8_is_malformed)
 }
 END_TEST
 
-/* A body of n levels, the outer object the first, all others of one sort; the kind stands at the end. */
+/*
+ * A body of n levels: the outer object, and n - 1 levels of one type inside it. The kind is its last member.
+ */
 static enum decode_result
 decode_levels(size_t n, const char *opening, const char *closing)
 {
@@ -243,7 +245,7 @@ decode_levels(size_t n, const char *opening, const char *closing)
         return decode_text(body);
 }
 
-START_TEST(test_64_levels_are_let_through_and_65_are_not)
+START_TEST(test_64_levels_are_accepted_and_65_refused)
 {
         static const char *const openings[] = {"[", "{\"v\":", "[{\"v\":"};
         static const char *const closings[] = {"]", "}", "}]"};
@@ -257,7 +259,7 @@ START_TEST(test_64_levels_are_let_through_and_65_are_not)
 }
 END_TEST
 
-START_TEST(test_levels_count_where_they_are_open_at_once)
+START_TEST(test_closed_levels_do_not_count)
 {
         char body[4096] = "{\"v\":[";
 
@@ -268,7 +270,7 @@ START_TEST(test_levels_count_where_they_are_open_at_once)
 }
 END_TEST
 
-START_TEST(test_a_million_levels_end_at_the_65th)
+START_TEST(test_a_million_levels_are_refused)
 {
         size_t len = 1000000;
         char *body = malloc(len + 1);
@@ -283,7 +285,7 @@ START_TEST(test_a_million_levels_end_at_the_65th)
 }
 END_TEST
 
-START_TEST(test_error_says_where_it_is)
+START_TEST(test_error_gives_the_byte_position)
 {
         ck_assert_int_eq(decode_text("{\"event\":\"x\",\"a\":flase}"), DECODE_MALFORMED_JSON);
         ck_assert_ptr_nonnull(strstr(decoded.detail, "near byte 18"));
@@ -299,17 +301,18 @@ suite_decode_json(void)
         TCase *tcase = tcase_create("decode_json");
 
         tcase_add_checked_fixture(tcase, set_up_decoder, tear_down_decoder);
-        tcase_add_loop_test(tcase, test_json_is_let_through, 0, ARRAY_LEN(values));
-        tcase_add_loop_test(tcase, test_what_is_no_json_is_malformed, 0, ARRAY_LEN(no_values));
-        tcase_add_loop_test(tcase, test_body_is_one_json_text_and_nothing_else, 0, ARRAY_LEN(no_bodies));
-        tcase_add_test(tcase, test_white_space_around_the_body_is_json);
+        tcase_add_loop_test(tcase, test_valid_json_is_accepted, 0, ARRAY_LEN(values));
+        tcase_add_loop_test(tcase, test_invalid_json_is_malformed, 0, ARRAY_LEN(no_values));
+        tcase_add_loop_test(tcase, test_body_other_than_a_single_json_text_is_malformed, 0,
+                            ARRAY_LEN(no_bodies));
+        tcase_add_test(tcase, test_white_space_around_the_body_is_accepted);
         tcase_add_test(tcase, test_empty_body_is_malformed);
-        tcase_add_loop_test(tcase, test_body_is_an_object, 0, ARRAY_LEN(no_objects));
+        tcase_add_loop_test(tcase, test_body_other_than_an_object_is_malformed, 0, ARRAY_LEN(no_objects));
         tcase_add_loop_test(tcase, test_body_that_is_not_utf8_is_malformed, 0, ARRAY_LEN(no_utf8));
-        tcase_add_loop_test(tcase, test_64_levels_are_let_through_and_65_are_not, 0, 3);
-        tcase_add_test(tcase, test_levels_count_where_they_are_open_at_once);
-        tcase_add_test(tcase, test_a_million_levels_end_at_the_65th);
-        tcase_add_test(tcase, test_error_says_where_it_is);
+        tcase_add_loop_test(tcase, test_64_levels_are_accepted_and_65_refused, 0, 3);
+        tcase_add_test(tcase, test_closed_levels_do_not_count);
+        tcase_add_test(tcase, test_a_million_levels_are_refused);
+        tcase_add_test(tcase, test_error_gives_the_byte_position);
         suite_add_tcase(suite, tcase);
         return suite;
 }

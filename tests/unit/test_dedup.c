@@ -27,7 +27,7 @@ tear_down(void)
         dedup_free(dedup);
 }
 
-/* An identity like a digest's: its bits look random. */
+/* Make an identity whose bits look random, like a digest. */
 static void
 make_identity(uint64_t number, uint8_t identity[DEDUP_IDENTITY_SIZE])
 {
@@ -46,7 +46,8 @@ check(uint64_t number, uint64_t body, int64_t offset, int64_t timestamp_ms)
 
         make_identity(number, identity);
         if (dedup_check(dedup, identity, body, offset, timestamp_ms, &answer) != 0)
-                ck_abort_msg("dedup_check failed"); /* unlike ck_assert, it costs nothing when all is well */
+                ck_abort_msg(
+                    "dedup_check failed"); /* unlike ck_assert, it costs nothing if it does not fail */
         return answer;
 }
 
@@ -60,7 +61,7 @@ START_TEST(test_second_record_of_an_identity_is_a_repeat)
 }
 END_TEST
 
-START_TEST(test_finding_remembers_nothing)
+START_TEST(test_find_does_not_insert)
 {
         uint8_t identity[DEDUP_IDENTITY_SIZE];
 
@@ -76,8 +77,8 @@ START_TEST(test_finding_remembers_nothing)
 }
 END_TEST
 
-/* The writer of a record chooses its timestamp where the topic has CreateTime. */
-START_TEST(test_impossible_timestamps_do_no_harm)
+/* If the topic has CreateTime, the producer chooses the timestamp. */
+START_TEST(test_extreme_timestamps_are_handled)
 {
         static const int64_t times[] = {INT64_MIN, -1, 0, 1, T, INT64_MAX - 1, INT64_MAX};
         int64_t offset = 10;
@@ -95,7 +96,7 @@ START_TEST(test_impossible_timestamps_do_no_harm)
 }
 END_TEST
 
-START_TEST(test_same_offset_is_no_repeat_of_itself)
+START_TEST(test_record_is_not_a_repeat_of_itself)
 {
         for (int i = 0; i < 3; i++)
                 ck_assert_int_eq(check(1, BODY, 10, T), DEDUP_NEW);
@@ -113,7 +114,7 @@ START_TEST(test_other_body_is_a_conflict)
 }
 END_TEST
 
-START_TEST(test_conflict_that_comes_again_is_a_repeat)
+START_TEST(test_repeated_conflict_is_a_repeat)
 {
         ck_assert_int_eq(check(1, BODY, 10, T), DEDUP_NEW);
         for (int64_t i = 0; i < 40; i++)
@@ -126,7 +127,7 @@ START_TEST(test_conflict_that_comes_again_is_a_repeat)
 }
 END_TEST
 
-START_TEST(test_reading_again_finds_the_same_conflicts)
+START_TEST(test_rereading_finds_the_same_conflicts)
 {
         for (int i = 0; i < 3; i++) {
                 ck_assert_int_eq(check(1, BODY, 10, T), DEDUP_NEW);
@@ -140,7 +141,7 @@ START_TEST(test_reading_again_finds_the_same_conflicts)
 }
 END_TEST
 
-START_TEST(test_window_ends_to_the_millisecond)
+START_TEST(test_window_is_exact_to_the_millisecond)
 {
         for (int64_t at = 0; at < 2 * SLICE; at += 937) {
                 uint64_t number = (uint64_t)at * 2;
@@ -153,7 +154,7 @@ START_TEST(test_window_ends_to_the_millisecond)
 }
 END_TEST
 
-START_TEST(test_window_is_counted_from_the_last_record_also_if_that_was_a_repeat)
+START_TEST(test_window_starts_at_the_last_record_even_if_it_was_a_repeat)
 {
         ck_assert_int_eq(check(1, BODY, 10, T), DEDUP_NEW);
         for (int64_t i = 1; i <= 50; i++)
@@ -162,7 +163,7 @@ START_TEST(test_window_is_counted_from_the_last_record_also_if_that_was_a_repeat
 }
 END_TEST
 
-START_TEST(test_times_before_the_epoch_are_times)
+START_TEST(test_times_before_the_epoch_are_valid)
 {
         ck_assert_int_eq(check(1, BODY, 10, -1), DEDUP_NEW);
         ck_assert_int_eq(check(1, BODY, 11, WINDOW - 1), DEDUP_REPEAT);
@@ -171,7 +172,7 @@ START_TEST(test_times_before_the_epoch_are_times)
 }
 END_TEST
 
-START_TEST(test_size_counts_an_identity_once_a_slice)
+START_TEST(test_size_counts_an_identity_once_per_slice)
 {
         ck_assert_uint_eq(dedup_size(dedup), 0);
         (void)check(1, BODY, 10, T);
@@ -183,7 +184,7 @@ START_TEST(test_size_counts_an_identity_once_a_slice)
 }
 END_TEST
 
-START_TEST(test_expiry_keeps_what_a_record_at_that_time_needs)
+START_TEST(test_expiry_keeps_entries_needed_at_that_time)
 {
         for (int64_t at = 0; at < SLICE; at += 937) {
                 uint64_t number = (uint64_t)at;
@@ -197,7 +198,7 @@ START_TEST(test_expiry_keeps_what_a_record_at_that_time_needs)
 }
 END_TEST
 
-START_TEST(test_expiry_drops_what_nothing_needs)
+START_TEST(test_expiry_drops_unneeded_entries)
 {
         (void)check(1, BODY, 10, T);
         (void)check(2, BODY, 11, T + SLICE);
@@ -209,12 +210,12 @@ START_TEST(test_expiry_drops_what_nothing_needs)
         dedup_expire(dedup, T + 3 * WINDOW);
         ck_assert_uint_eq(dedup_size(dedup), 0);
         ck_assert_int_eq(check(2, BODY, 13, T + 3 * WINDOW), DEDUP_NEW);
-        dedup_expire(dedup, T); /* going back does no harm */
+        dedup_expire(dedup, T); /* an earlier time has no effect */
         ck_assert_uint_eq(dedup_size(dedup), 1);
 }
 END_TEST
 
-START_TEST(test_table_tells_what_it_cannot_judge)
+START_TEST(test_table_reports_times_it_does_not_cover)
 {
         int64_t start = dedup_restore_start(WINDOW, T);
 
@@ -228,12 +229,12 @@ START_TEST(test_table_tells_what_it_cannot_judge)
         dedup_expire(dedup, T + WINDOW);
         ck_assert(dedup_covers(dedup, T + WINDOW - SLICE));
         ck_assert(!dedup_covers(dedup, T));
-        dedup_expire(dedup, T); /* what is gone is gone */
+        dedup_expire(dedup, T); /* dropped entries do not return */
         ck_assert(!dedup_covers(dedup, T));
 }
 END_TEST
 
-START_TEST(test_restoring_starts_where_a_slice_does_and_a_window_or_more_before)
+START_TEST(test_restore_start_is_a_slice_boundary_at_least_a_window_earlier)
 {
         for (int64_t at = 0; at < 3 * SLICE; at += 613) {
                 int64_t start = dedup_restore_start(WINDOW, T + at);
@@ -248,7 +249,7 @@ END_TEST
 
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
-/* The bytes in use, from malloc or from the sanitizer that took its place. */
+/* The bytes in use, from malloc or from the sanitizer that replaces it. */
 static size_t
 allocated_bytes(void)
 {
@@ -259,7 +260,7 @@ allocated_bytes(void)
         return info.uordblks + info.hblkhd;
 }
 
-START_TEST(test_records_are_judged_rightly_a_window_and_two_slices_after_the_first_that_is_left)
+START_TEST(test_trusted_time_is_at_most_a_window_and_two_slices_later)
 {
         int64_t from = dedup_trusted_from(WINDOW, T);
 
@@ -269,7 +270,7 @@ START_TEST(test_records_are_judged_rightly_a_window_and_two_slices_after_the_fir
 }
 END_TEST
 
-START_TEST(test_record_that_was_only_remembered_counts_as_any)
+START_TEST(test_remembered_record_counts_like_a_checked_one)
 {
         uint8_t identity[DEDUP_IDENTITY_SIZE];
 
@@ -283,8 +284,8 @@ START_TEST(test_record_that_was_only_remembered_counts_as_any)
 }
 END_TEST
 
-/* More than one call can free at once: look-ups miss the rest of a dropped slice, and find new entries. */
-START_TEST(test_slice_whose_memory_is_being_given_back_is_forgotten)
+/* A large slice is freed over several calls: meanwhile, look-ups ignore its rest, and find new entries. */
+START_TEST(test_slice_being_freed_is_not_searched)
 {
         enum { N = 600000 };
 
@@ -299,7 +300,7 @@ START_TEST(test_slice_whose_memory_is_being_given_back_is_forgotten)
 }
 END_TEST
 
-START_TEST(test_million_entries_take_48_bytes_each_at_most_and_give_them_back)
+START_TEST(test_entries_use_at_most_48_bytes_and_are_freed)
 {
         static const uint64_t sizes[] = {1200000, 2200000};
         uint64_t n = sizes[_i];
@@ -321,7 +322,7 @@ START_TEST(test_million_entries_take_48_bytes_each_at_most_and_give_them_back)
 }
 END_TEST
 
-START_TEST(test_dedup_free_of_nothing_is_harmless)
+START_TEST(test_dedup_free_accepts_null)
 {
         dedup_free(NULL);
 }
@@ -335,27 +336,26 @@ suite_dedup(void)
 
         tcase_add_checked_fixture(tcase, set_up, tear_down);
         tcase_set_timeout(tcase, 60);
-        tcase_add_test(tcase,
-                       test_records_are_judged_rightly_a_window_and_two_slices_after_the_first_that_is_left);
+        tcase_add_test(tcase, test_trusted_time_is_at_most_a_window_and_two_slices_later);
         tcase_add_test(tcase, test_second_record_of_an_identity_is_a_repeat);
-        tcase_add_test(tcase, test_finding_remembers_nothing);
-        tcase_add_test(tcase, test_impossible_timestamps_do_no_harm);
-        tcase_add_test(tcase, test_same_offset_is_no_repeat_of_itself);
+        tcase_add_test(tcase, test_find_does_not_insert);
+        tcase_add_test(tcase, test_extreme_timestamps_are_handled);
+        tcase_add_test(tcase, test_record_is_not_a_repeat_of_itself);
         tcase_add_test(tcase, test_other_body_is_a_conflict);
-        tcase_add_test(tcase, test_conflict_that_comes_again_is_a_repeat);
-        tcase_add_test(tcase, test_reading_again_finds_the_same_conflicts);
-        tcase_add_test(tcase, test_window_ends_to_the_millisecond);
-        tcase_add_test(tcase, test_window_is_counted_from_the_last_record_also_if_that_was_a_repeat);
-        tcase_add_test(tcase, test_times_before_the_epoch_are_times);
-        tcase_add_test(tcase, test_size_counts_an_identity_once_a_slice);
-        tcase_add_test(tcase, test_expiry_keeps_what_a_record_at_that_time_needs);
-        tcase_add_test(tcase, test_expiry_drops_what_nothing_needs);
-        tcase_add_test(tcase, test_table_tells_what_it_cannot_judge);
-        tcase_add_test(tcase, test_restoring_starts_where_a_slice_does_and_a_window_or_more_before);
-        tcase_add_test(tcase, test_record_that_was_only_remembered_counts_as_any);
-        tcase_add_test(tcase, test_slice_whose_memory_is_being_given_back_is_forgotten);
-        tcase_add_loop_test(tcase, test_million_entries_take_48_bytes_each_at_most_and_give_them_back, 0, 2);
-        tcase_add_test(tcase, test_dedup_free_of_nothing_is_harmless);
+        tcase_add_test(tcase, test_repeated_conflict_is_a_repeat);
+        tcase_add_test(tcase, test_rereading_finds_the_same_conflicts);
+        tcase_add_test(tcase, test_window_is_exact_to_the_millisecond);
+        tcase_add_test(tcase, test_window_starts_at_the_last_record_even_if_it_was_a_repeat);
+        tcase_add_test(tcase, test_times_before_the_epoch_are_valid);
+        tcase_add_test(tcase, test_size_counts_an_identity_once_per_slice);
+        tcase_add_test(tcase, test_expiry_keeps_entries_needed_at_that_time);
+        tcase_add_test(tcase, test_expiry_drops_unneeded_entries);
+        tcase_add_test(tcase, test_table_reports_times_it_does_not_cover);
+        tcase_add_test(tcase, test_restore_start_is_a_slice_boundary_at_least_a_window_earlier);
+        tcase_add_test(tcase, test_remembered_record_counts_like_a_checked_one);
+        tcase_add_test(tcase, test_slice_being_freed_is_not_searched);
+        tcase_add_loop_test(tcase, test_entries_use_at_most_48_bytes_and_are_freed, 0, 2);
+        tcase_add_test(tcase, test_dedup_free_accepts_null);
         suite_add_tcase(suite, tcase);
         return suite;
 }

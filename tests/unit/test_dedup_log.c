@@ -7,8 +7,9 @@
 #include "suites.h"
 
 /*
- * Reads random logs as a router would, with commits, expiry, rewinds and restarts in random order, and holds each
- * answer against the definition: a record repeats an earlier one of its identity and body that is at most the window older.
+ * Reads random logs as a router would, with commits, expiry, rewinds and restarts in random order, and
+ * compares each answer with the definition: a record repeats an earlier one with the same identity and body
+ * that is at most the window older.
  */
 
 #define LOG_LEN 300
@@ -20,7 +21,7 @@ struct line {
         uint64_t body;
         int64_t offset;
         int64_t timestamp_ms;
-        int answered; /* UNKNOWN or what was answered when it was decided first */
+        int answered; /* UNKNOWN, or the answer when it was decided first */
 };
 
 struct reader {
@@ -30,7 +31,7 @@ struct reader {
         uint64_t random;
         size_t next;       /* index of the next line to read */
         size_t expired;    /* no line before this one will be decided again */
-        int64_t needed_ms; /* the oldest time that had to be judged and could not */
+        int64_t needed_ms; /* the earliest time that had to be checked and was not covered */
         size_t n_repeats, n_conflicts, n_reread, n_uncovered;
 };
 
@@ -45,8 +46,8 @@ dice(struct reader *reader, int64_t n)
 }
 
 /*
- * A log of few identities over several windows. Timestamps rise, but for at most the given skew; and with jumps, while a
- * clock is wrong for some lines.
+ * A log of few identities over several windows. Timestamps rise, except for at most the given skew; and, with
+ * jumps, while a clock is wrong for some lines.
  */
 static void
 write_log(struct reader *reader, int64_t skew, int with_jumps)
@@ -70,7 +71,7 @@ write_log(struct reader *reader, int64_t skew, int with_jumps)
         }
 }
 
-/* Compare with the definition. When the last of its records came that has a certain body is known to a slice only. */
+/* Compare with the definition. The table knows the last time of an identity per slice, not per body. */
 static void
 assert_answer_is_right(const struct reader *reader, size_t index, enum dedup_answer answer)
 {
@@ -123,7 +124,7 @@ commit(struct reader *reader)
         dedup_expire(reader->dedup, last_ms < reader->needed_ms ? last_ms : reader->needed_ms);
 }
 
-/* A new table from the log, for going on from a line on, filled from the first line that is young enough. */
+/* Make a new table to continue from a line, filled from the first line of the log that is recent enough. */
 static void
 restore(struct reader *reader, size_t committed)
 {
@@ -177,7 +178,7 @@ decide_next(struct reader *reader)
         reader->next++;
 }
 
-/* A router that knows only where it was committed, somewhere between the last commit here and now. */
+/* Restart from a committed position somewhere between the last commit and the current line. */
 static void
 restart(struct reader *reader)
 {
@@ -229,7 +230,7 @@ try_logs(uint64_t seed, int64_t shortest_window_ms, int with_skew, int with_jump
                 n_reread += reader->n_reread;
                 n_uncovered += reader->n_uncovered;
         }
-        /* The logs are such that all of it happens. */
+        /* Check that the logs produce all of these cases. */
         ck_assert_uint_gt(n_repeats, 100);
         ck_assert_uint_gt(n_conflicts, 20);
         ck_assert_uint_gt(n_reread, 1000);
@@ -243,7 +244,7 @@ START_TEST(test_answers_follow_the_definition_through_rewinds_and_restarts)
 }
 END_TEST
 
-START_TEST(test_answers_follow_the_definition_for_windows_of_few_milliseconds)
+START_TEST(test_answers_follow_the_definition_for_very_short_windows)
 {
         struct reader *reader = calloc(1, sizeof(*reader));
 
@@ -281,7 +282,7 @@ suite_dedup_log(void)
 
         tcase_set_timeout(tcase, 60);
         tcase_add_loop_test(tcase, test_answers_follow_the_definition_through_rewinds_and_restarts, 0, 10);
-        tcase_add_test(tcase, test_answers_follow_the_definition_for_windows_of_few_milliseconds);
+        tcase_add_test(tcase, test_answers_follow_the_definition_for_very_short_windows);
         tcase_add_loop_test(tcase, test_answers_follow_the_definition_when_clocks_differ_by_a_slice, 0, 10);
         tcase_add_loop_test(tcase,
                             test_answers_follow_the_definition_when_a_clock_is_wrong_by_several_windows, 0,

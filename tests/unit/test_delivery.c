@@ -16,7 +16,7 @@ static const char *const genuine[DELIVERY_N_HEADERS] = {
     [DELIVERY_ID] = "d-42",
 };
 
-/* All four headers, genuine but for one. */
+/* All four headers, genuine except for one. */
 static struct delivery_headers
 headers_with(enum delivery_header header, const char *value)
 {
@@ -29,7 +29,7 @@ headers_with(enum delivery_header header, const char *value)
         return headers;
 }
 
-/* What parsing says about one header when all others are genuine; it must not complain about those. */
+/* The fault found in one header if all others are genuine; there must be no fault in those. */
 static const char *
 fault_of(enum delivery_header header, const char *value)
 {
@@ -63,7 +63,7 @@ START_TEST(test_well_formed_headers_are_read)
 }
 END_TEST
 
-START_TEST(test_header_names_compare_without_case)
+START_TEST(test_header_names_are_case_insensitive)
 {
         struct delivery_headers headers = {0};
 
@@ -80,7 +80,7 @@ START_TEST(test_header_names_compare_without_case)
 }
 END_TEST
 
-START_TEST(test_other_headers_are_not_noticed)
+START_TEST(test_other_headers_are_ignored)
 {
         static const char *const others[] = {
             "host",
@@ -105,14 +105,14 @@ START_TEST(test_other_headers_are_not_noticed)
 }
 END_TEST
 
-START_TEST(test_header_that_is_there_twice_is_a_fault)
+START_TEST(test_repeated_header_is_a_fault)
 {
         struct delivery_headers headers = headers_with(DELIVERY_ID, "d-42");
         const char *faults[DELIVERY_N_HEADERS];
         struct delivery delivery;
         char name[64];
 
-        /* Even with the same value, and whatever the case of its name. */
+        /* Even with the same value, and with its name in any case. */
         (void)snprintf(name, sizeof(name), "X-Invoicing-%s",
                        delivery_header_suffix((enum delivery_header)_i));
         delivery_headers_add(&headers, "x-invoicing", name, genuine[_i]);
@@ -121,7 +121,7 @@ START_TEST(test_header_that_is_there_twice_is_a_fault)
 }
 END_TEST
 
-START_TEST(test_header_that_is_missing_is_a_fault)
+START_TEST(test_missing_header_is_a_fault)
 {
         struct delivery_headers headers = headers_with(DELIVERY_ID, "d-42");
         const char *faults[DELIVERY_N_HEADERS];
@@ -134,7 +134,7 @@ START_TEST(test_header_that_is_missing_is_a_fault)
 }
 END_TEST
 
-START_TEST(test_every_fault_is_told_at_once)
+START_TEST(test_all_faults_are_reported_together)
 {
         struct delivery_headers headers = {0};
         const char *faults[DELIVERY_N_HEADERS];
@@ -197,7 +197,7 @@ START_TEST(test_ids_are_1_to_64_letters_digits_and_hyphens)
 }
 END_TEST
 
-START_TEST(test_timestamp_is_fresh_up_to_the_tolerance_both_ways)
+START_TEST(test_timestamp_is_fresh_within_the_tolerance_in_both_directions)
 {
         struct delivery delivery = {.timestamp = 1795230245};
         int64_t signed_ms = delivery.timestamp * 1000;
@@ -212,7 +212,7 @@ START_TEST(test_timestamp_is_fresh_up_to_the_tolerance_both_ways)
 }
 END_TEST
 
-START_TEST(test_tolerance_of_nothing_and_far_away_times_are_no_trouble)
+START_TEST(test_zero_tolerance_and_distant_times_are_handled)
 {
         struct delivery delivery = {.timestamp = 9999999999};
 
@@ -231,16 +231,16 @@ suite_delivery(void)
         TCase *tcase = tcase_create("delivery");
 
         tcase_add_test(tcase, test_well_formed_headers_are_read);
-        tcase_add_test(tcase, test_header_names_compare_without_case);
-        tcase_add_test(tcase, test_other_headers_are_not_noticed);
-        tcase_add_loop_test(tcase, test_header_that_is_there_twice_is_a_fault, 0, DELIVERY_N_HEADERS);
-        tcase_add_loop_test(tcase, test_header_that_is_missing_is_a_fault, 0, DELIVERY_N_HEADERS);
-        tcase_add_test(tcase, test_every_fault_is_told_at_once);
+        tcase_add_test(tcase, test_header_names_are_case_insensitive);
+        tcase_add_test(tcase, test_other_headers_are_ignored);
+        tcase_add_loop_test(tcase, test_repeated_header_is_a_fault, 0, DELIVERY_N_HEADERS);
+        tcase_add_loop_test(tcase, test_missing_header_is_a_fault, 0, DELIVERY_N_HEADERS);
+        tcase_add_test(tcase, test_all_faults_are_reported_together);
         tcase_add_test(tcase, test_signature_is_sha256_and_64_lowercase_digits);
         tcase_add_test(tcase, test_timestamp_is_10_digits);
         tcase_add_loop_test(tcase, test_ids_are_1_to_64_letters_digits_and_hyphens, 0, 2);
-        tcase_add_test(tcase, test_timestamp_is_fresh_up_to_the_tolerance_both_ways);
-        tcase_add_test(tcase, test_tolerance_of_nothing_and_far_away_times_are_no_trouble);
+        tcase_add_test(tcase, test_timestamp_is_fresh_within_the_tolerance_in_both_directions);
+        tcase_add_test(tcase, test_zero_tolerance_and_distant_times_are_handled);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -21,7 +21,7 @@ tear_down(void)
         digest_free(digest);
 }
 
-/* Whether two records are one delivery. */
+/* Whether two records have the same identity. */
 static int
 same_identity(const struct record *record, const struct record *other)
 {
@@ -52,7 +52,7 @@ START_TEST(test_identity_is_source_delivery_id_and_released)
 }
 END_TEST
 
-START_TEST(test_nothing_else_is_part_of_the_identity)
+START_TEST(test_identity_ignores_other_fields)
 {
         struct record record = {.source = SPAN("invoicing"), .key = SPAN("d-1")}, other = record;
 
@@ -68,7 +68,7 @@ START_TEST(test_nothing_else_is_part_of_the_identity)
 }
 END_TEST
 
-START_TEST(test_marked_record_has_an_identity_of_its_own)
+START_TEST(test_marked_record_has_a_different_identity)
 {
         struct record record = {.source = SPAN("invoicing"), .key = SPAN("d-1")}, other = record;
         uint8_t plain[DEDUP_IDENTITY_SIZE], replay[DEDUP_IDENTITY_SIZE], second[DEDUP_IDENTITY_SIZE];
@@ -91,7 +91,7 @@ START_TEST(test_marked_record_has_an_identity_of_its_own)
 }
 END_TEST
 
-START_TEST(test_parts_of_an_identity_do_not_run_into_each_other)
+START_TEST(test_parts_of_an_identity_are_delimited)
 {
         struct record record = {.source = SPAN("ab"), .key = SPAN("c")};
         struct record other = {.source = SPAN("a"), .key = SPAN("bc")};
@@ -106,7 +106,7 @@ START_TEST(test_parts_of_an_identity_do_not_run_into_each_other)
 }
 END_TEST
 
-START_TEST(test_missing_parts_are_like_empty_ones)
+START_TEST(test_missing_parts_equal_empty_ones)
 {
         struct record record = {.source = NO_SPAN, .key = SPAN("d-1")};
         struct record other = {.source = SPAN(""), .key = SPAN("d-1"), .released = SPAN("")};
@@ -125,7 +125,7 @@ body_of(struct digest *with, const void *data, size_t len)
         return body;
 }
 
-START_TEST(test_bodies_that_differ_in_a_bit_or_in_length_are_told_apart)
+START_TEST(test_bodies_differing_in_a_bit_or_length_have_different_digests)
 {
         static const size_t lengths[] = {1, 15, 16, 17, 1000};
         char body[1001] = "";
@@ -142,7 +142,7 @@ START_TEST(test_bodies_that_differ_in_a_bit_or_in_length_are_told_apart)
 }
 END_TEST
 
-START_TEST(test_only_the_body_counts_and_none_is_an_empty_one)
+START_TEST(test_body_digest_depends_on_the_body_only)
 {
         const struct record other = {.key = SPAN("d-2"), .source = SPAN("billing"), .body = SPAN("abc")};
         uint64_t body;
@@ -153,7 +153,7 @@ START_TEST(test_only_the_body_counts_and_none_is_an_empty_one)
 }
 END_TEST
 
-START_TEST(test_each_digest_has_a_key_of_its_own)
+START_TEST(test_every_digest_has_its_own_key)
 {
         struct digest *other = digest_new();
 
@@ -184,7 +184,7 @@ same_fingerprint(const uint8_t *one, const uint8_t *other)
         return memcmp(one, other, DIGEST_FINGERPRINT_SIZE) == 0;
 }
 
-START_TEST(test_fingerprint_tells_every_part_of_a_record)
+START_TEST(test_fingerprint_depends_on_every_part_of_a_record)
 {
         const struct record_header ab[2] = {{"a", SPAN_OF("1")}, {"b", SPAN_OF("2")}};
         const struct record_header ba[2] = {{"b", SPAN_OF("2")}, {"a", SPAN_OF("1")}};
@@ -206,7 +206,7 @@ START_TEST(test_fingerprint_tells_every_part_of_a_record)
 }
 END_TEST
 
-START_TEST(test_fingerprint_takes_null_for_empty)
+START_TEST(test_fingerprint_treats_null_as_empty)
 {
         const struct record_header null[2] = {{"a", {NULL, 0}}, {NULL, {NULL, 0}}};
         const struct record_header empty[2] = {{"a", {"", 0}}, {NULL, {NULL, 0}}};
@@ -216,7 +216,7 @@ START_TEST(test_fingerprint_takes_null_for_empty)
 }
 END_TEST
 
-START_TEST(test_digest_free_of_nothing_is_harmless)
+START_TEST(test_digest_free_accepts_null)
 {
         digest_free(NULL);
 }
@@ -230,16 +230,16 @@ suite_digest(void)
 
         tcase_add_checked_fixture(tcase, set_up, tear_down);
         tcase_add_test(tcase, test_identity_is_source_delivery_id_and_released);
-        tcase_add_test(tcase, test_nothing_else_is_part_of_the_identity);
-        tcase_add_test(tcase, test_marked_record_has_an_identity_of_its_own);
-        tcase_add_test(tcase, test_parts_of_an_identity_do_not_run_into_each_other);
-        tcase_add_test(tcase, test_missing_parts_are_like_empty_ones);
-        tcase_add_test(tcase, test_bodies_that_differ_in_a_bit_or_in_length_are_told_apart);
-        tcase_add_test(tcase, test_only_the_body_counts_and_none_is_an_empty_one);
-        tcase_add_test(tcase, test_each_digest_has_a_key_of_its_own);
-        tcase_add_test(tcase, test_fingerprint_tells_every_part_of_a_record);
-        tcase_add_test(tcase, test_fingerprint_takes_null_for_empty);
-        tcase_add_test(tcase, test_digest_free_of_nothing_is_harmless);
+        tcase_add_test(tcase, test_identity_ignores_other_fields);
+        tcase_add_test(tcase, test_marked_record_has_a_different_identity);
+        tcase_add_test(tcase, test_parts_of_an_identity_are_delimited);
+        tcase_add_test(tcase, test_missing_parts_equal_empty_ones);
+        tcase_add_test(tcase, test_bodies_differing_in_a_bit_or_length_have_different_digests);
+        tcase_add_test(tcase, test_body_digest_depends_on_the_body_only);
+        tcase_add_test(tcase, test_every_digest_has_its_own_key);
+        tcase_add_test(tcase, test_fingerprint_depends_on_every_part_of_a_record);
+        tcase_add_test(tcase, test_fingerprint_treats_null_as_empty);
+        tcase_add_test(tcase, test_digest_free_accepts_null);
         suite_add_tcase(suite, tcase);
         return suite;
 }

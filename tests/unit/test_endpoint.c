@@ -5,7 +5,7 @@
 #include "config/endpoint.h"
 #include "suites.h"
 
-START_TEST(test_addresses_of_services_are_taken)
+START_TEST(test_service_urls_are_accepted)
 {
         static const char *const good[] = {
             "https://api.example/v1",       "https://api.example",          "https://api.example/",
@@ -22,8 +22,8 @@ START_TEST(test_addresses_of_services_are_taken)
 }
 END_TEST
 
-/* Also what one reader could take for loopback and another for a host far away. */
-START_TEST(test_what_would_show_the_key_is_refused)
+/* Also hosts that one parser could take for loopback and another for a remote host. */
+START_TEST(test_unencrypted_non_local_url_is_refused)
 {
         static const char *const bad[] = {
             "http://api.example/v1",
@@ -46,7 +46,7 @@ START_TEST(test_what_would_show_the_key_is_refused)
 }
 END_TEST
 
-START_TEST(test_what_is_no_such_address_is_refused)
+START_TEST(test_invalid_url_is_refused)
 {
         static const char *const bad[] = {
             "",
@@ -88,7 +88,7 @@ START_TEST(test_what_is_no_such_address_is_refused)
 }
 END_TEST
 
-START_TEST(test_host_of_any_length_is_no_trouble)
+START_TEST(test_long_host_names_are_handled)
 {
         struct error error;
         char text[600] = "https://";
@@ -106,7 +106,7 @@ START_TEST(test_host_of_any_length_is_no_trouble)
 }
 END_TEST
 
-START_TEST(test_secret_in_an_address_is_not_shown)
+START_TEST(test_secret_in_a_url_is_not_shown)
 {
         static const char *const bad[] = {
             "https://user:hidden@api.example/v1",
@@ -131,11 +131,11 @@ suite_endpoint(void)
         Suite *suite = suite_create("endpoint");
         TCase *tcase = tcase_create("url");
 
-        tcase_add_test(tcase, test_addresses_of_services_are_taken);
-        tcase_add_test(tcase, test_what_would_show_the_key_is_refused);
-        tcase_add_test(tcase, test_what_is_no_such_address_is_refused);
-        tcase_add_test(tcase, test_host_of_any_length_is_no_trouble);
-        tcase_add_test(tcase, test_secret_in_an_address_is_not_shown);
+        tcase_add_test(tcase, test_service_urls_are_accepted);
+        tcase_add_test(tcase, test_unencrypted_non_local_url_is_refused);
+        tcase_add_test(tcase, test_invalid_url_is_refused);
+        tcase_add_test(tcase, test_long_host_names_are_handled);
+        tcase_add_test(tcase, test_secret_in_a_url_is_not_shown);
         suite_add_tcase(suite, tcase);
         return suite;
 }

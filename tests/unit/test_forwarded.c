@@ -28,7 +28,7 @@ static const struct {
     {"10.0.0.1", "198.51.100.1, 10.0.0.2", "198.51.100.1"},
     {"10.0.0.1", "1.1.1.1, 198.51.100.1,10.0.0.2,10.0.0.3", "198.51.100.1"},
     {"2001:db8:a::1", "198.51.100.1", "198.51.100.1"},
-    /* nobody but proxies */
+    /* only proxies */
     {"10.0.0.1", "10.0.0.2", "10.0.0.2"},
     {"10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"},
     {"10.0.0.1", "", "10.0.0.1"},
@@ -65,7 +65,7 @@ client_of(const struct http_trust *trust, const struct address *peer, int is_uni
         return address_format(&client, text);
 }
 
-START_TEST(test_client_is_the_first_from_the_right_that_is_no_trusted_proxy)
+START_TEST(test_client_is_the_rightmost_untrusted_address)
 {
         const struct http_trust trust = {networks, ARRAY_LEN(networks), 0};
         struct address peer;
@@ -75,7 +75,7 @@ START_TEST(test_client_is_the_first_from_the_right_that_is_no_trusted_proxy)
 }
 END_TEST
 
-START_TEST(test_unix_socket_is_trusted_if_the_configuration_says_so)
+START_TEST(test_unix_socket_is_trusted_if_configured)
 {
         const struct http_trust trusting = {networks, ARRAY_LEN(networks), 1},
                                 other = {networks, ARRAY_LEN(networks), 0};
@@ -86,7 +86,7 @@ START_TEST(test_unix_socket_is_trusted_if_the_configuration_says_so)
 }
 END_TEST
 
-START_TEST(test_address_that_is_none_is_not_a_unix_socket)
+START_TEST(test_missing_address_is_not_treated_as_a_unix_socket)
 {
         const struct http_trust trust = {networks, ARRAY_LEN(networks), 1};
         const struct address none = {{0}};
@@ -97,7 +97,7 @@ START_TEST(test_address_that_is_none_is_not_a_unix_socket)
 }
 END_TEST
 
-START_TEST(test_unspecified_address_in_the_list_is_no_trusted_proxy)
+START_TEST(test_unspecified_address_in_the_list_is_not_trusted)
 {
         const struct http_trust trust = {networks, ARRAY_LEN(networks), 1};
         const struct address none = {{0}};
@@ -135,7 +135,7 @@ static const struct {
     {SIGNATURE "\x21\x21\0\x0c", IPV4_PART, 12, -1, NULL},
 };
 
-/* A connection's two ends; the reading end is non-blocking. */
+/* The two ends of a connection; the reading end is non-blocking. */
 static void
 open_pair(int pair[2])
 {
@@ -148,7 +148,7 @@ put(int fd, const void *data, size_t len)
         ck_assert_int_eq(write(fd, data, len), (ssize_t)len);
 }
 
-/* Read a header that comes so many bytes at a time, with one byte after it, which must be left alone. */
+/* Read a header that arrives `step` bytes at a time. One byte follows it, which must not be read. */
 static void
 read_in_pieces(struct proxy_header *header, const char *data, size_t len, size_t step)
 {
@@ -173,7 +173,7 @@ read_in_pieces(struct proxy_header *header, const char *data, size_t len, size_t
         (void)close(pair[1]);
 }
 
-START_TEST(test_header_of_the_proxy_protocol_names_the_client)
+START_TEST(test_proxy_protocol_header_gives_the_client_address)
 {
         static const size_t steps[] = {1, 7, 16, 1000};
         char bytes[PROXY_HEADER_LEN + 64];
@@ -199,7 +199,7 @@ static const char *const bad_heads[] = {
     SIGNATURE "\x22\x11\0\x0c", SIGNATURE "\x21\x11\x08\x01",         SIGNATURE "\x21\x11\xff\xff",
 };
 
-START_TEST(test_other_beginnings_are_refused)
+START_TEST(test_invalid_proxy_protocol_header_is_refused)
 {
         struct proxy_header header = {.len = 0};
         int pair[2];
@@ -212,7 +212,7 @@ START_TEST(test_other_beginnings_are_refused)
 }
 END_TEST
 
-START_TEST(test_longest_header_is_read_and_one_that_is_cut_off_is_refused)
+START_TEST(test_longest_header_is_read_and_a_truncated_one_refused)
 {
         static char longest[PROXY_HEADER_LEN + PROXY_REST_MAX] = SIGNATURE "\x20\0\x08\0";
         struct proxy_header header = {.len = 0};
@@ -236,14 +236,14 @@ suite_forwarded(void)
         TCase *cases = tcase_create("cases");
 
         tcase_add_checked_fixture(cases, set_up, NULL);
-        tcase_add_loop_test(cases, test_client_is_the_first_from_the_right_that_is_no_trusted_proxy, 0,
-                            ARRAY_LEN(forwarded));
-        tcase_add_test(cases, test_unix_socket_is_trusted_if_the_configuration_says_so);
-        tcase_add_test(cases, test_address_that_is_none_is_not_a_unix_socket);
-        tcase_add_test(cases, test_unspecified_address_in_the_list_is_no_trusted_proxy);
-        tcase_add_loop_test(cases, test_header_of_the_proxy_protocol_names_the_client, 0, ARRAY_LEN(headers));
-        tcase_add_loop_test(cases, test_other_beginnings_are_refused, 0, ARRAY_LEN(bad_heads));
-        tcase_add_test(cases, test_longest_header_is_read_and_one_that_is_cut_off_is_refused);
+        tcase_add_loop_test(cases, test_client_is_the_rightmost_untrusted_address, 0, ARRAY_LEN(forwarded));
+        tcase_add_test(cases, test_unix_socket_is_trusted_if_configured);
+        tcase_add_test(cases, test_missing_address_is_not_treated_as_a_unix_socket);
+        tcase_add_test(cases, test_unspecified_address_in_the_list_is_not_trusted);
+        tcase_add_loop_test(cases, test_proxy_protocol_header_gives_the_client_address, 0,
+                            ARRAY_LEN(headers));
+        tcase_add_loop_test(cases, test_invalid_proxy_protocol_header_is_refused, 0, ARRAY_LEN(bad_heads));
+        tcase_add_test(cases, test_longest_header_is_read_and_a_truncated_one_refused);
         suite_add_tcase(suite, cases);
         return suite;
 }

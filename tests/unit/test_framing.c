@@ -28,14 +28,14 @@ expect_outcome(const struct framing_case *row)
         messages_clear(&first);
 }
 
-START_TEST(test_bytes_are_framed_alike_however_they_come)
+START_TEST(test_framing_does_not_depend_on_how_bytes_arrive)
 {
         for (size_t i = 0; i < n_framing_cases; i++)
                 expect_outcome(&framing_cases[i]);
 }
 END_TEST
 
-START_TEST(test_there_are_enough_cases_of_both_kinds)
+START_TEST(test_there_are_enough_accepted_and_refused_cases)
 {
         size_t n_refused = 0;
 
@@ -66,7 +66,7 @@ static const struct {
     {SPAN_OF(CHUNKED "4\r\n\n\t \r\r\n0\r\nx: \r\n\r\n"), SPAN_OF("\n\t \r")},
 };
 
-START_TEST(test_bodies_are_what_was_sent)
+START_TEST(test_bodies_equal_the_bytes_sent)
 {
         const struct span *bytes = &bodies[_i].bytes, *body = &bodies[_i].body;
         struct messages messages;
@@ -79,7 +79,7 @@ START_TEST(test_bodies_are_what_was_sent)
 }
 END_TEST
 
-START_TEST(test_names_and_values_of_a_head_are_strings_without_white_space)
+START_TEST(test_field_names_and_values_are_trimmed_strings)
 {
         static const char bytes[] = "PUT /a/b?c HTTP/1.0\r\nHost:a\r\nx-Y: \tb\tc \t\r\nEmpty:\r\n\r\n";
         static const char *const fields[][2] = {{"Host", "a"}, {"x-Y", "b\tc"}, {"Empty", ""}};
@@ -120,7 +120,7 @@ static const struct {
     {"Transfer-Encoding: Chunked\r\n", 0, 0, 0, 1, 0},
 };
 
-START_TEST(test_head_says_how_the_message_is_framed_and_what_becomes_of_the_connection)
+START_TEST(test_head_gives_framing_and_connection_handling)
 {
         char bytes[256];
         int len = snprintf(bytes, sizeof(bytes), GET "%s\r\n", lines[_i].line);
@@ -145,7 +145,7 @@ START_TEST(test_head_says_how_the_message_is_framed_and_what_becomes_of_the_conn
 }
 END_TEST
 
-START_TEST(test_what_is_known_without_more_bytes_is_said_without_any)
+START_TEST(test_pending_events_are_returned_without_new_bytes)
 {
         static const char bytes[] = GET "Content-Length: 3\r\n\r\nabc" GET "\r\n";
         struct framing framing;
@@ -170,7 +170,7 @@ START_TEST(test_what_is_known_without_more_bytes_is_said_without_any)
 }
 END_TEST
 
-START_TEST(test_refusal_of_a_body_that_is_too_large_comes_with_its_head)
+START_TEST(test_refusal_of_a_too_large_body_includes_its_head)
 {
         static const char bytes[] = GET "Content-Length: 101\r\na: b\r\n\r\n";
         struct framing framing;
@@ -191,7 +191,7 @@ START_TEST(test_refusal_of_a_body_that_is_too_large_comes_with_its_head)
 }
 END_TEST
 
-START_TEST(test_endless_lines_are_cut_off)
+START_TEST(test_endless_lines_are_refused)
 {
         static const struct {
                 struct span start;
@@ -217,7 +217,10 @@ START_TEST(test_endless_lines_are_cut_off)
 }
 END_TEST
 
-/* Append a message with so many bytes of extensions and trailer fields, at least 12; the last line end counts. */
+/*
+ * Append a message with this many bytes of extensions and trailer fields, at least 12, with the last line
+ * end.
+ */
 static char *
 put_besides(char *end, size_t n)
 {
@@ -230,7 +233,7 @@ put_besides(char *end, size_t n)
         return stpcpy(end, "\r\n\r\n");
 }
 
-START_TEST(test_extensions_and_trailers_together_have_one_limit_for_each_message)
+START_TEST(test_extensions_and_trailers_share_one_limit_per_message)
 {
         char bytes[8192], *end = bytes;
         struct messages messages;
@@ -251,16 +254,15 @@ suite_framing(void)
         Suite *suite = suite_create("framing");
         TCase *all = tcase_create("all");
 
-        tcase_add_test(all, test_bytes_are_framed_alike_however_they_come);
-        tcase_add_test(all, test_there_are_enough_cases_of_both_kinds);
-        tcase_add_loop_test(all, test_bodies_are_what_was_sent, 0, (int)ARRAY_LEN(bodies));
-        tcase_add_test(all, test_names_and_values_of_a_head_are_strings_without_white_space);
-        tcase_add_loop_test(all, test_head_says_how_the_message_is_framed_and_what_becomes_of_the_connection,
-                            0, (int)ARRAY_LEN(lines));
-        tcase_add_test(all, test_what_is_known_without_more_bytes_is_said_without_any);
-        tcase_add_test(all, test_refusal_of_a_body_that_is_too_large_comes_with_its_head);
-        tcase_add_test(all, test_endless_lines_are_cut_off);
-        tcase_add_test(all, test_extensions_and_trailers_together_have_one_limit_for_each_message);
+        tcase_add_test(all, test_framing_does_not_depend_on_how_bytes_arrive);
+        tcase_add_test(all, test_there_are_enough_accepted_and_refused_cases);
+        tcase_add_loop_test(all, test_bodies_equal_the_bytes_sent, 0, (int)ARRAY_LEN(bodies));
+        tcase_add_test(all, test_field_names_and_values_are_trimmed_strings);
+        tcase_add_loop_test(all, test_head_gives_framing_and_connection_handling, 0, (int)ARRAY_LEN(lines));
+        tcase_add_test(all, test_pending_events_are_returned_without_new_bytes);
+        tcase_add_test(all, test_refusal_of_a_too_large_body_includes_its_head);
+        tcase_add_test(all, test_endless_lines_are_refused);
+        tcase_add_test(all, test_extensions_and_trailers_share_one_limit_per_message);
         suite_add_tcase(suite, all);
         return suite;
 }

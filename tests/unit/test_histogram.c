@@ -27,7 +27,7 @@ add_and_read(uint64_t value)
         histogram_read(&histogram, &figures);
 }
 
-START_TEST(test_nothing_was_met_at_first)
+START_TEST(test_new_histogram_is_empty)
 {
         fresh();
         histogram_read(&histogram, &figures);
@@ -38,7 +38,7 @@ START_TEST(test_nothing_was_met_at_first)
 }
 END_TEST
 
-START_TEST(test_value_counts_from_the_first_bound_that_it_does_not_exceed)
+START_TEST(test_value_counts_in_every_bucket_whose_bound_it_does_not_exceed)
 {
         static const struct {
                 uint64_t value, up_to[3];
@@ -57,7 +57,7 @@ START_TEST(test_value_counts_from_the_first_bound_that_it_does_not_exceed)
 }
 END_TEST
 
-START_TEST(test_value_may_be_added_many_times_at_once)
+START_TEST(test_value_can_be_added_several_times_at_once)
 {
         fresh();
         histogram_add(&histogram, 700, 3);
@@ -70,7 +70,7 @@ START_TEST(test_value_may_be_added_many_times_at_once)
 }
 END_TEST
 
-START_TEST(test_text_has_bounds_and_sum_in_the_unit_that_is_told)
+START_TEST(test_text_has_bounds_and_sum_in_the_exposed_unit)
 {
         static const char expected[] = "# HELP wait_seconds How long.\n"
                                        "# TYPE wait_seconds histogram\n"
@@ -129,7 +129,7 @@ START_TEST(test_quantile_is_linear_within_a_bucket)
 }
 END_TEST
 
-START_TEST(test_difference_of_two_readings_is_what_was_added_in_between)
+START_TEST(test_difference_of_two_readings_is_what_was_added_between)
 {
         struct histogram_figures earlier;
 
@@ -157,7 +157,7 @@ write_many(void *arg)
         return NULL;
 }
 
-START_TEST(test_nothing_is_lost_by_writers_side_by_side)
+START_TEST(test_concurrent_writers_lose_no_values)
 {
         pthread_t writers[N_WRITERS];
         uint64_t before = 0, sum = 0;
@@ -189,14 +189,14 @@ suite_histogram(void)
         Suite *suite = suite_create("histogram");
         TCase *tcase = tcase_create("histogram");
 
-        tcase_add_test(tcase, test_nothing_was_met_at_first);
-        tcase_add_test(tcase, test_value_counts_from_the_first_bound_that_it_does_not_exceed);
-        tcase_add_test(tcase, test_value_may_be_added_many_times_at_once);
-        tcase_add_test(tcase, test_text_has_bounds_and_sum_in_the_unit_that_is_told);
+        tcase_add_test(tcase, test_new_histogram_is_empty);
+        tcase_add_test(tcase, test_value_counts_in_every_bucket_whose_bound_it_does_not_exceed);
+        tcase_add_test(tcase, test_value_can_be_added_several_times_at_once);
+        tcase_add_test(tcase, test_text_has_bounds_and_sum_in_the_exposed_unit);
         tcase_add_test(tcase, test_label_value_is_escaped);
         tcase_add_loop_test(tcase, test_quantile_is_linear_within_a_bucket, 0, ARRAY_LEN(quantiles));
-        tcase_add_test(tcase, test_difference_of_two_readings_is_what_was_added_in_between);
-        tcase_add_test(tcase, test_nothing_is_lost_by_writers_side_by_side);
+        tcase_add_test(tcase, test_difference_of_two_readings_is_what_was_added_between);
+        tcase_add_test(tcase, test_concurrent_writers_lose_no_values);
         tcase_set_timeout(tcase, 60);
         suite_add_tcase(suite, tcase);
         return suite;

@@ -48,7 +48,7 @@ expect_entry(size_t index, size_t line, const char *section, const char *argumen
         ck_assert_pstr_eq(entry->value, value);
 }
 
-/* The value that one line gives. */
+/* The value parsed from one line. */
 static const char *
 value_of(const char *line)
 {
@@ -72,7 +72,7 @@ expect_problem(const char *text, size_t len, size_t line, const char *words)
                       problems.items[0].text);
 }
 
-START_TEST(test_sections_and_options_come_with_their_lines)
+START_TEST(test_sections_and_options_have_line_numbers)
 {
         read_text("# a comment\n\n[receiver]\nlisten = 127.0.0.1:1\n\n[source invoicing]\n  path=/x\n");
         ck_assert_uint_eq(problems.n, 0);
@@ -84,7 +84,7 @@ START_TEST(test_sections_and_options_come_with_their_lines)
 }
 END_TEST
 
-START_TEST(test_spaces_in_a_heading_do_not_count)
+START_TEST(test_spaces_in_a_heading_are_ignored)
 {
         read_text(" [ source   invoicing ]  ; a comment\n");
         ck_assert_uint_eq(problems.n, 0);
@@ -92,7 +92,7 @@ START_TEST(test_spaces_in_a_heading_do_not_count)
 }
 END_TEST
 
-START_TEST(test_values_are_what_is_meant)
+START_TEST(test_values_are_parsed)
 {
         static const struct {
                 const char *line, *value;
@@ -214,7 +214,7 @@ START_TEST(test_line_of_4096_bytes_is_the_longest)
 }
 END_TEST
 
-START_TEST(test_options_of_an_unreadable_section_are_passed_over)
+START_TEST(test_options_of_an_unreadable_section_are_skipped)
 {
         read_text("[good]\na = b\n[bad\nc = d\ne = f\n[good]\ng = h\n");
         ck_assert_uint_eq(problems.n, 1);
@@ -239,9 +239,9 @@ suite_ini(void)
         TCase *tests = tcase_create("reader");
 
         tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, test_sections_and_options_come_with_their_lines);
-        tcase_add_test(tests, test_spaces_in_a_heading_do_not_count);
-        tcase_add_loop_test(tests, test_values_are_what_is_meant, 0, 14);
+        tcase_add_test(tests, test_sections_and_options_have_line_numbers);
+        tcase_add_test(tests, test_spaces_in_a_heading_are_ignored);
+        tcase_add_loop_test(tests, test_values_are_parsed, 0, 14);
         tcase_add_loop_test(tests, test_value_that_may_be_misread_is_faulty, 0, 10);
         tcase_add_test(tests, test_windows_line_ends_are_tolerated);
         tcase_add_test(tests, test_last_line_needs_no_newline);
@@ -249,7 +249,7 @@ suite_ini(void)
         tcase_add_loop_test(tests, test_line_that_cannot_be_read_is_reported, 0, 10);
         tcase_add_test(tests, test_nul_byte_is_reported);
         tcase_add_test(tests, test_line_of_4096_bytes_is_the_longest);
-        tcase_add_test(tests, test_options_of_an_unreadable_section_are_passed_over);
+        tcase_add_test(tests, test_options_of_an_unreadable_section_are_skipped);
         tcase_add_test(tests, test_all_problems_are_collected);
         suite_add_tcase(suite, tests);
         return suite;

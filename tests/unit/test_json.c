@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "suites.h"
 
-/* What json_write() makes of an object with one member from anywhere. The caller frees it. */
+/* Write an object with one member of this text with json_write(). The caller frees the result. */
 static char *
 write_member(const char *name, const char *value)
 {
@@ -45,7 +45,7 @@ static const struct {
      "Base64\":\"mw==\"}\n"},
 };
 
-START_TEST(test_no_text_controls_a_terminal)
+START_TEST(test_control_characters_are_escaped)
 {
         char *text = write_member(members[_i].name, members[_i].value);
 
@@ -115,7 +115,7 @@ static const struct {
     {"\xc3(", 0},
 };
 
-START_TEST(test_characters_that_a_terminal_can_be_trusted_with)
+START_TEST(test_printable_characters_are_recognised)
 {
         ck_assert_uint_eq(text_printable(chars[_i].text, strlen(chars[_i].text)), chars[_i].len);
 }
@@ -127,10 +127,10 @@ suite_json(void)
         Suite *suite = suite_create("json");
         TCase *tcase = tcase_create("json");
 
-        tcase_add_loop_test(tcase, test_no_text_controls_a_terminal, 0,
+        tcase_add_loop_test(tcase, test_control_characters_are_escaped, 0,
                             (int)(sizeof(members) / sizeof(*members)));
         tcase_add_test(tcase, test_both_writers_write_the_same);
-        tcase_add_loop_test(tcase, test_characters_that_a_terminal_can_be_trusted_with, 0,
+        tcase_add_loop_test(tcase, test_printable_characters_are_recognised, 0,
                             (int)(sizeof(chars) / sizeof(*chars)));
         suite_add_tcase(suite, tcase);
         return suite;

@@ -27,7 +27,7 @@ static const struct {
      "A\""},
 };
 
-START_TEST(test_json_is_written_as_a_serialiser_writes_it)
+START_TEST(test_json_is_written_in_the_requested_style)
 {
         struct error error;
         struct json_value *value = json_tree_parse(styles[_i].from, strlen(styles[_i].from), &error);
@@ -50,7 +50,7 @@ suite_json_style(void)
         Suite *suite = suite_create("json_style");
         TCase *tcase = tcase_create("json_style");
 
-        tcase_add_loop_test(tcase, test_json_is_written_as_a_serialiser_writes_it, 0, ARRAY_LEN(styles));
+        tcase_add_loop_test(tcase, test_json_is_written_in_the_requested_style, 0, ARRAY_LEN(styles));
         suite_add_tcase(suite, tcase);
         return suite;
 }

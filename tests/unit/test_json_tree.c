@@ -28,7 +28,7 @@ static const char *const texts[] = {
     "{\"a\":1,\"b\":{\"a\":[false,null,\"\"]},\"\":2}",
 };
 
-START_TEST(test_what_is_read_is_written_as_it_was)
+START_TEST(test_parsed_json_is_written_unchanged)
 {
         struct json_value *root = parse(texts[_i]);
         struct json_writer *json = json_new(0);
@@ -70,7 +70,7 @@ static const struct {
     {"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", 33, "deep"},
 };
 
-START_TEST(test_what_is_no_json_is_refused_with_the_reason)
+START_TEST(test_invalid_json_is_refused_with_the_reason)
 {
         struct error error;
 
@@ -128,8 +128,8 @@ suite_json_tree(void)
         Suite *suite = suite_create("json_tree");
         TCase *tcase = tcase_create("json_tree");
 
-        tcase_add_loop_test(tcase, test_what_is_read_is_written_as_it_was, 0, ARRAY_LEN(texts));
-        tcase_add_loop_test(tcase, test_what_is_no_json_is_refused_with_the_reason, 0, ARRAY_LEN(wrong));
+        tcase_add_loop_test(tcase, test_parsed_json_is_written_unchanged, 0, ARRAY_LEN(texts));
+        tcase_add_loop_test(tcase, test_invalid_json_is_refused_with_the_reason, 0, ARRAY_LEN(wrong));
         tcase_add_test(tcase, test_members_are_found_by_name);
         tcase_add_loop_test(tcase, test_half_of_a_surrogate_pair_becomes_the_replacement_character, 0,
                             ARRAY_LEN(escapes));

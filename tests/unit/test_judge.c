@@ -5,7 +5,7 @@
 #include "judging.h"
 #include "suites.h"
 
-START_TEST(test_genuine_delivery_is_published_to_its_kinds_topic)
+START_TEST(test_genuine_delivery_is_published_to_the_topic_of_its_kind)
 {
         struct record record = judging_record(SPAN("d-1"), ACCEPTED);
 
@@ -19,7 +19,7 @@ START_TEST(test_genuine_delivery_is_published_to_its_kinds_topic)
 }
 END_TEST
 
-START_TEST(test_each_source_has_rules_of_its_own)
+START_TEST(test_every_source_has_its_own_rules)
 {
         struct record record = judging_record(SPAN("d-1"), SPAN("{\"type\":\"invoice.pending\"}"));
 
@@ -56,7 +56,7 @@ static const struct {
      SPAN_OF("{\"event\":\"invoice.accepted\",\"data\":{\"error\":{\"code\":1}}}")},
 };
 
-START_TEST(test_record_that_nobody_of_ours_wrote_is_quarantined)
+START_TEST(test_record_with_an_overlong_key_or_header_is_quarantined)
 {
         static char key[JUDGE_TEXT_MAX + 1];
         struct record record;
@@ -74,7 +74,7 @@ START_TEST(test_record_that_nobody_of_ours_wrote_is_quarantined)
 }
 END_TEST
 
-START_TEST(test_body_that_cannot_be_published_is_quarantined_with_the_reason)
+START_TEST(test_invalid_body_is_quarantined_with_the_reason)
 {
         struct record record = judging_record(SPAN("d-1"), bodies[_i].body);
 
@@ -83,7 +83,7 @@ START_TEST(test_body_that_cannot_be_published_is_quarantined_with_the_reason)
 }
 END_TEST
 
-START_TEST(test_delivery_of_an_unknown_source_is_quarantined_before_its_body_counts)
+START_TEST(test_unknown_source_is_checked_before_the_body)
 {
         static const struct span sources[] = {SPAN_OF("invoicin"),
                                               SPAN_OF("invoicing2"),
@@ -101,7 +101,7 @@ START_TEST(test_delivery_of_an_unknown_source_is_quarantined_before_its_body_cou
 }
 END_TEST
 
-START_TEST(test_record_without_a_key_is_quarantined_each_time)
+START_TEST(test_record_without_a_key_is_quarantined_every_time)
 {
         for (int i = 0; i < 2; i++) {
                 struct record record = judging_record(NO_SPAN, ACCEPTED);
@@ -131,7 +131,7 @@ static const struct {
     {EVENT_KEY_POINTER, "/true", "d-1"},
 };
 
-START_TEST(test_key_is_what_the_rules_name_or_else_the_delivery_id)
+START_TEST(test_key_follows_the_rules_or_falls_back_to_the_delivery_id)
 {
         struct record record =
             judging_record(SPAN("d-1"),
@@ -158,7 +158,7 @@ START_TEST(test_key_without_a_webhook_id_is_the_delivery_id)
 }
 END_TEST
 
-START_TEST(test_subject_is_told_when_it_is_a_string_that_is_not_empty)
+START_TEST(test_subject_is_set_if_it_is_a_non_empty_string)
 {
         struct record record = judging_record(SPAN("d-1"), ACCEPTED);
 
@@ -171,7 +171,7 @@ START_TEST(test_subject_is_told_when_it_is_a_string_that_is_not_empty)
 }
 END_TEST
 
-START_TEST(test_long_kind_is_shown_in_part_and_cut_between_characters)
+START_TEST(test_long_kind_is_truncated_at_a_character_boundary)
 {
         char body[10100] = "{\"event\":\"";
         size_t len = strlen(body);
@@ -193,7 +193,7 @@ START_TEST(test_long_kind_is_shown_in_part_and_cut_between_characters)
 }
 END_TEST
 
-START_TEST(test_reasons_have_the_names_of_the_quarantine_header)
+START_TEST(test_reason_names_match_the_quarantine_header)
 {
         static const char *const names[QUARANTINE_N_REASONS] = {"malformed-json",   "missing-kind",
                                                                 "unknown-kind",     "invalid-field",
@@ -206,7 +206,7 @@ START_TEST(test_reasons_have_the_names_of_the_quarantine_header)
 }
 END_TEST
 
-START_TEST(test_judge_free_of_nothing_is_harmless)
+START_TEST(test_judge_free_accepts_null)
 {
         judge_free(NULL);
 }
@@ -219,20 +219,19 @@ suite_judge(void)
         TCase *tcase = tcase_create("judge");
 
         tcase_add_checked_fixture(tcase, judging_setup, judging_teardown);
-        tcase_add_test(tcase, test_genuine_delivery_is_published_to_its_kinds_topic);
-        tcase_add_test(tcase, test_record_that_nobody_of_ours_wrote_is_quarantined);
-        tcase_add_test(tcase, test_each_source_has_rules_of_its_own);
-        tcase_add_loop_test(tcase, test_body_that_cannot_be_published_is_quarantined_with_the_reason, 0,
-                            ARRAY_LEN(bodies));
-        tcase_add_test(tcase, test_delivery_of_an_unknown_source_is_quarantined_before_its_body_counts);
-        tcase_add_test(tcase, test_record_without_a_key_is_quarantined_each_time);
-        tcase_add_loop_test(tcase, test_key_is_what_the_rules_name_or_else_the_delivery_id, 0,
+        tcase_add_test(tcase, test_genuine_delivery_is_published_to_the_topic_of_its_kind);
+        tcase_add_test(tcase, test_record_with_an_overlong_key_or_header_is_quarantined);
+        tcase_add_test(tcase, test_every_source_has_its_own_rules);
+        tcase_add_loop_test(tcase, test_invalid_body_is_quarantined_with_the_reason, 0, ARRAY_LEN(bodies));
+        tcase_add_test(tcase, test_unknown_source_is_checked_before_the_body);
+        tcase_add_test(tcase, test_record_without_a_key_is_quarantined_every_time);
+        tcase_add_loop_test(tcase, test_key_follows_the_rules_or_falls_back_to_the_delivery_id, 0,
                             ARRAY_LEN(keys));
         tcase_add_test(tcase, test_key_without_a_webhook_id_is_the_delivery_id);
-        tcase_add_test(tcase, test_subject_is_told_when_it_is_a_string_that_is_not_empty);
-        tcase_add_test(tcase, test_long_kind_is_shown_in_part_and_cut_between_characters);
-        tcase_add_test(tcase, test_reasons_have_the_names_of_the_quarantine_header);
-        tcase_add_test(tcase, test_judge_free_of_nothing_is_harmless);
+        tcase_add_test(tcase, test_subject_is_set_if_it_is_a_non_empty_string);
+        tcase_add_test(tcase, test_long_kind_is_truncated_at_a_character_boundary);
+        tcase_add_test(tcase, test_reason_names_match_the_quarantine_header);
+        tcase_add_test(tcase, test_judge_free_accepts_null);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -6,7 +6,7 @@
 #include "judging.h"
 #include "suites.h"
 
-START_TEST(test_repeat_is_dropped_whatever_became_of_the_first)
+START_TEST(test_repeat_is_dropped_whatever_the_first_verdict)
 {
         struct record record;
 
@@ -25,7 +25,7 @@ START_TEST(test_repeat_is_dropped_whatever_became_of_the_first)
 }
 END_TEST
 
-START_TEST(test_remembered_record_makes_the_next_a_repeat_but_not_itself)
+START_TEST(test_remembered_record_makes_later_copies_repeats_but_not_itself)
 {
         struct record record = judging_record(SPAN("d-1"), ACCEPTED);
 
@@ -39,7 +39,7 @@ START_TEST(test_remembered_record_makes_the_next_a_repeat_but_not_itself)
 }
 END_TEST
 
-START_TEST(test_same_id_with_another_body_is_a_conflict_before_all_else)
+START_TEST(test_conflicting_body_is_checked_before_its_syntax)
 {
         struct record record = judging_record(SPAN("d-1"), ACCEPTED);
 
@@ -63,7 +63,7 @@ START_TEST(test_conflicting_body_is_quarantined_once)
 }
 END_TEST
 
-START_TEST(test_conflicting_body_that_was_only_remembered_is_known)
+START_TEST(test_remembered_conflicting_body_is_a_repeat)
 {
         struct record record = judging_record(SPAN("d-1"), ACCEPTED);
 
@@ -75,7 +75,7 @@ START_TEST(test_conflicting_body_that_was_only_remembered_is_known)
 }
 END_TEST
 
-START_TEST(test_replayed_signature_is_quarantined_before_its_body_counts)
+START_TEST(test_replayed_signature_is_checked_before_the_body)
 {
         struct record record = judging_record(SPAN("d-1"), SPAN("not JSON"));
 
@@ -88,7 +88,7 @@ START_TEST(test_replayed_signature_is_quarantined_before_its_body_counts)
 }
 END_TEST
 
-START_TEST(test_replay_leaves_the_id_that_it_claims_free)
+START_TEST(test_replay_does_not_claim_its_delivery_id)
 {
         struct record record = judging_replay(SPAN("d-1"), PENDING);
 
@@ -102,7 +102,7 @@ START_TEST(test_replay_leaves_the_id_that_it_claims_free)
 }
 END_TEST
 
-START_TEST(test_replay_that_was_only_remembered_leaves_the_id_free_too)
+START_TEST(test_remembered_replay_does_not_claim_its_delivery_id)
 {
         struct record first = judging_replay(SPAN("d-1"), ACCEPTED), record;
 
@@ -115,7 +115,7 @@ START_TEST(test_replay_that_was_only_remembered_leaves_the_id_free_too)
 }
 END_TEST
 
-START_TEST(test_replay_is_quarantined_once_for_each_id_and_body)
+START_TEST(test_replay_is_quarantined_once_per_id_and_body)
 {
         for (int i = 0; i < 3; i++) {
                 struct record record = judging_replay(SPAN("d-1"), ACCEPTED);
@@ -129,7 +129,7 @@ START_TEST(test_replay_is_quarantined_once_for_each_id_and_body)
 }
 END_TEST
 
-START_TEST(test_replay_after_the_delivery_itself_is_a_repeat_when_the_body_is_the_same)
+START_TEST(test_replay_of_a_published_delivery_with_the_same_body_is_a_repeat)
 {
         struct record record = judging_record(SPAN("d-1"), ACCEPTED), rewound;
 
@@ -145,7 +145,7 @@ START_TEST(test_replay_after_the_delivery_itself_is_a_repeat_when_the_body_is_th
 }
 END_TEST
 
-START_TEST(test_released_copy_comes_in_once_and_skips_the_replay_check)
+START_TEST(test_released_copy_is_published_once_without_replay_check)
 {
         struct record record = judging_record(SPAN("d-1"), ACCEPTED);
 
@@ -200,7 +200,9 @@ END_TEST
 
 #define LOG_SIZE 120
 
-/* A log of few ids and bodies, with replays and releases, over three windows; timestamps sometimes fall back. */
+/*
+ * A log of few ids and bodies, with replays and releases, over three windows; some timestamps go backwards.
+ */
 static void
 make_log(unsigned seed, struct record log[LOG_SIZE])
 {
@@ -221,7 +223,7 @@ make_log(unsigned seed, struct record log[LOG_SIZE])
         }
 }
 
-/* Read back from where dedup_restore_start() says, remember up to an offset, and decide from there on. */
+/* Read back from dedup_restore_start(), remember records up to an offset, and decide from there on. */
 static void
 decide_from(const struct record log[LOG_SIZE], size_t cut, const enum verdict_action expected[LOG_SIZE])
 {
@@ -243,7 +245,7 @@ decide_from(const struct record log[LOG_SIZE], size_t cut, const enum verdict_ac
         }
 }
 
-START_TEST(test_decisions_are_the_same_wherever_a_router_begins)
+START_TEST(test_decisions_do_not_depend_on_where_a_router_starts)
 {
         enum verdict_action expected[LOG_SIZE];
         struct record log[LOG_SIZE];
@@ -265,20 +267,20 @@ suite_judge_repeats(void)
         TCase *tcase = tcase_create("judge_repeats");
 
         tcase_add_checked_fixture(tcase, judging_setup, judging_teardown);
-        tcase_add_test(tcase, test_repeat_is_dropped_whatever_became_of_the_first);
-        tcase_add_test(tcase, test_remembered_record_makes_the_next_a_repeat_but_not_itself);
-        tcase_add_test(tcase, test_same_id_with_another_body_is_a_conflict_before_all_else);
+        tcase_add_test(tcase, test_repeat_is_dropped_whatever_the_first_verdict);
+        tcase_add_test(tcase, test_remembered_record_makes_later_copies_repeats_but_not_itself);
+        tcase_add_test(tcase, test_conflicting_body_is_checked_before_its_syntax);
         tcase_add_test(tcase, test_conflicting_body_is_quarantined_once);
-        tcase_add_test(tcase, test_conflicting_body_that_was_only_remembered_is_known);
-        tcase_add_test(tcase, test_replayed_signature_is_quarantined_before_its_body_counts);
-        tcase_add_test(tcase, test_replay_leaves_the_id_that_it_claims_free);
-        tcase_add_test(tcase, test_replay_that_was_only_remembered_leaves_the_id_free_too);
-        tcase_add_test(tcase, test_replay_is_quarantined_once_for_each_id_and_body);
-        tcase_add_test(tcase, test_replay_after_the_delivery_itself_is_a_repeat_when_the_body_is_the_same);
-        tcase_add_test(tcase, test_released_copy_comes_in_once_and_skips_the_replay_check);
+        tcase_add_test(tcase, test_remembered_conflicting_body_is_a_repeat);
+        tcase_add_test(tcase, test_replayed_signature_is_checked_before_the_body);
+        tcase_add_test(tcase, test_replay_does_not_claim_its_delivery_id);
+        tcase_add_test(tcase, test_remembered_replay_does_not_claim_its_delivery_id);
+        tcase_add_test(tcase, test_replay_is_quarantined_once_per_id_and_body);
+        tcase_add_test(tcase, test_replay_of_a_published_delivery_with_the_same_body_is_a_repeat);
+        tcase_add_test(tcase, test_released_copy_is_published_once_without_replay_check);
         tcase_add_test(tcase, test_table_remains_valid_when_the_rules_change);
         tcase_add_test(tcase, test_released_copy_with_a_conflicting_body_is_published);
-        tcase_add_loop_test(tcase, test_decisions_are_the_same_wherever_a_router_begins, 0, 20);
+        tcase_add_loop_test(tcase, test_decisions_do_not_depend_on_where_a_router_starts, 0, 20);
         suite_add_tcase(suite, tcase);
         return suite;
 }

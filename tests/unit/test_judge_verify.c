@@ -34,7 +34,7 @@ tear_down(void)
         judging_teardown();
 }
 
-/* The next record, signed at a time. */
+/* The next record, signed at this time. */
 static struct record
 signed_at(int64_t signed_s, const struct signature_key *key, struct span delivery_id, struct span body)
 {
@@ -82,7 +82,7 @@ assert_unverified(const struct record *record, const char *detail)
         ck_assert_msg(strstr(judging_verdict.detail, detail) != NULL, "%s", judging_verdict.detail);
 }
 
-START_TEST(test_genuine_record_is_published_and_a_forged_one_is_not)
+START_TEST(test_genuine_record_is_published_and_forged_record_quarantined)
 {
         struct record record = genuine(SPAN("d-1"), ACCEPTED);
 
@@ -98,7 +98,7 @@ START_TEST(test_genuine_record_is_published_and_a_forged_one_is_not)
 }
 END_TEST
 
-START_TEST(test_record_without_what_a_receiver_writes_is_unverified)
+START_TEST(test_record_with_missing_or_malformed_headers_is_unverified)
 {
         static const struct span wrong[] = {{NULL, 0},
                                             SPAN_OF(""),
@@ -121,7 +121,7 @@ START_TEST(test_record_without_what_a_receiver_writes_is_unverified)
 }
 END_TEST
 
-START_TEST(test_record_is_as_fresh_as_tolerance_and_allowance_say)
+START_TEST(test_record_is_fresh_within_tolerance_and_allowance)
 {
         struct record record = signed_at(SIGNED_S - MOST_S, keys[0], SPAN("d-1"), ACCEPTED);
 
@@ -138,7 +138,7 @@ END_TEST
 
 static const int64_t far_timestamps[] = {0, 1, INT64_MAX};
 
-START_TEST(test_record_of_an_impossible_time_is_unverified)
+START_TEST(test_record_with_an_extreme_timestamp_is_unverified)
 {
         struct record record = genuine(SPAN("d-1"), ACCEPTED);
 
@@ -147,7 +147,7 @@ START_TEST(test_record_of_an_impossible_time_is_unverified)
 }
 END_TEST
 
-START_TEST(test_unverified_record_leaves_its_id_free)
+START_TEST(test_unverified_record_does_not_claim_its_delivery_id)
 {
         struct record record;
 
@@ -166,7 +166,7 @@ START_TEST(test_unverified_record_leaves_its_id_free)
 }
 END_TEST
 
-START_TEST(test_unverified_record_that_was_only_remembered_leaves_its_id_free)
+START_TEST(test_remembered_unverified_record_does_not_claim_its_delivery_id)
 {
         struct record record = forged(SPAN("d-1"), PENDING);
 
@@ -178,8 +178,8 @@ START_TEST(test_unverified_record_that_was_only_remembered_leaves_its_id_free)
 }
 END_TEST
 
-/* It may have been published by a larger tolerance, which was made smaller before the router restarted. */
-START_TEST(test_repeat_of_a_remembered_record_that_is_too_old_now_is_dropped)
+/* It may have been published under a larger tolerance, which was reduced before the router restarted. */
+START_TEST(test_repeat_of_a_remembered_record_now_too_old_is_dropped)
 {
         struct record record = signed_at(SIGNED_S - MOST_S - 1, keys[0], SPAN("d-1"), ACCEPTED);
 
@@ -189,8 +189,11 @@ START_TEST(test_repeat_of_a_remembered_record_that_is_too_old_now_is_dropped)
 }
 END_TEST
 
-/* The secret was removed after the first was published, and the router restarted: the service repeats with the new one. */
-START_TEST(test_repeat_under_the_new_secret_is_dropped_when_the_first_can_be_verified_no_more)
+/*
+ * The secret was removed after the first was published, and the router restarted; the service repeats with
+ * the new one.
+ */
+START_TEST(test_repeat_under_a_new_secret_is_dropped_if_the_first_is_no_longer_verifiable)
 {
         struct record first = forged(SPAN("d-1"), ACCEPTED), record;
 
@@ -202,8 +205,8 @@ START_TEST(test_repeat_under_the_new_secret_is_dropped_when_the_first_can_be_ver
 }
 END_TEST
 
-/* Signatures were checked when the first was published and at the restart, and are no more. */
-START_TEST(test_repeat_is_dropped_when_verifying_was_turned_off_since_the_first_was_remembered)
+/* Signatures were verified when the first was published and at the restart, but no longer are. */
+START_TEST(test_repeat_is_dropped_after_verification_was_disabled)
 {
         struct record record = forged(SPAN("d-1"), ACCEPTED);
 
@@ -214,7 +217,7 @@ START_TEST(test_repeat_is_dropped_when_verifying_was_turned_off_since_the_first_
 }
 END_TEST
 
-START_TEST(test_replay_is_verified_before_it_is_called_one)
+START_TEST(test_replay_is_verified_before_it_is_reported)
 {
         struct record record = forged(SPAN("d-1"), ACCEPTED);
 
@@ -226,7 +229,7 @@ START_TEST(test_replay_is_verified_before_it_is_called_one)
 }
 END_TEST
 
-START_TEST(test_release_is_proven_by_a_signature_of_its_own)
+START_TEST(test_release_is_verified_by_its_own_signature)
 {
         struct record old = signed_at(SIGNED_S - 1000000, keys[1], SPAN("d-1"), ACCEPTED), record;
 
@@ -241,7 +244,7 @@ START_TEST(test_release_is_proven_by_a_signature_of_its_own)
 }
 END_TEST
 
-START_TEST(test_captured_record_cannot_be_made_a_release)
+START_TEST(test_captured_record_cannot_be_turned_into_a_release)
 {
         char id = (char)('a' + _i);
         struct record record = release(genuine((struct span){&id, 1}, ACCEPTED), SPAN("0-17"), SIGNED_S);
@@ -286,21 +289,19 @@ suite_judge_verify(void)
         TCase *tcase = tcase_create("judge_verify");
 
         tcase_add_checked_fixture(tcase, set_up, tear_down);
-        tcase_add_test(tcase, test_genuine_record_is_published_and_a_forged_one_is_not);
-        tcase_add_test(tcase, test_record_without_what_a_receiver_writes_is_unverified);
-        tcase_add_test(tcase, test_record_is_as_fresh_as_tolerance_and_allowance_say);
-        tcase_add_loop_test(tcase, test_record_of_an_impossible_time_is_unverified, 0,
+        tcase_add_test(tcase, test_genuine_record_is_published_and_forged_record_quarantined);
+        tcase_add_test(tcase, test_record_with_missing_or_malformed_headers_is_unverified);
+        tcase_add_test(tcase, test_record_is_fresh_within_tolerance_and_allowance);
+        tcase_add_loop_test(tcase, test_record_with_an_extreme_timestamp_is_unverified, 0,
                             ARRAY_LEN(far_timestamps));
-        tcase_add_test(tcase, test_unverified_record_leaves_its_id_free);
-        tcase_add_test(tcase, test_unverified_record_that_was_only_remembered_leaves_its_id_free);
-        tcase_add_test(tcase, test_repeat_of_a_remembered_record_that_is_too_old_now_is_dropped);
-        tcase_add_test(tcase,
-                       test_repeat_under_the_new_secret_is_dropped_when_the_first_can_be_verified_no_more);
-        tcase_add_test(tcase,
-                       test_repeat_is_dropped_when_verifying_was_turned_off_since_the_first_was_remembered);
-        tcase_add_test(tcase, test_replay_is_verified_before_it_is_called_one);
-        tcase_add_test(tcase, test_release_is_proven_by_a_signature_of_its_own);
-        tcase_add_loop_test(tcase, test_captured_record_cannot_be_made_a_release, 0, 8);
+        tcase_add_test(tcase, test_unverified_record_does_not_claim_its_delivery_id);
+        tcase_add_test(tcase, test_remembered_unverified_record_does_not_claim_its_delivery_id);
+        tcase_add_test(tcase, test_repeat_of_a_remembered_record_now_too_old_is_dropped);
+        tcase_add_test(tcase, test_repeat_under_a_new_secret_is_dropped_if_the_first_is_no_longer_verifiable);
+        tcase_add_test(tcase, test_repeat_is_dropped_after_verification_was_disabled);
+        tcase_add_test(tcase, test_replay_is_verified_before_it_is_reported);
+        tcase_add_test(tcase, test_release_is_verified_by_its_own_signature);
+        tcase_add_loop_test(tcase, test_captured_record_cannot_be_turned_into_a_release, 0, 8);
         suite_add_tcase(suite, tcase);
         return suite;
 }

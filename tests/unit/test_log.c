@@ -36,7 +36,7 @@ count_lines(const char *text)
         return n;
 }
 
-START_TEST(test_a_line_begins_with_time_and_level)
+START_TEST(test_line_begins_with_time_and_level)
 {
         log_notice("something happened n=%d", 7);
         expect(logged_read(), TIME "notice something happened n=7\n$");
@@ -45,7 +45,7 @@ START_TEST(test_a_line_begins_with_time_and_level)
 }
 END_TEST
 
-/* Set JOURNAL_STREAM as systemd does for the pipe, with its inode off by so much. */
+/* Set JOURNAL_STREAM as systemd does for the pipe, with this difference to its inode. */
 static void
 name_journal(ino_t off)
 {
@@ -60,7 +60,7 @@ name_journal(ino_t off)
         log_init();
 }
 
-START_TEST(test_the_journal_is_given_priorities_instead)
+START_TEST(test_journal_lines_begin_with_a_priority)
 {
         log_set_level(LOG_LEVEL_DEBUG);
         name_journal(0);
@@ -73,7 +73,7 @@ START_TEST(test_the_journal_is_given_priorities_instead)
 }
 END_TEST
 
-START_TEST(test_another_stream_than_stderr_is_not_the_journal)
+START_TEST(test_other_stream_than_stderr_is_not_treated_as_the_journal)
 {
         name_journal(1);
         log_error("a");
@@ -81,7 +81,7 @@ START_TEST(test_another_stream_than_stderr_is_not_the_journal)
 }
 END_TEST
 
-START_TEST(test_the_level_is_the_least_that_is_written)
+START_TEST(test_messages_below_the_level_are_not_written)
 {
         log_debug("not this");
         ck_assert_str_eq(logged_read(), "");
@@ -92,7 +92,7 @@ START_TEST(test_the_level_is_the_least_that_is_written)
 }
 END_TEST
 
-START_TEST(test_levels_are_read_by_their_names)
+START_TEST(test_levels_are_parsed_by_name)
 {
         enum log_level level = LOG_LEVEL_INFO;
 
@@ -105,7 +105,7 @@ START_TEST(test_levels_are_read_by_their_names)
 }
 END_TEST
 
-START_TEST(test_a_line_is_one_line_whatever_is_in_it)
+START_TEST(test_message_stays_on_one_line_of_limited_length)
 {
         char long_text[5000];
 
@@ -149,7 +149,7 @@ START_TEST(test_quoted_values_are_utf_8)
 }
 END_TEST
 
-START_TEST(test_values_are_bare_where_they_may_be)
+START_TEST(test_values_are_quoted_only_if_necessary)
 {
         char value[LOG_QUOTED_SIZE], longer[LOG_QUOTED_SIZE + 1];
 
@@ -164,7 +164,7 @@ START_TEST(test_values_are_bare_where_they_may_be)
 }
 END_TEST
 
-START_TEST(test_lines_that_a_full_pipe_does_not_take_are_counted)
+START_TEST(test_lines_lost_to_a_full_pipe_are_counted)
 {
         size_t n;
 
@@ -180,7 +180,7 @@ START_TEST(test_lines_that_a_full_pipe_does_not_take_are_counted)
 }
 END_TEST
 
-START_TEST(test_a_pipe_that_blocks_is_not_waited_for)
+START_TEST(test_blocking_pipe_is_not_waited_for)
 {
         ck_assert_int_eq(fcntl(logged[1], F_SETFL, 0), 0);
         for (int i = 0; i < 5000; i++)
@@ -191,7 +191,7 @@ START_TEST(test_a_pipe_that_blocks_is_not_waited_for)
 }
 END_TEST
 
-START_TEST(test_a_closed_pipe_ends_nothing_and_all_is_counted)
+START_TEST(test_closed_pipe_is_survived_and_lost_lines_are_counted)
 {
         int other[2];
 
@@ -207,7 +207,7 @@ START_TEST(test_a_closed_pipe_ends_nothing_and_all_is_counted)
 }
 END_TEST
 
-START_TEST(test_a_flood_is_one_line_a_second)
+START_TEST(test_flood_is_limited_to_one_line_per_second)
 {
         struct log_flood flood = {.last_ms = 0};
 
@@ -220,7 +220,7 @@ START_TEST(test_a_flood_is_one_line_a_second)
 }
 END_TEST
 
-START_TEST(test_what_a_flood_held_back_at_its_end_is_told)
+START_TEST(test_suppressed_lines_are_reported_when_a_flood_is_over)
 {
         struct log_flood flood = {.last_ms = 0}, calm = {.last_ms = 0};
 
@@ -240,7 +240,7 @@ START_TEST(test_what_a_flood_held_back_at_its_end_is_told)
 }
 END_TEST
 
-START_TEST(test_a_flood_that_goes_tells_what_it_holds_back)
+START_TEST(test_ended_flood_reports_its_suppressed_lines)
 {
         struct log_flood one = {.last_ms = 0}, other = {.last_ms = 0};
 
@@ -264,21 +264,21 @@ suite_log(void)
         TCase *all = tcase_create("all");
 
         tcase_add_checked_fixture(all, logged_setup, logged_teardown);
-        tcase_add_test(all, test_a_line_begins_with_time_and_level);
-        tcase_add_test(all, test_the_journal_is_given_priorities_instead);
-        tcase_add_test(all, test_another_stream_than_stderr_is_not_the_journal);
-        tcase_add_test(all, test_the_level_is_the_least_that_is_written);
-        tcase_add_test(all, test_levels_are_read_by_their_names);
-        tcase_add_test(all, test_a_line_is_one_line_whatever_is_in_it);
+        tcase_add_test(all, test_line_begins_with_time_and_level);
+        tcase_add_test(all, test_journal_lines_begin_with_a_priority);
+        tcase_add_test(all, test_other_stream_than_stderr_is_not_treated_as_the_journal);
+        tcase_add_test(all, test_messages_below_the_level_are_not_written);
+        tcase_add_test(all, test_levels_are_parsed_by_name);
+        tcase_add_test(all, test_message_stays_on_one_line_of_limited_length);
         tcase_add_test(all, test_quoted_values_stay_on_one_line);
         tcase_add_test(all, test_quoted_values_are_utf_8);
-        tcase_add_test(all, test_values_are_bare_where_they_may_be);
-        tcase_add_test(all, test_lines_that_a_full_pipe_does_not_take_are_counted);
-        tcase_add_test(all, test_a_pipe_that_blocks_is_not_waited_for);
-        tcase_add_test(all, test_a_closed_pipe_ends_nothing_and_all_is_counted);
-        tcase_add_test(all, test_a_flood_is_one_line_a_second);
-        tcase_add_test(all, test_what_a_flood_held_back_at_its_end_is_told);
-        tcase_add_test(all, test_a_flood_that_goes_tells_what_it_holds_back);
+        tcase_add_test(all, test_values_are_quoted_only_if_necessary);
+        tcase_add_test(all, test_lines_lost_to_a_full_pipe_are_counted);
+        tcase_add_test(all, test_blocking_pipe_is_not_waited_for);
+        tcase_add_test(all, test_closed_pipe_is_survived_and_lost_lines_are_counted);
+        tcase_add_test(all, test_flood_is_limited_to_one_line_per_second);
+        tcase_add_test(all, test_suppressed_lines_are_reported_when_a_flood_is_over);
+        tcase_add_test(all, test_ended_flood_reports_its_suppressed_lines);
         suite_add_tcase(suite, all);
         return suite;
 }

@@ -34,7 +34,7 @@ tear_down(void)
         (void)close(wake_fd);
 }
 
-/* Whether somebody has written to it since it was asked last. */
+/* Whether it was written to since the last call. */
 static int
 was_woken(int fd)
 {
@@ -69,7 +69,7 @@ is_granted(struct memory_waiter *waiter)
         return memory_budget_result(budget, waiter) > 0;
 }
 
-START_TEST(test_memory_is_reserved_as_long_as_there_is_some)
+START_TEST(test_memory_is_reserved_up_to_the_budget)
 {
         ck_assert_uint_eq(memory_budget_size(budget), 100);
         reserve(60);
@@ -84,7 +84,7 @@ START_TEST(test_memory_is_reserved_as_long_as_there_is_some)
 }
 END_TEST
 
-START_TEST(test_more_than_the_budget_fits_only_when_it_is_empty)
+START_TEST(test_reservation_over_the_budget_needs_an_empty_budget)
 {
         reserve(1);
         ck_assert_int_eq(memory_budget_reserve(budget, 101), -1);
@@ -96,7 +96,7 @@ START_TEST(test_more_than_the_budget_fits_only_when_it_is_empty)
 }
 END_TEST
 
-START_TEST(test_waiter_that_is_larger_than_the_budget_gets_it_when_it_is_empty)
+START_TEST(test_waiter_larger_than_the_budget_is_granted_when_it_is_empty)
 {
         struct memory_waiter large;
 
@@ -131,8 +131,8 @@ START_TEST(test_clients_take_turns)
 }
 END_TEST
 
-/* By bytes: beside clients that await large bodies a client that awaits small ones gets many. */
-START_TEST(test_small_bodies_do_not_wait_for_as_many_large_ones)
+/* Clients take turns by bytes: one that waits for small bodies gets many for each large body of others. */
+START_TEST(test_small_bodies_do_not_wait_for_large_bodies_of_other_clients)
 {
         struct memory_waiter large[10], small[40];
         struct memory_budget *whole = budget;
@@ -159,7 +159,7 @@ START_TEST(test_small_bodies_do_not_wait_for_as_many_large_ones)
 }
 END_TEST
 
-/* Release memory for one of the small waiters. Returns 0 when it is kept for another waiter. */
+/* Release memory for one of the small waiters. Returns 0 if it is reserved for another waiter. */
 static int
 serve_one(struct memory_waiter *small, size_t n)
 {
@@ -173,8 +173,8 @@ serve_one(struct memory_waiter *small, size_t n)
         return 0;
 }
 
-/* It stops waiting, as after two seconds, and comes again, while others are served. */
-START_TEST(test_client_that_was_not_served_in_time_keeps_its_place)
+/* It stops waiting, as after two seconds, and waits again, while others are served. */
+START_TEST(test_client_that_times_out_keeps_its_place)
 {
         struct memory_waiter large, small[4];
         int n_rounds = 0;
@@ -197,7 +197,7 @@ START_TEST(test_client_that_was_not_served_in_time_keeps_its_place)
 }
 END_TEST
 
-START_TEST(test_waiters_of_a_client_are_served_in_their_order)
+START_TEST(test_waiters_of_a_client_are_served_in_order)
 {
         struct memory_waiter first, second, third;
 
@@ -206,7 +206,7 @@ START_TEST(test_waiters_of_a_client_are_served_in_their_order)
         await(&second, 10);
         await(&third, 50);
         memory_budget_release(budget, 30);
-        ck_assert(!is_granted(&first) && !is_granted(&second)); /* 30 would do for the second */
+        ck_assert(!is_granted(&first) && !is_granted(&second)); /* 30 would suffice for the second */
         memory_budget_release(budget, 30);
         ck_assert(is_granted(&first) && is_granted(&second) && !is_granted(&third));
         ck_assert_uint_eq(memory_budget_used(budget), 100);
@@ -215,7 +215,7 @@ START_TEST(test_waiters_of_a_client_are_served_in_their_order)
 }
 END_TEST
 
-START_TEST(test_nobody_overtakes_those_who_wait)
+START_TEST(test_reservation_does_not_overtake_waiters)
 {
         struct memory_waiter waiter;
 
@@ -227,7 +227,7 @@ START_TEST(test_nobody_overtakes_those_who_wait)
 }
 END_TEST
 
-START_TEST(test_grant_wakes_the_waiter_s_server)
+START_TEST(test_grant_wakes_the_server_of_the_waiter)
 {
         struct memory_waiter waiter;
 
@@ -243,7 +243,7 @@ START_TEST(test_grant_wakes_the_waiter_s_server)
 }
 END_TEST
 
-START_TEST(test_waiter_for_what_is_there_is_granted_at_once)
+START_TEST(test_waiter_is_granted_at_once_if_memory_is_available)
 {
         struct memory_waiter waiter;
 
@@ -255,7 +255,7 @@ START_TEST(test_waiter_for_what_is_there_is_granted_at_once)
 }
 END_TEST
 
-START_TEST(test_members_learn_that_somebody_begins_to_wait)
+START_TEST(test_members_are_woken_when_the_first_waiter_arrives)
 {
         struct memory_waiter first, second, third;
         int members[2] = {open_wake_fd(), open_wake_fd()};
@@ -266,7 +266,7 @@ START_TEST(test_members_learn_that_somebody_begins_to_wait)
         ck_assert(!was_woken(members[0]) && !was_woken(members[1]));
         await(&first, 10);
         ck_assert(was_woken(members[0]) && was_woken(members[1]));
-        await(&second, 10); /* they know by now */
+        await(&second, 10); /* they have been woken already */
         ck_assert(!was_woken(members[0]) && !was_woken(members[1]));
         memory_budget_stop_waiting(budget, &first);
         memory_budget_stop_waiting(budget, &second);
@@ -280,7 +280,7 @@ START_TEST(test_members_learn_that_somebody_begins_to_wait)
 }
 END_TEST
 
-START_TEST(test_each_server_is_woken_for_its_own_waiters_only)
+START_TEST(test_server_is_woken_for_its_own_waiters_only)
 {
         struct memory_waiter one, other;
         int members[2] = {open_wake_fd(), open_wake_fd()};
@@ -290,7 +290,7 @@ START_TEST(test_each_server_is_woken_for_its_own_waiters_only)
         reserve(100);
         ck_assert_int_eq(memory_budget_wait(budget, &one, 10, &client, members[0]), 0);
         ck_assert_int_eq(memory_budget_wait(budget, &other, 10, &client, members[1]), 0);
-        ck_assert(was_woken(members[0]) && was_woken(members[1])); /* since one began to wait */
+        ck_assert(was_woken(members[0]) && was_woken(members[1])); /* as a waiter arrived */
         memory_budget_release(budget, 10);
         ck_assert(was_woken(members[0]) && !was_woken(members[1]));
         memory_budget_release(budget, 10);
@@ -302,7 +302,7 @@ START_TEST(test_each_server_is_woken_for_its_own_waiters_only)
 }
 END_TEST
 
-START_TEST(test_number_of_waiters_is_bounded)
+START_TEST(test_number_of_waiters_is_limited)
 {
         static struct memory_waiter waiters[MEMORY_WAITERS_MAX];
         struct memory_waiter last;
@@ -323,7 +323,7 @@ START_TEST(test_number_of_waiters_is_bounded)
 }
 END_TEST
 
-START_TEST(test_waiter_that_finds_the_queue_full_has_nothing_to_give_back)
+START_TEST(test_waiter_refused_by_a_full_queue_releases_nothing)
 {
         static struct memory_waiter others[MEMORY_WAITERS_MAX];
         struct memory_waiter waiter;
@@ -340,7 +340,7 @@ START_TEST(test_waiter_that_finds_the_queue_full_has_nothing_to_give_back)
 }
 END_TEST
 
-START_TEST(test_who_stops_waiting_lets_the_next_one_go_first)
+START_TEST(test_next_waiter_is_granted_when_the_first_stops_waiting)
 {
         struct memory_waiter large, small;
 
@@ -354,24 +354,24 @@ START_TEST(test_who_stops_waiting_lets_the_next_one_go_first)
 }
 END_TEST
 
-START_TEST(test_memory_that_was_granted_unnoticed_is_given_back)
+START_TEST(test_unnoticed_grant_is_returned_when_waiting_stops)
 {
         struct memory_waiter first, second;
 
         reserve(100);
         await(&first, 60);
         await(&second, 60);
-        memory_budget_release(budget, 60); /* to the first, which does not look */
+        memory_budget_release(budget, 60); /* granted to the first, which does not notice */
         ck_assert_uint_eq(memory_budget_used(budget), 100);
         memory_budget_stop_waiting(budget, &first);
         ck_assert(is_granted(&second));
         ck_assert_uint_eq(memory_budget_used(budget), 100);
-        memory_budget_stop_waiting(budget, &first); /* nothing is left to be given back */
+        memory_budget_stop_waiting(budget, &first); /* nothing is left to release */
         ck_assert_uint_eq(memory_budget_used(budget), 100);
 }
 END_TEST
 
-START_TEST(test_larger_budget_serves_those_who_wait)
+START_TEST(test_larger_budget_serves_waiters)
 {
         struct memory_waiter waiter;
 
@@ -388,7 +388,7 @@ START_TEST(test_larger_budget_serves_those_who_wait)
 }
 END_TEST
 
-START_TEST(test_smaller_budget_leaves_what_is_reserved)
+START_TEST(test_smaller_budget_keeps_existing_reservations)
 {
         reserve(80);
         memory_budget_resize(budget, 50);
@@ -425,24 +425,24 @@ suite_memory_budget(void)
         TCase *cases = tcase_create("cases");
 
         tcase_add_checked_fixture(cases, set_up, tear_down);
-        tcase_add_test(cases, test_memory_is_reserved_as_long_as_there_is_some);
-        tcase_add_test(cases, test_more_than_the_budget_fits_only_when_it_is_empty);
-        tcase_add_test(cases, test_waiter_that_is_larger_than_the_budget_gets_it_when_it_is_empty);
+        tcase_add_test(cases, test_memory_is_reserved_up_to_the_budget);
+        tcase_add_test(cases, test_reservation_over_the_budget_needs_an_empty_budget);
+        tcase_add_test(cases, test_waiter_larger_than_the_budget_is_granted_when_it_is_empty);
         tcase_add_test(cases, test_clients_take_turns);
-        tcase_add_test(cases, test_small_bodies_do_not_wait_for_as_many_large_ones);
-        tcase_add_test(cases, test_client_that_was_not_served_in_time_keeps_its_place);
-        tcase_add_test(cases, test_waiters_of_a_client_are_served_in_their_order);
-        tcase_add_test(cases, test_nobody_overtakes_those_who_wait);
-        tcase_add_test(cases, test_grant_wakes_the_waiter_s_server);
-        tcase_add_test(cases, test_waiter_for_what_is_there_is_granted_at_once);
-        tcase_add_test(cases, test_members_learn_that_somebody_begins_to_wait);
-        tcase_add_test(cases, test_each_server_is_woken_for_its_own_waiters_only);
-        tcase_add_test(cases, test_number_of_waiters_is_bounded);
-        tcase_add_test(cases, test_waiter_that_finds_the_queue_full_has_nothing_to_give_back);
-        tcase_add_test(cases, test_who_stops_waiting_lets_the_next_one_go_first);
-        tcase_add_test(cases, test_memory_that_was_granted_unnoticed_is_given_back);
-        tcase_add_test(cases, test_larger_budget_serves_those_who_wait);
-        tcase_add_test(cases, test_smaller_budget_leaves_what_is_reserved);
+        tcase_add_test(cases, test_small_bodies_do_not_wait_for_large_bodies_of_other_clients);
+        tcase_add_test(cases, test_client_that_times_out_keeps_its_place);
+        tcase_add_test(cases, test_waiters_of_a_client_are_served_in_order);
+        tcase_add_test(cases, test_reservation_does_not_overtake_waiters);
+        tcase_add_test(cases, test_grant_wakes_the_server_of_the_waiter);
+        tcase_add_test(cases, test_waiter_is_granted_at_once_if_memory_is_available);
+        tcase_add_test(cases, test_members_are_woken_when_the_first_waiter_arrives);
+        tcase_add_test(cases, test_server_is_woken_for_its_own_waiters_only);
+        tcase_add_test(cases, test_number_of_waiters_is_limited);
+        tcase_add_test(cases, test_waiter_refused_by_a_full_queue_releases_nothing);
+        tcase_add_test(cases, test_next_waiter_is_granted_when_the_first_stops_waiting);
+        tcase_add_test(cases, test_unnoticed_grant_is_returned_when_waiting_stops);
+        tcase_add_test(cases, test_larger_budget_serves_waiters);
+        tcase_add_test(cases, test_smaller_budget_keeps_existing_reservations);
         tcase_add_test(cases, test_missing_memory_is_that_of_the_first_waiter);
         suite_add_tcase(suite, cases);
         return suite;

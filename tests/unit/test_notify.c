@@ -14,7 +14,7 @@
 #include "scratch.h"
 #include "suites.h"
 
-/* A manager's socket, bound to a path or, where the name begins with @, to an abstract name. */
+/* A manager's socket, bound to a path or, if the name begins with @, to an abstract name. */
 static int
 manager_socket(const char *name)
 {
@@ -37,13 +37,13 @@ expect(int fd, const char *message)
         char text[1200];
         ssize_t n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
 
-        ck_assert_msg(n >= 0, "nothing came: %s", strerror(errno));
+        ck_assert_msg(n >= 0, "no message: %s", strerror(errno));
         text[n] = '\0';
         ck_assert_str_eq(text, message);
 }
 
 static void
-talk_through(const char *name)
+assert_notified(const char *name)
 {
         int fd = manager_socket(name);
         struct notify notify;
@@ -59,22 +59,22 @@ talk_through(const char *name)
         (void)close(fd);
 }
 
-START_TEST(test_a_manager_at_a_path_is_told)
+START_TEST(test_manager_at_a_path_is_notified)
 {
-        talk_through(scratch_path("notify"));
+        assert_notified(scratch_path("notify"));
 }
 END_TEST
 
-START_TEST(test_a_manager_at_an_abstract_name_is_told)
+START_TEST(test_manager_at_an_abstract_name_is_notified)
 {
         char name[64];
 
         (void)snprintf(name, sizeof(name), "@gatepost-test-%d", (int)getpid());
-        talk_through(name);
+        assert_notified(name);
 }
 END_TEST
 
-START_TEST(test_without_a_manager_nothing_is_sent)
+START_TEST(test_nothing_is_sent_without_a_manager)
 {
         struct notify notify;
 
@@ -99,7 +99,7 @@ open_and_close(void *arg)
         notify_close(&notify);
 }
 
-START_TEST(test_an_address_of_another_kind_is_told_and_not_used)
+START_TEST(test_unsupported_address_is_logged_and_ignored)
 {
         static const char *const values[] = {"", "@", "/", "vsock:2:1234", "relative", NULL};
         char *log;
@@ -124,7 +124,7 @@ announce_manager(void)
         return fd;
 }
 
-START_TEST(test_children_do_not_inherit_the_manager)
+START_TEST(test_notify_variables_are_removed_from_the_environment)
 {
         int fd = announce_manager();
         struct notify notify;
@@ -156,7 +156,7 @@ watchdog_us(const char *us, const char *pid)
         return notify.watchdog_us;
 }
 
-START_TEST(test_the_watchdog_is_answered_when_it_is_ours)
+START_TEST(test_watchdog_interval_is_used_only_for_this_process)
 {
         char own[24];
 
@@ -169,7 +169,7 @@ START_TEST(test_the_watchdog_is_answered_when_it_is_ours)
 }
 END_TEST
 
-START_TEST(test_a_message_that_is_too_long_is_cut)
+START_TEST(test_long_message_is_truncated)
 {
         int fd = announce_manager();
         struct notify notify;
@@ -184,13 +184,13 @@ START_TEST(test_a_message_that_is_too_long_is_cut)
 END_TEST
 
 static void
-send_to_nobody(void *arg)
+send_to_closed_socket(void *arg)
 {
         for (int i = 0; i < 5; i++)
                 notify_send(arg, "WATCHDOG=1");
 }
 
-START_TEST(test_a_manager_that_has_gone_is_told_once)
+START_TEST(test_missing_manager_is_logged_once)
 {
         int fd = announce_manager();
         struct notify notify;
@@ -198,7 +198,7 @@ START_TEST(test_a_manager_that_has_gone_is_told_once)
 
         notify_open(&notify);
         (void)close(fd);
-        log = scratch_capture(send_to_nobody, &notify);
+        log = scratch_capture(send_to_closed_socket, &notify);
         ck_assert_ptr_nonnull(strstr(log, "cannot notify"));
         ck_assert_ptr_nonnull(strstr(log, " n=1\n"));
         ck_assert_ptr_eq(strchr(log, '\n'), strrchr(log, '\n')); /* one line */
@@ -207,7 +207,7 @@ START_TEST(test_a_manager_that_has_gone_is_told_once)
 }
 END_TEST
 
-/* Send until it has to be waited for, which is not done for ever: else the test runs into its time limit. */
+/* Send until a call has to wait. It must not wait for ever: otherwise the test would time out. */
 static void
 send_until_full(void *arg)
 {
@@ -219,7 +219,7 @@ send_until_full(void *arg)
         }
 }
 
-START_TEST(test_a_manager_that_stands_still_is_not_waited_for_long)
+START_TEST(test_stalled_manager_is_not_waited_for_long)
 {
         int fd = announce_manager();
         struct notify notify;
@@ -241,15 +241,15 @@ suite_notify(void)
         TCase *tcase = tcase_create("notify");
 
         tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
-        tcase_add_test(tcase, test_a_manager_at_a_path_is_told);
-        tcase_add_test(tcase, test_a_manager_at_an_abstract_name_is_told);
-        tcase_add_test(tcase, test_without_a_manager_nothing_is_sent);
-        tcase_add_test(tcase, test_an_address_of_another_kind_is_told_and_not_used);
-        tcase_add_test(tcase, test_children_do_not_inherit_the_manager);
-        tcase_add_test(tcase, test_the_watchdog_is_answered_when_it_is_ours);
-        tcase_add_test(tcase, test_a_message_that_is_too_long_is_cut);
-        tcase_add_test(tcase, test_a_manager_that_has_gone_is_told_once);
-        tcase_add_test(tcase, test_a_manager_that_stands_still_is_not_waited_for_long);
+        tcase_add_test(tcase, test_manager_at_a_path_is_notified);
+        tcase_add_test(tcase, test_manager_at_an_abstract_name_is_notified);
+        tcase_add_test(tcase, test_nothing_is_sent_without_a_manager);
+        tcase_add_test(tcase, test_unsupported_address_is_logged_and_ignored);
+        tcase_add_test(tcase, test_notify_variables_are_removed_from_the_environment);
+        tcase_add_test(tcase, test_watchdog_interval_is_used_only_for_this_process);
+        tcase_add_test(tcase, test_long_message_is_truncated);
+        tcase_add_test(tcase, test_missing_manager_is_logged_once);
+        tcase_add_test(tcase, test_stalled_manager_is_not_waited_for_long);
         suite_add_tcase(suite, tcase);
         return suite;
 }

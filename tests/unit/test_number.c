@@ -4,7 +4,7 @@
 #include "base/number.h"
 #include "suites.h"
 
-START_TEST(test_sizes_are_read_with_their_unit)
+START_TEST(test_sizes_are_parsed_with_units)
 {
         struct error error;
         uint64_t bytes;
@@ -16,7 +16,7 @@ START_TEST(test_sizes_are_read_with_their_unit)
 }
 END_TEST
 
-START_TEST(test_durations_are_read_with_their_unit)
+START_TEST(test_durations_are_parsed_with_units)
 {
         struct error error;
         uint64_t ms;
@@ -30,11 +30,11 @@ START_TEST(test_durations_are_read_with_their_unit)
 }
 END_TEST
 
-START_TEST(test_what_is_no_duration_says_how_one_looks)
+START_TEST(test_invalid_duration_is_refused_with_an_example)
 {
         static const struct {
                 const char *text;
-                const char *says;
+                const char *reason;
         } wrong[] = {{"300", "needs a unit"},   {"5m", "units are ms, s, min, h, d"},
                      {"", "such as 30s"},       {"-5s", "such as 30s"},
                      {"1.5s", "is not a unit"}, {"s", "such as 30s"},
@@ -44,12 +44,13 @@ START_TEST(test_what_is_no_duration_says_how_one_looks)
 
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
                 ck_assert_int_eq(number_parse_duration(wrong[i].text, 1000, 86400000, &ms, &error), -1);
-                ck_assert_msg(strstr(error.text, wrong[i].says) != NULL, "%s: %s", wrong[i].text, error.text);
+                ck_assert_msg(strstr(error.text, wrong[i].reason) != NULL, "%s: %s", wrong[i].text,
+                              error.text);
         }
 }
 END_TEST
 
-START_TEST(test_numbers_keep_to_their_range)
+START_TEST(test_number_out_of_range_is_refused)
 {
         struct error error;
         uint64_t n;
@@ -63,7 +64,7 @@ START_TEST(test_numbers_keep_to_their_range)
 }
 END_TEST
 
-START_TEST(test_numbers_are_written_with_the_largest_unit)
+START_TEST(test_durations_are_formatted_with_the_largest_unit)
 {
         char text[NUMBER_TEXT_SIZE];
 
@@ -98,12 +99,12 @@ suite_number(void)
         Suite *suite = suite_create("number");
         TCase *all = tcase_create("all");
 
-        tcase_add_test(all, test_sizes_are_read_with_their_unit);
+        tcase_add_test(all, test_sizes_are_parsed_with_units);
         tcase_add_loop_test(all, test_duration_is_printed_with_one_unit, 0, ARRAY_LEN(durations));
-        tcase_add_test(all, test_durations_are_read_with_their_unit);
-        tcase_add_test(all, test_what_is_no_duration_says_how_one_looks);
-        tcase_add_test(all, test_numbers_keep_to_their_range);
-        tcase_add_test(all, test_numbers_are_written_with_the_largest_unit);
+        tcase_add_test(all, test_durations_are_parsed_with_units);
+        tcase_add_test(all, test_invalid_duration_is_refused_with_an_example);
+        tcase_add_test(all, test_number_out_of_range_is_refused);
+        tcase_add_test(all, test_durations_are_formatted_with_the_largest_unit);
         suite_add_tcase(suite, all);
         return suite;
 }

@@ -21,7 +21,7 @@ read_source(const char *name)
         return text;
 }
 
-START_TEST(test_the_table_has_each_option_once)
+START_TEST(test_table_has_every_option_once)
 {
         for (size_t i = 0; i < options_count(); i++) {
                 const struct option_row *option = options_at(i);
@@ -33,7 +33,7 @@ START_TEST(test_the_table_has_each_option_once)
 }
 END_TEST
 
-/* Whether the sample has the option in its section, commented out or not: with its default, if it has one. */
+/* Whether the sample has the option in its section, commented out or not, with its default if it has one. */
 static int
 sample_has(const char *sample, const struct option_row *option)
 {
@@ -55,7 +55,7 @@ sample_has(const char *sample, const struct option_row *option)
         return has;
 }
 
-START_TEST(test_the_sample_shows_every_option_with_its_default)
+START_TEST(test_sample_shows_every_option_with_its_default)
 {
         char *sample = read_source("etc/gatepost.conf");
 
@@ -67,7 +67,7 @@ START_TEST(test_the_sample_shows_every_option_with_its_default)
 }
 END_TEST
 
-START_TEST(test_the_sample_shows_nothing_but_options)
+START_TEST(test_sample_shows_only_known_options)
 {
         char *sample = read_source("etc/gatepost.conf"), *rest = sample, *line, section[64] = "", name[64];
 
@@ -83,7 +83,7 @@ START_TEST(test_the_sample_shows_nothing_but_options)
 }
 END_TEST
 
-START_TEST(test_the_man_page_describes_every_option)
+START_TEST(test_man_page_describes_every_option)
 {
         char *page = read_source("man/gatepost.conf.5");
 
@@ -107,10 +107,10 @@ suite_options(void)
         Suite *suite = suite_create("options");
         TCase *all = tcase_create("all");
 
-        tcase_add_test(all, test_the_table_has_each_option_once);
-        tcase_add_test(all, test_the_sample_shows_every_option_with_its_default);
-        tcase_add_test(all, test_the_sample_shows_nothing_but_options);
-        tcase_add_test(all, test_the_man_page_describes_every_option);
+        tcase_add_test(all, test_table_has_every_option_once);
+        tcase_add_test(all, test_sample_shows_every_option_with_its_default);
+        tcase_add_test(all, test_sample_shows_only_known_options);
+        tcase_add_test(all, test_man_page_describes_every_option);
         suite_add_tcase(suite, all);
         return suite;
 }

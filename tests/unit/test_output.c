@@ -11,7 +11,7 @@ static const struct topic_rule topic = {.topic = "p.invoice.accepted"};
 static const struct record record = {
     .partition = 3, .offset = 12345678901, .key = {"d-1", 3}, .body = {"{}", 2}, .source = {"invoicing", 9}};
 
-START_TEST(test_event_is_a_cloudevent_of_its_own_headers)
+START_TEST(test_event_has_its_own_headers_only)
 {
         struct verdict verdict = {.action = VERDICT_PUBLISH, .topic = &topic, .rules = &rules};
         struct output_event event;
@@ -33,7 +33,7 @@ START_TEST(test_event_is_a_cloudevent_of_its_own_headers)
 }
 END_TEST
 
-START_TEST(test_quarantined_record_keeps_what_it_was_and_says_why_it_is_there)
+START_TEST(test_quarantined_record_keeps_its_content_and_adds_reason_and_place)
 {
         struct verdict verdict = {.action = VERDICT_QUARANTINE,
                                   .reason = QUARANTINE_UNKNOWN_KIND,
@@ -61,7 +61,7 @@ static const struct verdict unpublishable = {.action = VERDICT_QUARANTINE,
                                              .reason = QUARANTINE_UNPUBLISHABLE,
                                              .detail = "message too large"};
 
-START_TEST(test_record_that_cannot_be_published_leaves_a_stub)
+START_TEST(test_unpublishable_record_is_replaced_by_a_stub)
 {
         static const char *const names[] = {"gatepost-source",    "gatepost-webhook-id",
                                             "gatepost-timestamp", "gatepost-signature",
@@ -94,7 +94,7 @@ START_TEST(test_record_that_cannot_be_published_leaves_a_stub)
 }
 END_TEST
 
-START_TEST(test_stub_is_small_however_large_the_record)
+START_TEST(test_stub_of_a_large_record_is_small)
 {
         static char text[100000];
         struct record large = {.key = {text, 1025}, .source = {text, sizeof(text)}, .released = {text, 1024}};
@@ -115,7 +115,7 @@ START_TEST(test_stub_is_small_however_large_the_record)
 }
 END_TEST
 
-START_TEST(test_nothing_comes_of_a_repeat)
+START_TEST(test_repeat_has_no_output)
 {
         struct verdict verdict = {.action = VERDICT_DROP};
         struct output output;
@@ -130,11 +130,11 @@ suite_output(void)
         Suite *suite = suite_create("output");
         TCase *tcase = tcase_create("output");
 
-        tcase_add_test(tcase, test_event_is_a_cloudevent_of_its_own_headers);
-        tcase_add_test(tcase, test_quarantined_record_keeps_what_it_was_and_says_why_it_is_there);
-        tcase_add_test(tcase, test_record_that_cannot_be_published_leaves_a_stub);
-        tcase_add_test(tcase, test_stub_is_small_however_large_the_record);
-        tcase_add_test(tcase, test_nothing_comes_of_a_repeat);
+        tcase_add_test(tcase, test_event_has_its_own_headers_only);
+        tcase_add_test(tcase, test_quarantined_record_keeps_its_content_and_adds_reason_and_place);
+        tcase_add_test(tcase, test_unpublishable_record_is_replaced_by_a_stub);
+        tcase_add_test(tcase, test_stub_of_a_large_record_is_small);
+        tcase_add_test(tcase, test_repeat_has_no_output);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -1,7 +1,7 @@
 #include "router/partition.h"
 #include "suites.h"
 
-START_TEST(test_records_follow_each_other)
+START_TEST(test_records_are_accepted_in_order)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 3);
@@ -19,7 +19,7 @@ START_TEST(test_records_follow_each_other)
 }
 END_TEST
 
-START_TEST(test_a_gap_is_taken_only_when_it_shows_twice)
+START_TEST(test_gap_is_accepted_only_if_seen_twice)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -43,7 +43,7 @@ START_TEST(test_a_gap_is_taken_only_when_it_shows_twice)
 }
 END_TEST
 
-START_TEST(test_gap_is_known_as_long_as_the_log_is_the_same)
+START_TEST(test_gap_is_remembered_until_the_log_changes)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -64,7 +64,7 @@ START_TEST(test_gap_is_known_as_long_as_the_log_is_the_same)
 }
 END_TEST
 
-START_TEST(test_record_from_elsewhere_is_taken_when_it_comes_again)
+START_TEST(test_record_of_another_origin_is_accepted_if_seen_twice)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -84,8 +84,8 @@ START_TEST(test_record_from_elsewhere_is_taken_when_it_comes_again)
 }
 END_TEST
 
-/* In time as well: records that are appended meanwhile follow without end. */
-START_TEST(test_scan_for_gaps_is_bounded)
+/* Also in time, as records may be appended faster than they are scanned. */
+START_TEST(test_scan_for_gaps_is_limited)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -104,7 +104,7 @@ START_TEST(test_scan_for_gaps_is_bounded)
 }
 END_TEST
 
-START_TEST(test_partition_that_fails_again_waits_longer_until_it_is_read)
+START_TEST(test_retry_delay_grows_until_a_partition_is_read)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -129,7 +129,7 @@ START_TEST(test_partition_that_fails_again_waits_longer_until_it_is_read)
 }
 END_TEST
 
-START_TEST(test_partition_is_refused_only_after_a_while)
+START_TEST(test_partition_is_refused_only_after_ten_seconds)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -137,7 +137,8 @@ START_TEST(test_partition_is_refused_only_after_a_while)
         partition_void_position(partition, TROUBLE_BEYOND_END, "ends before", 200, 1000);
         ck_assert_int_eq(partition_state(partition, 10999), PARTITION_WAITING);
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_REFUSED);
-        partition->stage = PARTITION_PLACED; /* until it has been read for a while, it has the trouble */
+        partition->stage =
+            PARTITION_PLACED; /* the trouble lasts until the partition has been read for a while */
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_WAITING);
         partition_void_position(partition, TROUBLE_NONE, NULL, 0, 11000);
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_RESTORING);
@@ -149,7 +150,7 @@ START_TEST(test_partition_is_refused_only_after_a_while)
 }
 END_TEST
 
-START_TEST(test_what_is_only_read_back_is_not_open)
+START_TEST(test_records_read_back_are_not_open)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -163,7 +164,7 @@ START_TEST(test_what_is_only_read_back_is_not_open)
 }
 END_TEST
 
-START_TEST(test_last_routed_record_is_known_by_its_timestamp)
+START_TEST(test_last_routed_record_is_recognised_by_its_timestamp)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -178,7 +179,7 @@ START_TEST(test_last_routed_record_is_known_by_its_timestamp)
 }
 END_TEST
 
-START_TEST(test_a_time_that_falls_back_is_kept_in_mind_for_two_windows)
+START_TEST(test_earliest_needed_time_is_kept_for_two_windows)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -203,7 +204,7 @@ START_TEST(test_a_time_that_falls_back_is_kept_in_mind_for_two_windows)
 }
 END_TEST
 
-START_TEST(test_partitions_come_and_go)
+START_TEST(test_partitions_are_added_and_removed)
 {
         struct partition_list list = {0};
 
@@ -219,7 +220,7 @@ START_TEST(test_partitions_come_and_go)
 }
 END_TEST
 
-START_TEST(test_what_waits_came_after_what_was_routed_and_after_nothing_waited)
+START_TEST(test_waiting_time_starts_at_the_last_routed_record_or_idle_time)
 {
         struct partition partition = {.routed_ms = 10000, .last_ms = 12000};
 
@@ -229,15 +230,15 @@ START_TEST(test_what_waits_came_after_what_was_routed_and_after_nothing_waited)
         ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 1000);
         partition.routed_ms = 15700;
         ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 300);
-        partition.routed_ms = -1; /* not known: it came with the last that was read, or before */
+        partition.routed_ms = -1; /* not known: not later than the last record read */
         partition.last_ms = 15800;
         ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 200);
-        partition.routed_ms = 99000; /* another clock's */
+        partition.routed_ms = 99000; /* from another clock */
         ck_assert_int_eq(partition_waiting_ms(&partition, 1, 16000), 0);
 }
 END_TEST
 
-START_TEST(test_control_records_at_the_end_do_not_wait)
+START_TEST(test_control_records_at_the_end_are_no_lag)
 {
         struct partition partition = {
             .decide_from = 5, .next = 7, .high = 10, .scan_next = -1, .stage = PARTITION_PLACED};
@@ -251,11 +252,12 @@ START_TEST(test_control_records_at_the_end_do_not_wait)
         ck_assert_int_eq(partition_lag(&partition), 2);
         partition.scan_next = 9;
         partition_note_end(&partition, 12);
-        ck_assert_int_eq(partition_lag(&partition), 2); /* what is only looked at may have records */
+        ck_assert_int_eq(partition_lag(&partition),
+                         2); /* there may be records in the part that was only scanned */
 }
 END_TEST
 
-START_TEST(test_what_was_decided_by_other_rules_and_not_committed_is_forgotten)
+START_TEST(test_uncommitted_decisions_are_dropped_when_rules_change)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -275,12 +277,13 @@ START_TEST(test_what_was_decided_by_other_rules_and_not_committed_is_forgotten)
 }
 END_TEST
 
-START_TEST(test_partition_that_is_read_waits_while_its_leader_is_missing)
+START_TEST(test_partition_waits_while_its_leader_is_missing)
 {
         struct partition partition = {.scan_next = -1};
 
-        ck_assert(!partition_note_leader(&partition, 0,
-                                         1000)); /* its position is being asked for, which finds that out */
+        ck_assert(
+            !partition_note_leader(&partition, 0,
+                                   1000)); /* its position is being asked for, which detects this itself */
         partition.stage = PARTITION_PLACED;
         ck_assert(partition_note_leader(&partition, 0, 1000));
         ck_assert(!partition_note_leader(&partition, 0, 6000));
@@ -290,7 +293,7 @@ START_TEST(test_partition_that_is_read_waits_while_its_leader_is_missing)
 }
 END_TEST
 
-START_TEST(test_partition_whose_log_goes_on_unread_waits)
+START_TEST(test_partition_with_an_unread_growing_log_waits)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -304,7 +307,7 @@ START_TEST(test_partition_whose_log_goes_on_unread_waits)
         ck_assert(!partition_note_log_end(partition, 12, 969999, 969999));
         ck_assert(!partition_note_log_end(partition, 12, 969999, 975000)); /* it may be in the queue */
         ck_assert_int_eq(partition_state(partition, 975000), PARTITION_ROUTING);
-        partition->next = 10; /* what was read before is read again, which is no progress */
+        partition->next = 10; /* records are read again, which is no progress */
         ck_assert(partition_note_log_end(partition, 12, 970000, 975000));
         ck_assert(!partition_note_log_end(partition, 13, 980000, 980000));
         ck_assert_int_eq(partition_state(partition, 980000), PARTITION_WAITING);
@@ -315,7 +318,7 @@ START_TEST(test_partition_whose_log_goes_on_unread_waits)
 }
 END_TEST
 
-START_TEST(test_partition_of_which_nothing_is_heard_waits)
+START_TEST(test_partition_with_unknown_log_end_waits)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -342,7 +345,7 @@ START_TEST(test_first_record_counts_as_fetched_over_the_earliest_connection)
 
         partition->decide_from = 10;
         ck_assert(partition_expects(partition, 9, &first));
-        ck_assert(!partition_expects(partition, 10, &first)); /* nothing has shown which log that is */
+        ck_assert(!partition_expects(partition, 10, &first)); /* it is not known yet which log that is */
         partition_note_origin(partition, &first);
         ck_assert(!partition_expects(partition, 10, &second)); /* it may be of another log */
         partition_void_position(partition, TROUBLE_NONE, NULL, 0, 1000);
@@ -357,7 +360,7 @@ START_TEST(test_first_record_counts_as_fetched_over_the_earliest_connection)
 }
 END_TEST
 
-START_TEST(test_partition_whose_log_ends_before_its_offset_is_placed_anew)
+START_TEST(test_partition_is_repositioned_if_its_log_ends_before_its_offset)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -379,7 +382,7 @@ START_TEST(test_partition_whose_log_ends_before_its_offset_is_placed_anew)
 }
 END_TEST
 
-START_TEST(test_control_records_at_the_end_are_read_when_the_end_is)
+START_TEST(test_control_records_at_the_end_count_as_read)
 {
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
@@ -417,26 +420,26 @@ suite_partition(void)
         Suite *suite = suite_create("partition");
         TCase *all = tcase_create("all");
 
-        tcase_add_test(all, test_records_follow_each_other);
-        tcase_add_test(all, test_a_gap_is_taken_only_when_it_shows_twice);
-        tcase_add_test(all, test_gap_is_known_as_long_as_the_log_is_the_same);
-        tcase_add_test(all, test_record_from_elsewhere_is_taken_when_it_comes_again);
-        tcase_add_test(all, test_scan_for_gaps_is_bounded);
-        tcase_add_test(all, test_partition_that_fails_again_waits_longer_until_it_is_read);
-        tcase_add_test(all, test_partition_is_refused_only_after_a_while);
-        tcase_add_test(all, test_what_is_only_read_back_is_not_open);
-        tcase_add_test(all, test_last_routed_record_is_known_by_its_timestamp);
-        tcase_add_test(all, test_a_time_that_falls_back_is_kept_in_mind_for_two_windows);
-        tcase_add_test(all, test_partitions_come_and_go);
-        tcase_add_test(all, test_what_waits_came_after_what_was_routed_and_after_nothing_waited);
-        tcase_add_test(all, test_partition_of_which_nothing_is_heard_waits);
-        tcase_add_test(all, test_control_records_at_the_end_do_not_wait);
-        tcase_add_test(all, test_what_was_decided_by_other_rules_and_not_committed_is_forgotten);
-        tcase_add_test(all, test_partition_that_is_read_waits_while_its_leader_is_missing);
-        tcase_add_test(all, test_partition_whose_log_goes_on_unread_waits);
-        tcase_add_test(all, test_control_records_at_the_end_are_read_when_the_end_is);
+        tcase_add_test(all, test_records_are_accepted_in_order);
+        tcase_add_test(all, test_gap_is_accepted_only_if_seen_twice);
+        tcase_add_test(all, test_gap_is_remembered_until_the_log_changes);
+        tcase_add_test(all, test_record_of_another_origin_is_accepted_if_seen_twice);
+        tcase_add_test(all, test_scan_for_gaps_is_limited);
+        tcase_add_test(all, test_retry_delay_grows_until_a_partition_is_read);
+        tcase_add_test(all, test_partition_is_refused_only_after_ten_seconds);
+        tcase_add_test(all, test_records_read_back_are_not_open);
+        tcase_add_test(all, test_last_routed_record_is_recognised_by_its_timestamp);
+        tcase_add_test(all, test_earliest_needed_time_is_kept_for_two_windows);
+        tcase_add_test(all, test_partitions_are_added_and_removed);
+        tcase_add_test(all, test_waiting_time_starts_at_the_last_routed_record_or_idle_time);
+        tcase_add_test(all, test_partition_with_unknown_log_end_waits);
+        tcase_add_test(all, test_control_records_at_the_end_are_no_lag);
+        tcase_add_test(all, test_uncommitted_decisions_are_dropped_when_rules_change);
+        tcase_add_test(all, test_partition_waits_while_its_leader_is_missing);
+        tcase_add_test(all, test_partition_with_an_unread_growing_log_waits);
+        tcase_add_test(all, test_control_records_at_the_end_count_as_read);
         tcase_add_test(all, test_first_record_counts_as_fetched_over_the_earliest_connection);
-        tcase_add_test(all, test_partition_whose_log_ends_before_its_offset_is_placed_anew);
+        tcase_add_test(all, test_partition_is_repositioned_if_its_log_ends_before_its_offset);
         tcase_add_test(all, test_partition_without_a_position_is_not_expected_to_be_read);
         suite_add_tcase(suite, all);
         return suite;

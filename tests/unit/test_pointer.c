@@ -24,7 +24,7 @@ static const struct {
     {"/Grüße", 1, {"Grüße"}},
 };
 
-START_TEST(test_pointer_is_cut_into_segments_and_unescaped)
+START_TEST(test_pointer_is_split_into_unescaped_segments)
 {
         struct pointer pointer;
         struct error error;
@@ -52,7 +52,7 @@ static const struct {
     {"/~~0", "~0"},
 };
 
-START_TEST(test_what_is_no_pointer_is_refused_with_the_reason)
+START_TEST(test_invalid_pointer_is_refused_with_the_reason)
 {
         struct pointer pointer;
         struct error error;
@@ -76,7 +76,7 @@ START_TEST(test_pointer_has_at_most_16_segments)
 }
 END_TEST
 
-START_TEST(test_cleared_pointer_is_empty_and_may_be_cleared_again)
+START_TEST(test_cleared_pointer_is_empty_and_can_be_cleared_again)
 {
         struct pointer pointer;
         struct error error;
@@ -95,10 +95,10 @@ suite_pointer(void)
         Suite *suite = suite_create("pointer");
         TCase *tcase = tcase_create("pointer");
 
-        tcase_add_loop_test(tcase, test_pointer_is_cut_into_segments_and_unescaped, 0, ARRAY_LEN(pointers));
-        tcase_add_loop_test(tcase, test_what_is_no_pointer_is_refused_with_the_reason, 0, ARRAY_LEN(wrong));
+        tcase_add_loop_test(tcase, test_pointer_is_split_into_unescaped_segments, 0, ARRAY_LEN(pointers));
+        tcase_add_loop_test(tcase, test_invalid_pointer_is_refused_with_the_reason, 0, ARRAY_LEN(wrong));
         tcase_add_test(tcase, test_pointer_has_at_most_16_segments);
-        tcase_add_test(tcase, test_cleared_pointer_is_empty_and_may_be_cleared_again);
+        tcase_add_test(tcase, test_cleared_pointer_is_empty_and_can_be_cleared_again);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -21,7 +21,7 @@ static struct pointer_walk walk;
 static void
 set_up(void)
 {
-        memset(levels, 0xff, sizeof(levels)); /* nothing depends on what was there */
+        memset(levels, 0xff, sizeof(levels)); /* the previous content must not matter */
         walk = (struct pointer_walk){watches, ARRAY_LEN(watches), 0, levels};
         ck_assert_uint_eq(pointer_walk_value(&walk), 0);
         pointer_walk_enter(&walk, 0);
@@ -33,7 +33,7 @@ name(const char *text)
         return pointer_walk_name(&walk, (struct span){text, strlen(text)});
 }
 
-START_TEST(test_member_answers_to_the_watch_of_its_name)
+START_TEST(test_member_matches_the_watch_of_its_name)
 {
         ck_assert_uint_eq(name("event"), 0);
         ck_assert_uint_eq(pointer_walk_value(&walk), EVENT);
@@ -48,11 +48,11 @@ START_TEST(test_member_answers_to_the_watch_of_its_name)
 }
 END_TEST
 
-START_TEST(test_name_with_a_nul_is_another_name)
+START_TEST(test_name_with_a_nul_does_not_match)
 {
         ck_assert_uint_eq(pointer_walk_name(&walk, SPAN("event\0")), 0);
         ck_assert_uint_eq(pointer_walk_value(&walk), 0);
-        /* Long enough to lead beyond the segment's memory if it were compared as a string. */
+        /* Long enough to read beyond the segment's memory if it were compared as a string. */
         ck_assert_uint_eq(pointer_walk_name(&walk,
                                             SPAN("event\0event\0event\0event\0event\0event\0event\0event")),
                           0);
@@ -62,7 +62,7 @@ START_TEST(test_name_with_a_nul_is_another_name)
 }
 END_TEST
 
-START_TEST(test_way_leads_through_objects_and_back)
+START_TEST(test_path_is_followed_into_objects_and_back)
 {
         (void)name("data");
         ck_assert_uint_eq(pointer_walk_value(&walk), DATA);
@@ -84,7 +84,7 @@ START_TEST(test_way_leads_through_objects_and_back)
 }
 END_TEST
 
-START_TEST(test_way_leads_through_arrays_by_index)
+START_TEST(test_path_is_followed_into_arrays_by_index)
 {
         (void)name("lines");
         ck_assert_uint_eq(pointer_walk_value(&walk), 0);
@@ -102,7 +102,7 @@ START_TEST(test_way_leads_through_arrays_by_index)
 }
 END_TEST
 
-START_TEST(test_index_is_the_name_of_an_objects_member_too)
+START_TEST(test_index_matches_an_object_member_of_that_name)
 {
         (void)name("lines");
         (void)pointer_walk_value(&walk);
@@ -115,7 +115,7 @@ START_TEST(test_index_is_the_name_of_an_objects_member_too)
 }
 END_TEST
 
-START_TEST(test_second_member_of_a_name_tells_of_all_watches_on_its_way)
+START_TEST(test_duplicate_member_returns_all_watches_on_its_path)
 {
         ck_assert_uint_eq(name("event"), 0);
         (void)pointer_walk_value(&walk);
@@ -143,7 +143,7 @@ START_TEST(test_second_member_of_a_name_tells_of_all_watches_on_its_way)
 }
 END_TEST
 
-START_TEST(test_same_name_in_two_elements_is_not_there_twice)
+START_TEST(test_same_name_in_two_elements_is_no_duplicate)
 {
         static const char *const every[] = {"0", "a"};
         static const struct pointer_watch first = {every, 2};
@@ -161,7 +161,7 @@ START_TEST(test_same_name_in_two_elements_is_not_there_twice)
 }
 END_TEST
 
-START_TEST(test_all_32_watches_can_be_told_apart)
+START_TEST(test_all_32_watches_are_distinguished)
 {
         static const char *const letters[POINTER_MAX_WATCHES] = {"a", "b", "c", "d", "e", "f", "g", "h",
                                                                  "i", "j", "k", "l", "m", "n", "o", "p",
@@ -189,14 +189,14 @@ suite_pointer_walk(void)
         TCase *tcase = tcase_create("walk");
 
         tcase_add_checked_fixture(tcase, set_up, NULL);
-        tcase_add_test(tcase, test_member_answers_to_the_watch_of_its_name);
-        tcase_add_test(tcase, test_name_with_a_nul_is_another_name);
-        tcase_add_test(tcase, test_way_leads_through_objects_and_back);
-        tcase_add_test(tcase, test_way_leads_through_arrays_by_index);
-        tcase_add_test(tcase, test_index_is_the_name_of_an_objects_member_too);
-        tcase_add_test(tcase, test_second_member_of_a_name_tells_of_all_watches_on_its_way);
-        tcase_add_test(tcase, test_same_name_in_two_elements_is_not_there_twice);
-        tcase_add_test(tcase, test_all_32_watches_can_be_told_apart);
+        tcase_add_test(tcase, test_member_matches_the_watch_of_its_name);
+        tcase_add_test(tcase, test_name_with_a_nul_does_not_match);
+        tcase_add_test(tcase, test_path_is_followed_into_objects_and_back);
+        tcase_add_test(tcase, test_path_is_followed_into_arrays_by_index);
+        tcase_add_test(tcase, test_index_matches_an_object_member_of_that_name);
+        tcase_add_test(tcase, test_duplicate_member_returns_all_watches_on_its_path);
+        tcase_add_test(tcase, test_same_name_in_two_elements_is_no_duplicate);
+        tcase_add_test(tcase, test_all_32_watches_are_distinguished);
         suite_add_tcase(suite, tcase);
         return suite;
 }

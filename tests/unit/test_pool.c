@@ -15,7 +15,7 @@
 static const size_t sizes[] = {0,    1,    31,   32,   33,   500,  1000, 1023,  1024,
                                1025, 2048, 2049, 4095, 4096, 4097, 8192, 100000};
 
-START_TEST(test_a_block_has_room_for_what_was_asked_for_however_often_it_is_given_out)
+START_TEST(test_reused_block_has_the_requested_size)
 {
         for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
                 for (int again = 0; again < 3; again++) {
@@ -35,7 +35,7 @@ START_TEST(test_a_block_has_room_for_what_was_asked_for_however_often_it_is_give
 }
 END_TEST
 
-START_TEST(test_what_was_released_is_given_out_next)
+START_TEST(test_freed_block_is_reused_first)
 {
         char *block = pool_alloc(100);
         uintptr_t before = (uintptr_t)block;
@@ -50,7 +50,7 @@ START_TEST(test_what_was_released_is_given_out_next)
 }
 END_TEST
 
-START_TEST(test_a_block_keeps_what_it_holds_when_it_grows)
+START_TEST(test_block_keeps_its_content_when_it_grows)
 {
         char *text = pool_resize(NULL, 4);
 
@@ -70,7 +70,7 @@ release(void *block)
         return NULL;
 }
 
-START_TEST(test_a_block_may_be_released_by_another_thread)
+START_TEST(test_block_can_be_freed_by_another_thread)
 {
         pthread_t thread;
 
@@ -85,10 +85,10 @@ suite_pool(void)
         Suite *suite = suite_create("pool");
         TCase *tcase = tcase_create("pool");
 
-        tcase_add_test(tcase, test_a_block_has_room_for_what_was_asked_for_however_often_it_is_given_out);
-        tcase_add_test(tcase, test_what_was_released_is_given_out_next);
-        tcase_add_test(tcase, test_a_block_keeps_what_it_holds_when_it_grows);
-        tcase_add_test(tcase, test_a_block_may_be_released_by_another_thread);
+        tcase_add_test(tcase, test_reused_block_has_the_requested_size);
+        tcase_add_test(tcase, test_freed_block_is_reused_first);
+        tcase_add_test(tcase, test_block_keeps_its_content_when_it_grows);
+        tcase_add_test(tcase, test_block_can_be_freed_by_another_thread);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -5,7 +5,7 @@
 #include "spans.h"
 #include "suites.h"
 
-START_TEST(test_each_header_that_matters_is_noted_in_its_place)
+START_TEST(test_known_headers_are_stored_in_their_fields)
 {
         struct record record = {0};
 
@@ -36,7 +36,7 @@ START_TEST(test_each_header_that_matters_is_noted_in_its_place)
 }
 END_TEST
 
-START_TEST(test_of_a_repeated_header_the_last_counts)
+START_TEST(test_last_of_repeated_headers_counts)
 {
         struct record record = {0};
 
@@ -48,13 +48,13 @@ START_TEST(test_of_a_repeated_header_the_last_counts)
 }
 END_TEST
 
-START_TEST(test_other_headers_change_nothing)
+START_TEST(test_unknown_headers_are_ignored)
 {
         struct record record = {0}, untouched = {0};
 
         record_add_header(&record, RECORD_REASON, SPAN("missing-kind"));
         record_add_header(&record, "Gatepost-Source",
-                          SPAN("x")); /* unlike HTTP's, Kafka's names have a case */
+                          SPAN("x")); /* unlike in HTTP, header names are case-sensitive in Kafka */
         record_add_header(&record, "gatepost-sourc", SPAN("x"));
         record_add_header(&record, "gatepost-source2", SPAN("x"));
         record_add_header(&record, "", SPAN("x"));
@@ -62,7 +62,7 @@ START_TEST(test_other_headers_change_nothing)
 }
 END_TEST
 
-START_TEST(test_time_of_signing_is_ten_digits_or_not_known)
+START_TEST(test_signing_time_must_have_ten_digits)
 {
         struct record record = {.timestamp = SPAN("1795230245")};
 
@@ -86,10 +86,10 @@ suite_record(void)
         Suite *suite = suite_create("record");
         TCase *tcase = tcase_create("record");
 
-        tcase_add_test(tcase, test_each_header_that_matters_is_noted_in_its_place);
-        tcase_add_test(tcase, test_of_a_repeated_header_the_last_counts);
-        tcase_add_test(tcase, test_other_headers_change_nothing);
-        tcase_add_test(tcase, test_time_of_signing_is_ten_digits_or_not_known);
+        tcase_add_test(tcase, test_known_headers_are_stored_in_their_fields);
+        tcase_add_test(tcase, test_last_of_repeated_headers_counts);
+        tcase_add_test(tcase, test_unknown_headers_are_ignored);
+        tcase_add_test(tcase, test_signing_time_must_have_ten_digits);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -35,7 +35,7 @@ START_TEST(test_id_is_partition_hyphen_offset)
 }
 END_TEST
 
-START_TEST(test_what_is_no_id_is_refused)
+START_TEST(test_invalid_id_is_refused)
 {
         static const char *const wrong[] = {
             "",     "-",     "1",     "1-",    "-1",        "a-1",          "1-b",
@@ -47,13 +47,13 @@ START_TEST(test_what_is_no_id_is_refused)
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
                 ck_assert_msg(!parses(wrong[i], &id), "'%s' was accepted as an ID", wrong[i]);
         ck_assert_int_ne(release_id_parse(NO_SPAN, &id), 0);
-        /* A span ends where it ends. */
+        /* Bytes beyond the span are not read. */
         ck_assert_int_eq(release_id_parse((struct span){"1-23", 3}, &id), 0);
         ck_assert_int_eq(id.offset, 2);
 }
 END_TEST
 
-START_TEST(test_place_is_read_from_two_headers)
+START_TEST(test_place_is_parsed_from_two_headers)
 {
         static const char *const wrong[][2] = {{"", ""},    {"1", ""},  {"", "1"},          {"-1", "0"},
                                                {"01", "0"}, {"0", "x"}, {"2147483648", "0"}};
@@ -68,7 +68,7 @@ START_TEST(test_place_is_read_from_two_headers)
 }
 END_TEST
 
-START_TEST(test_id_is_written_as_it_is_read)
+START_TEST(test_id_is_formatted_as_parsed)
 {
         struct release_id id = {INT32_MAX, INT64_MAX}, again;
         char text[RELEASE_ID_SIZE];
@@ -93,7 +93,7 @@ START_TEST(test_ids_are_ordered_by_partition_and_offset)
 }
 END_TEST
 
-START_TEST(test_id_with_a_nul_in_it_is_refused)
+START_TEST(test_id_containing_a_nul_is_refused)
 {
         struct release_id id;
 
@@ -102,7 +102,7 @@ START_TEST(test_id_with_a_nul_in_it_is_refused)
 }
 END_TEST
 
-START_TEST(test_delivery_id_is_what_comes_before_the_release)
+START_TEST(test_delivery_id_is_the_part_before_the_release_suffix)
 {
         assert_span(release_delivery_id(SPAN("d-1.2-17")), "d-1");
         assert_span(release_delivery_id(SPAN("d-1.2-17.0-3")), "d-1.2-17");
@@ -115,7 +115,7 @@ START_TEST(test_delivery_id_is_what_comes_before_the_release)
 }
 END_TEST
 
-START_TEST(test_release_keeps_what_came_with_the_delivery)
+START_TEST(test_release_keeps_the_headers_of_the_delivery)
 {
         static const char *const kept[] = {"gatepost-source",    "gatepost-webhook-id", "gatepost-timestamp",
                                            "gatepost-signature", "gatepost-received",   "gatepost-instance",
@@ -137,13 +137,13 @@ suite_release(void)
         TCase *tcase = tcase_create("release");
 
         tcase_add_test(tcase, test_id_is_partition_hyphen_offset);
-        tcase_add_test(tcase, test_what_is_no_id_is_refused);
-        tcase_add_test(tcase, test_place_is_read_from_two_headers);
-        tcase_add_test(tcase, test_id_is_written_as_it_is_read);
+        tcase_add_test(tcase, test_invalid_id_is_refused);
+        tcase_add_test(tcase, test_place_is_parsed_from_two_headers);
+        tcase_add_test(tcase, test_id_is_formatted_as_parsed);
         tcase_add_test(tcase, test_ids_are_ordered_by_partition_and_offset);
-        tcase_add_test(tcase, test_id_with_a_nul_in_it_is_refused);
-        tcase_add_test(tcase, test_delivery_id_is_what_comes_before_the_release);
-        tcase_add_test(tcase, test_release_keeps_what_came_with_the_delivery);
+        tcase_add_test(tcase, test_id_containing_a_nul_is_refused);
+        tcase_add_test(tcase, test_delivery_id_is_the_part_before_the_release_suffix);
+        tcase_add_test(tcase, test_release_keeps_the_headers_of_the_delivery);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -7,7 +7,7 @@
 
 static char original[DELIVERY_ID_MAX + 1];
 
-/* A delivery with the n-th signature; the signatures that end alike begin differently. */
+/* Begin a delivery with the n-th signature. The signatures differ in their first bytes only. */
 static int
 check(struct replay *replay, uint32_t n, const char *delivery_id)
 {
@@ -19,7 +19,7 @@ check(struct replay *replay, uint32_t n, const char *delivery_id)
         return (int)replay_begin(replay, "invoicing", signature, delivery_id, original);
 }
 
-/* The attempt ended with the delivery stored, or not. */
+/* End the attempt, with the delivery stored or not. */
 static void
 end(struct replay *replay, uint32_t n, const char *delivery_id, int may_be_stored)
 {
@@ -50,7 +50,7 @@ replay_of(size_t max_entries)
         return replay;
 }
 
-/* How many of the signatures 0 to n - 1 it remembers. Checking again under the same id adds nothing it knows. */
+/* Return the number of the oldest signature from which all up to n - 1 are remembered. */
 static uint32_t
 first_remembered(struct replay *replay, uint32_t n)
 {
@@ -75,7 +75,7 @@ START_TEST(test_signature_under_another_id_is_a_replay_of_the_first)
 }
 END_TEST
 
-/* The service signs for both with one secret, in the same second. */
+/* The service signs for both with the same secret, in the same second. */
 START_TEST(test_same_signature_for_another_source_is_no_replay)
 {
         struct replay *replay = replay_of(1000);
@@ -99,14 +99,14 @@ START_TEST(test_signature_under_the_same_id_is_no_replay)
 
         for (int i = 0; i < 10; i++)
                 ck_assert_int_eq(store(replay, 1, "d-1"), 0);
-        /* An id that only begins the same is another. */
+        /* An id with the same prefix is a different id. */
         ck_assert_int_eq(store(replay, 1, "d-10"), 1);
         ck_assert_int_eq(store(replay, 1, "d-"), 1);
         replay_free(replay);
 }
 END_TEST
 
-START_TEST(test_longest_id_is_told_whole)
+START_TEST(test_longest_id_is_not_truncated)
 {
         static const char id[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
         struct replay *replay = replay_of(1000);
@@ -120,7 +120,7 @@ START_TEST(test_longest_id_is_told_whole)
 }
 END_TEST
 
-START_TEST(test_growing_forgets_nothing)
+START_TEST(test_growth_keeps_all_signatures)
 {
         enum { N = 20000 };
         struct replay *replay = replay_of(65536);
@@ -142,7 +142,7 @@ START_TEST(test_growing_forgets_nothing)
 }
 END_TEST
 
-START_TEST(test_what_was_not_stored_is_not_remembered)
+START_TEST(test_failed_attempt_is_not_remembered)
 {
         struct replay *replay = replay_of(1000);
 
@@ -153,7 +153,7 @@ START_TEST(test_what_was_not_stored_is_not_remembered)
 }
 END_TEST
 
-START_TEST(test_as_long_as_it_is_under_way_nobody_knows)
+START_TEST(test_replay_is_undecided_while_the_first_is_pending)
 {
         struct replay *replay = replay_of(1000);
 
@@ -166,8 +166,8 @@ START_TEST(test_as_long_as_it_is_under_way_nobody_knows)
 }
 END_TEST
 
-/* In either order, what may be stored counts. */
-START_TEST(test_one_of_several_attempts_may_be_stored)
+/* In either order, the attempt that may be stored counts. */
+START_TEST(test_signature_is_remembered_if_one_of_several_attempts_succeeds)
 {
         struct replay *replay = replay_of(1000);
 
@@ -181,7 +181,7 @@ START_TEST(test_one_of_several_attempts_may_be_stored)
 }
 END_TEST
 
-START_TEST(test_forgotten_under_way_it_is_remembered_at_its_end)
+START_TEST(test_signature_forgotten_while_pending_is_remembered_at_its_end)
 {
         struct replay *replay = replay_of(2);
 
@@ -194,7 +194,7 @@ START_TEST(test_forgotten_under_way_it_is_remembered_at_its_end)
 }
 END_TEST
 
-START_TEST(test_what_is_never_stored_makes_nothing_be_forgotten)
+START_TEST(test_failed_attempts_evict_nothing)
 {
         struct replay *replay = replay_of(100);
 
@@ -210,7 +210,7 @@ START_TEST(test_what_is_never_stored_makes_nothing_be_forgotten)
 }
 END_TEST
 
-START_TEST(test_dropped_signatures_between_others_keep_their_places_until_their_turn)
+START_TEST(test_failed_attempts_between_others_leave_the_others_remembered)
 {
         struct replay *replay = replay_of(300);
 
@@ -232,20 +232,20 @@ END_TEST
 
 static const size_t maxima[] = {1, 100, 256, 1000, 1024};
 
-START_TEST(test_full_it_forgets_the_oldest_and_no_more)
+START_TEST(test_full_table_evicts_the_oldest_only)
 {
         struct replay *replay = replay_of(maxima[_i]);
         uint32_t n = 3000;
 
         for (uint32_t i = 0; i < n; i++)
                 ck_assert_int_eq(store(replay, i, "d"), 0);
-        /* From the newest back to the first forgotten one, which then replaces another. */
+        /* From the newest back to the first forgotten one, which then replaces another one. */
         ck_assert_uint_eq(first_remembered(replay, n), n - maxima[_i]);
         replay_free(replay);
 }
 END_TEST
 
-START_TEST(test_without_room_it_knows_nothing)
+START_TEST(test_table_of_size_zero_remembers_nothing)
 {
         struct replay *replay = replay_of(0);
 
@@ -255,7 +255,7 @@ START_TEST(test_without_room_it_knows_nothing)
 }
 END_TEST
 
-START_TEST(test_replay_free_of_nothing_is_harmless)
+START_TEST(test_replay_free_accepts_null)
 {
         replay_free(NULL);
 }
@@ -270,18 +270,18 @@ suite_replay(void)
         tcase_add_test(tcase, test_signature_under_another_id_is_a_replay_of_the_first);
         tcase_add_test(tcase, test_same_signature_for_another_source_is_no_replay);
         tcase_add_test(tcase, test_signature_under_the_same_id_is_no_replay);
-        tcase_add_test(tcase, test_longest_id_is_told_whole);
-        tcase_add_test(tcase, test_growing_forgets_nothing);
-        tcase_add_test(tcase, test_what_was_not_stored_is_not_remembered);
-        tcase_add_test(tcase, test_as_long_as_it_is_under_way_nobody_knows);
-        tcase_add_loop_test(tcase, test_one_of_several_attempts_may_be_stored, 0, 2);
-        tcase_add_test(tcase, test_forgotten_under_way_it_is_remembered_at_its_end);
-        tcase_add_test(tcase, test_what_is_never_stored_makes_nothing_be_forgotten);
-        tcase_add_test(tcase, test_dropped_signatures_between_others_keep_their_places_until_their_turn);
-        tcase_add_loop_test(tcase, test_full_it_forgets_the_oldest_and_no_more, 0,
+        tcase_add_test(tcase, test_longest_id_is_not_truncated);
+        tcase_add_test(tcase, test_growth_keeps_all_signatures);
+        tcase_add_test(tcase, test_failed_attempt_is_not_remembered);
+        tcase_add_test(tcase, test_replay_is_undecided_while_the_first_is_pending);
+        tcase_add_loop_test(tcase, test_signature_is_remembered_if_one_of_several_attempts_succeeds, 0, 2);
+        tcase_add_test(tcase, test_signature_forgotten_while_pending_is_remembered_at_its_end);
+        tcase_add_test(tcase, test_failed_attempts_evict_nothing);
+        tcase_add_test(tcase, test_failed_attempts_between_others_leave_the_others_remembered);
+        tcase_add_loop_test(tcase, test_full_table_evicts_the_oldest_only, 0,
                             sizeof(maxima) / sizeof(maxima[0]));
-        tcase_add_test(tcase, test_without_room_it_knows_nothing);
-        tcase_add_test(tcase, test_replay_free_of_nothing_is_harmless);
+        tcase_add_test(tcase, test_table_of_size_zero_remembers_nothing);
+        tcase_add_test(tcase, test_replay_free_accepts_null);
         suite_add_tcase(suite, tcase);
         return suite;
 }

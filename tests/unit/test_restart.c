@@ -10,33 +10,33 @@
 #include "scratch.h"
 #include "suites.h"
 
-/* What differs, as `section.name` with spaces between. */
+/* Append a difference to a list of `section.name`, separated by spaces. */
 static void
 note(const char *section, const char *name, void *arg)
 {
-        char *told = arg;
-        size_t len = strlen(told);
+        char *differences = arg;
+        size_t len = strlen(differences);
 
-        (void)snprintf(told + len, 256 - len, "%s%s.%s", len == 0 ? "" : " ", section,
+        (void)snprintf(differences + len, 256 - len, "%s%s.%s", len == 0 ? "" : " ", section,
                        name == NULL ? "" : name);
 }
 
 /* Fail unless the report lists the differences between the minimal configuration with two sets of lines. */
 static void
-expect_told(const char *more, const char *other, const char *expected)
+expect_differences(const char *more, const char *other, const char *expected)
 {
         struct loaded now = scratch_load_more(more), then = scratch_load_more(other);
-        char told[256] = "";
+        char differences[256] = "";
 
         ck_assert_msg(now.config != NULL, "%s", now.messages);
         ck_assert_msg(then.config != NULL, "%s", then.messages);
-        restart_needed(now.config, then.config, note, told);
-        ck_assert_str_eq(told, expected);
+        restart_needed(now.config, then.config, note, differences);
+        ck_assert_str_eq(differences, expected);
         scratch_release(&now);
         scratch_release(&then);
 }
 
-/* A value that is not the default for each option that takes a restart. */
+/* A value other than the default for each option that needs a restart. */
 static const struct {
         const char *section;
         const char *name;
@@ -54,33 +54,33 @@ static const struct {
     {"admin", "allow_remote", "on"},
 };
 
-START_TEST(test_each_option_that_takes_a_restart_is_told)
+START_TEST(test_changed_option_that_needs_a_restart_is_reported)
 {
         char more[128], expected[64];
 
         (void)snprintf(more, sizeof(more), "[%s]\n%s = %s\n", others[_i].section, others[_i].name,
                        others[_i].value);
         (void)snprintf(expected, sizeof(expected), "%s.%s", others[_i].section, others[_i].name);
-        expect_told("", more, expected);
-        expect_told(more, "", expected);
-        expect_told(more, more, "");
+        expect_differences("", more, expected);
+        expect_differences(more, "", expected);
+        expect_differences(more, more, "");
 }
 END_TEST
 
-START_TEST(test_a_table_of_topics_that_comes_with_another_prefix_is_told)
+START_TEST(test_event_table_changed_with_the_prefix_is_reported)
 {
         static const char other[] = "[topics]\nprefix = another\n[events]\ninvoice.* = x\n";
 
-        expect_told("", other, "topics.prefix events.");
-        expect_told("[events]\ninvoice.* = x\n", other, "topics.prefix");
-        expect_told("[events]\ninvoice.* = y\n", other, "topics.prefix events.");
-        expect_told("[events]\ninvoice.a = x\n", other, "topics.prefix events.");
-        expect_told("", "[events]\ninvoice.* = x\n", "");
+        expect_differences("", other, "topics.prefix events.");
+        expect_differences("[events]\ninvoice.* = x\n", other, "topics.prefix");
+        expect_differences("[events]\ninvoice.* = y\n", other, "topics.prefix events.");
+        expect_differences("[events]\ninvoice.a = x\n", other, "topics.prefix events.");
+        expect_differences("", "[events]\ninvoice.* = x\n", "");
 }
 END_TEST
 
-/* Whether the table says what is in the list above: nothing changes sides unnoticed. */
-START_TEST(test_the_table_knows_what_takes_a_restart)
+/* The option table and the list above must agree, so that no option changes its class by accident. */
+START_TEST(test_option_table_marks_options_that_need_a_restart)
 {
         for (size_t i = 0; i < options_count(); i++) {
                 const struct option_row *option = options_at(i);
@@ -97,29 +97,30 @@ END_TEST
 
 #define SASL "security.protocol = SASL_SSL\nsasl.mechanism = PLAIN\nsasl.username = u\n"
 
-START_TEST(test_properties_of_kafka_are_compared_whatever_their_order)
+START_TEST(test_kafka_properties_are_compared_in_any_order)
 {
-        expect_told("[kafka]\nlinger.ms = 5\nclient.id = a\n", "[kafka]\nclient.id = a\nlinger.ms = 5\n", "");
-        expect_told("[kafka]\nlinger.ms = 5\n", "[kafka]\nlinger.ms = 6\n", "kafka.");
-        expect_told("[kafka]\nlinger.ms = 5\n", "", "kafka.");
-        expect_told("", "[kafka]\nlinger.ms = 5\n", "kafka.");
-        expect_told("[kafka]\n" SASL "sasl.password = one\n", "[kafka]\n" SASL "sasl.password = two\n",
-                    "kafka.");
+        expect_differences("[kafka]\nlinger.ms = 5\nclient.id = a\n",
+                           "[kafka]\nclient.id = a\nlinger.ms = 5\n", "");
+        expect_differences("[kafka]\nlinger.ms = 5\n", "[kafka]\nlinger.ms = 6\n", "kafka.");
+        expect_differences("[kafka]\nlinger.ms = 5\n", "", "kafka.");
+        expect_differences("", "[kafka]\nlinger.ms = 5\n", "kafka.");
+        expect_differences("[kafka]\n" SASL "sasl.password = one\n", "[kafka]\n" SASL "sasl.password = two\n",
+                           "kafka.");
 }
 END_TEST
 
-START_TEST(test_what_is_taken_over_is_not_told)
+START_TEST(test_reloadable_options_are_not_reported)
 {
-        expect_told("",
-                    "[source more]\npath = /more\nsecret = sixteen bytes or more\ntolerance = 1s\n"
-                    "[service]\nbase_url = https://api.example/v1\n"
-                    "[gatepost]\nlog_level = debug\n[events]\na = t.a\n[router]\nmax_batch = 5\n"
-                    "[receiver]\nmax_headers = 11\ntrusted_proxy = unix\nidle_timeout = 1s\n",
-                    "");
+        expect_differences("",
+                           "[source more]\npath = /more\nsecret = sixteen bytes or more\ntolerance = 1s\n"
+                           "[service]\nbase_url = https://api.example/v1\n"
+                           "[gatepost]\nlog_level = debug\n[events]\na = t.a\n[router]\nmax_batch = 5\n"
+                           "[receiver]\nmax_headers = 11\ntrusted_proxy = unix\nidle_timeout = 1s\n",
+                           "");
 }
 END_TEST
 
-START_TEST(test_configuration_goes_with_the_last_who_holds_it)
+START_TEST(test_configuration_is_freed_by_its_last_holder)
 {
         struct loaded loaded = scratch_load_more(""), other = scratch_load_more("[router]\nmax_batch = 5\n");
         struct current *current = current_new(loaded.config);
@@ -148,12 +149,13 @@ suite_restart(void)
         TCase *all = tcase_create("all");
 
         tcase_add_checked_fixture(all, scratch_setup, scratch_teardown);
-        tcase_add_loop_test(all, test_each_option_that_takes_a_restart_is_told, 0, (int)ARRAY_LEN(others));
-        tcase_add_test(all, test_a_table_of_topics_that_comes_with_another_prefix_is_told);
-        tcase_add_test(all, test_the_table_knows_what_takes_a_restart);
-        tcase_add_test(all, test_properties_of_kafka_are_compared_whatever_their_order);
-        tcase_add_test(all, test_what_is_taken_over_is_not_told);
-        tcase_add_test(all, test_configuration_goes_with_the_last_who_holds_it);
+        tcase_add_loop_test(all, test_changed_option_that_needs_a_restart_is_reported, 0,
+                            (int)ARRAY_LEN(others));
+        tcase_add_test(all, test_event_table_changed_with_the_prefix_is_reported);
+        tcase_add_test(all, test_option_table_marks_options_that_need_a_restart);
+        tcase_add_test(all, test_kafka_properties_are_compared_in_any_order);
+        tcase_add_test(all, test_reloadable_options_are_not_reported);
+        tcase_add_test(all, test_configuration_is_freed_by_its_last_holder);
         suite_add_tcase(suite, all);
         return suite;
 }

@@ -48,7 +48,7 @@ static const struct {
     {"IT 0743110157", 0},
 };
 
-START_TEST(test_italian_vat_number_must_have_its_check_digit)
+START_TEST(test_italian_vat_number_needs_a_valid_check_digit)
 {
         ck_assert_int_eq(check_invoice(vat_numbers[_i].tax_id, "S") == 0, vat_numbers[_i].valid);
 }
@@ -335,7 +335,7 @@ suite_sandbox_rules(void)
         Suite *suite = suite_create("sandbox_rules");
         TCase *tcase = tcase_create("sandbox_rules");
 
-        tcase_add_loop_test(tcase, test_italian_vat_number_must_have_its_check_digit, 0,
+        tcase_add_loop_test(tcase, test_italian_vat_number_needs_a_valid_check_digit, 0,
                             ARRAY_LEN(vat_numbers));
         tcase_add_test(tcase, test_only_one_check_digit_is_valid);
         tcase_add_test(tcase, test_tax_codes_are_those_of_en16931);

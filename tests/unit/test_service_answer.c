@@ -15,7 +15,7 @@ read_error(const char *body)
         return error;
 }
 
-START_TEST(test_envelope_is_read_whole)
+START_TEST(test_error_envelope_is_parsed_completely)
 {
         struct service_error error = read_error(
             "{\"ok\":false,\"error\":{\"code\":\"VALIDATION_ERROR\",\"message\":\"no good\","
@@ -34,7 +34,7 @@ START_TEST(test_envelope_is_read_whole)
 }
 END_TEST
 
-START_TEST(test_what_is_no_envelope_has_nothing)
+START_TEST(test_malformed_envelope_gives_an_empty_error)
 {
         static const char *const bodies[] = {
             "",
@@ -65,7 +65,7 @@ START_TEST(test_what_is_no_envelope_has_nothing)
 }
 END_TEST
 
-START_TEST(test_violation_may_lack_its_field)
+START_TEST(test_violation_may_lack_field_or_message)
 {
         struct service_error error =
             read_error("{\"error\":{\"violations\":[{\"message\":\"m\"},{},{\"field\":\"f\"}]}}");
@@ -84,7 +84,7 @@ END_TEST
         "\",\"events\":[\"*\"],\"createdAt\":\"2026-11-21T00:00:00Z\",\"secret\":\"s\"}"
 #define OTHER "{\"id\":12,\"url\":\"https://y/\",\"events\":[\"invoice.accepted\",7,\"invoice.rejected\"]}"
 
-START_TEST(test_list_is_found_in_any_likely_form)
+START_TEST(test_list_is_found_in_all_supported_forms)
 {
         static const char *const bodies[] = {
             "[" ONE "," OTHER "]",
@@ -115,7 +115,7 @@ START_TEST(test_list_is_found_in_any_likely_form)
 }
 END_TEST
 
-START_TEST(test_empty_list_is_a_list)
+START_TEST(test_empty_list_is_accepted)
 {
         struct subscription_views views;
         struct error error;
@@ -126,8 +126,8 @@ START_TEST(test_empty_list_is_a_list)
 }
 END_TEST
 
-/* Taking part of a list for all of it could register a webhook twice. */
-START_TEST(test_what_is_no_list_is_refused)
+/* If a part of a list were accepted as all of it, a webhook could be registered twice. */
+START_TEST(test_malformed_list_is_refused)
 {
         static const char *const bodies[] = {
             "",
@@ -161,7 +161,7 @@ START_TEST(test_what_is_no_list_is_refused)
 }
 END_TEST
 
-START_TEST(test_nesting_without_end_is_refused)
+START_TEST(test_deep_nesting_is_refused)
 {
         size_t len = 1000000;
         char *body = malloc(len);
@@ -178,7 +178,7 @@ START_TEST(test_nesting_without_end_is_refused)
 }
 END_TEST
 
-START_TEST(test_registered_one_is_found_in_any_likely_form)
+START_TEST(test_registered_webhook_is_found_in_all_supported_forms)
 {
         static const char *const bodies[] = {ONE, "{\"webhook\":" ONE "}", "{\"ok\":true,\"data\":" ONE "}",
                                              "{\"subscription\":" ONE "}"};
@@ -198,7 +198,7 @@ START_TEST(test_registered_one_is_found_in_any_likely_form)
 }
 END_TEST
 
-START_TEST(test_answer_may_not_show_what_was_registered)
+START_TEST(test_answer_without_a_webhook_gives_none)
 {
         static const char *const bodies[] = {"",
                                              "{}",
@@ -224,15 +224,15 @@ suite_service_answer(void)
         Suite *suite = suite_create("service_answer");
         TCase *tcase = tcase_create("answers");
 
-        tcase_add_test(tcase, test_envelope_is_read_whole);
-        tcase_add_test(tcase, test_what_is_no_envelope_has_nothing);
-        tcase_add_test(tcase, test_violation_may_lack_its_field);
-        tcase_add_test(tcase, test_list_is_found_in_any_likely_form);
-        tcase_add_test(tcase, test_empty_list_is_a_list);
-        tcase_add_test(tcase, test_what_is_no_list_is_refused);
-        tcase_add_test(tcase, test_nesting_without_end_is_refused);
-        tcase_add_test(tcase, test_registered_one_is_found_in_any_likely_form);
-        tcase_add_test(tcase, test_answer_may_not_show_what_was_registered);
+        tcase_add_test(tcase, test_error_envelope_is_parsed_completely);
+        tcase_add_test(tcase, test_malformed_envelope_gives_an_empty_error);
+        tcase_add_test(tcase, test_violation_may_lack_field_or_message);
+        tcase_add_test(tcase, test_list_is_found_in_all_supported_forms);
+        tcase_add_test(tcase, test_empty_list_is_accepted);
+        tcase_add_test(tcase, test_malformed_list_is_refused);
+        tcase_add_test(tcase, test_deep_nesting_is_refused);
+        tcase_add_test(tcase, test_registered_webhook_is_found_in_all_supported_forms);
+        tcase_add_test(tcase, test_answer_without_a_webhook_gives_none);
         suite_add_tcase(suite, tcase);
         return suite;
 }

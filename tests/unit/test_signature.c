@@ -37,7 +37,7 @@ key_of(const char *text)
         return key;
 }
 
-START_TEST(test_signature_is_the_one_an_independent_hmac_gives)
+START_TEST(test_signature_matches_an_independent_hmac)
 {
         struct signature_key *key = key_of(known[_i].secret);
         uint8_t signature[SIGNATURE_SIZE];
@@ -63,7 +63,7 @@ START_TEST(test_secret_may_be_binary_and_longer_than_a_hash_block)
                 long_secret[i] = (uint8_t)i;
         key = signature_key_new(long_secret, sizeof(long_secret));
         ck_assert_ptr_nonnull(key);
-        memset(long_secret, 0, sizeof(long_secret)); /* the key does not need it any more */
+        memset(long_secret, 0, sizeof(long_secret)); /* the key must not need it any longer */
         ck_assert_int_eq(signature_compute(key, TIMESTAMP, BODY, LEN(BODY), signature), 0);
         bytes_to_hex(signature, sizeof(signature), hex);
         ck_assert_str_eq(hex, "aef949da8238bfbb6ab35e76d681c4d4139a333f801b92e17259401c0d1be99a");
@@ -92,7 +92,7 @@ START_TEST(test_signature_under_any_of_several_keys_is_genuine)
 }
 END_TEST
 
-START_TEST(test_signature_covers_timestamp_and_body_and_where_they_meet)
+START_TEST(test_signature_covers_timestamp_body_and_their_boundary)
 {
         struct signature_key *key = key_of(secret);
         uint8_t signature[SIGNATURE_SIZE];
@@ -107,7 +107,7 @@ START_TEST(test_signature_covers_timestamp_and_body_and_where_they_meet)
 }
 END_TEST
 
-START_TEST(test_each_bit_of_a_signature_counts)
+START_TEST(test_every_bit_of_a_signature_is_verified)
 {
         struct signature_key *key = key_of(secret);
         uint8_t signature[SIGNATURE_SIZE];
@@ -134,7 +134,7 @@ verify_often(void *arg)
         return (void *)n_wrong;
 }
 
-START_TEST(test_threads_share_a_key)
+START_TEST(test_key_can_be_shared_by_threads)
 {
         struct signature_key *key = key_of(secret);
         pthread_t threads[4];
@@ -153,7 +153,7 @@ END_TEST
 
 #define DIGITS_62 "9dc268294595fcab9d2f8e1c772f29abd80aed10327ce597fbbdf47f82dc68"
 
-START_TEST(test_signature_header_is_read_as_it_is_written)
+START_TEST(test_signature_header_is_formatted_as_parsed)
 {
         uint8_t signature[SIGNATURE_SIZE];
         char text[SIGNATURE_HEADER_LEN + 1];
@@ -183,11 +183,11 @@ static const char *const malformed[] = {
     "sha256=0x" DIGITS_62,
 };
 
-START_TEST(test_signature_header_in_another_form_is_refused)
+START_TEST(test_malformed_signature_header_is_refused)
 {
         size_t len = strlen(malformed[_i]);
         char *exact =
-            malloc(len > 0 ? len : 1); /* not NUL-terminated: the sanitizer sees what is read beyond */
+            malloc(len > 0 ? len : 1); /* not NUL-terminated, so that the sanitizer detects reads beyond it */
         uint8_t signature[SIGNATURE_SIZE];
 
         ck_assert_ptr_nonnull(exact);
@@ -197,13 +197,13 @@ START_TEST(test_signature_header_in_another_form_is_refused)
 }
 END_TEST
 
-START_TEST(test_signature_key_free_of_nothing_is_harmless)
+START_TEST(test_signature_key_free_accepts_null)
 {
         signature_key_free(NULL);
 }
 END_TEST
 
-START_TEST(test_signature_of_other_bytes_is_told_from_that_of_a_delivery)
+START_TEST(test_signature_matches_only_the_signed_bytes)
 {
         struct signature_key *key = key_of(secret);
         uint8_t signature[SIGNATURE_SIZE];
@@ -230,16 +230,16 @@ suite_signature(void)
         Suite *suite = suite_create("signature");
         TCase *tcase = tcase_create("signature");
 
-        tcase_add_loop_test(tcase, test_signature_is_the_one_an_independent_hmac_gives, 0, ARRAY_LEN(known));
+        tcase_add_loop_test(tcase, test_signature_matches_an_independent_hmac, 0, ARRAY_LEN(known));
         tcase_add_test(tcase, test_secret_may_be_binary_and_longer_than_a_hash_block);
         tcase_add_test(tcase, test_signature_under_any_of_several_keys_is_genuine);
-        tcase_add_test(tcase, test_signature_covers_timestamp_and_body_and_where_they_meet);
-        tcase_add_test(tcase, test_each_bit_of_a_signature_counts);
-        tcase_add_test(tcase, test_signature_of_other_bytes_is_told_from_that_of_a_delivery);
-        tcase_add_test(tcase, test_threads_share_a_key);
-        tcase_add_test(tcase, test_signature_header_is_read_as_it_is_written);
-        tcase_add_loop_test(tcase, test_signature_header_in_another_form_is_refused, 0, ARRAY_LEN(malformed));
-        tcase_add_test(tcase, test_signature_key_free_of_nothing_is_harmless);
+        tcase_add_test(tcase, test_signature_covers_timestamp_body_and_their_boundary);
+        tcase_add_test(tcase, test_every_bit_of_a_signature_is_verified);
+        tcase_add_test(tcase, test_signature_matches_only_the_signed_bytes);
+        tcase_add_test(tcase, test_key_can_be_shared_by_threads);
+        tcase_add_test(tcase, test_signature_header_is_formatted_as_parsed);
+        tcase_add_loop_test(tcase, test_malformed_signature_header_is_refused, 0, ARRAY_LEN(malformed));
+        tcase_add_test(tcase, test_signature_key_free_accepts_null);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -21,7 +21,7 @@ tear_down(void)
         slice_free(slice);
 }
 
-/* An identity that shares all of its hash with every other when together says so. */
+/* Make an identity. If `together` is set, all have the same hash. */
 static void
 make_identity(uint32_t number, int together, uint8_t identity[16])
 {
@@ -39,7 +39,7 @@ remember(uint32_t number, uint64_t body, int64_t offset, int64_t since_start)
         make_identity(number, 0, identity);
         is_other = slice_remember(slice, identity, body, offset, START_MS + since_start);
         entry = slice_find(slice, identity);
-        /* Unlike ck_assert, this costs nothing when all is well. */
+        /* Unlike ck_assert, this costs nothing if it does not fail. */
         if (entry == NULL || is_other != (entry->body != body))
                 ck_abort_msg("slice_remember returned %d", is_other);
 }
@@ -53,7 +53,7 @@ find(uint32_t number)
         return slice_find(slice, identity);
 }
 
-START_TEST(test_new_slice_knows_nothing)
+START_TEST(test_new_slice_is_empty)
 {
         ck_assert_int_eq(slice_start_ms(slice), START_MS);
         ck_assert_uint_eq(slice_size(slice), 0);
@@ -61,7 +61,7 @@ START_TEST(test_new_slice_knows_nothing)
 }
 END_TEST
 
-START_TEST(test_entry_tells_of_the_first_offset_and_the_last_time)
+START_TEST(test_entry_has_the_first_offset_and_the_last_time)
 {
         const struct slice_entry *entry;
 
@@ -78,7 +78,7 @@ START_TEST(test_entry_tells_of_the_first_offset_and_the_last_time)
 }
 END_TEST
 
-START_TEST(test_earlier_offset_that_comes_later_is_the_first)
+START_TEST(test_earlier_offset_added_later_becomes_the_first)
 {
         const struct slice_entry *entry;
 
@@ -91,7 +91,7 @@ START_TEST(test_earlier_offset_that_comes_later_is_the_first)
 }
 END_TEST
 
-START_TEST(test_noting_a_record_again_changes_nothing)
+START_TEST(test_adding_a_record_again_changes_nothing)
 {
         remember(1, 77, 500, 10);
         remember(1, 77, 500, 10);
@@ -120,7 +120,7 @@ START_TEST(test_growing_loses_no_entry)
 }
 END_TEST
 
-START_TEST(test_identities_with_the_same_hash_are_told_apart)
+START_TEST(test_identities_with_the_same_hash_are_distinguished)
 {
         enum { N = 300 };
         uint8_t identity[16];
@@ -150,7 +150,7 @@ START_TEST(test_entries_do_not_move)
 }
 END_TEST
 
-START_TEST(test_memory_is_given_back_in_pieces)
+START_TEST(test_memory_is_freed_in_pieces)
 {
         for (uint32_t i = 0; i < 5000; i++)
                 remember(i, 0, i, 0);
@@ -161,8 +161,8 @@ START_TEST(test_memory_is_given_back_in_pieces)
 }
 END_TEST
 
-/* Each number of buckets up to some doublings: each growth is a chance to lose an entry. */
-START_TEST(test_every_entry_is_there_at_each_size)
+/* Several doublings of the number of buckets: each could lose an entry. */
+START_TEST(test_all_entries_are_found_at_every_size)
 {
         for (uint32_t n = 1; n <= 1100; n++) {
                 remember(n, n, n, 0);
@@ -176,7 +176,7 @@ START_TEST(test_every_entry_is_there_at_each_size)
 }
 END_TEST
 
-START_TEST(test_slice_free_of_nothing_is_harmless)
+START_TEST(test_slice_free_accepts_null)
 {
         slice_free(NULL);
 }
@@ -189,16 +189,16 @@ suite_slice(void)
         TCase *tcase = tcase_create("slice");
 
         tcase_add_checked_fixture(tcase, set_up, tear_down);
-        tcase_add_test(tcase, test_new_slice_knows_nothing);
-        tcase_add_test(tcase, test_entry_tells_of_the_first_offset_and_the_last_time);
-        tcase_add_test(tcase, test_earlier_offset_that_comes_later_is_the_first);
-        tcase_add_test(tcase, test_noting_a_record_again_changes_nothing);
+        tcase_add_test(tcase, test_new_slice_is_empty);
+        tcase_add_test(tcase, test_entry_has_the_first_offset_and_the_last_time);
+        tcase_add_test(tcase, test_earlier_offset_added_later_becomes_the_first);
+        tcase_add_test(tcase, test_adding_a_record_again_changes_nothing);
         tcase_add_test(tcase, test_growing_loses_no_entry);
-        tcase_add_test(tcase, test_identities_with_the_same_hash_are_told_apart);
+        tcase_add_test(tcase, test_identities_with_the_same_hash_are_distinguished);
         tcase_add_test(tcase, test_entries_do_not_move);
-        tcase_add_test(tcase, test_memory_is_given_back_in_pieces);
-        tcase_add_test(tcase, test_every_entry_is_there_at_each_size);
-        tcase_add_test(tcase, test_slice_free_of_nothing_is_harmless);
+        tcase_add_test(tcase, test_memory_is_freed_in_pieces);
+        tcase_add_test(tcase, test_all_entries_are_found_at_every_size);
+        tcase_add_test(tcase, test_slice_free_accepts_null);
         suite_add_tcase(suite, tcase);
         return suite;
 }

@@ -42,7 +42,7 @@ START_TEST(test_bootstrap_server_counts_only_while_it_is_down)
 }
 END_TEST
 
-START_TEST(test_connections_of_the_client_itself_are_no_brokers)
+START_TEST(test_internal_and_logical_connections_are_no_brokers)
 {
         ck_assert_int_eq(read_text("{\"brokers\":{" BROKER(":0/internal", "-1", "internal",
                                                            "INIT") "," BROKER("GroupCoordinator", "-1",
@@ -52,7 +52,7 @@ START_TEST(test_connections_of_the_client_itself_are_no_brokers)
 }
 END_TEST
 
-START_TEST(test_what_is_no_statistics_has_none)
+START_TEST(test_malformed_statistics_have_no_brokers)
 {
         static const char *const texts[] = {"", "{\"brokers\":{" BROKER("a:1/1", "1", "learned", "UP"), "no",
                                             "[[}"};
@@ -65,7 +65,7 @@ START_TEST(test_what_is_no_statistics_has_none)
 }
 END_TEST
 
-START_TEST(test_more_and_longer_ones_than_there_is_room_for_are_cut)
+START_TEST(test_excess_brokers_and_long_names_are_truncated)
 {
         static char text[65536];
         size_t len = (size_t)sprintf(text, "{\"brokers\":{");
@@ -81,7 +81,7 @@ START_TEST(test_more_and_longer_ones_than_there_is_room_for_are_cut)
 }
 END_TEST
 
-START_TEST(test_what_a_client_does_and_holds_is_added_up)
+START_TEST(test_totals_are_summed_over_brokers_and_partitions)
 {
         ck_assert_int_eq(
             read_text(
@@ -106,7 +106,7 @@ START_TEST(test_what_a_client_does_and_holds_is_added_up)
 }
 END_TEST
 
-START_TEST(test_rtt_that_is_not_known_stays_what_it_was)
+START_TEST(test_unknown_rtt_keeps_its_previous_value)
 {
         struct brokers before = {.items = {{"a", 1, 100}, {"b", 1, 200}}, .n = 2};
         struct brokers now = {.items = {{"b", 1, 0}, {"a", 1, 150}, {"c", 1, 0}}, .n = 3};
@@ -137,11 +137,11 @@ suite_statistics(void)
 
         tcase_add_test(tcase, test_brokers_of_the_cluster_are_up_or_down);
         tcase_add_test(tcase, test_bootstrap_server_counts_only_while_it_is_down);
-        tcase_add_test(tcase, test_connections_of_the_client_itself_are_no_brokers);
-        tcase_add_test(tcase, test_what_is_no_statistics_has_none);
-        tcase_add_test(tcase, test_more_and_longer_ones_than_there_is_room_for_are_cut);
-        tcase_add_test(tcase, test_what_a_client_does_and_holds_is_added_up);
-        tcase_add_test(tcase, test_rtt_that_is_not_known_stays_what_it_was);
+        tcase_add_test(tcase, test_internal_and_logical_connections_are_no_brokers);
+        tcase_add_test(tcase, test_malformed_statistics_have_no_brokers);
+        tcase_add_test(tcase, test_excess_brokers_and_long_names_are_truncated);
+        tcase_add_test(tcase, test_totals_are_summed_over_brokers_and_partitions);
+        tcase_add_test(tcase, test_unknown_rtt_keeps_its_previous_value);
         tcase_add_test(tcase, test_producer_id_is_there_once_it_is_assigned);
         suite_add_tcase(suite, tcase);
         return suite;

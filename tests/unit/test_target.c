@@ -4,7 +4,7 @@
 #include "http/head.h"
 #include "suites.h"
 
-START_TEST(test_the_path_is_what_stands_before_the_query)
+START_TEST(test_path_is_the_part_before_the_query)
 {
         static const char *const rows[][2] = {
             {"/hook", "/hook"},
@@ -59,7 +59,7 @@ static const struct {
     {"GET", "/\xc5\xbc", 0},
 };
 
-START_TEST(test_target_has_one_of_the_forms_of_rfc_9112)
+START_TEST(test_target_must_have_a_form_of_rfc_9112)
 {
         const char *target = targets[_i].target;
         const char *wrong = head_check_target(targets[_i].method, target, strlen(target));
@@ -68,7 +68,7 @@ START_TEST(test_target_has_one_of_the_forms_of_rfc_9112)
 }
 END_TEST
 
-START_TEST(test_authority_is_a_host_that_may_have_a_port)
+START_TEST(test_authority_is_a_host_with_optional_port)
 {
         static const char *const right[] = {"a",     "a.b-c",     "127.0.0.1", "a:80",  "a:",
                                             "[::1]", "[::1]:443", "a%20b",     "a:0080"};
@@ -89,9 +89,9 @@ suite_target(void)
         Suite *suite = suite_create("target");
         TCase *all = tcase_create("all");
 
-        tcase_add_test(all, test_the_path_is_what_stands_before_the_query);
-        tcase_add_loop_test(all, test_target_has_one_of_the_forms_of_rfc_9112, 0, (int)ARRAY_LEN(targets));
-        tcase_add_test(all, test_authority_is_a_host_that_may_have_a_port);
+        tcase_add_test(all, test_path_is_the_part_before_the_query);
+        tcase_add_loop_test(all, test_target_must_have_a_form_of_rfc_9112, 0, (int)ARRAY_LEN(targets));
+        tcase_add_test(all, test_authority_is_a_host_with_optional_port);
         suite_add_tcase(suite, all);
         return suite;
 }

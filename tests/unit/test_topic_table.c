@@ -38,7 +38,7 @@ topic_of(const char *kind)
         return rule == NULL ? "none" : rule->topic;
 }
 
-START_TEST(test_exact_name_beats_patterns_whatever_the_order)
+START_TEST(test_exact_name_takes_precedence_over_patterns)
 {
         add("invoice.*", "family");
         add("invoice.accepted", "exact");
@@ -66,7 +66,7 @@ START_TEST(test_longest_pattern_wins)
 }
 END_TEST
 
-START_TEST(test_pattern_needs_something_after_its_dot)
+START_TEST(test_pattern_requires_text_after_its_dot)
 {
         add("a.*", "family");
         ck_assert_str_eq(topic_of("a"), "none");
@@ -80,7 +80,7 @@ START_TEST(test_pattern_needs_something_after_its_dot)
 }
 END_TEST
 
-START_TEST(test_a_thousand_rules_are_found_each)
+START_TEST(test_every_one_of_a_thousand_rules_is_found)
 {
         char pattern[32], topic[32];
 
@@ -106,7 +106,7 @@ START_TEST(test_a_thousand_rules_are_found_each)
 }
 END_TEST
 
-START_TEST(test_kind_is_no_string_that_ends_at_a_nul)
+START_TEST(test_kind_is_not_terminated_by_a_nul)
 {
         add("a", "exact");
         add("a.*", "family");
@@ -114,7 +114,7 @@ START_TEST(test_kind_is_no_string_that_ends_at_a_nul)
         ck_assert_ptr_null(topic_table_find(table, "a\0", 2));
         ck_assert_ptr_null(topic_table_find(table, "a.b\0", 4));
         ck_assert_ptr_null(topic_table_find(table, "a.\0", 3));
-        /* What lies beyond its length is not the kind's. */
+        /* Bytes beyond its length are not part of the kind. */
         ck_assert_str_eq(topic_table_find(table, "a.b\0", 3)->topic, "family");
         ck_assert_str_eq(topic_table_find(table, "abc", 1)->topic, "exact");
         ck_assert_ptr_null(topic_table_find(table, "", 0));
@@ -149,7 +149,7 @@ START_TEST(test_kind_over_255_bytes_is_unknown)
 }
 END_TEST
 
-START_TEST(test_kind_of_255_bytes_may_be_a_rule_and_256_may_not)
+START_TEST(test_rule_for_a_kind_over_255_bytes_is_refused)
 {
         char kind[257];
         struct error error;
@@ -171,7 +171,7 @@ END_TEST
 static const char *const wrong_patterns[] = {"",    "*",     ".*",    "a*",   "a.*.b",
                                              "*.a", "a.*.*", "a.b*c", "a.**", "a.* "};
 
-START_TEST(test_pattern_has_its_star_only_in_a_last_segment_of_its_own)
+START_TEST(test_malformed_pattern_is_refused)
 {
         struct error error;
 
@@ -180,7 +180,7 @@ START_TEST(test_pattern_has_its_star_only_in_a_last_segment_of_its_own)
 }
 END_TEST
 
-START_TEST(test_pattern_is_taken_once)
+START_TEST(test_duplicate_pattern_is_refused)
 {
         struct error error;
 
@@ -194,7 +194,7 @@ START_TEST(test_pattern_is_taken_once)
 }
 END_TEST
 
-START_TEST(test_topic_has_a_name_that_kafka_takes)
+START_TEST(test_topic_name_must_be_valid_in_kafka)
 {
         char name[251];
         struct error error;
@@ -238,7 +238,7 @@ START_TEST(test_defaults_are_the_documented_kinds)
 }
 END_TEST
 
-START_TEST(test_topic_table_free_of_nothing_is_harmless)
+START_TEST(test_topic_table_free_accepts_null)
 {
         topic_table_free(NULL);
 }
@@ -251,20 +251,19 @@ suite_topic_table(void)
         TCase *tcase = tcase_create("topic_table");
 
         tcase_add_checked_fixture(tcase, set_up, tear_down);
-        tcase_add_test(tcase, test_exact_name_beats_patterns_whatever_the_order);
+        tcase_add_test(tcase, test_exact_name_takes_precedence_over_patterns);
         tcase_add_test(tcase, test_longest_pattern_wins);
-        tcase_add_test(tcase, test_pattern_needs_something_after_its_dot);
-        tcase_add_test(tcase, test_a_thousand_rules_are_found_each);
-        tcase_add_test(tcase, test_kind_is_no_string_that_ends_at_a_nul);
+        tcase_add_test(tcase, test_pattern_requires_text_after_its_dot);
+        tcase_add_test(tcase, test_every_one_of_a_thousand_rules_is_found);
+        tcase_add_test(tcase, test_kind_is_not_terminated_by_a_nul);
         tcase_add_test(tcase, test_kind_with_a_star_is_unknown);
         tcase_add_test(tcase, test_kind_over_255_bytes_is_unknown);
-        tcase_add_test(tcase, test_kind_of_255_bytes_may_be_a_rule_and_256_may_not);
-        tcase_add_loop_test(tcase, test_pattern_has_its_star_only_in_a_last_segment_of_its_own, 0,
-                            ARRAY_LEN(wrong_patterns));
-        tcase_add_test(tcase, test_pattern_is_taken_once);
-        tcase_add_test(tcase, test_topic_has_a_name_that_kafka_takes);
+        tcase_add_test(tcase, test_rule_for_a_kind_over_255_bytes_is_refused);
+        tcase_add_loop_test(tcase, test_malformed_pattern_is_refused, 0, ARRAY_LEN(wrong_patterns));
+        tcase_add_test(tcase, test_duplicate_pattern_is_refused);
+        tcase_add_test(tcase, test_topic_name_must_be_valid_in_kafka);
         tcase_add_test(tcase, test_defaults_are_the_documented_kinds);
-        tcase_add_test(tcase, test_topic_table_free_of_nothing_is_harmless);
+        tcase_add_test(tcase, test_topic_table_free_accepts_null);
         suite_add_tcase(suite, tcase);
         return suite;
 }

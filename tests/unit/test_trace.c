@@ -18,7 +18,7 @@ static const char *const right[] = {
     "00-00000000000000000000000000000001-0000000000000001-01",
 };
 
-START_TEST(test_well_formed_traceparent_is_passed_on)
+START_TEST(test_well_formed_traceparent_is_valid)
 {
         ck_assert(delivery_traceparent_is_valid(right[_i]));
 }
@@ -47,13 +47,13 @@ static const char *const wrong[] = {
     "00-" TRACE "-0000000000000000-01",
 };
 
-START_TEST(test_malformed_traceparent_is_not)
+START_TEST(test_malformed_traceparent_is_invalid)
 {
         ck_assert(!delivery_traceparent_is_valid(wrong[_i]));
 }
 END_TEST
 
-START_TEST(test_traceparent_of_the_future_has_its_bounds)
+START_TEST(test_traceparent_of_a_future_version_has_at_most_512_bytes)
 {
         char text[600] = "cc-" TRACE "-" SPAN_ID "-01-";
 
@@ -89,9 +89,9 @@ suite_trace(void)
         Suite *suite = suite_create("trace");
         TCase *tcase = tcase_create("trace");
 
-        tcase_add_loop_test(tcase, test_well_formed_traceparent_is_passed_on, 0, ARRAY_LEN(right));
-        tcase_add_loop_test(tcase, test_malformed_traceparent_is_not, 0, ARRAY_LEN(wrong));
-        tcase_add_test(tcase, test_traceparent_of_the_future_has_its_bounds);
+        tcase_add_loop_test(tcase, test_well_formed_traceparent_is_valid, 0, ARRAY_LEN(right));
+        tcase_add_loop_test(tcase, test_malformed_traceparent_is_invalid, 0, ARRAY_LEN(wrong));
+        tcase_add_test(tcase, test_traceparent_of_a_future_version_has_at_most_512_bytes);
         tcase_add_test(tcase, test_tracestate_is_1_to_512_printable_bytes);
         suite_add_tcase(suite, tcase);
         return suite;

@@ -6,7 +6,7 @@
 #include "scratch.h"
 #include "suites.h"
 
-/* A producer on the broker inside the process: what librdkafka itself does, whichever broker there is. */
+/* A producer on the embedded broker: behaviour of librdkafka that does not depend on the broker. */
 
 #define N_GIVEN_UP 200
 #define INIT_TIMEOUT_MS 60000
@@ -46,7 +46,7 @@ commit(struct transaction *transaction, const struct config *config)
         rd_kafka_consumer_group_metadata_destroy(group);
 }
 
-/* Begin a transaction, maybe after another, and abandon it before Kafka can know of any partition. */
+/* Begin a transaction, possibly after another, and abandon it before any partition is added in Kafka. */
 static void
 give_up(const struct config *config, const char *bootstrap, int comes_second)
 {
@@ -63,8 +63,8 @@ give_up(const struct config *config, const char *bootstrap, int comes_second)
         transaction_free(transaction);
 }
 
-/* librdkafka aborts when a producer is destroyed just as it sends the first request of a transaction. */
-START_TEST(test_transaction_may_be_given_up_at_its_beginning)
+/* librdkafka aborts if a producer is destroyed just as it sends the first request of a transaction. */
+START_TEST(test_transaction_can_be_abandoned_right_after_begin)
 {
         struct loaded loaded = scratch_load(scratch_embedded);
         struct error error = {.text = ""};
@@ -80,7 +80,7 @@ START_TEST(test_transaction_may_be_given_up_at_its_beginning)
 }
 END_TEST
 
-/* The broker inside the process speaks TxnOffsetCommit as Kafka 2.4 did, without the member's generation. */
+/* Like Kafka 2.4, the embedded broker has TxnOffsetCommit without the member's generation. */
 START_TEST(test_brokers_without_fencing_by_generation_are_refused)
 {
         struct loaded loaded = scratch_load(scratch_embedded);
@@ -95,7 +95,7 @@ START_TEST(test_brokers_without_fencing_by_generation_are_refused)
         embedded = embedded_new(loaded.config, &error);
         ck_assert_msg(embedded != NULL, "%s", error.text);
         config = *loaded.config;
-        config.embedded = 0; /* as for a cluster of its own */
+        config.embedded = 0; /* as for a separate cluster */
         transaction = transaction_new(&config, embedded_bootstrap(embedded), NULL, NULL, &error);
         ck_assert_msg(transaction != NULL, "%s", error.text);
         ck_assert_msg(transaction_init(transaction, INIT_TIMEOUT_MS, &error) == 0, "%s", error.text);
@@ -122,7 +122,7 @@ suite_transaction(void)
 
         tcase_set_timeout(tcase, 240);
         tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
-        tcase_add_test(tcase, test_transaction_may_be_given_up_at_its_beginning);
+        tcase_add_test(tcase, test_transaction_can_be_abandoned_right_after_begin);
         tcase_add_test(tcase, test_brokers_without_fencing_by_generation_are_refused);
         suite_add_tcase(suite, tcase);
         return suite;

@@ -1,4 +1,4 @@
-"""Accounts of a Kafka that asks for passwords and looks into a list of what each account may do."""
+"""Accounts of a Kafka that requires passwords and enforces ACLs."""
 
 import concurrent.futures
 import pathlib
@@ -30,7 +30,7 @@ def guide_commands(tool):
 
 
 def bindings_of(command):
-    """What a call of kafka-acls.sh grants."""
+    """The permissions that a call of kafka-acls.sh grants."""
     kinds = {"--topic": ResourceType.TOPIC, "--group": ResourceType.GROUP,
              "--transactional-id": ResourceType.TRANSACTIONAL_ID}
     operations = {"Read": AclOperation.READ, "Write": AclOperation.WRITE, "Create": AclOperation.CREATE,
@@ -79,7 +79,7 @@ class Accounts:
                 for word in command]
 
     def run_all(self, commands, prefix):
-        """Run commands of the guide, some at the same time: each is a Java of its own."""
+        """Run commands of the guide, several at a time: each starts its own Java."""
         with concurrent.futures.ThreadPoolExecutor(TOOLS_AT_ONCE) as pool:
             return list(pool.map(lambda each: tools.run(*self.translate(each, prefix)), commands))
 
@@ -89,7 +89,7 @@ class Accounts:
                 for binding in bindings_of(self.translate(command, prefix))]
 
     def grant_all(self):
-        """Grant what the guide grants, quicker than its commands do. Returns it."""
+        """Grant the permissions of the guide, faster than by its commands. Returns them."""
         bindings = self.bindings()
         for future in self.admin.create_acls(bindings).values():
             future.result(TIMEOUT)
@@ -102,7 +102,7 @@ class Accounts:
                                 AclPermissionType.ANY)
 
     def granted(self):
-        """All that is granted now: AclBindings."""
+        """All current permissions, as AclBindings."""
         return self.admin.describe_acls(self.everything()).result(TIMEOUT)
 
     def grant(self, binding):
@@ -126,7 +126,7 @@ class Accounts:
                 "ssl.ca.location": str(self.authority.certificate), "error_cb": lambda error: None} | properties
 
     def use(self, config, name, mechanism="SCRAM-SHA-512"):
-        """Have a configuration use this account, as the guide shows it."""
+        """Make a configuration use this account as shown in the guide."""
         shown = next(block for block in literals(GUIDE.read_text()) if block.startswith("[kafka]\n"))
         options = dict(line.split(" = ", 1) for line in shown.splitlines()[1:])
         config.sections["kafka"] = options | {

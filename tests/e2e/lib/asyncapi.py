@@ -1,4 +1,4 @@
-"""etc/asyncapi.yaml as AsyncAPI's own parser reads it, to hold records against."""
+"""etc/asyncapi.yaml as read by AsyncAPI's own parser, and validation of records against it."""
 
 import json
 import os
@@ -26,18 +26,18 @@ def read(path=PATH):
 
 
 def problems(schema, value):
-    """What is wrong with a value by a schema: AsyncAPI's are JSON Schema's draft 7 and a little more."""
+    """The violations of a schema: AsyncAPI's schemas are JSON Schema draft 7 with extensions."""
     return [f"{error.json_path}: {error.message}" for error in jsonschema.Draft7Validator(schema).iter_errors(value)]
 
 
 def property_names(schema):
-    """The names that a schema of an object knows at its top."""
+    """The names of the top-level properties in the schema of an object."""
     names = set(schema.get("properties", ()))
     return names.union(*map(property_names, schema.get("allOf", ())))
 
 
 class Channel:
-    """A topic of the document and its one kind of message."""
+    """A topic of the document with its single message type."""
 
     def __init__(self, description):
         self.topic = description["address"].removeprefix(PREFIX + ".")
@@ -53,7 +53,7 @@ class Channel:
         return property_names(self.headers)
 
     def problems(self, record):
-        """What is wrong with a record by the document."""
+        """The violations of the document by a record."""
         headers = {name: value.decode() for name, value in record.headers}
         repeated = [] if len(headers) == len(record.headers) else ["a header appears twice"]
         return (repeated + problems(self.headers, headers) + problems(self.key, record.key.decode()) +

@@ -1,4 +1,4 @@
-"""`gatepost audit`: its output, and topics for it to look at."""
+"""`gatepost audit`: its output, and changes to the topics it audits."""
 
 import dataclasses
 import json
@@ -33,7 +33,7 @@ class Result:
 
 
 def audit(installation, *arguments, config=None, status=0):
-    """Audit; the exit status is this one, unless there is a fault."""
+    """Run the audit. It must exit with this status, or with 65 if it reports a fault."""
     done = installation.gatepost("audit", "--json", *arguments, config=config)
     assert done.stdout, done.stderr
     result = Result(done.returncode, json.loads(done.stdout), done.stderr)
@@ -45,7 +45,7 @@ def audit(installation, *arguments, config=None, status=0):
 
 
 def by_hand(kafka, records, end="commit", name="by-hand"):
-    """Write records as they are, in a transaction; returns its producer when it is left open."""
+    """Write records unchanged in a transaction. Returns its producer, for transactions left open."""
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 3,
                                          "transactional.id": f"{kafka.prefix}-{name}"})
     producer.init_transactions()
@@ -61,7 +61,7 @@ def by_hand(kafka, records, end="commit", name="by-hand"):
 
 
 def claim_routed(kafka, beyond=0):
-    """Commit the ends of deliveries, or more, for the router's group, as if a router had been there."""
+    """Commit the end offsets of deliveries, or more, for the router's group, as if a router had run."""
     consumer = confluent_kafka.Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": kafka.group, "log_level": 3})
     ends = {partition: end + beyond for partition, end in kafka.ends(kafka.deliveries).items()}
     consumer.commit(offsets=[TopicPartition(kafka.deliveries, *each) for each in ends.items()], asynchronous=False)

@@ -1,4 +1,4 @@
-"""Certificates of the tests, by the openssl program."""
+"""Test certificates, created by the openssl program."""
 
 import ssl
 import subprocess
@@ -8,7 +8,7 @@ RSA = ("rsa:2048",)
 
 
 class Authority:
-    """A certificate authority of the tests; makes certificates with keys."""
+    """A certificate authority that issues certificates with keys."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -22,8 +22,8 @@ class Authority:
         subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
 
     def issue(self, name, names="DNS:localhost,IP:127.0.0.1", begin=None, end=None, days=1, algorithm=EC, subject=None):
-        """A certificate for these names, whose common name is subject, or name. Returns the paths of certificate and key.
-        With begin and end (YYYYMMDDHHMMSSZ) it is valid then, else from now on for some days."""
+        """Issue a certificate for these names, with the common name subject, or name. Returns the paths of certificate and key.
+        It is valid from begin to end (YYYYMMDDHHMMSSZ) if given, otherwise for some days from now."""
         certificate, key, request = (self.directory / f"{name}.{ending}" for ending in ("pem", "key", "csr"))
         self._run("req", "-newkey", *algorithm, "-nodes", "-subj", f"/CN={subject or name}", "-keyout", key, "-out", request)
         (self.directory / "index").write_text("")
@@ -38,8 +38,8 @@ class Authority:
         return certificate, key
 
     def client(self, certificate=None, key=None, version=None):
-        """The TLS of a client that trusts this authority, with a certificate of its own or without, and of any version
-        or of one only."""
+        """The TLS context of a client that trusts this authority, with or without a certificate, for any version or a single
+        one."""
         context = ssl.create_default_context(cafile=self.certificate)
         if certificate:
             context.load_cert_chain(certificate, key)

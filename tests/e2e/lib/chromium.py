@@ -1,4 +1,4 @@
-"""Headless Chromium, spoken to over a pipe by the DevTools protocol."""
+"""Headless Chromium, controlled over a pipe with the DevTools protocol."""
 
 import base64
 import fcntl
@@ -22,7 +22,7 @@ QUIET = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-u
 
 
 class Chromium:
-    """A browser with a profile of its own, which reaches nothing but this machine. Used as a context."""
+    """A browser with its own profile that can reach only this machine. A context manager."""
 
     def __init__(self, directory):
         self._profile = directory / "chromium"
@@ -30,13 +30,13 @@ class Chromium:
         self._numbers = itertools.count(1)
         self._unread = b""
         self._process = None
-        self.events = []  # what came unasked: (session, method, params)
+        self.events = []  # (session, method, params)
 
     def __enter__(self):
         program = shutil.which("chromium")
         assert program, "chromium is not installed; tests/run installs it"
         (commands, self._out), (self._in, answers) = os.pipe(), os.pipe()
-        # The browser reads commands from its descriptor 3 and answers on 4; these are kept out of the way of the two.
+        # The browser reads commands from descriptor 3 and answers on 4; use higher ones here to avoid a conflict.
         theirs = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FREE_FROM) for fd in (commands, answers)]
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
@@ -59,7 +59,7 @@ class Chromium:
         os.close(self._in)
 
     def call(self, method, session=None, **params):
-        """Have something done. Returns the result."""
+        """Call a method. Returns the result."""
         number = next(self._numbers)
         message = {"id": number, "method": method, "params": params} | ({"sessionId": session} if session else {})
         os.write(self._out, json.dumps(message).encode() + b"\0")
@@ -71,7 +71,7 @@ class Chromium:
                 return answer["result"]
 
     def _next(self, deadline, method):
-        """The next message; an event is kept, too."""
+        """The next message; events are also recorded."""
         while b"\0" not in self._unread:
             readable, _, _ = select.select([self._in], [], [], max(0, deadline - time.monotonic()))
             data = os.read(self._in, 1 << 16) if readable else b""
@@ -84,7 +84,7 @@ class Chromium:
         return message
 
     def open(self, url, *size, **how):
-        """A tab of its own with this address, loaded."""
+        """Open this address in a new tab, and wait until it is loaded."""
         return Tab(self, url, *size, **how)
 
 
@@ -101,7 +101,7 @@ class Tab:
                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         assert "errorText" not in self.call("Page.navigate", url=url)
-        waiting.until(lambda: self._came("Page.loadEventFired"), ANSWER_SECONDS, f"{url} to be loaded")
+        waiting.until(lambda: self._events("Page.loadEventFired"), ANSWER_SECONDS, f"{url} to be loaded")
 
     def __enter__(self):
         return self
@@ -112,8 +112,8 @@ class Tab:
     def call(self, method, **params):
         return self._browser.call(method, self._session, **params)
 
-    def _came(self, method):
-        self._browser.call("Browser.getVersion")  # reads what has come
+    def _events(self, method):
+        self._browser.call("Browser.getVersion")  # reads pending events
         return [params for session, name, params in self._browser.events if (session, name) == (self._session, method)]
 
     def size(self, width, height):
@@ -121,7 +121,7 @@ class Tab:
                   mobile=width < 600)
 
     def value(self, expression):
-        """What an expression gives in the page; also where the page's own scripts are off."""
+        """The value of an expression in the page; works even if the page's scripts are disabled."""
         done = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in done, done
         return done["result"].get("value")
@@ -134,15 +134,15 @@ class Tab:
         return self.value("document.body.innerText")
 
     def complaints(self):
-        """The browser console's messages: of scripts, errors, violations of the content security policy."""
-        logged = [params["entry"]["text"] for params in self._came("Log.entryAdded")]
-        thrown = [params["exceptionDetails"]["text"] for params in self._came("Runtime.exceptionThrown")]
-        printed = [params["args"] for params in self._came("Runtime.consoleAPICalled")]
+        """The messages on the browser's console: from scripts, errors, violations of the content security policy."""
+        logged = [params["entry"]["text"] for params in self._events("Log.entryAdded")]
+        thrown = [params["exceptionDetails"]["text"] for params in self._events("Runtime.exceptionThrown")]
+        printed = [params["args"] for params in self._events("Runtime.consoleAPICalled")]
         return logged + thrown + printed
 
     def requested(self):
-        """The addresses that were asked for."""
-        return [params["request"]["url"] for params in self._came("Network.requestWillBeSent")]
+        """The requested addresses."""
+        return [params["request"]["url"] for params in self._events("Network.requestWillBeSent")]
 
     def screenshot(self, path):
         self.call("Page.bringToFront")
@@ -150,7 +150,7 @@ class Tab:
         path.write_bytes(base64.b64decode(data))
 
     def computed(self, selector, *properties):
-        """Values of style of the first element that matches."""
+        """Computed style values of the first matching element."""
         names = json.dumps(properties)
         return self.value(f"(() => {{ const s = getComputedStyle(document.querySelector({json.dumps(selector)}));"
                           f" return {names}.map((name) => s.getPropertyValue(name)); }})()")

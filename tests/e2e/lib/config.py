@@ -6,7 +6,7 @@ from signing import SECRET
 
 
 class Config:
-    """Sections of options, each with one value or a list of values; written as gatepost.conf."""
+    """Sections of options, each with a value or a list of values; written in the format of gatepost.conf."""
 
     def __init__(self, directory, sections):
         self.directory = pathlib.Path(directory)
@@ -14,7 +14,7 @@ class Config:
 
     @classmethod
     def usual(cls, directory, bootstrap, prefix, instance):
-        """Both roles, one source `invoicing` with the usual secret, every port a free one."""
+        """Both roles, one source `invoicing` with the default secret, and free ports."""
         config = cls(directory, {
             "gatepost": {"roles": "receiver, router", "instance": instance},
             "receiver": {"listen": "127.0.0.1:0"},
@@ -31,13 +31,13 @@ class Config:
         return self.sections.setdefault(section, {})
 
     def source(self, name, secret=SECRET, **options):
-        """Add a source with a path and headers of its own name."""
+        """Add a source whose path and header prefix contain its name."""
         self[f"source {name}"].update({"path": f"/webhooks/{name}", "header_prefix": f"x-{name}",
                                        "secret_file": self.secret_file(f"secret-{name}", secret)} | options)
         return self
 
     def tls(self, certificate, key):
-        """Receive by TLS, with these files."""
+        """Enable TLS with these files."""
         self["receiver"].update({"tls_certificate_file": certificate, "tls_key_file": key})
         return self
 

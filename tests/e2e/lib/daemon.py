@@ -1,4 +1,4 @@
-"""gatepostd as a process: started, watched through its log and its admin endpoint, ended and inspected."""
+"""gatepostd as a process: starting, observing its log and admin endpoint, and stopping it."""
 
 import os
 import re
@@ -27,19 +27,19 @@ def assert_no_sanitizer_report(text):
 
 class Daemon:
     def __init__(self, program, config, name="gatepostd"):
-        """A daemon that is not yet started; its configuration is written when it starts."""
+        """A daemon that is not running yet; its configuration is written when it starts."""
         self.program = program
         self.config = config
         self.name = name
-        self.environment = {}  # beside the usual one
-        self.wrapper = []  # a command that becomes the daemon
-        self.inherits = []  # descriptors for it
+        self.environment = {}  # in addition to the usual one
+        self.wrapper = []  # a command that executes the daemon
+        self.inherits = []  # descriptors to pass
         self.process = None
         self._log = config.directory / f"{name}.log"
-        self._run_begins = 0  # where the log of this run begins, over restarts
+        self._run_begins = 0  # offset in the log where the current run begins
         self._exit_checked = True
 
-    # Starting and ending
+    # Starting and stopping
 
     def start(self):
         """Start it and wait until it listens."""
@@ -50,7 +50,7 @@ class Daemon:
         return self
 
     def launch(self):
-        """Start it without waiting for anything."""
+        """Start it without waiting."""
         path = self.config.write(f"{self.name}.conf")
         self._run_begins = self._log.stat().st_size if self._log.exists() else 0
         with open(self._log, "ab") as log:
@@ -64,12 +64,12 @@ class Daemon:
         return self.process is not None and self.process.poll() is None
 
     def stop(self, expect=0, seconds=STOP_SECONDS):
-        """End it with SIGTERM and check how it ended."""
+        """Stop it with SIGTERM and check its exit status."""
         self.process.send_signal(signal.SIGTERM)
         self.wait_for_exit(expect, seconds)
 
     def kill(self):
-        """End it with SIGKILL."""
+        """Kill it with SIGKILL."""
         self.process.kill()
         self.wait_for_exit(-signal.SIGKILL)
 
@@ -100,21 +100,21 @@ class Daemon:
             pass
 
     def take_exit_status(self, seconds=STOP_SECONDS):
-        """Wait until it ends by itself. Returns the status, which is then the caller's to judge."""
+        """Wait until it exits by itself. Returns the status, which the caller must check."""
         status = self.process.wait(seconds)
         self._exit_checked = True
         assert_no_sanitizer_report(self.log)
         return status
 
     def abandon(self):
-        """End it, however it stands; how it ends does not matter, but a sanitizer's report does."""
+        """Kill it without checking its exit status; a sanitizer report is still an error."""
         self.process.kill()
         self.process.wait()
         self._exit_checked = True
         assert_no_sanitizer_report(self.log)
 
     def clean_up(self):
-        """End it if it still runs. An exit that no test asked for is an error."""
+        """Stop it if it is running. An unexpected exit is an error."""
         if self.is_running():
             try:
                 self.stop()
@@ -175,7 +175,7 @@ class Daemon:
         return f"http://{self.address}/webhooks/invoicing"
 
     def post(self, delivery=None, source="invoicing", address=None, **options):
-        """Send a delivery over a connection of its own. Returns the reply."""
+        """Send a delivery over a new connection. Returns the reply."""
         delivery = delivery or Delivery()
         return http_client.request(address or self.address, "POST", f"/webhooks/{source}",
                                    delivery.headers(f"x-{source}"), delivery.body, **options)

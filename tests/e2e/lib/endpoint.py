@@ -17,7 +17,7 @@ SECONDS = 60
 class Received:
     method: str
     path: str
-    headers: object  # names compare without case
+    headers: object  # names are case-insensitive
     body: bytes
     at: float  # by the monotonic clock
 
@@ -30,7 +30,7 @@ class Received:
         return value
 
     def assert_signed(self, secret, service="invoicing"):
-        """The four headers, as the service documents them. Returns (webhook-id, delivery-id, timestamp)."""
+        """Check the four headers as documented by the service. Returns (webhook-id, delivery-id, timestamp)."""
         prefix = f"x-{service}-"
         timestamp = self.header(prefix + "timestamp")
         assert timestamp.isdigit() and len(timestamp) == 10 and abs(int(timestamp) - time.time()) < 600
@@ -42,9 +42,9 @@ class Received:
 class Endpoint:
     def __init__(self, answers=200, certificate=None, key=None, host="127.0.0.1",
                  port=0):
-        """answers: a status; a list, for the first requests, then 200; or a function of a Received. A status may also be
-        a pair with headers. With the files of a certificate and its key it speaks HTTPS, at this host. port 0: one
-        that is free."""
+        """answers: a status; a list for the first requests, followed by 200; or a function of a Received. A status may also be
+        a pair with headers. With a certificate and key file, it uses HTTPS at this host. port 0: a free
+        port."""
         self.requests = []
         self._answers = answers
         self._lock = threading.Lock()
@@ -72,7 +72,7 @@ class Endpoint:
             request_queue_size = 128
 
             def handle_error(self, *_):
-                pass  # the client went away, or did not like the certificate
+                pass  # the client disconnected or rejected the certificate
 
         self._server = Server(("127.0.0.1", port), Handler)
         if certificate:
@@ -102,7 +102,7 @@ class Endpoint:
         return self._answers
 
     def wait_for(self, count, seconds=SECONDS):
-        """Wait until there are that many requests, and return them all."""
+        """Wait until there are this many requests, and return all of them."""
         waiting.until(lambda: len(self.requests) >= count, seconds,
                       lambda: f"{count} requests at the endpoint; there are {len(self.requests)}")
         return list(self.requests)

@@ -10,8 +10,8 @@ import time
 
 
 class FakeService:
-    """Keeps webhooks as the service does. What it is to do otherwise stands in `faults`, one for each call to come: a
-    function of the handler, which answers itself, or None for what is usual."""
+    """Stores webhooks like the service. `faults` has the misbehaviour for each of the next calls: a function of the handler,
+    which sends the answer, or None for the usual behaviour."""
 
     def __init__(self, certificate=None, key=None, host="127.0.0.1"):
         service = self
@@ -49,7 +49,7 @@ class FakeService:
 
         class Server(http.server.ThreadingHTTPServer):
             def handle_error(self, *_):
-                pass  # the client went away, as some tests want
+                pass  # the client disconnected, as some tests intend
 
         self.calls = []
         self.headers = []
@@ -71,7 +71,7 @@ class FakeService:
         self._server.shutdown()
         self._server.server_close()
 
-    # What is usual
+    # Usual behaviour
 
     def add(self, payload):
         self._number += 1
@@ -93,13 +93,13 @@ class FakeService:
     # Faults
 
     def done_but_lost(self, handler):
-        """Do what is asked for, and let the answer be lost."""
+        """Process the request and lose the answer."""
         handler.reply = lambda *_, **__: None
         self.usual(handler)
         handler.reset()
 
     def done_but_failed(self, handler):
-        """Do what is asked for, and say that it failed."""
+        """Process the request and answer with an error."""
         reply = handler.reply
         handler.reply = lambda *_, **__: None
         self.usual(handler)
@@ -119,7 +119,7 @@ def resets(handler):
 
 
 def stalls(handler):
-    """Answer after longer than anybody waits."""
+    """Answer after all clients have timed out."""
     time.sleep(8)
     handler.reply(200, [])
 

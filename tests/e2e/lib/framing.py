@@ -1,4 +1,4 @@
-"""The programs of tests/framing: a server that answers with what its handler got, and framing's verdicts on bytes."""
+"""The programs of tests/framing: a server that echoes what its handler got, and framing's verdicts on bytes."""
 
 import base64
 import dataclasses
@@ -24,7 +24,7 @@ def _run(*arguments, stdin=""):
 
 @dataclasses.dataclass(frozen=True)
 class Message:
-    """What a reader takes for one message."""
+    """A message as parsed by a reader."""
     method: bytes
     target: bytes
     headers: list  # of pairs, names in lower case
@@ -38,18 +38,18 @@ class Verdict:
     reason: str
 
 
-def _message(said):
+def _message(fields):
     hexadecimal = bytes.fromhex
-    headers = [(hexadecimal(each["name"]).lower(), hexadecimal(each["value"])) for each in said["headers"]]
-    return said["start"], said["end"], Message(hexadecimal(said["method"]), hexadecimal(said["target"]), headers,
-                                               hexadecimal(said["body"]))
+    headers = [(hexadecimal(each["name"]).lower(), hexadecimal(each["value"])) for each in fields["headers"]]
+    return fields["start"], fields["end"], Message(hexadecimal(fields["method"]), hexadecimal(fields["target"]), headers,
+                                               hexadecimal(fields["body"]))
 
 
 def verdicts(inputs):
-    """What framing makes of each of several connections' bytes."""
+    """The verdict of framing on the bytes of each connection."""
     lines = _run(stdin="".join(each.hex() + "\n" for each in inputs))
-    return [Verdict([_message(message) for message in said["messages"]], said["status"], said["reason"])
-            for said in lines]
+    return [Verdict([_message(message) for message in fields["messages"]], fields["status"], fields["reason"])
+            for fields in lines]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Case:
 
 def cases():
     """The cases of the unit test."""
-    return [Case(said["section"], bytes.fromhex(said["bytes"]), said["messages"], said["status"])
-            for said in _run("--cases")]
+    return [Case(fields["section"], bytes.fromhex(fields["bytes"]), fields["messages"], fields["status"])
+            for fields in _run("--cases")]
 
 
 class Echo:
@@ -96,7 +96,7 @@ class Answer:
 
     @property
     def is_refusal(self):
-        """Whether it is the envelope, as a refusal for framing has it."""
+        """Whether it has the error envelope of a framing error."""
         if self.headers["content-type"] != "application/json" or self.headers["connection"] != "close":
             return False
         if not self.body:  # to HEAD
@@ -106,18 +106,18 @@ class Answer:
 
     @property
     def message(self):
-        """What the handler of the server got; its target is but the path."""
-        said = json.loads(self.body)
-        headers = [(each["name"].encode().lower(), _bytes(each, "value")) for each in said["headers"]]
-        return Message(said["method"].encode(), _bytes(said, "path"), headers, _bytes(said, "body"))
+        """The message that the server's handler got; its target is only the path."""
+        fields = json.loads(self.body)
+        headers = [(each["name"].encode().lower(), _bytes(each, "value")) for each in fields["headers"]]
+        return Message(fields["method"].encode(), _bytes(fields, "path"), headers, _bytes(fields, "body"))
 
 
-def _bytes(said, name):
-    return said[name].encode() if name in said else base64.b64decode(said[name + "Base64"])
+def _bytes(fields, name):
+    return fields[name].encode() if name in fields else base64.b64decode(fields[name + "Base64"])
 
 
 class Connection:
-    """One to a server, on which any bytes may be sent and the answers are read one after the other."""
+    """A connection to a server for sending arbitrary bytes and reading the answers one by one."""
 
     def __init__(self, address):
         self.socket = http_client.connect(address)
@@ -144,10 +144,10 @@ class Connection:
         try:
             self.socket.shutdown(1)
         except OSError:
-            pass  # it has gone
+            pass  # already closed
 
     def answer(self, to_head=False):
-        """The next answer; None when the server has closed the connection. One to HEAD has no body."""
+        """The next answer, or None if the server has closed the connection. An answer to HEAD has no body."""
         first = self.file.readline()
         if not first:
             return None
@@ -162,8 +162,8 @@ class Connection:
         return Answer(version, status, headers, self.file.read(length))
 
     def answers(self, *methods):
-        """Those to requests with these methods, and all others until the server closes the connection; without those that
-        ask to go on."""
+        """The answers to requests with these methods, and all further ones until the server closes the connection, except
+        100 (Continue)."""
         methods, answers = list(methods), []
         if not methods:
             self.end()
@@ -184,13 +184,13 @@ def _path_of(target):
 
 
 def _closes(answer):
-    """Whether no more is answered after this one."""
+    """Whether the connection is closed after this answer."""
     kept = answer.version == b"HTTP/1.1" or answer.headers.get("connection") == "keep-alive"
     return not kept or answer.headers.get("connection") == "close"
 
 
 def fault(verdict, answers):
-    """What is wrong with a server's answers to bytes on which framing gave this verdict, or None."""
+    """The error in a server's answers to bytes with this verdict, or None."""
     messages = [message for _, _, message in verdict.messages]
     is_refused = verdict.status != 0 and [each.status for each in answers[-1:]] == [verdict.status]
     if is_refused:
@@ -210,12 +210,12 @@ def fault(verdict, answers):
 
 
 def talk(address, data, methods, step=None):
-    """Send all, which has requests with these methods, and take all answers."""
+    """Send data with requests of these methods, and return all answers."""
     with Connection(address) as connection:
         connection.send(data, step)
         return connection.answers(*methods)
 
 
 def fault_on_socket(echo, data, verdict, step=None):
-    """The same, of the server's answers to these bytes."""
+    """The error in the server's answers to these bytes, or None."""
     return fault(verdict, talk(echo.address, data, [message.method for _, _, message in verdict.messages], step))

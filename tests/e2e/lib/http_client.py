@@ -1,4 +1,4 @@
-"""A client for addresses as gatepostd logs them: 127.0.0.1:8080, [::1]:8080, unix:/path."""
+"""An HTTP client for addresses in the format of gatepostd's log: 127.0.0.1:8080, [::1]:8080, unix:/path."""
 
 import dataclasses
 import http.client
@@ -12,10 +12,10 @@ TIMEOUT = 30
 @dataclasses.dataclass
 class Reply:
     status: int
-    headers: object  # an email.message.Message: names compare without case
+    headers: object  # an email.message.Message: names are case-insensitive
     body: bytes
-    closed: bool  # whether the server ends the connection after it
-    reason: str = ""  # the phrase beside the status
+    closed: bool  # whether the server closes the connection afterwards
+    reason: str = ""  # the reason phrase
 
     @property
     def json(self):
@@ -31,8 +31,8 @@ class Reply:
 
 
 def connect(address, timeout=TIMEOUT, tls=None, source=""):
-    """A connected socket; with tls, an ssl.SSLContext, for which an end without close_notify is an error. It comes from the
-    address `source`."""
+    """A connected socket; with tls, an ssl.SSLContext, an end without close_notify is an error. source: the local
+    address."""
     connection = _connect(address, timeout, source)
     if tls is None:
         return connection
@@ -56,7 +56,7 @@ def _connect(address, timeout, source):
 
 
 class Client(http.client.HTTPConnection):
-    """One connection, kept alive over requests and opened again where the server closed it."""
+    """A connection that is kept alive between requests and reopened if the server has closed it."""
 
     def __init__(self, address, timeout=TIMEOUT, tls=None):
         super().__init__("localhost", timeout=timeout)
@@ -67,7 +67,7 @@ class Client(http.client.HTTPConnection):
         self.sock = connect(self.address, self.timeout, self.tls)
 
     def request(self, method, target, headers=(), body=b"", chunked=False):
-        """Send a request, its headers a dictionary or, for repeated names, a list of pairs. Returns the reply."""
+        """Send a request; headers is a dictionary or, for repeated names, a list of pairs. Returns the reply."""
         pairs = list(headers.items()) if isinstance(headers, dict) else list(headers)
         self.putrequest(method, target, skip_accept_encoding=True)
         for name, value in pairs:
@@ -77,8 +77,8 @@ class Client(http.client.HTTPConnection):
             self.endheaders(_in_chunks(body) if chunked else body)
         except (BrokenPipeError, ConnectionResetError):
             if self.sock is None:
-                raise  # the connection was not even made
-            # Else the answer may have come before the whole body was sent.
+                raise  # the connection was not established
+            # Otherwise the answer may have arrived before the whole body was sent.
         response = self.getresponse()
         return Reply(response.status, response.headers, response.read(), response.will_close, response.reason)
 
@@ -89,7 +89,7 @@ def _in_chunks(body, size=10000):
 
 
 def request(address, method, target, headers=(), body=b"", chunked=False, timeout=TIMEOUT, tls=None):
-    """One request over a connection of its own."""
+    """Send a request over a new connection."""
     client = Client(address, timeout, tls)
     try:
         return client.request(method, target, headers, body, chunked)
@@ -98,7 +98,7 @@ def request(address, method, target, headers=(), body=b"", chunked=False, timeou
 
 
 def raw(address, data, timeout=TIMEOUT, tls=None):
-    """Send bytes and return the first answer to them."""
+    """Send bytes and return the first answer."""
     with connect(address, timeout, tls) as connection:
         connection.sendall(data)
         response = http.client.HTTPResponse(connection)

@@ -1,4 +1,4 @@
-"""One installation of Gatepost under test: its topics, its daemons, its command line."""
+"""An installation of Gatepost under test: its topics, daemons and command line."""
 
 import itertools
 import os
@@ -11,7 +11,7 @@ from daemon import ENVIRONMENT, Daemon, assert_no_sanitizer_report
 from kafka_side import Kafka
 
 BUILD = pathlib.Path(os.environ.get("GATEPOST_BUILD", pathlib.Path(__file__).parents[3] / "build" / "sanitized"))
-# Without sanitizers, which neither let memory fail nor stand another library before theirs.
+# Without sanitizers, which prevent failing allocations and preloaded libraries.
 PLAIN_BUILD = pathlib.Path(os.environ.get("GATEPOST_PLAIN_BUILD", BUILD.parent / "plain"))
 COMMAND_SECONDS = 60
 
@@ -27,7 +27,7 @@ class Installation:
         self._numbers = itertools.count(1)
 
     def config(self, roles="receiver, router", instance=None):
-        """The usual configuration, for a test to change."""
+        """The default configuration, for tests to modify."""
         instance = instance or f"gw{next(self._numbers)}"
         directory = self.directory / instance
         directory.mkdir()
@@ -39,7 +39,7 @@ class Installation:
         assert done.returncode == 0, done.stderr
 
     def daemon(self, config=None):
-        """A daemon that is not started, ended at the test's end."""
+        """A daemon that is not started yet and is stopped after the test."""
         config = config or self.config()
         daemon = Daemon(self.build / "gatepostd", config, config["gatepost"]["instance"])
         self.daemons.append(daemon)
@@ -50,8 +50,8 @@ class Installation:
         return self.daemon(config).start().wait_until_ready()
 
     def gatepost(self, *arguments, config=None, input="", environment=None):
-        """Run the command line with a configuration: a Config, a path, None for the usual one, False for none; and
-        with an environment beside the usual one."""
+        """Run the command line with a configuration: a Config, a path, None for the default one, False for none; and
+        with additional environment variables."""
         if config is None:
             config = self.config()
         path = config.write("gatepost.conf") if isinstance(config, Config) else config
@@ -63,7 +63,7 @@ class Installation:
         return done
 
     def clean_up(self):
-        """End the daemons and the clients, show the daemons' logs (pytest prints them when the test failed)."""
+        """Stop the daemons and clients, and print the daemons' logs (pytest shows them if the test failed)."""
         errors = []
         for daemon in self.daemons:
             try:

@@ -1,4 +1,4 @@
-"""What an independent Kafka client sees: records, offsets, groups, topics."""
+"""Records, offsets, groups and topics as seen by an independent Kafka client."""
 
 import dataclasses
 import functools
@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 import waiting
 
 TIMEOUT = 30
-SETTLED_SECONDS = 90  # a transaction that a killed router left open lasts for half a minute
+SETTLED_SECONDS = 90  # an open transaction of a killed router lasts for half a minute
 STARTING = (confluent_kafka.KafkaError.COORDINATOR_LOAD_IN_PROGRESS, confluent_kafka.KafkaError.COORDINATOR_NOT_AVAILABLE,
             confluent_kafka.KafkaError.NOT_COORDINATOR, confluent_kafka.KafkaError.UNSTABLE_OFFSET_COMMIT,
             confluent_kafka.KafkaError.UNKNOWN_LEADER_EPOCH, confluent_kafka.KafkaError._TIMED_OUT)
@@ -34,14 +34,14 @@ class Record:
         return self.topic, self.partition, self.offset
 
     def header(self, name):
-        """The value of a header that must stand there once, as text; None when it is absent."""
+        """The value of a header as text, or None if it is absent; it must not be repeated."""
         values = [value for each, value in self.headers if each == name]
-        assert len(values) <= 1, f"{name} stands {len(values)} times in {self}"
+        assert len(values) <= 1, f"{name} occurs {len(values)} times in {self}"
         return values[0].decode() if values else None
 
     @property
     def delivery_id(self):
-        """Of an event that was released from quarantine without the ID of the release."""
+        """The delivery-id; for a released event, without the ID of the release."""
         return re.sub(r"\.\d+-\d+$", "", self.header("ce_id") or (self.key or b"").decode())
 
 
@@ -51,7 +51,7 @@ def _record(message):
 
 
 class Reader:
-    """A consumer of whole topics from their beginnings that keeps all it has read."""
+    """A consumer that reads topics from the beginning and keeps all records."""
 
     def __init__(self, bootstrap, topics, isolation="read_committed"):
         self.records = []
@@ -65,7 +65,7 @@ class Reader:
         self._consumer.assign(self._partitions)
 
     def poll(self, timeout=0.1):
-        """Read what has come. Returns the partitions whose ends were reached."""
+        """Read available records. Returns the partitions whose ends were reached."""
         ended = set()
         for message in self._consumer.consume(1000, timeout):
             if not message.error():
@@ -86,7 +86,7 @@ class Reader:
         return self.records
 
     def wait_for(self, delivery_id, count=1):
-        """Wait until this many records of the delivery have come, and return them."""
+        """Wait for this many records of the delivery, and return them."""
         def found():
             self.poll()
             records = [record for record in self.records if record.delivery_id == delivery_id]
@@ -98,7 +98,7 @@ class Reader:
 
 
 class Kafka:
-    """The topics of one prefix on a cluster."""
+    """The topics with a prefix on a cluster."""
 
     def __init__(self, bootstrap, prefix):
         self.bootstrap = bootstrap
@@ -109,7 +109,7 @@ class Kafka:
         self._members = {}
 
     def close(self):
-        """Close its clients; they would keep looking for brokers that have ended."""
+        """Close its clients; otherwise they keep looking for stopped brokers."""
         while self._members:
             self._members.popitem()[1].close()
         self.__dict__.pop("admin", None)
@@ -157,8 +157,8 @@ class Kafka:
         return waiting.until(ask, TIMEOUT, f"the ends of {topic}")
 
     def is_settled(self, *topics):
-        """Whether no transaction is open in these topics, or in all that a router writes, such as that of one which was
-        killed: a read_committed consumer sees nothing behind it until the broker aborts it, after half a minute."""
+        """Whether no transaction is open in these topics, by default in all that a router writes. For example, a killed
+        router leaves one open, which hides later records until the broker aborts it after half a minute."""
         listed = self.admin.list_topics(timeout=TIMEOUT).topics
         wanted = {TopicPartition(topic, partition): confluent_kafka.admin.OffsetSpec.latest()
                   for topic in topics or self.published_topics() for partition in listed[topic].partitions}
@@ -169,8 +169,8 @@ class Kafka:
         return ends(IsolationLevel.READ_COMMITTED) == ends(IsolationLevel.READ_UNCOMMITTED)
 
     def _member_of(self, group):
-        """A client that can ask for a group's offsets, and never joins it. librdkafka's admin requests to a coordinator
-        abort the process when that goes away (2.0.2 to 2.16)."""
+        """A client that can fetch a group's offsets but never joins it. librdkafka's admin requests to a coordinator
+        abort the process if the coordinator becomes unavailable (2.0.2 to 2.16)."""
         if group not in self._members:
             self._members[group] = confluent_kafka.Consumer({
                 "bootstrap.servers": self.bootstrap, "group.id": group, "log_level": 3, "enable.auto.commit": False,
@@ -178,8 +178,8 @@ class Kafka:
         return self._members[group]
 
     def committed(self, group=None, topic=None):
-        """A group's committed offset in each partition of a topic that has one; nothing while its broker is starting. By
-        default those of the routers in deliveries."""
+        """A group's committed offsets by partition of a topic; empty while its broker is starting. By
+        default, those of the routers in deliveries."""
         group, topic = group or self.group, topic or self.deliveries
         wanted = [TopicPartition(topic, partition) for partition in range(self.partitions(topic))]
         try:
@@ -195,14 +195,14 @@ class Kafka:
         return all(committed.get(partition, 0) >= end for partition, end in self.ends(self.deliveries).items())
 
     def wait_until_routed(self, seconds=60):
-        """Wait until the router has committed everything that stands in deliveries, and a read_committed consumer can read what
-        came of it: a broker shows the offsets of a transaction a moment before its records."""
+        """Wait until the router has committed all records of deliveries, and a read_committed consumer can read the
+        results: a broker shows the offsets of a transaction slightly before its records."""
         waiting.until(self.is_routed, seconds,
                       lambda: f"committed {self.committed()}, ends {self.ends(self.deliveries)}")
         waiting.until(self.is_settled, SETTLED_SECONDS, "the end of the routers' transactions")
 
     def members(self):
-        """How many partitions each member of the router's group has."""
+        """The number of partitions of each member of the router's group."""
         group = self.admin.describe_consumer_groups([self.group], request_timeout=TIMEOUT)[self.group].result()
         return {member.group_instance_id or member.member_id: len(member.assignment.topic_partitions)
                 for member in group.members if member.assignment}
@@ -215,10 +215,10 @@ class Kafka:
     def delete(self, *topics):
         for future in self.admin.delete_topics(list(topics)).values():
             future.result(TIMEOUT)
-        waiting.until(lambda: not set(topics) & set(self.topics()), TIMEOUT, f"{topics} to go")
+        waiting.until(lambda: not set(topics) & set(self.topics()), TIMEOUT, f"{topics} to be deleted")
 
     def configuration(self, topic):
-        """A topic's settings; waits until the broker knows a topic that was just created."""
+        """A topic's settings. Waits until the broker knows the topic."""
         return waiting.until(lambda: self._configuration(topic), TIMEOUT, f"the topic {topic}")
 
     def _configuration(self, topic):
@@ -232,7 +232,7 @@ class Kafka:
         return {name: entry.value for name, entry in entries.items()}
 
     def sets(self, topic, name, value):
-        """Whether the topic itself sets this, and does not leave it to the brokers."""
+        """Whether the topic sets this option itself instead of using the brokers' default."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
         entry = self.admin.describe_configs([resource])[resource].result(TIMEOUT)[name]
         return entry.value == value and not entry.is_default

@@ -1,4 +1,4 @@
-"""Many clients at once, over connections that they keep or over one for each delivery."""
+"""Many concurrent clients, with persistent connections or one for each delivery."""
 
 import collections
 import contextlib
@@ -15,15 +15,15 @@ ATTEMPT_SECONDS = 15
 
 
 class Load:
-    """Threads that send deliveries, each to one of the addresses at random, as fast as they are answered or at a rate
-    a second, until the deliveries or the patience end. A delivery is sent until it is answered 200, unless `once`."""
+    """Threads that send deliveries to random addresses, as fast as they are answered or at a rate per second, until
+    stopped or out of deliveries. A delivery is retried until it is answered 200, unless `once`."""
 
     def __init__(self, addresses, deliveries=None, threads=8, rate=None, once=False, tls=None, keep=True):
-        self.addresses = addresses  # a function, for daemons come and go
+        self.addresses = addresses  # a function, because daemons may change
         self.sent = {}  # delivery by id
         self.accepted = {}  # likewise, of all answered 200
         self.answers = collections.Counter()  # by status, or the exception's name
-        self.slowest = 0.0  # seconds an answer took
+        self.slowest = 0.0  # seconds
         self._deliveries = iter(deliveries) if deliveries is not None else (Delivery() for _ in itertools.count())
         self._rate = rate
         self._once = once
@@ -90,7 +90,7 @@ class Load:
                 self._under_way[address] -= 1
 
     def is_sending_to(self, address):
-        """Whether a request to it is under way. Once it is none of addresses() any more, none will be after False."""
+        """Whether a request to the address is in progress. If it is no longer in addresses(), False is final."""
         with self._lock:
             return self._under_way[address] > 0
 

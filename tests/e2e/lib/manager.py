@@ -1,4 +1,4 @@
-"""Stands in for systemd: the socket that a service notifies, and sockets passed on to it."""
+"""A substitute for systemd: the notification socket of a service, and sockets passed to it."""
 
 import dataclasses
 import os
@@ -11,8 +11,8 @@ import time
 import waiting
 
 SECONDS = 60
-SO_TIMESTAMPNS = SCM_TIMESTAMPNS = 35  # which Python has no name for
-# As systemd starts a service: the sockets are descriptors 3 and on, and the environment names the process they are for.
+SO_TIMESTAMPNS = SCM_TIMESTAMPNS = 35  # not defined in Python
+# Starts a service like systemd: the sockets are descriptors from 3 on, and the environment names the process they are for.
 PASS_ON = """
 import os, sys
 names = sys.argv[1]
@@ -42,7 +42,7 @@ class Message:
 
 
 class Manager:
-    """Holds every message, in order."""
+    """Records all messages in order."""
 
     def __init__(self, address):
         self.address = str(address)
@@ -61,9 +61,9 @@ class Manager:
                 return
             if not ancillary:
                 return  # closed
-            told = {kind: value for _, kind, value in ancillary}
-            pid = struct.unpack("iII", told[socket.SCM_CREDENTIALS])[0]
-            seconds, nanoseconds = struct.unpack("qq", told[SCM_TIMESTAMPNS])
+            control = {kind: value for _, kind, value in ancillary}
+            pid = struct.unpack("iII", control[socket.SCM_CREDENTIALS])[0]
+            seconds, nanoseconds = struct.unpack("qq", control[SCM_TIMESTAMPNS])
             age = time.time() - seconds - nanoseconds / 1e9
             self.messages.append(Message(time.monotonic() - age, pid, data.decode()))
 
@@ -72,7 +72,7 @@ class Manager:
         self._socket.close()
 
     def watch(self, daemon, watchdog_seconds=None):
-        """Have a daemon notify this manager when it is started."""
+        """Make a daemon notify this manager once it is started."""
         daemon.environment["NOTIFY_SOCKET"] = self.address
         if watchdog_seconds:
             daemon.environment["WATCHDOG_USEC"] = str(int(watchdog_seconds * 1e6))
@@ -91,13 +91,13 @@ class Manager:
     def wait_for_status(self, text, seconds=SECONDS):
         """Wait until the newest STATUS has this text, and return it."""
         def newest():
-            told = self.having("STATUS")
-            return told[-1] if told and text in told[-1]["STATUS"] else None
+            statuses = self.having("STATUS")
+            return statuses[-1] if statuses and text in statuses[-1]["STATUS"] else None
         return waiting.until(newest, seconds, lambda: f"STATUS with {text!r}: {[m.text for m in self.messages]}")
 
 
 def listening(address="127.0.0.1:0", backlog=1024):
-    """A listening socket, as a socket unit has it."""
+    """A listening socket like that of a socket unit."""
     if address.startswith("unix:"):
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(address.removeprefix("unix:"))
@@ -111,7 +111,7 @@ def listening(address="127.0.0.1:0", backlog=1024):
 
 
 def pass_on(daemon, sockets, names="receiver"):
-    """Start a daemon with these descriptors when it is started; names has one for each, or one for all, or is empty."""
+    """Pass these sockets to a daemon when it is started; names has one for each, or one for all, or is empty."""
     if names and ":" not in names:
         names = ":".join([names] * len(sockets))
     daemon.inherits = [each.fileno() for each in sockets]

@@ -1,4 +1,4 @@
-"""Messages at the edge of the grammar, made from others by a seeded random generator."""
+"""Messages at the limits of the grammar, mutated by a seeded random generator."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What an admin does with `gatepost quarantine`, and what becomes of it."""
+"""`gatepost quarantine` as used by an admin, and its effects."""
 
 import json
 
@@ -27,7 +27,7 @@ class Quarantine:
         return next(each for each in self.list() if each["deliveryId"] == delivery_id)
 
     def send(self, delivery, **options):
-        """Have a delivery quarantined. Returns its ID there."""
+        """Send a delivery that is quarantined. Returns its ID in quarantine."""
         self.daemon.accept(delivery, **options)
         self.kafka.wait_until_routed()
         return self.entry(delivery.delivery_id)["id"]
@@ -51,8 +51,8 @@ class Quarantine:
         return sorted((record for record in self.kafka.read(self.kafka.deliveries) if record.delivery_id == delivery_id),
                       key=lambda record: record.place)
 
-    def mend(self, **events):
-        """Restart the daemon with a topic for more kinds than it knew."""
+    def map_kinds(self, **events):
+        """Restart the daemon with topics for additional kinds."""
         self.daemon.stop()
         config = self.daemon.config
         config["events"].update({"invoice.*": f"{self.kafka.prefix}.invoice.accepted"}

@@ -1,4 +1,4 @@
-"""A TLS client that decides which records share a segment and how its connection ends; requests as bytes."""
+"""A TLS client that controls which records share a segment and how its connection ends; requests as bytes."""
 
 import contextlib
 import socket
@@ -12,7 +12,7 @@ PROXY_SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 
 
 def head(delivery, *more):
-    """A request up to its body, with more header lines."""
+    """The request of a delivery up to its body, with additional header lines."""
     lines = [f"POST {PATH} HTTP/1.1", "host: localhost", *(f"{name}: {value}" for name, value in
                                                           delivery.headers().items()), *more]
     return "\r\n".join(lines).encode() + b"\r\n\r\n"
@@ -23,16 +23,16 @@ def whole(delivery, *more):
 
 
 def proxy_header(client, command=1, family=0x11, tail=b""):
-    """The header of the PROXY protocol, version 2, that names a client."""
+    """A PROXY protocol v2 header that names a client."""
     addresses = socket.inet_aton(client) + socket.inet_aton("10.9.9.9") + struct.pack(">HH", 4711, 443) + tail
     return PROXY_SIGNATURE + struct.pack(">BBH", 0x20 | command, family, len(addresses)) + addresses
 
 
 class RawTls:
-    """What it writes is kept until send()."""
+    """Written data is buffered until send()."""
 
     def __init__(self, address, tls, timeout=http_client.TIMEOUT, preface=b""):
-        """preface comes ahead of TLS, in one segment with its beginning."""
+        """preface: bytes sent before TLS, in one segment with the ClientHello."""
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.outgoing.write(preface)
         self.session = tls.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost")
@@ -61,7 +61,7 @@ class RawTls:
         return self
 
     def write_raw(self, data):
-        """Put bytes that are no record behind the records."""
+        """Append raw bytes behind the records."""
         self.outgoing.write(data)
         return self
 
@@ -71,11 +71,11 @@ class RawTls:
         return self
 
     def send(self):
-        """Send all records written so far by one call."""
+        """Send all records written so far in one call."""
         self.socket.sendall(self.outgoing.read())
 
     def read(self):
-        """What the server wrote next; b"" at the end."""
+        """Read data from the server; b"" at the end."""
         while True:
             try:
                 return self.session.read(65536)

@@ -1,4 +1,4 @@
-"""SIGHUP and the daemon's log line about it."""
+"""Reloading a daemon's configuration with SIGHUP."""
 
 import re
 import signal
@@ -6,8 +6,8 @@ import signal
 import waiting
 
 
-def hang_up(daemon):
-    """Send SIGHUP with the file unchanged. Returns the log line about it."""
+def send_sighup(daemon):
+    """Send SIGHUP without rewriting the file. Returns the log from then on."""
     before = len(daemon.log)
     daemon.process.send_signal(signal.SIGHUP)
     waiting.until(lambda: re.search("configuration reloaded|reload failed", daemon.log[before:]), 30,
@@ -18,15 +18,15 @@ def hang_up(daemon):
 def reload(daemon):
     """Write the configuration, and reload it."""
     daemon.config.write(f"{daemon.name}.conf")
-    said = hang_up(daemon)
-    assert "configuration reloaded" in said, said
-    return said
+    log = send_sighup(daemon)
+    assert "configuration reloaded" in log, log
+    return log
 
 
 def refused(daemon):
-    """Write a configuration whose reload must fail. Returns the log line about it."""
+    """Write a configuration whose reload must fail. Returns the log from then on."""
     daemon.config.write(f"{daemon.name}.conf")
-    said = hang_up(daemon)
-    assert "configuration reloaded" not in said, said
-    assert "keeping the previous configuration" in said
-    return said
+    log = send_sighup(daemon)
+    assert "configuration reloaded" not in log, log
+    assert "keeping the previous configuration" in log
+    return log

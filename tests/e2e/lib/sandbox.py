@@ -1,4 +1,4 @@
-"""gatepost-sandbox as a process, and its API as a client calls it."""
+"""gatepost-sandbox as a process, and calls of its API."""
 
 import json
 import pathlib
@@ -18,19 +18,19 @@ SECRET = "a secret of the tests, long enough"
 
 class Sandbox:
     def __init__(self, build, directory, *options, key=KEY):
-        """A sandbox that is not yet started. Without a key of its own among the options, it gets `key`; None: it makes
-        one up."""
+        """A sandbox that is not started yet. Without a key among the options, it gets `key`; None: it generates
+        one."""
         self.program = pathlib.Path(build) / "gatepost-sandbox"
         self.directory = pathlib.Path(directory)
         self.options = [str(option) for option in options]
         if key and "--key" not in self.options:
             self.options += ["--key", key]
-        self.key = None  # what it says when it starts
+        self.key = None  # printed at startup
         self.address = None
         self.process = None
         self._log = self.directory / "gatepost-sandbox.log"
 
-    # Starting and ending
+    # Starting and stopping
 
     def start(self):
         """Start it and wait until it listens."""
@@ -47,7 +47,7 @@ class Sandbox:
         return self
 
     def stop(self, expect=0):
-        """End it with SIGTERM and check how it ended."""
+        """Stop it with SIGTERM and check its exit status."""
         self.process.send_signal(signal.SIGTERM)
         try:
             status = self.process.wait(STOP_SECONDS)
@@ -64,7 +64,7 @@ class Sandbox:
         assert_no_sanitizer_report(self.log)
 
     def clean_up(self):
-        """End it if it still runs."""
+        """Stop it if it is running."""
         if self.process is not None and self.process.poll() is None:
             self.stop()
         elif self.process is not None:
@@ -88,7 +88,7 @@ class Sandbox:
         return f"http://{self.address}/v1"
 
     def call(self, method, path, payload=None, key="", body=None, headers=None, **options):
-        """Call the API: path is below /v1. key: "" for its own, None for none. Returns the reply."""
+        """Call the API with a path below /v1. key: "" for the sandbox's key, None for none. Returns the reply."""
         all_headers = {"x-api-key": self.key if key == "" else key} if key is not None else {}
         if payload is not None:
             body = json.dumps(payload).encode()

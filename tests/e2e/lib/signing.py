@@ -1,4 +1,4 @@
-"""Deliveries as the service signs them; written from the interface's description, not from Gatepost's code."""
+"""Deliveries signed like the service does; written from the interface description, independent of Gatepost's code."""
 
 import dataclasses
 import hashlib
@@ -29,12 +29,12 @@ def now():
 
 
 def event_body(kind="invoice.accepted", **members):
-    """A small genuine body, different each time."""
+    """A small, unique genuine body."""
     return json.dumps({"event": kind, "invoiceId": f"INV-{next(_numbers)}", **members}).encode()
 
 
 def event_topic(kind):
-    """The last part of a kind's default topic."""
+    """The default topic of a kind, without the prefix."""
     return "reporting_batch" if kind.startswith("reporting_batch.") else kind
 
 
@@ -55,7 +55,7 @@ class Delivery:
                 f"{prefix}-webhook-id": self.webhook_id, f"{prefix}-delivery-id": self.delivery_id}
 
     def signed_again(self):
-        """The same delivery as a later attempt sends it."""
+        """The same delivery as sent by a later attempt."""
         return dataclasses.replace(self, timestamp=self.timestamp + 1)
 
     def but(self, **changes):

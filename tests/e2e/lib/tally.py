@@ -1,4 +1,4 @@
-"""Exactly once, counted: sent deliveries against the events that a read_committed consumer finds."""
+"""Compare the deliveries sent with the events that a read_committed consumer finds."""
 
 import collections
 import dataclasses
@@ -19,8 +19,8 @@ class Tally:
 
 
 def tally(kafka, must, may=()):
-    """Compare every record that a router wrote with the deliveries (by id) that must each stand in the topic of their
-    kind once, and those that may; in quarantine when the body is not JSON. Unexpected: in another topic, with another
+    """Compare all records that routers wrote with the deliveries (by id) that must be in the topic of their
+    kind once, or may be; in quarantine if the body is not JSON. Unexpected: in another topic, with another
     body, or never sent."""
     known = dict(may) | dict(must)
     seen = collections.Counter()
@@ -44,6 +44,6 @@ def _topic(kafka, delivery):
 
 
 def assert_exactly_once(kafka, must, may=()):
-    """Once all is routed, as kafka.wait_until_routed() has it."""
+    """Call after kafka.wait_until_routed()."""
     result = tally(kafka, must, may)
     assert not result.lost and not result.duplicated and not result.unexpected, str(result)

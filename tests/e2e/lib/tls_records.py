@@ -1,4 +1,4 @@
-"""A TLS 1.3 client that makes its own records after the handshake, to send what no TLS library sends."""
+"""A TLS 1.3 client that creates its own records after the handshake, to send data that no TLS library sends."""
 
 import os
 import struct
@@ -48,7 +48,7 @@ class TlsRecords(RawTls):
         return header + self._key.encrypt(nonce, plain, header)
 
     def update_keys(self):
-        """Use the keys that follow a KeyUpdate from now on."""
+        """Switch to the keys that follow a KeyUpdate."""
         self._use(expand_label(self._secret, b"traffic upd", self._algorithm.digest_size, self._algorithm))
 
     def key_update(self):

@@ -1,10 +1,10 @@
-"""Many connections that do what clients should not, and genuine senders among them.
+"""Many misbehaving connections, with genuine senders among them.
 
 usage: torture.py LAYER ADDRESS CA-FILE CONNECTIONS SEED
 
-LAYER is tls, plain, or proxied: TLS behind a header of the PROXY protocol.
+LAYER is tls, plain, or proxied: TLS behind a PROXY protocol header.
 
-Prints a JSON object when all connections have been made, or the receiver has gone: what was sent and what was answered."""
+Prints a JSON object with the deliveries and answers after all connections, or when the receiver is gone."""
 
 import collections
 import contextlib
@@ -21,7 +21,7 @@ from signing import Delivery, event_body
 
 GENUINE = 0.15  # of the connections
 SLOW = 40  # connections kept open at a time
-ATTEMPTS = 60  # of a genuine sender, before it counts as starved
+ATTEMPTS = 60  # of a genuine sender before it counts as starved
 SECONDS = 20  # for an answer
 FORGED = b"another secret, long enough as well"
 ALERT = b"\x15\x03\x03\x00\x02\x02\x28"
@@ -39,11 +39,11 @@ class Torture:
         self.contexts = [self._context(authority, version) for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)]
         self.slow = collections.deque()
         self.accepted = []  # delivery-ids that were answered 200
-        self.maybe = []  # genuine deliveries whose answer nobody read
+        self.maybe = []  # genuine deliveries whose answer was not read
         self.forged = []
         self.counts = collections.Counter()
-        self.gone = False  # the receiver listens no more
-        self.longest = 0.0  # seconds that a genuine sender took, attempts included
+        self.gone = False  # the receiver no longer listens
+        self.longest = 0.0  # longest time of a genuine sender in seconds, including retries
 
     @staticmethod
     def _context(authority, version):
@@ -52,7 +52,7 @@ class Torture:
         return context
 
     def connect(self):
-        """A connection whose handshake is done."""
+        """A connection with a completed handshake."""
         self.counts["connections"] += 1
         try:
             client = connect(self.layer, self.address, self.random.choice(self.contexts),
@@ -83,7 +83,7 @@ class Torture:
         return Delivery(body=body, **changes)
 
     def attempt(self, waiting):
-        """Send deliveries over one connection. Deliveries that are answered 200 leave `waiting`."""
+        """Send deliveries over one connection. Deliveries answered 200 are removed from `waiting`."""
         client = self.connect()
         try:
             if self.random.random() < 0.5:  # pipelined
@@ -132,10 +132,10 @@ class Torture:
             time.sleep(0.02 * n)
         self.counts["starved deliveries"] += len(waiting)
 
-    # The others
+    # Attackers
 
     def piece(self):
-        """Bytes of a request, or what is none."""
+        """A request, or bytes that are none."""
         kind = self.random.randrange(9)
         if kind < 2:
             delivery = self.delivery()
@@ -154,7 +154,7 @@ class Torture:
                 b"nonsense\r\n\r\n"][kind - 3]
 
     def write(self, client):
-        """Some pieces, cut anywhere into records, and these into segments."""
+        """Write some pieces, split randomly into records and segments."""
         data = b"".join(self.piece() for _ in range(self.random.randint(1, 3)))
         cuts = sorted(self.random.randrange(len(data)) for _ in range(self.random.randrange(4)))
         for begin, end in zip([0, *cuts], [*cuts, len(data)]):
@@ -206,7 +206,7 @@ class Torture:
             connection.sendall(hello[:self.random.randrange(len(hello))])
 
     def drip(self):
-        """Each of the slow ones sends a byte, and the first of too many ends."""
+        """Send a byte on each slow connection, and reset the oldest if there are too many."""
         for client in list(self.slow):
             try:
                 client.write(b"s").send()

@@ -1,4 +1,4 @@
-"""Makes single threads of a process stand still, as a debugger does."""
+"""Stops single threads of a process, as a debugger does."""
 
 import contextlib
 import ctypes
@@ -28,12 +28,12 @@ def _state(pid, thread):
 
 
 @contextlib.contextmanager
-def standing_still(pid, name):
-    """Stop the thread of that name for the duration of the block."""
+def stalled_thread(pid, name):
+    """Stop the thread with this name for the duration of the block."""
     thread = threads(pid)[name]
     _ptrace(PTRACE_SEIZE, thread)
     _ptrace(PTRACE_INTERRUPT, thread)
-    waiting.until(lambda: _state(pid, thread) == "t", SECONDS, f"{name} to stand still")
+    waiting.until(lambda: _state(pid, thread) == "t", SECONDS, f"{name} to stop")
     try:
         yield
     finally:
