@@ -25,6 +25,7 @@ def unpacked(deb, tmp_path_factory):
     return directory
 
 
+@pytest.mark.slow
 def test_package_is_the_same_bytes_wherever_whenever_and_under_whatever_umask_it_is_built(deb):
     """With the packages of debugging symbols, which contain every path that the compiler saw."""
     digests = {}
@@ -60,6 +61,11 @@ def test_compiler_is_told_of_what_programs_do_not_show(deb):
 def test_programs_hold_no_path_of_their_building(unpacked):
     for program in PROGRAMS:
         assert str(WORK).encode() not in (unpacked / program).read_bytes()
+
+
+def test_no_program_has_a_crash_point(unpacked):
+    for program in PROGRAMS:
+        assert b"GATEPOST_CRASH_POINT" not in (unpacked / program).read_bytes()
 
 
 def test_daemon_needs_only_the_libraries_it_may(unpacked):
