@@ -19,6 +19,16 @@ def pytest_configure(config):
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=143))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """Give each worker of pytest-xdist the broker, which the controller starts for the first one and stops at the end."""
+    if not hasattr(node.config, "shared_broker"):
+        node.config.shared_broker = Cluster()
+        node.config.add_cleanup(node.config.shared_broker.stop)
+        node.config.shared_broker.start()
+    node.workerinput["broker"] = str(node.config.shared_broker.directory)
+
+
 def pytest_sessionstart(session):
     programs = ("gatepostd", "gatepost", "gatepost-sandbox", "framing-echo", "framing-verdicts")
     missing = [name for name in programs if not (BUILD / name).exists()]
@@ -38,8 +48,11 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def broker():
-    """A Kafka of one node, shared by all tests."""
+def broker(request):
+    """A Kafka of one node, shared by all tests: under pytest-xdist, by those of all workers."""
+    if hasattr(request.config, "workerinput"):
+        yield Cluster.attach(request.config.workerinput["broker"])
+        return
     with Cluster() as cluster:
         yield cluster
 
