@@ -1,4 +1,4 @@
-"""Fixtures: one Kafka for the whole session, an installation of Gatepost for each test or each file of tests."""
+"""Fixtures: one Kafka for the whole run, an installation of Gatepost for each test or each file of tests."""
 
 import pathlib
 import signal
@@ -36,14 +36,15 @@ def pytest_sessionstart(session):
         pytest.exit(f"{BUILD} has no {' and no '.join(missing)}; tests/run builds them", returncode=2)
 
 
-# The slowest tests first, so that no process is left with a slow test at the end.
-SLOW_FILES = ["test_acl", "test_documents", "test_shutdown", "test_scarcity", "test_three_brokers", "test_disaster", "test_systemd", "test_exactly_once",
-              "test_router_recovery", "test_edge_memory", "test_edge_slow", "test_every_command", "test_kafka_away", "test_page"]
+# The files that take longest come first, so that no worker is left with one of them at the end.
+LONG_FILES = ["test_partitions", "test_release_once", "test_quarantine", "test_edge_clients", "test_audit_limits", "test_lost_responses",
+              "test_tail", "test_subscriptions", "test_reload", "test_acl", "test_scarcity", "test_systemd", "test_kafka_away",
+              "test_edge_memory", "test_router_returns", "test_reload_load", "test_three_brokers", "test_disaster"]
 
 
 def pytest_collection_modifyitems(items):
     def rank(item):
-        return SLOW_FILES.index(item.path.stem) if item.path.stem in SLOW_FILES else len(SLOW_FILES)
+        return LONG_FILES.index(item.path.stem) if item.path.stem in LONG_FILES else len(LONG_FILES)
     items.sort(key=rank)
 
 

@@ -86,6 +86,7 @@ def binding_of(installation, account, resource, operation):
     return found
 
 
+@pytest.mark.slow
 def test_commands_of_the_guide_grant_what_the_tests_here_grant(site):
     prefix = f"{site.prefix}x"
     site.accounts.run_all(guide_commands("kafka-acls.sh"), prefix)
@@ -390,6 +391,7 @@ def wait_for_cause(daemon, told):
     assert len(lines()) <= 2  # a second only when the first did not know why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, spoil, told", WRONG_LOGINS, ids=[each[0] for each in WRONG_LOGINS])
 def test_login_that_fails_is_told_with_its_cause(installation, name, spoil, told):
     config = configure(installation, "router")

@@ -53,6 +53,7 @@ def test_daemon_that_works_says_so(daemon):
     assert daemon.metric("gatepost_ready", role="router") == daemon.metric("gatepost_ready", role="receiver") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thread, told", [("receiver-1", b"receiver lane 1 is stuck\n"),
                                           ("router", b"the router is stuck\n")])
 def test_thread_that_stands_still_is_told_until_it_goes_on(daemon, thread, told):

@@ -165,6 +165,7 @@ def test_open_transaction_is_waited_for(routed, commits):
     assert time.monotonic() - begun >= 2.5
 
 
+@pytest.mark.slow
 def test_since_leaves_out_what_is_older(installation):
     installation.create_topics()
     kafka = installation.kafka

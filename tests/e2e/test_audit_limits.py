@@ -89,6 +89,7 @@ def test_events_of_deleted_deliveries_are_not_unexpected_after_partitions_were_a
     assert audit(one_partition, status=EX_NOINPUT).faults == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_deliveries_are_not_lost_after_partitions_were_added_and_deliveries_deleted(one_partition):
     """By today's number of partitions their events would come from one where nothing can be judged."""
     kafka = one_partition.kafka
@@ -106,6 +107,7 @@ def partition_of(delivery):
     return murmur2_partition(delivery.delivery_id.encode(), 3)
 
 
+@pytest.mark.slow
 def test_partition_that_was_emptied_hides_nothing_of_the_others(installation):
     installation.create_topics(partitions=3)
     kafka = installation.kafka
@@ -297,6 +299,7 @@ def test_forged_event_is_unexpected_beside_those_published_late(behind):
     assert result.faults == (0, 0, 1) and result.report["unchecked"] == 20
 
 
+@pytest.mark.slow
 def test_lost_event_is_lost_beside_those_published_late(behind):
     route_late(behind)
     behind.kafka.append([Delivery()])

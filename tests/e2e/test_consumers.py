@@ -158,6 +158,7 @@ def test_python_consumer_sees_each_event_once_and_nothing_that_was_aborted(pytho
     show_each_event_once(python, topic, 0)
 
 
+@pytest.mark.slow
 def test_java_consumer_sees_each_event_once_and_nothing_that_was_aborted(java, topic):
     show_each_event_once(java, topic, EX_SIGTERM_OF_JAVA)
 
@@ -229,6 +230,7 @@ def test_python_consumers_of_one_group_share_the_work(python, topic, tmp_path_fa
         other.clean_up()
 
 
+@pytest.mark.slow
 def test_python_consumers_that_are_killed_come_and_go_lose_nothing_and_do_nothing_twice(python, installation, tmp_path):
     """Three members with one database, over every rebalance that this makes; the first dies with work in hand."""
     config = installation.config()

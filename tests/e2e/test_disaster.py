@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 import tools
@@ -47,6 +48,7 @@ def run_guide_command(installation, word, time=None):
     return tools.run(*[time if TIME.fullmatch(each) else words.get(each, each) for each in command])
 
 
+@pytest.mark.slow
 def test_lost_offsets_publish_once_more_what_the_log_still_has(installation):
     """The guide says so, and how to prevent it: set the offsets before a router starts."""
     config = installation.config("router")
@@ -63,6 +65,7 @@ def test_lost_offsets_publish_once_more_what_the_log_still_has(installation):
     assert published(kafka, [*first, again[0]]) == [2] * 10 + [1]  # repeats are recognised: the log tells
 
 
+@pytest.mark.slow
 def test_offsets_set_by_a_time_of_the_log_leave_out_what_came_before_it(installation):
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
@@ -95,6 +98,7 @@ def test_deliveries_made_anew_while_no_router_runs_begin_anew(installation):
     assert published(kafka, [*first, *second]) == [2] + [1] * 12
 
 
+@pytest.mark.slow
 def test_what_was_decided_and_not_committed_may_go_with_the_topic(installation):
     """A delivery of it that is repeated into the new topic is published: its first record never was."""
     config = installation.config("router")
@@ -116,6 +120,7 @@ def causes(router):
     return {dict(labels)["cause"] for labels in router.metrics("gatepost_router_partition_state")}
 
 
+@pytest.mark.slow
 def test_deliveries_that_are_deleted_while_it_runs_turn_readiness_off(installation):
     """As the guide says: a receiver continues with the new topic by itself, a router must be restarted."""
     installation.create_topics(partitions=2)
@@ -137,6 +142,7 @@ def test_deliveries_that_are_deleted_while_it_runs_turn_readiness_off(installati
     assert published(kafka, [first, second]) == [1, 1]
 
 
+@pytest.mark.slow
 def test_offsets_beyond_the_log_are_set_back_by_the_command_of_the_guide(installation):
     """As when a backup of the topic is older than the offsets."""
     config = installation.config("router")

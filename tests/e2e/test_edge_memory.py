@@ -96,6 +96,7 @@ def test_pipelining_with_reading_the_answers_takes_no_memory(plain):
         assert resident(plain) - before < 8 * MIB
 
 
+@pytest.mark.slow
 def test_bodies_that_do_not_end_take_no_more_than_max_in_flight(installation, plain_build):
     """They are refused when others wait, so that a client whose turn it is has room."""
     installation.create_topics()
@@ -218,6 +219,7 @@ def fill(daemon, request, outcome):
     return connection, int(now - before)
 
 
+@pytest.mark.slow
 def test_bodies_of_answers_that_are_not_taken_take_no_room(narrow):
     forged = Delivery(b"x" * 900 * KIB, secret=b"wrong" * 5)
     request = head(forged) + forged.body
@@ -229,6 +231,7 @@ def test_bodies_of_answers_that_are_not_taken_take_no_room(narrow):
         each.close()
 
 
+@pytest.mark.slow
 def test_bodies_make_room_at_once_although_their_refusals_are_not_taken(narrow):
     connection, n = fill(narrow, GET, "not_found")
     connection.close()

@@ -4,6 +4,7 @@ import random
 import signal
 import time
 
+import pytest
 
 import waiting
 from load import Load
@@ -154,6 +155,7 @@ def test_routers_that_join_and_leave_lose_and_repeat_nothing(installation):
     assert_exactly_once(kafka, load.accepted, load.sent)
 
 
+@pytest.mark.slow
 def test_second_router_of_the_same_instance_does_not_publish_twice(installation):
     """Both share a transactional id, so that one fences the other; an admin's mistake must not double events."""
     installation.create_topics()
@@ -220,6 +222,7 @@ def test_clock_that_was_far_ahead_and_is_right_again_makes_nothing_forgotten(ins
     assert "timestamp before the dedup table" in daemon.log
 
 
+@pytest.mark.slow
 def test_router_in_the_middle_of_its_window_remembers_what_it_routed_before(installation):
     """The window is read back from the log; committed deliveries are remembered, not published again."""
     installation.create_topics(partitions=2)

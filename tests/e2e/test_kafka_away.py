@@ -123,6 +123,7 @@ def test_nothing_answered_200_is_missing_after_kafka_died_under_load(installatio
     assert_exactly_once(installation.kafka, load.accepted, load.sent)
 
 
+@pytest.mark.slow
 def test_signature_of_a_delivery_that_was_not_stored_is_not_remembered(installation, own_broker):
     """A captured delivery under another id gets a 503; the genuine one that comes afterwards is no replay of it."""
     daemon = start(installation)
@@ -258,6 +259,7 @@ def test_client_that_hangs_up_before_the_ack_changes_nothing(installation, own_b
     daemon.accept()
 
 
+@pytest.mark.slow
 def test_hanging_name_servers_mean_503_and_hold_no_lane_up(installation, plain_build):
     """The producer's connection is lost, and its successor cannot connect, while Kafka answers the probe."""
     installation.build = plain_build
@@ -302,6 +304,7 @@ def dead(own_broker):
     own_broker.start_node(1)
 
 
+@pytest.mark.slow
 def test_idle_daemon_ends_on_sigterm_after_kafka_died_while_name_servers_hang(installation, plain_build, dead):
     installation.build = plain_build
     config = installation.config()
@@ -316,6 +319,7 @@ def test_idle_daemon_ends_on_sigterm_after_kafka_died_while_name_servers_hang(in
         daemon.stop()
 
 
+@pytest.mark.slow
 def test_tail_ends_on_an_interrupt_after_kafka_died_while_name_servers_hang(installation, plain_build, dead):
     config = installation.config()
     installation.create_topics(config)

@@ -103,6 +103,7 @@ def test_response_that_never_comes(installation, proxies, proxied, api):
     assert_load_survives(installation, proxied(**{"socket.timeout.ms": "1500"}), rule, 1)
 
 
+@pytest.mark.slow
 def test_signature_stays_known_when_only_a_later_attempt_was_certainly_not_stored(installation, proxied_broker, proxies, proxied):
     """The first attempt was stored, and nobody knows; the second comes while Kafka is away; then a captured copy."""
     daemon = proxied()
@@ -239,6 +240,7 @@ def test_producer_that_fails_is_replaced_while_deliveries_are_pipelined(installa
     waiting.until(lambda: daemon.post().status == 200, 30, "another producer")
 
 
+@pytest.mark.slow
 def test_commit_that_is_never_answered_does_not_hold_up_the_end_for_ever(installation, proxies, proxied, tmp_path):
     """The service manager is asked for more time while a commit can be hoped for, and then is left to end the daemon."""
     installation.create_topics()
@@ -334,6 +336,7 @@ def test_event_that_no_leader_has_taken_is_not_committed_without(installation, p
     assert_exactly_once(installation.kafka, {each.delivery_id: each for each in deliveries})
 
 
+@pytest.mark.slow
 def test_router_starts_where_each_answer_takes_long(installation, proxied, proxies):
     """It takes several answers to get a producer ready, each from where the last attempt ended."""
     installation.create_topics()

@@ -218,6 +218,7 @@ def test_status_has_the_same_times_and_versions_as_gatepost_status(daemon, share
     assert datetime.datetime.fromisoformat(status["time"]).timestamp() == status["startTimeSeconds"] + status["uptimeSeconds"]
 
 
+@pytest.mark.slow
 def test_recent_times_are_those_of_the_last_half_minute(daemon):
     daemon.accept()
     assert status_of(daemon)["ackSeconds"]["recent"]["count"] > 0

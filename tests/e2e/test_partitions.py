@@ -149,6 +149,7 @@ def assert_stub_in_quarantine(kafka, delivery):
     assert stub.header("gatepost-reason") == "unpublishable"
 
 
+@pytest.mark.slow
 def test_delivery_that_is_too_large_for_its_topic_stops_nothing(installation):
     receiver, router = split_configuration(installation)
     kafka = installation.kafka
@@ -227,6 +228,7 @@ def test_record_that_is_refused_before_its_batch_is_complete_stops_nothing(insta
     assert_stub_in_quarantine(kafka, large)
 
 
+@pytest.mark.slow
 def test_partition_whose_records_do_not_come_waits(installation):
     """librdkafka drops an answer that is larger than receive.message.max.bytes and asks again, for ever, without a word."""
     config, kafka = with_small_answers(installation, partitions=1), installation.kafka
@@ -253,6 +255,7 @@ def test_partition_whose_records_do_not_come_waits(installation):
     assert published(kafka, first + last) == [1] * 10
 
 
+@pytest.mark.slow
 def test_gap_is_passed_although_each_answer_comes_over_another_connection(installation):
     """librdkafka closes the connection after a response that is too large; responses of other partitions arrive in between."""
     config, kafka = with_small_answers(installation), installation.kafka
@@ -274,6 +277,7 @@ def test_gap_is_passed_although_each_answer_comes_over_another_connection(instal
     wait_until_published(kafka, sent, 60)
 
 
+@pytest.mark.slow
 def test_large_records_are_routed_although_each_answer_comes_over_another_connection(installation):
     """So large that each response has a single record: no two records come over the same connection."""
     config, kafka = with_small_answers(installation), installation.kafka
@@ -287,6 +291,7 @@ def test_large_records_are_routed_although_each_answer_comes_over_another_connec
     wait_until_published(kafka, sent, 120)
 
 
+@pytest.mark.slow
 def test_record_that_is_refused_after_one_behind_it_stops_nothing(installation):
     """That of another topic is refused first, while this one waits behind what goes to its own."""
     config = installation.config("router")
@@ -305,6 +310,7 @@ def test_record_that_is_refused_after_one_behind_it_stops_nothing(installation):
         assert_stub_in_quarantine(kafka, delivery)
 
 
+@pytest.mark.slow
 def test_reload_ends_the_wait_for_a_topic_that_is_no_longer_written(installation):
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
@@ -322,6 +328,7 @@ def test_reload_ends_the_wait_for_a_topic_that_is_no_longer_written(installation
     wait_until_published(kafka, [second])
 
 
+@pytest.mark.slow
 def test_refused_record_stops_nothing_although_each_answer_comes_over_another_connection(installation):
     """The table is filled anew each time, for the leader may have changed; that the record was refused must not be forgotten."""
     config, kafka = with_small_answers(installation), installation.kafka
@@ -339,6 +346,7 @@ def test_refused_record_stops_nothing_although_each_answer_comes_over_another_co
     assert_stub_in_quarantine(kafka, refused)
 
 
+@pytest.mark.slow
 def test_log_that_was_cut_off_is_read_on_although_each_answer_comes_over_another_connection(lone):
     """The table is restored from its beginning; a new connection must not restart that."""
     cluster, installation = lone
@@ -361,6 +369,7 @@ def test_log_that_was_cut_off_is_read_on_although_each_answer_comes_over_another
     assert daemon.metric("gatepost_log_truncations_total") == 1
 
 
+@pytest.mark.slow
 def test_record_with_headers_that_librdkafka_refuses_stops_nothing(installation):
     """Quarantine keeps the headers of a delivery."""
     config = installation.config("router")
@@ -416,6 +425,7 @@ def append_steadily(kafka, sent, stop):
     assert producer.flush(60) == 0
 
 
+@pytest.mark.slow
 def test_aborted_transaction_under_steady_traffic_holds_up_nothing(installation):
     """The records behind it waited for 10,000 more, as the next one always came before the end of the log was seen."""
     config = installation.config("router")
@@ -437,6 +447,7 @@ def test_aborted_transaction_under_steady_traffic_holds_up_nothing(installation)
     assert_exactly_once(kafka, by_id(sent))
 
 
+@pytest.mark.slow
 def test_timestamp_near_1970_stops_nothing(installation):
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
@@ -505,6 +516,7 @@ def test_error_that_keeps_the_router_out_of_its_group_is_shown(installation):
 
 # Partitions that are added
 
+@pytest.mark.slow
 def test_partitions_added_while_the_router_was_down_are_routed(installation):
     """The coordinator gives a static member that comes back in time its former partitions."""
     config = installation.config()
@@ -606,6 +618,7 @@ def leader(kafka, partition):
     return kafka.admin.list_topics(kafka.deliveries).topics[kafka.deliveries].partitions[partition].leader
 
 
+@pytest.mark.slow
 def test_records_are_routed_that_follow_those_of_another_leader(spread, brokers, new_library):
     """With a newer librdkafka, which reports the leader epoch of a record."""
     create_deliveries(spread, [[1, 2, 3], [2, 3, 1]])
@@ -632,6 +645,7 @@ def test_records_are_routed_that_follow_those_of_another_leader(spread, brokers,
     assert daemon.log.count("asking for the position again") < 20
 
 
+@pytest.mark.slow
 def test_partition_without_a_leader_stops_no_other(spread, brokers):
     kafka = spread.kafka
     create_deliveries(spread, [[3], [1], [2]], **{"min.insync.replicas": "1"})
@@ -664,6 +678,7 @@ def test_partition_without_a_leader_stops_no_other(spread, brokers):
     assert_exactly_once(kafka, by_id(sum(sent, []) + sum(later, []) + sum(more, []) + last))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
 def test_what_is_accepted_after_an_unclean_election_is_published(spread, brokers, restarts):
     """The log is cut off below the committed offset, and grows beyond it again with other records."""

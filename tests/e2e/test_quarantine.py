@@ -64,6 +64,7 @@ def test_list_tells_what_why_when_and_from_where(shared_quarantine):
     assert line.endswith("no topic for the kind no.such_kind")
 
 
+@pytest.mark.slow
 def test_list_is_in_order_of_time_and_can_be_narrowed(shared_quarantine):
     malformed = Delivery(b"no JSON")
     shared_quarantine.send(malformed)
@@ -168,6 +169,7 @@ def test_released_record_is_the_delivery_as_it_was(shared_quarantine):
     assert name == "gatepost-release-signature" and re.fullmatch(rb"\d{10} sha256=[0-9a-f]{64}", signature)
 
 
+@pytest.mark.slow
 def test_what_is_still_wrong_comes_back_under_a_new_id(shared_quarantine):
     delivery = Delivery(b'{"event": 7}')
     id = shared_quarantine.send(delivery)
@@ -210,6 +212,7 @@ def test_replayed_signature_is_published_after_an_admin_has_looked(shared_quaran
     assert len(shared_quarantine.quarantined(again.delivery_id)) == 1
 
 
+@pytest.mark.slow
 def test_replay_leaves_its_id_to_the_delivery_that_has_it_by_right(installation):
     """Also when the router was restarted in between, and remembers only what it reads back."""
     installation.create_topics()
@@ -318,6 +321,7 @@ def read_terminal(terminal):
         return b""
 
 
+@pytest.mark.slow
 def test_thousands_are_released_once_with_progress_and_little_memory(quarantine, tmp_path):
     """By two people at the same time; one only looks."""
     n, size = 4000, 60000
@@ -375,6 +379,7 @@ def test_release_while_the_router_is_killed_is_published_once(quarantine):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_release_by_reason_takes_those_and_no_others(quarantine):
     malformed = [Delivery(b"no JSON %d" % number) for number in range(5)]
     unknown = [Delivery(event_body("order.created")) for _ in range(5)]
@@ -421,6 +426,7 @@ def test_record_without_a_delivery_id_is_not_released(shared_quarantine):
     assert kafka.ends(kafka.deliveries) == ends
 
 
+@pytest.mark.slow
 def test_release_that_may_have_been_done_before_has_to_be_forced(quarantine):
     """Where retention has deleted what may have been a release, nobody can tell."""
     delivery = Delivery(event_body("order.created"))
@@ -477,6 +483,7 @@ def test_wrong_usage_exits_64_and_says_how(shared, arguments, text):
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and text in done.stderr
 
 
+@pytest.mark.slow
 def test_without_kafka_it_exits_69(installation):
     config = installation.config()
     config["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
@@ -507,6 +514,7 @@ def deny(kafka, topic, operation):
     waiting.until(lambda: set(rules) <= set(kafka.admin.describe_acls(Accounts.everything()).result(30)), 30, "the rules")
 
 
+@pytest.mark.slow
 def test_what_is_not_permitted_exits_77(guarded_broker, tmp_path):
     installation = Installation(tmp_path, guarded_broker.bootstrap)
     kafka = installation.kafka

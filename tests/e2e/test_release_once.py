@@ -84,6 +84,7 @@ def released(quarantine, delivery):
     return id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_empty", [True, False])
 def test_deliveries_made_anew_do_not_tell_that_there_was_no_release(quarantine, is_empty):
     delivery = Delivery(event_body(KIND))
@@ -105,6 +106,7 @@ def test_deliveries_made_anew_do_not_tell_that_there_was_no_release(quarantine, 
     assert quarantine.release(id, "--force")[0]["outcome"] == "released-before"
 
 
+@pytest.mark.slow
 def test_copy_of_the_same_delivery_at_its_place_is_not_the_delivery(quarantine):
     """The service repeats an attempt after the topic was made anew, and its record comes to stand at the same offset."""
     delivery = Delivery(event_body(KIND))
@@ -115,6 +117,7 @@ def test_copy_of_the_same_delivery_at_its_place_is_not_the_delivery(quarantine):
     assert quarantine.release(id, expect=EX_DATAERR)[0]["outcome"] == "refused"
 
 
+@pytest.mark.slow
 def test_release_is_found_where_it_stood_before_partitions_were_added(quarantine):
     delivery = delivery_for(1, 2)
     id = released(quarantine, delivery)
@@ -124,6 +127,7 @@ def test_release_is_found_where_it_stood_before_partitions_were_added(quarantine
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
+@pytest.mark.slow
 def test_release_is_found_in_a_partition_that_was_added_between_others(quarantine):
     """Three times as many: the release went where the key belonged when there were two."""
     delivery = moving_delivery()
@@ -136,6 +140,7 @@ def test_release_is_found_in_a_partition_that_was_added_between_others(quarantin
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
+@pytest.mark.slow
 def test_record_is_released_after_partitions_were_added(quarantine):
     delivery = delivery_for(1, 2)
     id = quarantine.send(delivery)
@@ -147,6 +152,7 @@ def test_record_is_released_after_partitions_were_added(quarantine):
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
+@pytest.mark.slow
 def test_release_that_an_added_partition_no_longer_tells_has_to_be_forced(quarantine):
     """Retention has emptied the partition to which the release went."""
     delivery = delivery_for(1, 2)
@@ -163,6 +169,7 @@ def test_release_that_an_added_partition_no_longer_tells_has_to_be_forced(quaran
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
+@pytest.mark.slow
 def test_release_of_a_record_in_a_quarantine_of_old_is_not_that_of_another(quarantine):
     """Quarantine made anew gives its IDs away again."""
     id = released(quarantine, Delivery(event_body(KIND)))
@@ -174,6 +181,7 @@ def test_release_of_a_record_in_a_quarantine_of_old_is_not_that_of_another(quara
     assert quarantine.entry(later.delivery_id)["released"] is True
 
 
+@pytest.mark.slow
 def test_release_of_a_delivery_is_not_that_of_the_same_delivery_of_another_source(installation):
     """A service that posts to two sources, which have the same secret."""
     config = installation.config()
@@ -192,6 +200,7 @@ def test_release_of_a_delivery_is_not_that_of_the_same_delivery_of_another_sourc
     assert {each.header("ce_source") for each in quarantine.published(delivery.delivery_id)} == {"/invoicing", "/other"}
 
 
+@pytest.mark.slow
 def test_what_came_of_a_release_of_another_source_does_not_tell_that_a_record_was_released(quarantine):
     """Of a record in a quarantine of old, which had the same ID and held the same delivery of the other source."""
     kafka = quarantine.kafka
@@ -221,6 +230,7 @@ def quarantine_twice(quarantine, delivery):
     return [each["id"] for each in quarantine.list() if each["deliveryId"] == delivery.delivery_id]
 
 
+@pytest.mark.slow
 def test_delivery_that_was_quarantined_twice_is_released_once_after_partitions_were_added(quarantine):
     """Whichever the commands read first: the delivery or, as here, the release."""
     earlier, delivery = delivery_for(0, 2), delivery_for(1, 2)
@@ -236,6 +246,7 @@ def test_delivery_that_was_quarantined_twice_is_released_once_after_partitions_w
     assert len(quarantine.published(delivery.delivery_id)) == len(quarantine.published(earlier.delivery_id)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partitions", [2])
 def test_record_that_came_back_is_released_although_its_predecessors_were_in_another_partition(quarantine):
     """Released too early, twice, partitions added in between; and quarantined again from the beginning before that."""
@@ -258,6 +269,7 @@ def test_record_that_came_back_is_released_although_its_predecessors_were_in_ano
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
+@pytest.mark.slow
 def test_delivery_that_was_quarantined_twice_is_forced_once(quarantine):
     """Retention has deleted it, so that nobody can say of either record whether it was released."""
     delivery = Delivery(event_body(KIND))

@@ -57,6 +57,7 @@ def assert_answers(daemon, end):
     assert longest < 3
 
 
+@pytest.mark.slow
 def test_many_new_kinds_are_asked_for_at_once_while_the_main_thread_goes_on(daemon, proxies):
     proxies.delay("Metadata", ROUND_TRIP_SECONDS, times=None)
     add_kinds(daemon.config, KINDS)

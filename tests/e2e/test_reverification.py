@@ -44,6 +44,7 @@ class Verifying(Quarantine):
         return [record.header("gatepost-reason") for record in self.quarantined(delivery_id)]
 
 
+@pytest.mark.slow
 def test_forged_and_stale_records_are_unverified_and_leave_their_ids_free(verifying):
     genuine = [Delivery() for _ in range(3)]
     forged = [genuine[0].but(secret=OTHER_SECRET), genuine[0].but(body=event_body(), secret=OTHER_SECRET),
@@ -68,6 +69,7 @@ def test_forged_and_stale_records_are_unverified_and_leave_their_ids_free(verify
     verifying.assert_audit_agrees()
 
 
+@pytest.mark.slow
 def test_captured_record_cannot_be_let_in_as_a_release_and_an_administrator_can_release(verifying):
     captured = verifying.receiver.accept(Delivery(event_body("no.such_kind")))
     unverified = Delivery(secret=OTHER_SECRET)
@@ -121,6 +123,7 @@ def test_verify_that_is_turned_off_makes_no_duplicates_of_what_was_only_read_bac
     assert len(verifying.published(first.delivery_id)) == 1
 
 
+@pytest.mark.slow
 def test_secret_that_is_removed_while_a_topic_is_away_loses_nothing(verifying):
     """What was decided as genuine and not committed is unverified then, and keeps no repeat out."""
     config, kafka = verifying.router.config, verifying.kafka
@@ -139,6 +142,7 @@ def test_secret_that_is_removed_while_a_topic_is_away_loses_nothing(verifying):
     verifying.assert_audit_agrees()
 
 
+@pytest.mark.slow
 def test_smaller_tolerance_makes_no_duplicates_after_a_restart(installation):
     installation.create_topics()
     receiver, router = installation.config("receiver"), installation.config("router")

@@ -389,6 +389,7 @@ def test_remembered_ids_lag_and_transactions_are_measured(shared, daemon):
     assert daemon.metric("gatepost_router_lag_records") >= 0
 
 
+@pytest.mark.slow
 def test_delivery_whose_topic_takes_nothing_waits(installation):
     """Somebody has deleted its topic: the router tries again, and nothing of that is routed."""
     installation.create_topics()

@@ -2,9 +2,10 @@
 
 import signal
 
-from cluster import Cluster
+import pytest
 
 import waiting
+from cluster import Cluster
 from installation import Installation
 from proxy import Proxies
 from signing import Delivery
@@ -21,6 +22,7 @@ def give_back(router, other, before):
                   lambda: f"the partition to be assigned:\n{router.last_log(3000)}")
 
 
+@pytest.mark.slow
 def test_what_it_had_decided_and_not_committed_is_not_taken_for_routed(tmp_path):
     """Its record was cut off, and others stand in its place: the delivery is published when it comes again."""
     with Cluster() as cluster:
@@ -45,6 +47,7 @@ def test_what_it_had_decided_and_not_committed_is_not_taken_for_routed(tmp_path)
         installation.clean_up()
 
 
+@pytest.mark.slow
 def test_what_another_routed_from_a_log_that_was_cut_off_is_known_to_it(tmp_path):
     """It is cut off from the network while an unclean election loses what it had routed last."""
     with Cluster(nodes=3, proxied=True) as brokers:

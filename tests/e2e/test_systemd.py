@@ -87,6 +87,7 @@ def test_without_a_manager_all_is_as_ever(embedded):
     assert "notified" not in daemon.log and "service manager" not in daemon.log
 
 
+@pytest.mark.slow
 def test_status_is_told_when_it_changed_and_not_too_often(embedded, manager):
     daemon = start(embedded, manager)
     manager.wait_for("READY")
@@ -128,6 +129,7 @@ def test_start_that_a_missing_topic_ends_is_told(installation, manager):
 # Kafka away
 
 
+@pytest.mark.slow
 def test_with_kafka_away_more_time_is_asked_for_and_ready_comes_when_it_is_back(away, own_broker, manager):
     own_broker.pause(1)
     daemon = start(away, manager)
@@ -144,6 +146,7 @@ def test_with_kafka_away_more_time_is_asked_for_and_ready_comes_when_it_is_back(
     assert len(manager.having("EXTEND_TIMEOUT_USEC")) == asked
 
 
+@pytest.mark.slow
 def test_kafka_that_goes_away_later_is_told_and_readiness_is_not_taken_back(away, own_broker, manager):
     start(away, manager)
     manager.wait_for_status("receiving and routing")
@@ -154,6 +157,7 @@ def test_kafka_that_goes_away_later_is_told_and_readiness_is_not_taken_back(away
     assert len(manager.having("READY")) == 1
 
 
+@pytest.mark.slow
 def test_more_time_is_asked_for_while_answers_are_awaited(away, own_broker, manager):
     config = away.config("receiver")
     config["receiver"]["ack_timeout"] = "12s"
@@ -221,6 +225,7 @@ def assert_no_sign_of_life(manager, since):
     assert not late, [message.time - since for message in late]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thread, words", [("receiver-1", "receiver lane 1 is stuck"),
                                            ("receiver-2", "receiver lane 2 is stuck"),
                                            ("router", "the router is stuck")])
@@ -244,6 +249,7 @@ def test_watchdog_is_answered_until_a_part_stands_still(embedded, manager, threa
     assert gaps[1] < WATCHDOG_SECONDS / 2 and gaps[2] < WATCHDOG_SECONDS, gaps  # one may meet the start, or a slow machine
 
 
+@pytest.mark.slow
 def test_router_that_waits_for_kafka_is_alive(away, own_broker, manager):
     daemon = start(away, manager, watchdog_seconds=WATCHDOG_SECONDS)
     manager.wait_for_status("receiving and routing")

@@ -299,6 +299,7 @@ def test_tail_says_when_records_were_deleted_before_it_showed_them(following):
     assert f"{following.topic}, partition 0: records were deleted before they were shown\n" in stderr
 
 
+@pytest.mark.slow
 def test_tail_does_not_wait_for_its_end_when_kafka_is_silent(own_broker, tmp_path):
     installation = Installation(tmp_path, own_broker.bootstrap)
     installation.create_topics(partitions=1)
@@ -344,6 +345,7 @@ def test_tail_ends_although_records_go_on_coming(installation):
     assert done.returncode == 0 and values[0] == "first" and len(values) < 500, done.stderr
 
 
+@pytest.mark.slow
 def test_partition_that_is_added_does_not_stand_for_one_that_is_still_read(installation):
     installation.create_topics(partitions=1)
     topic = f"{installation.prefix}.invoice.accepted"

@@ -28,6 +28,7 @@ def installation(brokers, tmp_path):
     each.clean_up()
 
 
+@pytest.mark.slow
 def test_loss_of_one_broker_under_load_loses_and_repeats_nothing(installation, brokers):
     done = installation.gatepost("topics", "create", "--partitions", "3")
     assert done.returncode == 0, done.stderr
@@ -50,6 +51,7 @@ def test_loss_of_one_broker_under_load_loses_and_repeats_nothing(installation, b
     assert_exactly_once(kafka, load.accepted, load.sent)
 
 
+@pytest.mark.slow
 def test_broker_that_hangs_does_not_make_kafka_unreachable(installation, brokers):
     """Whichever it is, and whichever is asked whether Kafka is there."""
     done = installation.gatepost("topics", "create", "--partitions", "1")

@@ -339,6 +339,7 @@ def test_pipelined_requests_are_answered_in_order(daemon, tls):
     assert places == sorted(places)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
 def test_answers_that_are_taken_slowly_come_whole_and_in_order(shared, authority, version):
     """The daemon writes what the socket takes, and rests until it takes more."""
