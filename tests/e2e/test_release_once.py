@@ -66,6 +66,7 @@ def add_partitions(quarantine, n):
     waiting.until(lambda: kafka.partitions(kafka.deliveries) == n, 30, "the partitions")
     config = quarantine.daemon.config
     quarantine.daemon.stop()
+    kafka.remove_member(config["gatepost"]["instance"])
     config["gatepost"]["instance"] += "-again"
     quarantine.daemon = quarantine.installation.start(config)
 

@@ -44,6 +44,6 @@ main(int argc, char *argv[])
                 (void)LLVMFuzzerTestOneInput(data, len);
                 free(data);
         }
-        (void)printf("%s: %d inputs\n", argv[0], argc - 1);
+        (void)printf("%d inputs\n", argc - 1);
         return argc > 1 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
