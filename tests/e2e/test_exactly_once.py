@@ -222,7 +222,6 @@ def test_clock_that_was_far_ahead_and_is_right_again_makes_nothing_forgotten(ins
     assert "timestamp before the dedup table" in daemon.log
 
 
-@pytest.mark.slow
 def test_router_in_the_middle_of_its_window_remembers_what_it_routed_before(installation):
     """The window is read back from the log; committed deliveries are remembered, not published again."""
     installation.create_topics(partitions=2)
@@ -231,6 +230,7 @@ def test_router_in_the_middle_of_its_window_remembers_what_it_routed_before(inst
     first = installation.start(installation.config("router"))
     installation.kafka.wait_until_routed()
     first.stop()
+    installation.kafka.remove_member(first.name)
     second = installation.start(installation.config("router"))
     waiting.until(lambda: second.metric("gatepost_remembered_ids") >= 2000, 30, "2,000 remembered ids")
     installation.kafka.append(deliveries[:100])

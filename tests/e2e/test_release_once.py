@@ -118,7 +118,6 @@ def test_copy_of_the_same_delivery_at_its_place_is_not_the_delivery(quarantine):
     assert quarantine.release(id, expect=EX_DATAERR)[0]["outcome"] == "refused"
 
 
-@pytest.mark.slow
 def test_release_is_found_where_it_stood_before_partitions_were_added(quarantine):
     delivery = delivery_for(1, 2)
     id = released(quarantine, delivery)
@@ -128,7 +127,6 @@ def test_release_is_found_where_it_stood_before_partitions_were_added(quarantine
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-@pytest.mark.slow
 def test_release_is_found_in_a_partition_that_was_added_between_others(quarantine):
     """Three times as many: the release went where the key belonged when there were two."""
     delivery = moving_delivery()
@@ -141,7 +139,6 @@ def test_release_is_found_in_a_partition_that_was_added_between_others(quarantin
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-@pytest.mark.slow
 def test_record_is_released_after_partitions_were_added(quarantine):
     delivery = delivery_for(1, 2)
     id = quarantine.send(delivery)
@@ -153,7 +150,6 @@ def test_record_is_released_after_partitions_were_added(quarantine):
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
-@pytest.mark.slow
 def test_release_that_an_added_partition_no_longer_tells_has_to_be_forced(quarantine):
     """Retention has emptied the partition to which the release went."""
     delivery = delivery_for(1, 2)
