@@ -6,6 +6,7 @@ import sys
 
 import confluent_kafka
 import pytest
+from xdist.workermanage import NodeManager
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("kafka", "faults", "e2e/lib")]
 
@@ -13,10 +14,14 @@ from cluster import Cluster
 from framing import Echo
 from installation import BUILD, PLAIN_BUILD, Installation
 
+STOP_SECONDS = 90
+
 
 def pytest_configure(config):
     # Fixtures then end what they started, as they do on an interrupt.
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=143))
+    # Nor are workers of pytest-xdist killed while they do so.
+    NodeManager.EXIT_TIMEOUT = STOP_SECONDS
 
 
 @pytest.hookimpl(optionalhook=True)
