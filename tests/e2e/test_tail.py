@@ -15,6 +15,7 @@ import time
 import confluent_kafka
 import pytest
 
+import stillness
 import waiting
 from audit_side import by_hand
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
@@ -283,7 +284,7 @@ def test_tail_says_when_records_were_deleted_before_it_showed_them(following):
     following.producer.produce(following.topic, b"first", partition=0)
     following.producer.flush(30)
     assert json.loads(following.stdout.readline())["value"] == "first"
-    following.send_signal(signal.SIGSTOP)
+    stillness.stop(following.pid)
     for _ in range(5):  # what the broker answers to the first is on its way already
         following.producer.produce(following.topic, b"later", partition=0)
         following.producer.flush(30)
