@@ -1,4 +1,4 @@
-"""Fixtures: one Kafka for the whole session, an installation of Gatepost for each test or each file of tests."""
+"""Fixtures: one Kafka for the whole run, an installation of Gatepost for each test or each file of tests."""
 
 import pathlib
 import signal
@@ -6,6 +6,7 @@ import sys
 
 import confluent_kafka
 import pytest
+from xdist.workermanage import NodeManager
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("kafka", "faults", "e2e/lib")]
 
@@ -13,10 +14,24 @@ from cluster import Cluster
 from framing import Echo
 from installation import BUILD, PLAIN_BUILD, Installation
 
+STOP_SECONDS = 90
+
 
 def pytest_configure(config):
     # Fixtures then end what they started, as they do on an interrupt.
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=143))
+    # Nor are workers of pytest-xdist killed while they do so.
+    NodeManager.EXIT_TIMEOUT = STOP_SECONDS
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """Give each worker of pytest-xdist the broker, which the controller starts for the first one and stops at the end."""
+    if not hasattr(node.config, "shared_broker"):
+        node.config.shared_broker = Cluster()
+        node.config.add_cleanup(node.config.shared_broker.stop)
+        node.config.shared_broker.start()
+    node.workerinput["broker"] = str(node.config.shared_broker.directory)
 
 
 def pytest_sessionstart(session):
@@ -26,20 +41,24 @@ def pytest_sessionstart(session):
         pytest.exit(f"{BUILD} has no {' and no '.join(missing)}; tests/run builds them", returncode=2)
 
 
-# The slowest tests first, so that no process is left with a slow test at the end.
-SLOW_FILES = ["test_acl", "test_documents", "test_shutdown", "test_scarcity", "test_three_brokers", "test_disaster", "test_systemd", "test_exactly_once",
-              "test_router_recovery", "test_edge_memory", "test_edge_slow", "test_every_command", "test_kafka_away", "test_page"]
+# The files that take longest come first, so that no worker is left with one of them at the end.
+LONG_FILES = ["test_partitions", "test_release_once", "test_quarantine", "test_edge_clients", "test_audit_limits", "test_lost_responses",
+              "test_tail", "test_subscriptions", "test_reload", "test_acl", "test_scarcity", "test_systemd", "test_kafka_away",
+              "test_edge_memory", "test_router_returns", "test_reload_load", "test_three_brokers", "test_disaster"]
 
 
 def pytest_collection_modifyitems(items):
     def rank(item):
-        return SLOW_FILES.index(item.path.stem) if item.path.stem in SLOW_FILES else len(SLOW_FILES)
+        return LONG_FILES.index(item.path.stem) if item.path.stem in LONG_FILES else len(LONG_FILES)
     items.sort(key=rank)
 
 
 @pytest.fixture(scope="session")
-def broker():
-    """A Kafka of one node, shared by all tests."""
+def broker(request):
+    """A Kafka of one node, shared by all tests: under pytest-xdist, by those of all workers."""
+    if hasattr(request.config, "workerinput"):
+        yield Cluster.attach(request.config.workerinput["broker"])
+        return
     with Cluster() as cluster:
         yield cluster
 

@@ -86,6 +86,7 @@ def binding_of(installation, account, resource, operation):
     return found
 
 
+@pytest.mark.slow
 def test_guide_commands_grant_the_same_permissions_as_these_tests(site):
     prefix = f"{site.prefix}x"
     site.accounts.run_all(guide_commands("kafka-acls.sh"), prefix)
@@ -390,6 +391,7 @@ def wait_for_cause(daemon, message):
     assert len(lines()) <= 2  # a second line only if the first did not give the reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, spoil, message", WRONG_LOGINS, ids=[each[0] for each in WRONG_LOGINS])
 def test_failed_login_is_reported_with_its_cause(installation, name, spoil, message):
     config = configure(installation, "router")

@@ -53,6 +53,7 @@ def test_healthy_daemon_reports_alive_and_ready(daemon):
     assert daemon.metric("gatepost_ready", role="router") == daemon.metric("gatepost_ready", role="receiver") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thread, expected", [("receiver-1", b"receiver lane 1 is stuck\n"),
                                               ("router", b"the router is stuck\n")])
 def test_stalled_thread_is_reported_until_it_resumes(daemon, thread, expected):

@@ -165,6 +165,7 @@ def test_audit_waits_for_an_open_transaction(routed, commits):
     assert time.monotonic() - begun >= 2.5
 
 
+@pytest.mark.slow
 def test_since_excludes_older_records(installation):
     installation.create_topics()
     kafka = installation.kafka

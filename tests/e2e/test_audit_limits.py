@@ -89,6 +89,7 @@ def test_added_partitions_do_not_make_events_of_deleted_deliveries_unexpected(on
     assert audit(one_partition, status=EX_NOINPUT).faults == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_added_partitions_and_deleted_deliveries_do_not_cause_losses(one_partition):
     """By the current number of partitions, their events would come from a partition that cannot be checked."""
     kafka = one_partition.kafka
@@ -106,6 +107,7 @@ def partition_of(delivery):
     return murmur2_partition(delivery.delivery_id.encode(), 3)
 
 
+@pytest.mark.slow
 def test_emptied_partition_does_not_hide_faults_in_others(installation):
     installation.create_topics(partitions=3)
     kafka = installation.kafka
@@ -297,6 +299,7 @@ def test_forged_event_among_late_events_is_unexpected(behind):
     assert result.faults == (0, 0, 1) and result.report["unchecked"] == 20
 
 
+@pytest.mark.slow
 def test_lost_event_among_late_events_is_lost(behind):
     route_late(behind)
     behind.kafka.append([Delivery()])

@@ -158,6 +158,7 @@ def test_python_consumer_sees_each_event_once_and_no_aborted_ones(python, topic)
     show_each_event_once(python, topic, 0)
 
 
+@pytest.mark.slow
 def test_java_consumer_sees_each_event_once_and_no_aborted_ones(java, topic):
     show_each_event_once(java, topic, EX_SIGTERM_OF_JAVA)
 
@@ -229,6 +230,7 @@ def test_python_consumers_in_one_group_share_the_work(python, topic, tmp_path_fa
         other.clean_up()
 
 
+@pytest.mark.slow
 def test_python_consumers_process_events_exactly_once_across_rebalances_and_crashes(python, installation, tmp_path):
     """Three members with one database, across the resulting rebalances; the first is killed while it works."""
     config = installation.config()

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 import tools
@@ -47,6 +48,7 @@ def run_guide_command(installation, word, time=None):
     return tools.run(*[time if TIME.fullmatch(each) else words.get(each, each) for each in command])
 
 
+@pytest.mark.slow
 def test_lost_offsets_cause_the_log_to_be_published_again(installation):
     """As documented in the guide, together with the prevention: set the offsets before a router starts."""
     config = installation.config("router")
@@ -63,6 +65,7 @@ def test_lost_offsets_cause_the_log_to_be_published_again(installation):
     assert published(kafka, [*first, again[0]]) == [2] * 10 + [1]  # repeats are recognised from the log
 
 
+@pytest.mark.slow
 def test_offsets_reset_to_a_time_skip_earlier_deliveries(installation):
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
@@ -95,6 +98,7 @@ def test_deliveries_recreated_while_no_router_runs_are_routed_from_the_start(ins
     assert published(kafka, [*first, *second]) == [2] + [1] * 12
 
 
+@pytest.mark.slow
 def test_uncommitted_decisions_are_dropped_with_the_deleted_topic(installation):
     """A delivery repeated into the new topic is published, because its first record was not."""
     config = installation.config("router")
@@ -116,6 +120,7 @@ def causes(router):
     return {dict(labels)["cause"] for labels in router.metrics("gatepost_router_partition_state")}
 
 
+@pytest.mark.slow
 def test_deleting_the_deliveries_topic_turns_readiness_off(installation):
     """As documented in the guide: a receiver continues with the new topic, a router must be restarted."""
     installation.create_topics(partitions=2)
@@ -137,6 +142,7 @@ def test_deleting_the_deliveries_topic_turns_readiness_off(installation):
     assert published(kafka, [first, second]) == [1, 1]
 
 
+@pytest.mark.slow
 def test_guide_command_resets_offsets_beyond_the_end_of_the_log(installation):
     """As with a backup of the topic that is older than the offsets."""
     config = installation.config("router")

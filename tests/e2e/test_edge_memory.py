@@ -96,6 +96,7 @@ def test_pipelining_uses_no_memory_when_answers_are_read(plain):
         assert resident(plain) - before < 8 * MIB
 
 
+@pytest.mark.slow
 def test_incomplete_bodies_use_at_most_max_in_flight(installation, plain_build):
     """They are refused when other clients wait, so that the next client in turn gets memory."""
     installation.create_topics()
@@ -218,6 +219,7 @@ def fill(daemon, request, outcome):
     return connection, int(now - before)
 
 
+@pytest.mark.slow
 def test_unread_answers_do_not_keep_their_request_bodies(narrow):
     forged = Delivery(b"x" * 900 * KIB, secret=b"wrong" * 5)
     request = head(forged) + forged.body
@@ -229,6 +231,7 @@ def test_unread_answers_do_not_keep_their_request_bodies(narrow):
         each.close()
 
 
+@pytest.mark.slow
 def test_bodies_are_freed_before_their_refusals_are_read(narrow):
     connection, n = fill(narrow, GET, "not_found")
     connection.close()

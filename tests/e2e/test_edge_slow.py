@@ -107,6 +107,7 @@ def test_request_timeout_starts_at_the_first_byte(offline, head_and_body):
             assert time.monotonic() - begun >= 1.9
 
 
+@pytest.mark.slow
 def test_slow_readers_are_closed_without_delaying_others(start):
     daemon = start(header_timeout="3s", request_timeout="3s")
     requests = (HEAD + b"Content-Length: 5\r\n\r\nhello") * 500

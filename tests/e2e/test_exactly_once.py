@@ -4,6 +4,7 @@ import random
 import signal
 import time
 
+import pytest
 
 import waiting
 from load import Load
@@ -154,6 +155,7 @@ def test_routers_joining_and_leaving_neither_lose_nor_duplicate_events(installat
     assert_exactly_once(kafka, load.accepted, load.sent)
 
 
+@pytest.mark.slow
 def test_second_router_with_the_same_instance_name_causes_no_duplicates(installation):
     """Both share a transactional id, so that one fences the other; an admin's mistake must not duplicate events."""
     installation.create_topics()
@@ -228,6 +230,7 @@ def test_restarted_router_restores_its_dedup_window(installation):
     first = installation.start(installation.config("router"))
     installation.kafka.wait_until_routed()
     first.stop()
+    installation.kafka.remove_member(first.name)
     second = installation.start(installation.config("router"))
     waiting.until(lambda: second.metric("gatepost_remembered_ids") >= 2000, 30, "2,000 remembered ids")
     installation.kafka.append(deliveries[:100])

@@ -66,6 +66,7 @@ def test_command_tolerates_foreign_records(foreign, command):
         json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_every_foreign_record_can_be_shown(foreign):
     end = foreign.kafka.ends(foreign.kafka.quarantine)[0]
     for offset in range(0, end, 29):

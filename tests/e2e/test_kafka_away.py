@@ -123,6 +123,7 @@ def test_killed_kafka_under_load_loses_no_accepted_delivery(installation, own_br
     assert_exactly_once(installation.kafka, load.accepted, load.sent)
 
 
+@pytest.mark.slow
 def test_signature_of_an_unstored_delivery_is_not_remembered(installation, own_broker):
     """A captured delivery under another id gets a 503; the later genuine delivery is not a replay of it."""
     daemon = start(installation)
@@ -258,6 +259,7 @@ def test_delivery_is_stored_when_the_client_disconnects_before_the_ack(installat
     daemon.accept()
 
 
+@pytest.mark.slow
 def test_hung_name_servers_are_answered_503_without_blocking_lanes(installation, plain_build):
     """The producer's connection is lost and its replacement cannot connect, while Kafka answers the probe."""
     installation.build = plain_build
@@ -302,6 +304,7 @@ def dead(own_broker):
     own_broker.start_node(1)
 
 
+@pytest.mark.slow
 def test_sigterm_stops_an_idle_daemon_without_kafka_and_name_servers(installation, plain_build, dead):
     installation.build = plain_build
     config = installation.config()
@@ -316,6 +319,7 @@ def test_sigterm_stops_an_idle_daemon_without_kafka_and_name_servers(installatio
         daemon.stop()
 
 
+@pytest.mark.slow
 def test_interrupt_stops_tail_without_kafka_and_name_servers(installation, plain_build, dead):
     config = installation.config()
     installation.create_topics(config)

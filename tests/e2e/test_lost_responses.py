@@ -103,6 +103,7 @@ def test_response_that_never_arrives_loses_no_delivery(installation, proxies, pr
     assert_load_survives(installation, proxied(**{"socket.timeout.ms": "1500"}), rule, 1)
 
 
+@pytest.mark.slow
 def test_signature_is_kept_if_an_earlier_attempt_may_have_been_stored(installation, proxied_broker, proxies, proxied):
     """The first attempt was stored without a response; the second arrives while Kafka is away; then a captured copy."""
     daemon = proxied()
@@ -239,6 +240,7 @@ def test_failed_producer_is_replaced_while_deliveries_are_pipelined(installation
     waiting.until(lambda: daemon.post().status == 200, 30, "another producer")
 
 
+@pytest.mark.slow
 def test_unanswered_commit_does_not_delay_shutdown_forever(installation, proxies, proxied, tmp_path):
     """The daemon asks the service manager for more time while the commit may succeed; then the manager may kill it."""
     installation.create_topics()
@@ -334,6 +336,7 @@ def test_transaction_is_not_committed_without_an_event_the_leader_refused(instal
     assert_exactly_once(installation.kafka, {each.delivery_id: each for each in deliveries})
 
 
+@pytest.mark.slow
 def test_router_starts_with_slow_brokers(installation, proxied, proxies):
     """A producer needs several responses to become ready; every attempt continues where the last one stopped."""
     installation.create_topics()

@@ -54,6 +54,7 @@ def content(kafka):
     return sorted((*record.place, record.key, record.value, record.headers) for record in kafka.read(kafka.deliveries))
 
 
+@pytest.mark.slow
 def test_mirrored_deliveries_are_routed_once_at_the_second_site(installation, second, mirror):
     for each in (installation, second):
         each.create_topics(partitions=3)

@@ -97,6 +97,7 @@ class Load:
         return statistics.quantiles(self.seconds, n=100)[98]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
 def test_throughput_does_not_collapse_with_many_clients(installation, plain_build, tmp_path, tls):
     authority = Authority(tmp_path) if tls else None
@@ -166,6 +167,7 @@ def await_answers(daemon, address, over):
             connection.recv(100)
 
 
+@pytest.mark.slow
 def test_small_deliveries_do_not_wait_for_large_bodies_of_other_addresses(installation, plain_build):
     """Addresses share the memory by bytes: one that needs little gets it immediately."""
     daemon = start(installation, plain_build, threads="2")

@@ -218,6 +218,7 @@ def test_status_agrees_with_gatepost_status(daemon, shared):
     assert datetime.datetime.fromisoformat(status["time"]).timestamp() == status["startTimeSeconds"] + status["uptimeSeconds"]
 
 
+@pytest.mark.slow
 def test_recent_times_cover_the_last_half_minute(daemon):
     daemon.accept()
     assert status_of(daemon)["ackSeconds"]["recent"]["count"] > 0

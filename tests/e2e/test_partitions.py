@@ -149,6 +149,7 @@ def assert_stub_in_quarantine(kafka, delivery):
     assert stub.header("gatepost-reason") == "unpublishable"
 
 
+@pytest.mark.slow
 def test_delivery_too_large_for_its_topic_becomes_a_stub(installation):
     receiver, router = split_configuration(installation)
     kafka = installation.kafka
@@ -227,6 +228,7 @@ def test_record_refused_before_its_batch_is_complete_becomes_a_stub(installation
     assert_stub_in_quarantine(kafka, large)
 
 
+@pytest.mark.slow
 def test_partition_with_undeliverable_fetch_responses_waits(installation):
     """librdkafka silently drops a response larger than receive.message.max.bytes and retries forever."""
     config, kafka = with_small_answers(installation, partitions=1), installation.kafka
@@ -253,6 +255,7 @@ def test_partition_with_undeliverable_fetch_responses_waits(installation):
     assert published(kafka, first + last) == [1] * 10
 
 
+@pytest.mark.slow
 def test_gap_is_skipped_when_the_connection_changes_with_each_response(installation):
     """librdkafka closes the connection after a response that is too large; responses for other partitions arrive in between."""
     config, kafka = with_small_answers(installation), installation.kafka
@@ -274,6 +277,7 @@ def test_gap_is_skipped_when_the_connection_changes_with_each_response(installat
     wait_until_published(kafka, sent, 60)
 
 
+@pytest.mark.slow
 def test_large_records_are_routed_when_the_connection_changes_with_each_response(installation):
     """The records are so large that each response has only one: no two records arrive over the same connection."""
     config, kafka = with_small_answers(installation), installation.kafka
@@ -287,6 +291,7 @@ def test_large_records_are_routed_when_the_connection_changes_with_each_response
     wait_until_published(kafka, sent, 120)
 
 
+@pytest.mark.slow
 def test_records_refused_out_of_order_become_stubs(installation):
     """The record for another topic is refused first, while the other is queued behind records for its own topic."""
     config = installation.config("router")
@@ -305,6 +310,7 @@ def test_records_refused_out_of_order_become_stubs(installation):
         assert_stub_in_quarantine(kafka, delivery)
 
 
+@pytest.mark.slow
 def test_reload_ends_the_wait_for_a_topic_no_longer_used(installation):
     config = installation.config("router")
     installation.create_topics(config, partitions=1)
@@ -322,6 +328,7 @@ def test_reload_ends_the_wait_for_a_topic_no_longer_used(installation):
     wait_until_published(kafka, [second])
 
 
+@pytest.mark.slow
 def test_refused_record_becomes_a_stub_when_the_connection_changes_with_each_response(installation):
     """The dedup table is restored each time, because the leader may have changed; the refusal must not be forgotten."""
     config, kafka = with_small_answers(installation), installation.kafka
@@ -339,6 +346,7 @@ def test_refused_record_becomes_a_stub_when_the_connection_changes_with_each_res
     assert_stub_in_quarantine(kafka, refused)
 
 
+@pytest.mark.slow
 def test_truncated_log_is_read_when_the_connection_changes_with_each_response(lone):
     """The dedup table is restored from the start; a new connection must not restart that."""
     cluster, installation = lone
@@ -361,6 +369,7 @@ def test_truncated_log_is_read_when_the_connection_changes_with_each_response(lo
     assert daemon.metric("gatepost_log_truncations_total") == 1
 
 
+@pytest.mark.slow
 def test_record_with_headers_too_large_for_librdkafka_becomes_a_stub(installation):
     """Quarantine keeps the headers of a delivery."""
     config = installation.config("router")
@@ -416,6 +425,7 @@ def append_steadily(kafka, sent, stop):
     assert producer.flush(60) == 0
 
 
+@pytest.mark.slow
 def test_aborted_transaction_does_not_stall_steady_traffic(installation):
     """The records behind it had to wait for 10,000 more, because the next always arrived before the end of the log was seen."""
     config = installation.config("router")
@@ -437,6 +447,7 @@ def test_aborted_transaction_does_not_stall_steady_traffic(installation):
     assert_exactly_once(kafka, by_id(sent))
 
 
+@pytest.mark.slow
 def test_timestamp_near_1970_is_routed(installation):
     config = installation.config("router")
     installation.create_topics(config, partitions=2)
@@ -505,6 +516,7 @@ def test_group_join_error_is_shown_in_readiness(installation):
 
 # Added partitions
 
+@pytest.mark.slow
 def test_partitions_added_while_the_router_is_down_are_routed(installation):
     """The coordinator assigns a static member that returns in time its former partitions."""
     config = installation.config()
@@ -606,6 +618,7 @@ def leader(kafka, partition):
     return kafka.admin.list_topics(kafka.deliveries).topics[kafka.deliveries].partitions[partition].leader
 
 
+@pytest.mark.slow
 def test_records_are_routed_across_leader_changes(spread, brokers, new_library):
     """With a newer librdkafka, which reports the leader epoch of a record."""
     create_deliveries(spread, [[1, 2, 3], [2, 3, 1]])
@@ -632,6 +645,7 @@ def test_records_are_routed_across_leader_changes(spread, brokers, new_library):
     assert daemon.log.count("asking for the position again") < 20
 
 
+@pytest.mark.slow
 def test_partition_without_a_leader_does_not_stop_others(spread, brokers):
     kafka = spread.kafka
     create_deliveries(spread, [[3], [1], [2]], **{"min.insync.replicas": "1"})
@@ -664,6 +678,7 @@ def test_partition_without_a_leader_does_not_stop_others(spread, brokers):
     assert_exactly_once(kafka, by_id(sum(sent, []) + sum(later, []) + sum(more, []) + last))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
 def test_records_after_an_unclean_leader_election_are_published(spread, brokers, restarts):
     """The log is truncated below the committed offset, and grows beyond it again with other records."""

@@ -64,6 +64,7 @@ def test_list_shows_id_reason_time_and_origin(shared_quarantine):
     assert line.endswith("no topic for the kind no.such_kind")
 
 
+@pytest.mark.slow
 def test_list_is_sorted_by_time_and_filtered(shared_quarantine):
     malformed = Delivery(b"no JSON")
     shared_quarantine.send(malformed)
@@ -168,6 +169,7 @@ def test_released_record_is_identical_to_the_delivery(shared_quarantine):
     assert name == "gatepost-release-signature" and re.fullmatch(rb"\d{10} sha256=[0-9a-f]{64}", signature)
 
 
+@pytest.mark.slow
 def test_release_of_a_still_invalid_record_is_quarantined_under_a_new_id(shared_quarantine):
     delivery = Delivery(b'{"event": 7}')
     id = shared_quarantine.send(delivery)
@@ -210,6 +212,7 @@ def test_replayed_signature_is_published_when_released(shared_quarantine):
     assert len(shared_quarantine.quarantined(again.delivery_id)) == 1
 
 
+@pytest.mark.slow
 def test_replay_does_not_claim_the_id_of_the_genuine_delivery(installation):
     """Also if the router is restarted in between and has only its restored dedup table."""
     installation.create_topics()
@@ -318,6 +321,7 @@ def read_terminal(terminal):
         return b""
 
 
+@pytest.mark.slow
 def test_bulk_release_shows_progress_and_uses_little_memory(quarantine, tmp_path):
     """Released by two commands at the same time, after a dry run."""
     n, size = 4000, 60000
@@ -375,6 +379,7 @@ def test_release_is_published_once_when_the_router_is_killed(quarantine):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_release_by_reason_releases_only_matching_records(quarantine):
     malformed = [Delivery(b"no JSON %d" % number) for number in range(5)]
     unknown = [Delivery(event_body("order.created")) for _ in range(5)]
@@ -421,6 +426,7 @@ def test_record_without_a_delivery_id_is_not_released(shared_quarantine):
     assert kafka.ends(kafka.deliveries) == ends
 
 
+@pytest.mark.slow
 def test_release_with_unknown_history_requires_force(quarantine):
     """Retention may have deleted an earlier release."""
     delivery = Delivery(event_body("order.created"))
@@ -478,6 +484,7 @@ def test_wrong_usage_exits_64_with_the_reason(shared, arguments, text):
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and text in done.stderr
 
 
+@pytest.mark.slow
 def test_unreachable_kafka_exits_69(installation):
     config = installation.config()
     config["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
@@ -508,6 +515,7 @@ def deny(kafka, topic, operation):
     waiting.until(lambda: set(rules) <= set(kafka.admin.describe_acls(Accounts.everything()).result(30)), 30, "the rules")
 
 
+@pytest.mark.slow
 def test_missing_permission_exits_77(guarded_broker, tmp_path):
     installation = Installation(tmp_path, guarded_broker.bootstrap)
     kafka = installation.kafka

@@ -66,6 +66,7 @@ def add_partitions(quarantine, n):
     waiting.until(lambda: kafka.partitions(kafka.deliveries) == n, 30, "the partitions")
     config = quarantine.daemon.config
     quarantine.daemon.stop()
+    kafka.remove_member(config["gatepost"]["instance"])
     config["gatepost"]["instance"] += "-again"
     quarantine.daemon = quarantine.installation.start(config)
 
@@ -84,6 +85,7 @@ def released(quarantine, delivery):
     return id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_empty", [True, False])
 def test_release_requires_force_after_deliveries_is_recreated(quarantine, is_empty):
     delivery = Delivery(event_body(KIND))
@@ -105,6 +107,7 @@ def test_release_requires_force_after_deliveries_is_recreated(quarantine, is_emp
     assert quarantine.release(id, "--force")[0]["outcome"] == "released-before"
 
 
+@pytest.mark.slow
 def test_copy_of_the_delivery_at_the_same_offset_is_not_mistaken_for_it(quarantine):
     """The service repeats an attempt after the topic was recreated, and its record gets the same offset."""
     delivery = Delivery(event_body(KIND))
@@ -163,6 +166,7 @@ def test_release_requires_force_after_an_added_partition_was_emptied(quarantine)
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
+@pytest.mark.slow
 def test_release_from_a_former_quarantine_topic_is_ignored(quarantine):
     """A recreated quarantine topic reuses IDs."""
     id = released(quarantine, Delivery(event_body(KIND)))
@@ -174,6 +178,7 @@ def test_release_from_a_former_quarantine_topic_is_ignored(quarantine):
     assert quarantine.entry(later.delivery_id)["released"] is True
 
 
+@pytest.mark.slow
 def test_release_does_not_count_for_the_same_delivery_of_another_source(installation):
     """A service posts to two sources with the same secret."""
     config = installation.config()
@@ -192,6 +197,7 @@ def test_release_does_not_count_for_the_same_delivery_of_another_source(installa
     assert {each.header("ce_source") for each in quarantine.published(delivery.delivery_id)} == {"/invoicing", "/other"}
 
 
+@pytest.mark.slow
 def test_returned_release_of_another_source_does_not_count(quarantine):
     """A former quarantine topic had a record with the same ID and the same delivery of the other source."""
     kafka = quarantine.kafka
@@ -221,6 +227,7 @@ def quarantine_twice(quarantine, delivery):
     return [each["id"] for each in quarantine.list() if each["deliveryId"] == delivery.delivery_id]
 
 
+@pytest.mark.slow
 def test_delivery_quarantined_twice_is_released_once_after_partitions_were_added(quarantine):
     """The commands may read the delivery or, as here, the release first."""
     earlier, delivery = delivery_for(0, 2), delivery_for(1, 2)
@@ -236,6 +243,7 @@ def test_delivery_quarantined_twice_is_released_once_after_partitions_were_added
     assert len(quarantine.published(delivery.delivery_id)) == len(quarantine.published(earlier.delivery_id)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partitions", [2])
 def test_returned_record_is_released_when_its_predecessors_are_in_another_partition(quarantine):
     """Released too early twice, with partitions added in between, after being quarantined again from the start."""
@@ -258,6 +266,7 @@ def test_returned_record_is_released_when_its_predecessors_are_in_another_partit
     assert len(quarantine.published(delivery.delivery_id)) == 1
 
 
+@pytest.mark.slow
 def test_delivery_quarantined_twice_is_released_once_with_force(quarantine):
     """Retention has deleted it, so that earlier releases are unknown."""
     delivery = Delivery(event_body(KIND))

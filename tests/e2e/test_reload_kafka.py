@@ -57,6 +57,7 @@ def assert_answers(daemon, end):
     assert longest < 3
 
 
+@pytest.mark.slow
 def test_many_new_topics_are_looked_up_together_without_blocking_the_main_thread(daemon, proxies):
     proxies.delay("Metadata", ROUND_TRIP_SECONDS, times=None)
     add_kinds(daemon.config, KINDS)

@@ -165,6 +165,7 @@ def committed(daemon):
     return daemon.metric("gatepost_transactions_total", result="committed")
 
 
+@pytest.mark.slow
 def test_batch_size_changes(installation, daemon):
     daemon.config["router"]["max_batch"] = 1
     reload(daemon)
@@ -181,6 +182,7 @@ def published(installation, delivery):
     return record.topic.removeprefix(installation.prefix + ".")
 
 
+@pytest.mark.slow
 def test_topic_table_changes(installation, daemon):
     events = daemon.config["events"]
     assert published(installation, daemon.accept(Delivery(event_body("invoice.accepted")))) == "invoice.accepted"
@@ -240,6 +242,7 @@ def test_replay_is_recognised_after_a_longer_tolerance(installation, daemon):
     assert (record.delivery_id, record.header("gatepost-reason")) == ("captured", "replayed-signature")
 
 
+@pytest.mark.slow
 def test_every_record_is_routed_by_a_single_table(installation, daemon):
     """The table alternates under load: no delivery is lost, duplicated or published elsewhere."""
     kafka, prefix = installation.kafka, installation.prefix

@@ -6,6 +6,8 @@ import re
 import signal
 import time
 
+import pytest
+
 import waiting
 from installation import Installation
 from load import Load
@@ -56,6 +58,7 @@ def vary(config, number, prefix, secrets):
         config.source("other")
 
 
+@pytest.mark.slow
 def test_a_thousand_reloads_under_load(broker, tmp_path, plain_build):
     installation = Installation(tmp_path, broker.bootstrap, plain_build)
     try:

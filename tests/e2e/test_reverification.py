@@ -44,6 +44,7 @@ class Verifying(Quarantine):
         return [record.header("gatepost-reason") for record in self.quarantined(delivery_id)]
 
 
+@pytest.mark.slow
 def test_forged_and_stale_records_are_unverified_and_do_not_claim_their_ids(verifying):
     genuine = [Delivery() for _ in range(3)]
     forged = [genuine[0].but(secret=OTHER_SECRET), genuine[0].but(body=event_body(), secret=OTHER_SECRET),
@@ -68,6 +69,7 @@ def test_forged_and_stale_records_are_unverified_and_do_not_claim_their_ids(veri
     verifying.assert_audit_agrees()
 
 
+@pytest.mark.slow
 def test_captured_record_cannot_be_disguised_as_a_release(verifying):
     captured = verifying.receiver.accept(Delivery(event_body("no.such_kind")))
     unverified = Delivery(secret=OTHER_SECRET)
@@ -121,6 +123,7 @@ def test_disabling_verify_causes_no_duplicates_of_restored_records(verifying):
     assert len(verifying.published(first.delivery_id)) == 1
 
 
+@pytest.mark.slow
 def test_removing_a_secret_while_a_topic_is_missing_loses_nothing(verifying):
     """An uncommitted genuine decision becomes unverified, and does not block a repeat."""
     config, kafka = verifying.router.config, verifying.kafka
@@ -139,6 +142,7 @@ def test_removing_a_secret_while_a_topic_is_missing_loses_nothing(verifying):
     verifying.assert_audit_agrees()
 
 
+@pytest.mark.slow
 def test_smaller_tolerance_causes_no_duplicates_after_a_restart(installation):
     installation.create_topics()
     receiver, router = installation.config("receiver"), installation.config("router")

@@ -389,6 +389,7 @@ def test_remembered_ids_and_transactions_are_counted(shared, daemon):
     assert daemon.metric("gatepost_router_lag_records") >= 0
 
 
+@pytest.mark.slow
 def test_deliveries_wait_while_their_topic_is_missing(installation):
     """The topic is deleted: the router retries and publishes nothing."""
     installation.create_topics()

@@ -1,6 +1,7 @@
 """A router whose log or committed offset is not what it expects."""
 
 import confluent_kafka
+import pytest
 from confluent_kafka import TopicPartition
 
 import waiting
@@ -65,6 +66,7 @@ def refusal(installation):
     return line
 
 
+@pytest.mark.slow
 def test_truncated_log_without_committed_offsets_is_refused(installation):
     installation.create_topics(partitions=1)
     kafka = installation.kafka

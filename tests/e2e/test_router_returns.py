@@ -2,9 +2,10 @@
 
 import signal
 
-from cluster import Cluster
+import pytest
 
 import waiting
+from cluster import Cluster
 from installation import Installation
 from proxy import Proxies
 from signing import Delivery
@@ -21,6 +22,7 @@ def give_back(router, other, before):
                   lambda: f"the partition to be assigned:\n{router.last_log(3000)}")
 
 
+@pytest.mark.slow
 def test_own_uncommitted_decision_is_forgotten_when_the_partition_returns(tmp_path):
     """Its record was truncated and replaced by others: the delivery is published when it is repeated."""
     with Cluster() as cluster:
@@ -45,6 +47,7 @@ def test_own_uncommitted_decision_is_forgotten_when_the_partition_returns(tmp_pa
         installation.clean_up()
 
 
+@pytest.mark.slow
 def test_records_routed_by_another_router_are_known_when_the_partition_returns(tmp_path):
     """It is disconnected while an unclean leader election loses the last records it had routed."""
     with Cluster(nodes=3, proxied=True) as brokers:

@@ -23,6 +23,7 @@ def assert_clean(report):
     assert report.is_clean and report.passes, str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, preload.FOREVER], ids=["one", "all that follow"])
 def test_failing_allocations_lose_nothing(broker, plain_build, n):
     assert_clean(scarcity.own_allocations(broker, plain_build, n=n))
@@ -120,6 +121,7 @@ def test_full_log_disk_loses_nothing(broker):
     assert_clean(scarcity.full_log(broker, BUILD))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not scarcity.may_mount(), reason="mounting a small disk is not permitted")
 def test_full_kafka_disk_neither_loses_nor_duplicates_events():
     assert_clean(scarcity.full_kafka_disk(None, BUILD))

@@ -87,6 +87,7 @@ def test_nothing_is_notified_without_a_manager(embedded):
     assert "watchdog" not in daemon.log and "service manager" not in daemon.log
 
 
+@pytest.mark.slow
 def test_status_is_sent_on_change_and_rate_limited(embedded, manager):
     daemon = start(embedded, manager)
     manager.wait_for("READY")
@@ -128,6 +129,7 @@ def test_start_failing_on_a_missing_topic_is_reported(installation, manager):
 # Kafka away
 
 
+@pytest.mark.slow
 def test_startup_timeout_is_extended_while_kafka_is_away(away, own_broker, manager):
     own_broker.pause(1)
     daemon = start(away, manager)
@@ -144,6 +146,7 @@ def test_startup_timeout_is_extended_while_kafka_is_away(away, own_broker, manag
     assert len(manager.having("EXTEND_TIMEOUT_USEC")) == asked
 
 
+@pytest.mark.slow
 def test_kafka_outage_after_startup_is_reported_in_status_only(away, own_broker, manager):
     start(away, manager)
     manager.wait_for_status("receiving and routing")
@@ -154,6 +157,7 @@ def test_kafka_outage_after_startup_is_reported_in_status_only(away, own_broker,
     assert len(manager.having("READY")) == 1
 
 
+@pytest.mark.slow
 def test_shutdown_timeout_is_extended_while_answers_are_pending(away, own_broker, manager):
     config = away.config("receiver")
     config["receiver"]["ack_timeout"] = "12s"
@@ -221,6 +225,7 @@ def assert_no_watchdog_notification(manager, since):
     assert not late, [message.time - since for message in late]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thread, words", [("receiver-1", "receiver lane 1 is stuck"),
                                            ("receiver-2", "receiver lane 2 is stuck"),
                                            ("router", "the router is stuck")])
@@ -244,6 +249,7 @@ def test_watchdog_notifications_stop_while_a_thread_is_stalled(embedded, manager
     assert gaps[1] < WATCHDOG_SECONDS / 2 and gaps[2] < WATCHDOG_SECONDS, gaps  # one may be longer at startup
 
 
+@pytest.mark.slow
 def test_watchdog_notifications_continue_while_kafka_is_away(away, own_broker, manager):
     daemon = start(away, manager, watchdog_seconds=WATCHDOG_SECONDS)
     manager.wait_for_status("receiving and routing")

@@ -15,6 +15,7 @@ import time
 import confluent_kafka
 import pytest
 
+import stalling
 import waiting
 from audit_side import by_hand
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
@@ -283,7 +284,7 @@ def test_tail_reports_records_deleted_before_they_were_shown(following):
     following.producer.produce(following.topic, b"first", partition=0)
     following.producer.flush(30)
     assert json.loads(following.stdout.readline())["value"] == "first"
-    following.send_signal(signal.SIGSTOP)
+    stalling.stop(following.pid)
     for _ in range(5):  # the first may be in a response already sent
         following.producer.produce(following.topic, b"later", partition=0)
         following.producer.flush(30)
@@ -299,6 +300,7 @@ def test_tail_reports_records_deleted_before_they_were_shown(following):
     assert f"{following.topic}, partition 0: records were deleted before they were shown\n" in stderr
 
 
+@pytest.mark.slow
 def test_tail_until_end_fails_when_kafka_is_silent(own_broker, tmp_path):
     installation = Installation(tmp_path, own_broker.bootstrap)
     installation.create_topics(partitions=1)
@@ -344,6 +346,7 @@ def test_tail_until_end_stops_although_records_keep_arriving(installation):
     assert done.returncode == 0 and values[0] == "first" and len(values) < 500, done.stderr
 
 
+@pytest.mark.slow
 def test_added_partition_does_not_end_tail_early(installation):
     installation.create_topics(partitions=1)
     topic = f"{installation.prefix}.invoice.accepted"

@@ -28,6 +28,7 @@ def installation(brokers, tmp_path):
     each.clean_up()
 
 
+@pytest.mark.slow
 def test_loss_of_one_broker_neither_loses_nor_duplicates_events(installation, brokers):
     done = installation.gatepost("topics", "create", "--partitions", "3")
     assert done.returncode == 0, done.stderr
@@ -50,6 +51,7 @@ def test_loss_of_one_broker_neither_loses_nor_duplicates_events(installation, br
     assert_exactly_once(kafka, load.accepted, load.sent)
 
 
+@pytest.mark.slow
 def test_hung_broker_does_not_make_kafka_unreachable(installation, brokers):
     """Regardless of which broker hangs and which is probed."""
     done = installation.gatepost("topics", "create", "--partitions", "1")

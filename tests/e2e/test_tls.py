@@ -339,6 +339,7 @@ def test_pipelined_requests_are_answered_in_order(daemon, tls):
     assert places == sorted(places)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", OLD_AND_NEW, ids=["1.2", "1.3"])
 def test_slowly_read_answers_arrive_whole_and_in_order(shared, authority, version):
     """The daemon writes what the socket accepts and sleeps until it accepts more."""

@@ -132,6 +132,7 @@ def stored_ids(shared):
     return {record.key.decode() for record in shared.kafka.read(shared.kafka.deliveries)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", ["tls", "plain", "proxied"])
 def test_broken_connections_neither_leak_nor_lose_deliveries(shared, authority, tmp_path, layer):
     certificates = Certificates(authority, tmp_path)

@@ -114,7 +114,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         if (data[0] % 4 == 1) {
                 read_key(text);
         } else if (data[0] % 4 == 2) {
-                (void)webhooks_check_url(text, &error);
+                MUST(webhooks_check_url(text, &error) == 0 || error.text[0] != '\0');
         } else if (data[0] % 4 == 3) {
                 (void)event_filter_suggest(text);
                 (void)event_filter_matches(text, "invoice.accepted");

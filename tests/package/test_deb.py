@@ -25,6 +25,7 @@ def unpacked(deb, tmp_path_factory):
     return directory
 
 
+@pytest.mark.slow
 def test_package_is_reproducible(deb):
     """Includes the packages of debugging symbols, which contain all paths that the compiler saw."""
     digests = {}
@@ -60,6 +61,11 @@ def test_compiler_gets_hardening_flags_not_visible_in_programs(deb):
 def test_programs_contain_no_build_path(unpacked):
     for program in PROGRAMS:
         assert str(WORK).encode() not in (unpacked / program).read_bytes()
+
+
+def test_no_program_has_a_crash_point(unpacked):
+    for program in PROGRAMS:
+        assert b"GATEPOST_CRASH_POINT" not in (unpacked / program).read_bytes()
 
 
 def test_daemon_links_only_permitted_libraries(unpacked):

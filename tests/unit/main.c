@@ -9,9 +9,9 @@ main(void)
         SRunner *runner = srunner_create(NULL);
         int n_failed;
 
-#define ADD_SUITE(name) srunner_add_suite(runner, suite_##name());
-        SUITES(ADD_SUITE)
-#undef ADD_SUITE
+#define X(name) srunner_add_suite(runner, suite_##name());
+#include "unit_suites.inc"
+#undef X
         srunner_run_all(runner, CK_ENV);
         n_failed = srunner_ntests_failed(runner);
         if (srunner_ntests_run(runner) == 0)

@@ -11,6 +11,7 @@ import confluent_kafka
 from confluent_kafka import OFFSET_BEGINNING, IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
+import protocol
 import waiting
 
 TIMEOUT = 30
@@ -206,6 +207,11 @@ class Kafka:
         group = self.admin.describe_consumer_groups([self.group], request_timeout=TIMEOUT)[self.group].result()
         return {member.group_instance_id or member.member_id: len(member.assignment.topic_partitions)
                 for member in group.members if member.assignment}
+
+    def remove_member(self, instance):
+        """Remove a router that has ended from the group, which would keep its partitions for it until its session is over."""
+        port = int(self.bootstrap.rpartition(":")[2])
+        assert protocol.remove_member(port, self.group, instance) == (0, 0)
 
     def create(self, topic, partitions=1, **config):
         new = NewTopic(topic, partitions, 1, config={name.replace("_", "."): value for name, value in config.items()})

@@ -1,8 +1,10 @@
-"""Stops single threads of a process, as a debugger does."""
+"""Stops a process, or single threads of it, as a debugger does."""
 
 import contextlib
 import ctypes
+import os
 import pathlib
+import signal
 
 import waiting
 
@@ -25,6 +27,13 @@ def threads(pid):
 
 def _state(pid, thread):
     return pathlib.Path(f"/proc/{pid}/task/{thread}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def stop(pid):
+    """Stop all threads by SIGSTOP, until SIGCONT. A busy machine takes a while to do so."""
+    os.kill(pid, signal.SIGSTOP)
+    waiting.until(lambda: {_state(pid, task.name) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()} == {"T"}, SECONDS,
+                  "all threads to stop")
 
 
 @contextlib.contextmanager

@@ -3,9 +3,7 @@
 import contextlib
 import http.server
 import json
-import pathlib
 import re
-import sys
 import threading
 import time
 
@@ -14,8 +12,6 @@ import pytest
 
 import kafka_side
 from signing import hmac_sha256
-
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "bench"))
 
 from genuine import Check, NotGenuine
 from sections import Figures
