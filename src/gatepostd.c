@@ -27,14 +27,25 @@ usage(FILE *out)
                 DEFAULT_FILE);
 }
 
-/* At the start, standard error is the log, but errors are for the person who starts the daemon. */
+/* Warnings of the start, which are logged when the log level is known. */
+static struct problems warnings;
+
 static void
 report_at_start(const char *file, const struct problem *problem)
 {
         if (problem->level == PROBLEM_ERROR)
                 problems_print(file, problem);
         else
-                reload_log_problem(file, problem);
+                problems_warn(&warnings, problem->line, "%s", problem->text);
+}
+
+static void
+log_warnings(const struct config *config)
+{
+        log_set_level(config->log_level);
+        for (size_t i = 0; i < warnings.n; i++)
+                reload_log_problem(config->file, &warnings.items[i]);
+        problems_clear(&warnings);
 }
 
 int
@@ -78,6 +89,7 @@ main(int argc, char **argv)
         config = config_load_reporting(file, only_check ? problems_print : report_at_start);
         if (config == NULL)
                 return EX_CONFIG;
+        log_warnings(config);
         if (tls_check_strength(config) != 0 || clients_check(config) != 0 ||
             (only_check && tls_check_dates(config) != 0))
                 status = EX_CONFIG;

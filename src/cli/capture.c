@@ -32,6 +32,7 @@ int
 capture_parse(char *text, struct capture *capture, struct error *error)
 {
         int is_curl = strncmp(text, "> ", 2) == 0 || strstr(text, "\n> ") != NULL;
+        int is_connect = 0; /* the request is for a proxy */
         char *line;
 
         text += strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -42,8 +43,13 @@ capture_parse(char *text, struct capture *capture, struct error *error)
                         continue;
                 line += is_curl ? 2 : 0;
                 is_blank = line[strspn(line, BLANKS)] == '\0';
-                if (is_blank && capture->n > 0)
+                is_connect |= strncmp(line, "CONNECT ", 8) == 0;
+                if (is_blank && capture->n > 0 && !is_connect)
                         return 0; /* the body follows, or another request */
+                if (is_blank && is_connect) {
+                        capture->n = 0; /* the request itself follows */
+                        is_connect = 0;
+                }
                 if (add_line(capture, line) != 0 && !is_blank && strstr(line, " HTTP/") == NULL)
                         return error_set(error, "line %zu is not a header, `Name: value`", number);
         }

@@ -154,18 +154,23 @@ refuse_option(int result, const char *word)
         const struct command_option *option = find_option(optopt);
         const char *names[MAX_OPTIONS], *closest;
         char name[64];
-        size_t n = 0;
+        size_t n = 0, len, n_alike = 0;
 
         if (option != NULL)
                 return result == ':' ? command_misused("--%s needs %s", option->name, option->argument)
                                      : command_misused("--%s takes no argument", option->name);
         if (optopt != 0)
                 return command_misused("unknown option -%c", optopt);
-        for (size_t i = 0; (option = command_option_at(running, i)) != NULL; i++) {
-                if (option->name != NULL)
-                        names[n++] = option->name;
-        }
         (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+        len = strlen(name);
+        for (size_t i = 0; (option = command_option_at(running, i)) != NULL; i++) {
+                if (option->name == NULL)
+                        continue;
+                names[n++] = option->name;
+                n_alike += strncmp(option->name, name, len) == 0;
+        }
+        if (n_alike > 1)
+                return command_misused("--%s is the beginning of several options", name);
         closest = text_closest(name, names, n);
         return command_misused("unknown option --%s%s%s%s", name, closest == NULL ? "" : "; did you mean --",
                                closest == NULL ? "" : closest, closest == NULL ? "" : "?");

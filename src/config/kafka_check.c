@@ -22,9 +22,8 @@
 #define LEAST_TRANSACTION_MS 10000
 #define LONG_LINGER_MS 1000
 
-/* librdkafka's defaults. */
-#define DEFAULT_SESSION_MS 45000
-#define DEFAULT_HEARTBEAT_MS 3000
+#define DEFAULT_SESSION_MS 15000  /* the router's: kafka/consumer.c */
+#define DEFAULT_HEARTBEAT_MS 3000 /* librdkafka's */
 
 struct check {
         const struct config *config;

@@ -10,6 +10,20 @@
 
 /* What works, but probably not as intended. */
 
+/* Return the line of the n-th listen of [receiver]. */
+static size_t
+listen_line(const struct ini *ini, size_t n)
+{
+        for (size_t i = 0; i < ini->n; i++) {
+                const struct ini_entry *entry = &ini->entries[i];
+
+                if (entry->name != NULL && strcmp(entry->section, "receiver") == 0 &&
+                    strcmp(entry->name, "listen") == 0 && n-- == 0)
+                        return entry->line;
+        }
+        return 0;
+}
+
 static void
 warn_about_listeners(const struct config *config, const struct ini *ini, struct problems *problems)
 {
@@ -19,7 +33,7 @@ warn_about_listeners(const struct config *config, const struct ini *ini, struct 
                 if (endpoint_is_private(&config->listen[i]))
                         continue;
                 problems_warn(
-                    problems, ini_line(ini, "receiver", "", "listen"),
+                    problems, listen_line(ini, i),
                     "%.100s can be reached from other machines without TLS: bodies can be read on the way; "
                     "set tls_certificate_file and tls_key_file, or listen on 127.0.0.1 behind a proxy",
                     config->listen[i].text);

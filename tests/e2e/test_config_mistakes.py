@@ -114,13 +114,14 @@ ERRORS = [
     ("kafka", "sasl.username = gatepost|sasl.password = p", "no effect without security.protocol = SASL_SSL"),
     ("kafka", "security.protocol = SSL|sasl.mechanism = PLAIN", "no effect without security.protocol = SASL_SSL"),
     ("kafka", "transaction.timeout.ms = 1000", "at least 10000"),
-    ("kafka", "heartbeat.interval.ms = 60000", "a third of session.timeout.ms"),
+    ("kafka", "heartbeat.interval.ms = 15000", "a third of session.timeout.ms"),
     ("kafka", "ssl.truststore.location = /etc/trust.jks", "use `ssl.ca.location`"),
     ("kafka", "ssl.ca.location = /nonexistent/ca.pem", "cannot open /nonexistent/ca.pem"),
 ]
 # These pass: only the warning says that they are probably not intended.
 WARNINGS = [
     ("receiver", "listen = 0.0.0.0:8080", "without TLS"),
+    ("receiver", "listen=0.0.0.0:8081", "without TLS"),  # a second one
     ("admin", "listen = 0.0.0.0:9464|allow_remote = on", "neither TLS nor authentication"),
     ("source invoicing", "secret = at least sixteen bytes that nobody can guess", "placeholder"),
     ("source invoicing", "secret = xxxxxxxxxxxxxxxxxxxxxxxx", "placeholder"),

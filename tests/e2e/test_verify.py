@@ -101,6 +101,11 @@ def test_first_of_several_requests_is_used(verify):
     assert verify(as_curl(other.headers()) + as_curl(one.headers()), BODY).returncode == EX_DATAERR
 
 
+def test_request_to_a_proxy_is_skipped(verify):
+    connect = "> CONNECT gateway:443 HTTP/1.1\n> Host: gateway:443\n> User-Agent: curl\n> \n< HTTP/1.1 200 OK\n< \n"
+    assert verify(connect + as_curl(Delivery(BODY).headers()), BODY).returncode == 0
+
+
 def test_headers_or_body_are_read_from_stdin(offline, config, tmp_path):
     delivery = Delivery(BODY)
     (tmp_path / "body").write_bytes(BODY)
