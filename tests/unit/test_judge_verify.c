@@ -271,6 +271,10 @@ START_TEST(test_captured_record_cannot_be_made_a_release)
                 record.release_signature.len--;
                 detail = "missing or malformed";
                 break;
+        case 7:
+                releases[(n_texts - 1) % 8][10] = '.';
+                detail = "missing or malformed";
+                break;
         default:
                 record.release_signature = record.signature;
                 detail = "missing or malformed";
@@ -300,7 +304,7 @@ suite_judge_verify(void)
                        test_repeat_is_dropped_when_verifying_was_turned_off_since_the_first_was_remembered);
         tcase_add_test(tcase, test_replay_is_verified_before_it_is_called_one);
         tcase_add_test(tcase, test_release_is_proven_by_a_signature_of_its_own);
-        tcase_add_loop_test(tcase, test_captured_record_cannot_be_made_a_release, 0, 8);
+        tcase_add_loop_test(tcase, test_captured_record_cannot_be_made_a_release, 0, 9);
         suite_add_tcase(suite, tcase);
         return suite;
 }
