@@ -1,8 +1,10 @@
 #include <check.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "kafka/embedded.h"
 #include "kafka/transaction.h"
+#include "router/decider.h"
 #include "scratch.h"
 #include "suites.h"
 
@@ -114,6 +116,82 @@ START_TEST(test_brokers_without_fencing_by_generation_are_refused)
 }
 END_TEST
 
+/* What the router commits in one transaction */
+
+START_TEST(test_batch_is_full_at_each_of_its_limits)
+{
+        struct loaded loaded = scratch_load(scratch_embedded);
+        const struct config *config = loaded.config;
+        struct batch batch;
+
+        ck_assert_msg(config != NULL, "%s", loaded.messages);
+        batch_init(&batch, config);
+        batch.started_ms = clock_monotonic_ms() + 60000;
+        batch.n_records = config->max_batch - 1;
+        batch.n_bytes = config->max_batch_bytes - 1;
+        ck_assert(!batch_is_full(&batch, config));
+        batch.n_bytes++;
+        ck_assert(batch_is_full(&batch, config));
+        batch.n_bytes = 0;
+        batch.n_records++;
+        ck_assert(batch_is_full(&batch, config));
+        batch_shrink(&batch);
+        batch.n_records = config->max_batch / 2;
+        ck_assert(batch_is_full(&batch, config));
+        batch.n_records--;
+        ck_assert(!batch_is_full(&batch, config));
+        batch.started_ms = clock_monotonic_ms() - 1000;
+        ck_assert(batch_is_full(&batch, config));
+        batch_free(&batch);
+        scratch_release(&loaded);
+}
+END_TEST
+
+/* Add a partition that is read, and whose dedup table has records up to an offset. */
+static struct partition *
+add_partition(struct decider *decider, int32_t id, int64_t decide_from, int64_t known_to)
+{
+        struct partition *partition = partition_add(&decider->partitions, id);
+
+        ck_assert_ptr_nonnull(partition);
+        partition->dedup = dedup_new(1000, DEDUP_COMPLETE);
+        partition->stage = PARTITION_PLACED;
+        partition->decide_from = decide_from;
+        partition->known_to = known_to;
+        return partition;
+}
+
+START_TEST(test_reload_makes_void_what_was_decided_and_not_committed)
+{
+        struct loaded loaded = scratch_load(scratch_embedded), newer = scratch_load(scratch_embedded);
+        struct current *current = current_new(loaded.config);
+        const struct partition *undecided, *decided;
+        struct error error = {.text = ""};
+        struct decider decider;
+
+        ck_assert_msg(decider_open(&decider, current, NULL, NULL, &error) == 0, "%s", error.text);
+        undecided = add_partition(&decider, 0, 5, 5);
+        decided = add_partition(&decider, 1, 5, 6);
+        decider_reload(&decider);
+        ck_assert_ptr_nonnull(decided->dedup);
+        current_set(current, newer.config);
+        decider.is_open = 1;
+        decider_reload(&decider);
+        ck_assert(decider_is_outdated(&decider));
+        decider.is_open = 0;
+        decider_reload(&decider);
+        ck_assert(!decider_is_outdated(&decider));
+        ck_assert_ptr_null(decided->dedup);
+        ck_assert_int_eq(decided->stage, PARTITION_UNPLACED);
+        ck_assert_ptr_nonnull(undecided->dedup);
+        ck_assert_int_eq(undecided->stage, PARTITION_PLACED);
+        decider_close(&decider);
+        current_free(current);
+        scratch_release(&loaded);
+        scratch_release(&newer);
+}
+END_TEST
+
 Suite *
 suite_transaction(void)
 {
@@ -124,6 +202,8 @@ suite_transaction(void)
         tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
         tcase_add_test(tcase, test_transaction_may_be_given_up_at_its_beginning);
         tcase_add_test(tcase, test_brokers_without_fencing_by_generation_are_refused);
+        tcase_add_test(tcase, test_batch_is_full_at_each_of_its_limits);
+        tcase_add_test(tcase, test_reload_makes_void_what_was_decided_and_not_committed);
         suite_add_tcase(suite, tcase);
         return suite;
 }
