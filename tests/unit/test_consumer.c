@@ -4,6 +4,8 @@
 #include "base/compiler.h"
 #include "kafka/consumer.h"
 #include "kafka/embedded.h"
+#include "router/member.h"
+#include "router/partition_status.h"
 #include "scratch.h"
 #include "suites.h"
 
@@ -70,6 +72,47 @@ START_TEST(test_partitions_may_be_assigned_again_and_again)
 }
 END_TEST
 
+/* The router as a consumer */
+
+START_TEST(test_router_that_is_fenced_five_times_in_two_minutes_has_a_rival)
+{
+        struct member member = {.n_fenced = 0};
+
+        for (int i = 0; i < 4; i++)
+                ck_assert(!member_note_fenced(&member));
+        member.fenced_since_ms -= 119000;
+        ck_assert(member_note_fenced(&member));
+        member.n_fenced = 4;
+        member.fenced_since_ms -= 2000;
+        ck_assert(!member_note_fenced(&member));
+        ck_assert_int_eq(member.n_fenced, 1);
+}
+END_TEST
+
+START_TEST(test_what_waits_in_partitions_of_no_router_waits)
+{
+        static const struct locator_unassigned unassigned[] = {{.partition = 4, .waiting = 7},
+                                                               {.partition = 2, .waiting = 3}};
+        struct loaded loaded = scratch_load(scratch_embedded);
+        struct metrics *metrics = metrics_new(loaded.config);
+        struct partition_list partitions = {.items = NULL};
+        struct partition *own = partition_add(&partitions, 3);
+        struct partition_status status;
+
+        ck_assert_ptr_nonnull(own);
+        own->decide_from = 10;
+        own->high = 15;
+        partition_status_read(&status, &partitions, NULL, "deliveries", unassigned, 2, metrics);
+        ck_assert_uint_eq(status.n, 1);
+        ck_assert_uint_eq(status.n_unassigned, 2);
+        ck_assert_uint_eq(status.lag, 15);
+        ck_assert_str_eq(status.reason.text, "partition 4 is assigned to no router");
+        partition_clear(&partitions);
+        metrics_free(metrics);
+        scratch_release(&loaded);
+}
+END_TEST
+
 Suite *
 suite_consumer(void)
 {
@@ -79,6 +122,8 @@ suite_consumer(void)
         tcase_set_timeout(tcase, 120);
         tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
         tcase_add_test(tcase, test_partitions_may_be_assigned_again_and_again);
+        tcase_add_test(tcase, test_router_that_is_fenced_five_times_in_two_minutes_has_a_rival);
+        tcase_add_test(tcase, test_what_waits_in_partitions_of_no_router_waits);
         suite_add_tcase(suite, tcase);
         return suite;
 }
