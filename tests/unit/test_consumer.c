@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "kafka/client.h"
 #include "kafka/consumer.h"
 #include "kafka/embedded.h"
 #include "router/member.h"
@@ -72,6 +73,68 @@ START_TEST(test_partitions_may_be_assigned_again_and_again)
 }
 END_TEST
 
+/* Append empty records to partition 0. */
+static void
+append(const struct config *config, const char *bootstrap, int n)
+{
+        struct error error = {.text = ""};
+        rd_kafka_t *client = client_new(RD_KAFKA_PRODUCER, config, bootstrap, NULL, NULL, NULL, &error);
+
+        ck_assert_msg(client != NULL, "%s", error.text);
+        for (int i = 0; i < n; i++)
+                ck_assert_int_eq(rd_kafka_producev(client, RD_KAFKA_V_TOPIC(config->deliveries_topic),
+                                                   RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_END),
+                                 0);
+        ck_assert_int_eq(rd_kafka_flush(client, JOINED_WITHIN_MS), 0);
+        rd_kafka_destroy(client);
+}
+
+/* Return the offset of the next record. */
+static int64_t
+next_offset(struct consumer *consumer)
+{
+        int64_t deadline = clock_monotonic_ms() + JOINED_WITHIN_MS, offset = -1;
+
+        while (offset < 0 && clock_monotonic_ms() < deadline) {
+                rd_kafka_message_t *message;
+                int32_t partition;
+                struct error error;
+
+                if (consumer_poll(consumer, 100, &message, &partition, &error) == CONSUMER_MESSAGE)
+                        offset = message->offset;
+                if (message != NULL)
+                        rd_kafka_message_destroy(message);
+        }
+        return offset;
+}
+
+START_TEST(test_assignment_discards_what_was_polled_and_not_returned)
+{
+        struct loaded loaded = scratch_load(scratch_embedded);
+        rd_kafka_topic_partition_list_t *assigned = NULL;
+        struct error error = {.text = ""};
+        struct embedded *embedded;
+        struct consumer *consumer;
+
+        ck_assert_msg(loaded.config != NULL, "%s", loaded.messages);
+        embedded = embedded_new(loaded.config, &error);
+        ck_assert_msg(embedded != NULL, "%s", error.text);
+        append(loaded.config, embedded_bootstrap(embedded), 100);
+        consumer = consumer_new(loaded.config, embedded_bootstrap(embedded), &events, &assigned, &error);
+        ck_assert_msg(consumer != NULL, "%s", error.text);
+        join(consumer, &assigned);
+        for (int i = 0; i < 3; i++) {
+                ck_assert_int_eq(consumer_assign(consumer, assigned, &error), 0);
+                ck_assert_int_eq(next_offset(consumer), 0);
+                ck_assert_int_eq(next_offset(consumer), 1);
+        }
+        rd_kafka_topic_partition_list_destroy(assigned);
+        consumer_free(consumer);
+        embedded_free(embedded);
+        scratch_release(&loaded);
+}
+END_TEST
+
 /* The router as a consumer */
 
 START_TEST(test_router_that_is_fenced_five_times_in_two_minutes_has_a_rival)
@@ -122,6 +185,7 @@ suite_consumer(void)
         tcase_set_timeout(tcase, 120);
         tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
         tcase_add_test(tcase, test_partitions_may_be_assigned_again_and_again);
+        tcase_add_test(tcase, test_assignment_discards_what_was_polled_and_not_returned);
         tcase_add_test(tcase, test_router_that_is_fenced_five_times_in_two_minutes_has_a_rival);
         tcase_add_test(tcase, test_what_waits_in_partitions_of_no_router_waits);
         suite_add_tcase(suite, tcase);
