@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "kafka/client.h"
 #include "kafka/embedded.h"
 #include "kafka/transaction.h"
 #include "router/decider.h"
@@ -116,6 +117,61 @@ START_TEST(test_brokers_without_fencing_by_generation_are_refused)
 }
 END_TEST
 
+/* Return the first record of partition 0 of a topic. */
+static rd_kafka_message_t *
+read_first(rd_kafka_t *reader, const char *topic)
+{
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        int64_t deadline_ms = clock_monotonic_ms() + INIT_TIMEOUT_MS;
+        rd_kafka_message_t *message = NULL;
+
+        rd_kafka_topic_partition_list_add(list, topic, 0)->offset = 0;
+        ck_assert_int_eq(rd_kafka_assign(reader, list), 0);
+        rd_kafka_topic_partition_list_destroy(list);
+        while ((message == NULL || message->err != 0) && clock_monotonic_ms() < deadline_ms) {
+                if (message != NULL)
+                        rd_kafka_message_destroy(message);
+                message = rd_kafka_consumer_poll(reader, 100);
+        }
+        ck_assert_ptr_nonnull(message);
+        ck_assert_int_eq(message->err, 0);
+        return message;
+}
+
+/* A null value would make a tombstone. */
+START_TEST(test_value_of_a_stub_is_empty_and_not_null)
+{
+        struct loaded loaded = scratch_load(scratch_embedded);
+        const char *topic = loaded.config->quarantine_topic;
+        struct error error = {.text = ""};
+        struct embedded *embedded = embedded_new(loaded.config, &error);
+        struct transaction *transaction;
+        rd_kafka_message_t *message;
+        rd_kafka_t *reader;
+
+        ck_assert_msg(embedded != NULL, "%s", error.text);
+        transaction = transaction_new(loaded.config, embedded_bootstrap(embedded), NULL, NULL, &error);
+        ck_assert_msg(transaction != NULL, "%s", error.text);
+        ck_assert_msg(transaction_init(transaction, INIT_TIMEOUT_MS, &error) == 0, "%s", error.text);
+        ck_assert_msg(transaction_begin(transaction, &error) == 0, "%s", error.text);
+        ck_assert_int_eq(transaction_produce(transaction, topic, (struct span){NULL, 0},
+                                             (struct span){NULL, 0}, rd_kafka_headers_new(0), 0, &error),
+                         0);
+        commit(transaction, loaded.config);
+        transaction_free(transaction);
+        reader = client_new_reader(loaded.config, embedded_bootstrap(embedded), &error);
+        ck_assert_msg(reader != NULL, "%s", error.text);
+        message = read_first(reader, topic);
+        ck_assert_uint_eq(message->len, 0);
+        ck_assert_ptr_nonnull(message->payload);
+        ck_assert_ptr_null(message->key);
+        rd_kafka_message_destroy(message);
+        ck_assert_int_eq(client_destroy(reader), 0);
+        embedded_free(embedded);
+        scratch_release(&loaded);
+}
+END_TEST
+
 /* What the router commits in one transaction */
 
 START_TEST(test_batch_is_full_at_each_of_its_limits)
@@ -202,6 +258,7 @@ suite_transaction(void)
         tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
         tcase_add_test(tcase, test_transaction_may_be_given_up_at_its_beginning);
         tcase_add_test(tcase, test_brokers_without_fencing_by_generation_are_refused);
+        tcase_add_test(tcase, test_value_of_a_stub_is_empty_and_not_null);
         tcase_add_test(tcase, test_batch_is_full_at_each_of_its_limits);
         tcase_add_test(tcase, test_reload_makes_void_what_was_decided_and_not_committed);
         suite_add_tcase(suite, tcase);
