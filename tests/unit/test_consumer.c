@@ -5,6 +5,7 @@
 #include "kafka/client.h"
 #include "kafka/consumer.h"
 #include "kafka/embedded.h"
+#include "kafka/offsets.h"
 #include "router/member.h"
 #include "router/partition_status.h"
 #include "scratch.h"
@@ -135,6 +136,34 @@ START_TEST(test_assignment_discards_what_was_polled_and_not_returned)
 }
 END_TEST
 
+/* The broker inside the process knows of no time, and says so as Kafka does of a time after the last record. */
+START_TEST(test_range_is_empty_from_a_time_after_its_last_record)
+{
+        struct loaded loaded = scratch_load(scratch_embedded);
+        struct range range = {.topic = loaded.config->deliveries_topic, .from = 2, .to = 5};
+        struct error error = {.text = ""};
+        struct embedded *embedded = embedded_new(loaded.config, &error);
+        struct offsets *offsets;
+        int64_t offset;
+
+        ck_assert_msg(embedded != NULL, "%s", error.text);
+        append(loaded.config, embedded_bootstrap(embedded), 5);
+        offsets = offsets_new(loaded.config, embedded_bootstrap(embedded), &error);
+        ck_assert_msg(offsets != NULL, "%s", error.text);
+        ck_assert_int_eq(offsets_at_time(offsets, range.topic, 0, clock_now_ms() + 60000, &offset,
+                                         JOINED_WITHIN_MS, &error),
+                         0);
+        ck_assert_int_eq(offset, -1);
+        ck_assert_int_eq(offsets_begin_at(offsets, &range, clock_now_ms() + 60000, JOINED_WITHIN_MS, &error),
+                         0);
+        ck_assert_int_eq(range.from, 5);
+        ck_assert_int_eq(range.to, 5);
+        offsets_free(offsets);
+        embedded_free(embedded);
+        scratch_release(&loaded);
+}
+END_TEST
+
 /* The router as a consumer */
 
 START_TEST(test_router_that_is_fenced_five_times_in_two_minutes_has_a_rival)
@@ -186,6 +215,7 @@ suite_consumer(void)
         tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
         tcase_add_test(tcase, test_partitions_may_be_assigned_again_and_again);
         tcase_add_test(tcase, test_assignment_discards_what_was_polled_and_not_returned);
+        tcase_add_test(tcase, test_range_is_empty_from_a_time_after_its_last_record);
         tcase_add_test(tcase, test_router_that_is_fenced_five_times_in_two_minutes_has_a_rival);
         tcase_add_test(tcase, test_what_waits_in_partitions_of_no_router_waits);
         suite_add_tcase(suite, tcase);
