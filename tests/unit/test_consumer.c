@@ -6,6 +6,7 @@
 #include "kafka/consumer.h"
 #include "kafka/embedded.h"
 #include "kafka/offsets.h"
+#include "kafka/reader.h"
 #include "router/member.h"
 #include "router/partition_status.h"
 #include "scratch.h"
@@ -74,19 +75,21 @@ START_TEST(test_partitions_may_be_assigned_again_and_again)
 }
 END_TEST
 
-/* Append empty records to partition 0. */
+/* Append empty records to partition 0, each in a batch of its own or all in one. */
 static void
-append(const struct config *config, const char *bootstrap, int n)
+append(const struct config *config, const char *bootstrap, const char *topic, int n, int are_apart)
 {
         struct error error = {.text = ""};
         rd_kafka_t *client = client_new(RD_KAFKA_PRODUCER, config, bootstrap, NULL, NULL, NULL, &error);
 
         ck_assert_msg(client != NULL, "%s", error.text);
-        for (int i = 0; i < n; i++)
-                ck_assert_int_eq(rd_kafka_producev(client, RD_KAFKA_V_TOPIC(config->deliveries_topic),
-                                                   RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_END),
+        for (int i = 0; i < n; i++) {
+                ck_assert_int_eq(rd_kafka_producev(client, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
+                                                   RD_KAFKA_V_END),
                                  0);
-        ck_assert_int_eq(rd_kafka_flush(client, JOINED_WITHIN_MS), 0);
+                if (are_apart || i == n - 1)
+                        ck_assert_int_eq(rd_kafka_flush(client, JOINED_WITHIN_MS), 0);
+        }
         rd_kafka_destroy(client);
 }
 
@@ -120,7 +123,7 @@ START_TEST(test_assignment_discards_what_was_polled_and_not_returned)
         ck_assert_msg(loaded.config != NULL, "%s", loaded.messages);
         embedded = embedded_new(loaded.config, &error);
         ck_assert_msg(embedded != NULL, "%s", error.text);
-        append(loaded.config, embedded_bootstrap(embedded), 100);
+        append(loaded.config, embedded_bootstrap(embedded), loaded.config->deliveries_topic, 100, 0);
         consumer = consumer_new(loaded.config, embedded_bootstrap(embedded), &events, &assigned, &error);
         ck_assert_msg(consumer != NULL, "%s", error.text);
         join(consumer, &assigned);
@@ -147,7 +150,7 @@ START_TEST(test_range_is_empty_from_a_time_after_its_last_record)
         int64_t offset;
 
         ck_assert_msg(embedded != NULL, "%s", error.text);
-        append(loaded.config, embedded_bootstrap(embedded), 5);
+        append(loaded.config, embedded_bootstrap(embedded), range.topic, 5, 0);
         offsets = offsets_new(loaded.config, embedded_bootstrap(embedded), &error);
         ck_assert_msg(offsets != NULL, "%s", error.text);
         ck_assert_int_eq(offsets_at_time(offsets, range.topic, 0, clock_now_ms() + 60000, &offset,
@@ -159,6 +162,41 @@ START_TEST(test_range_is_empty_from_a_time_after_its_last_record)
         ck_assert_int_eq(range.from, 5);
         ck_assert_int_eq(range.to, 5);
         offsets_free(offsets);
+        embedded_free(embedded);
+        scratch_release(&loaded);
+}
+END_TEST
+
+/* The broker inside the process returns a batch of a partition at a time: the short log ends long before the other. */
+START_TEST(test_end_of_one_log_does_not_stand_for_that_of_another)
+{
+        struct loaded loaded = scratch_load(scratch_embedded);
+        const char *topics[] = {loaded.config->deliveries_topic, loaded.config->quarantine_topic};
+        const struct reader_wish wish = {.topics = topics,
+                                         .n_topics = 2,
+                                         .from_ms = READER_FROM_BEGINNING,
+                                         .stops_at_ends = 1};
+        int64_t deadline_ms = clock_monotonic_ms() + JOINED_WITHIN_MS;
+        struct error error = {.text = ""};
+        struct embedded *embedded = embedded_new(loaded.config, &error);
+        struct reader *reader;
+        int n = 0;
+
+        ck_assert_msg(embedded != NULL, "%s", error.text);
+        append(loaded.config, embedded_bootstrap(embedded), topics[0], 2, 0);
+        append(loaded.config, embedded_bootstrap(embedded), topics[1], 20, 1);
+        reader = reader_new(loaded.config, embedded_bootstrap(embedded), &wish, JOINED_WITHIN_MS, &error);
+        ck_assert_msg(reader != NULL, "%s", error.text);
+        while (!reader_reached_ends(reader) && clock_monotonic_ms() < deadline_ms) {
+                rd_kafka_message_t *message = reader_poll(reader, 100);
+
+                n += message != NULL;
+                if (message != NULL)
+                        rd_kafka_message_destroy(message);
+        }
+        ck_assert(reader_reached_ends(reader));
+        ck_assert_int_eq(n, 22);
+        reader_free(reader);
         embedded_free(embedded);
         scratch_release(&loaded);
 }
@@ -216,6 +254,7 @@ suite_consumer(void)
         tcase_add_test(tcase, test_partitions_may_be_assigned_again_and_again);
         tcase_add_test(tcase, test_assignment_discards_what_was_polled_and_not_returned);
         tcase_add_test(tcase, test_range_is_empty_from_a_time_after_its_last_record);
+        tcase_add_test(tcase, test_end_of_one_log_does_not_stand_for_that_of_another);
         tcase_add_test(tcase, test_router_that_is_fenced_five_times_in_two_minutes_has_a_rival);
         tcase_add_test(tcase, test_what_waits_in_partitions_of_no_router_waits);
         suite_add_tcase(suite, tcase);
