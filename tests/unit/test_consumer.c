@@ -79,8 +79,9 @@ END_TEST
 static void
 append(const struct config *config, const char *bootstrap, const char *topic, int n, int are_apart)
 {
+        static const struct client_property properties[] = {{"linger.ms", "10000", 0}, {NULL, NULL, 0}};
         struct error error = {.text = ""};
-        rd_kafka_t *client = client_new(RD_KAFKA_PRODUCER, config, bootstrap, NULL, NULL, NULL, &error);
+        rd_kafka_t *client = client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, NULL, NULL, &error);
 
         ck_assert_msg(client != NULL, "%s", error.text);
         for (int i = 0; i < n; i++) {
