@@ -202,7 +202,7 @@ apply(const struct position *position, const struct config *config, struct parti
         if (position->n_cut_off == 0)
                 partition->diverged_at = -1;
         partition->topic[0] = '\0';
-        partition->stage = PARTITION_PLACED;
+        partition->stage = PARTITION_POSITIONED;
         partition->positioned_ms = now_ms;
         log_info("partition assigned partition=%" PRId32 " committed=%" PRId64 " reading_from=%" PRId64,
                  partition->id, partition->decide_from, partition->next);
@@ -289,7 +289,7 @@ assign(struct assignment *assignment, struct consumer *consumer)
         for (size_t i = 0; i < partitions->n; i++) {
                 struct partition *partition = partitions->items[i];
 
-                if (partition->stage != PARTITION_PLACED)
+                if (partition->stage != PARTITION_POSITIONED)
                         continue;
                 partition->scan_next = -1;
                 rd_kafka_topic_partition_list_add(list, assignment->config->deliveries_topic, partition->id)
@@ -335,7 +335,7 @@ assignment_lose_position(struct assignment *assignment, int32_t id, const char *
 {
         struct partition *partition = partition_find(assignment->partitions, id);
 
-        if (partition != NULL && partition->stage == PARTITION_PLACED)
+        if (partition != NULL && partition->stage == PARTITION_POSITIONED)
                 lose(assignment, partition, reason);
 }
 
@@ -369,7 +369,7 @@ settle(struct assignment *assignment)
         for (size_t i = 0; i < assignment->partitions->n; i++) {
                 struct partition *partition = assignment->partitions->items[i];
 
-                if (partition->stage == PARTITION_PLACED && partition->trouble != TROUBLE_NONE &&
+                if (partition->stage == PARTITION_POSITIONED && partition->trouble != TROUBLE_NONE &&
                     partition->trouble != TROUBLE_NO_LEADER && partition->trouble != TROUBLE_NO_RECORDS &&
                     now_ms - partition->positioned_ms >= SETTLED_AFTER_MS)
                         partition_settle(partition);

@@ -166,7 +166,7 @@ partition_forget_table(struct partition *partition, int64_t now_ms)
         partition->known_to = 0;
         partition->anchor = -1;
         partition->n_gaps = 0;
-        if (partition->stage == PARTITION_PLACED)
+        if (partition->stage == PARTITION_POSITIONED)
                 partition_void_position(partition, TROUBLE_NONE, NULL, 0, now_ms);
 }
 
@@ -180,12 +180,12 @@ partition_forget_open(struct partition *partition, int64_t now_ms)
 enum partition_state
 partition_state(const struct partition *partition, int64_t now_ms)
 {
-        if (partition->trouble >= TROUBLE_NO_OFFSET && partition->stage != PARTITION_PLACED &&
+        if (partition->trouble >= TROUBLE_NO_OFFSET && partition->stage != PARTITION_POSITIONED &&
             now_ms - partition->troubled_ms >= REFUSED_AFTER_MS)
                 return PARTITION_REFUSED;
         if (partition->trouble != TROUBLE_NONE)
                 return PARTITION_WAITING;
-        if (partition->stage != PARTITION_PLACED || partition->next < partition->decide_from)
+        if (partition->stage != PARTITION_POSITIONED || partition->next < partition->decide_from)
                 return PARTITION_RESTORING;
         return PARTITION_ROUTING;
 }
@@ -331,14 +331,14 @@ partition_committed(struct partition *partition)
 void
 partition_note_end(struct partition *partition, int64_t end)
 {
-        if (partition->stage == PARTITION_PLACED && partition->scan_next < 0 && end >= partition->next)
+        if (partition->stage == PARTITION_POSITIONED && partition->scan_next < 0 && end >= partition->next)
                 partition->end = (struct partition_gap){partition->next, end};
 }
 
 int
 partition_note_leader(struct partition *partition, int has_leader, int64_t now_ms)
 {
-        if (partition->stage != PARTITION_PLACED)
+        if (partition->stage != PARTITION_POSITIONED)
                 return 0;
         if (has_leader && partition->trouble == TROUBLE_NO_LEADER)
                 partition_settle(partition);
@@ -376,7 +376,7 @@ explain_no_records(struct partition *partition, int64_t end, int64_t read_to)
 static int
 ends_short(struct partition *partition, int64_t end)
 {
-        int is_short = partition->stage == PARTITION_PLACED && end >= 0 && end < partition->decide_from;
+        int is_short = partition->stage == PARTITION_POSITIONED && end >= 0 && end < partition->decide_from;
         int was_short = partition->short_of == partition->decide_from;
 
         partition->short_of = is_short && !was_short ? partition->decide_from : -1;
@@ -393,10 +393,10 @@ partition_note_log_end(struct partition *partition, int64_t end, int64_t emptied
                 partition->high = end;
         if (ends_short(partition, end))
                 partition_void_position(partition, TROUBLE_NONE, NULL, 0, now_ms);
-        if (partition->stage != PARTITION_PLACED || is_read || read_to != partition->unread_from) {
+        if (partition->stage != PARTITION_POSITIONED || is_read || read_to != partition->unread_from) {
                 partition->unread_from = read_to;
                 partition->unread_ms = now_ms;
-                if (partition->stage == PARTITION_PLACED && partition->trouble == TROUBLE_NO_RECORDS)
+                if (partition->stage == PARTITION_POSITIONED && partition->trouble == TROUBLE_NO_RECORDS)
                         partition_settle(partition);
                 return 0;
         }

@@ -31,7 +31,7 @@ const char *partition_trouble_name(enum partition_trouble trouble);
 enum partition_stage {
         PARTITION_UNPOSITIONED, /* its position must be asked for, once retry_ms has passed */
         PARTITION_ASKED,
-        PARTITION_PLACED, /* it is being read */
+        PARTITION_POSITIONED, /* it is being read */
 };
 
 /*

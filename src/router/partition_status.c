@@ -14,7 +14,7 @@ lag_of(struct partition *partition, const struct consumer *consumer, const char 
 {
         int64_t low, high;
 
-        if (consumer != NULL && partition->stage == PARTITION_PLACED &&
+        if (consumer != NULL && partition->stage == PARTITION_POSITIONED &&
             rd_kafka_get_watermark_offsets(consumer_client(consumer), topic, partition->id, &low, &high) ==
                 RD_KAFKA_RESP_ERR_NO_ERROR &&
             high > partition->high)

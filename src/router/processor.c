@@ -301,7 +301,8 @@ processor_take(struct processor *processor, const rd_kafka_message_t *message,
         struct partition *partition = partition_find(&processor->partitions, message->partition);
         enum processor_result result;
 
-        if (partition == NULL || partition->stage != PARTITION_PLACED || message->offset < partition->next)
+        if (partition == NULL || partition->stage != PARTITION_POSITIONED ||
+            message->offset < partition->next)
                 return PROCESSOR_DONE;
         if (!partition_expects(partition, message->offset, origin) && !allows_change(partition, message))
                 return PROCESSOR_UNPOSITIONED;
@@ -437,10 +438,10 @@ processor_abandon(struct processor *processor)
                 struct partition *partition = processor->partitions.items[i];
 
                 partition_rewind(partition);
-                if (partition->topic[0] != '\0' && partition->stage == PARTITION_PLACED)
+                if (partition->topic[0] != '\0' && partition->stage == PARTITION_POSITIONED)
                         partition_void_position(partition, TROUBLE_TOPIC, partition->reason.text,
                                                 TOPIC_PAUSE_MS, now_ms);
-                else if (partition->trouble == TROUBLE_NONE || partition->stage == PARTITION_PLACED)
+                else if (partition->trouble == TROUBLE_NONE || partition->stage == PARTITION_POSITIONED)
                         partition_void_position(partition, TROUBLE_NONE, NULL, 0, now_ms);
         }
         processor->is_open = 0;

@@ -83,6 +83,14 @@ START_TEST(test_marked_record_has_a_different_identity)
         other.key = SPAN("d-2");
         ck_assert_int_eq(digest_marked(digest, &other, "replay", 17, second), 0);
         ck_assert_mem_ne(replay, second, sizeof(replay));
+        other = record;
+        other.source = SPAN("billing");
+        ck_assert_int_eq(digest_marked(digest, &other, "replay", 17, second), 0);
+        ck_assert_mem_ne(replay, second, sizeof(replay));
+        other = record;
+        other.released = SPAN("0-17");
+        ck_assert_int_eq(digest_marked(digest, &other, "replay", 17, second), 0);
+        ck_assert_mem_ne(replay, second, sizeof(replay));
         ck_assert_int_eq(digest_marked(digest, &record, "doubt", 17, second), 0);
         ck_assert_mem_ne(replay, second, sizeof(replay));
         other.released = SPAN("replay");

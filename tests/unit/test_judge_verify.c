@@ -274,6 +274,10 @@ START_TEST(test_captured_record_cannot_be_turned_into_a_release)
                 record.release_signature.len--;
                 detail = "missing or malformed";
                 break;
+        case 7:
+                releases[(n_texts - 1) % 8][10] = '.';
+                detail = "missing or malformed";
+                break;
         default:
                 record.release_signature = record.signature;
                 detail = "missing or malformed";
@@ -301,7 +305,7 @@ suite_judge_verify(void)
         tcase_add_test(tcase, test_repeat_is_dropped_after_verification_was_disabled);
         tcase_add_test(tcase, test_replay_is_verified_before_it_is_reported);
         tcase_add_test(tcase, test_release_is_verified_by_its_own_signature);
-        tcase_add_loop_test(tcase, test_captured_record_cannot_be_turned_into_a_release, 0, 8);
+        tcase_add_loop_test(tcase, test_captured_record_cannot_be_turned_into_a_release, 0, 9);
         suite_add_tcase(suite, tcase);
         return suite;
 }

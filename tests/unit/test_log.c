@@ -12,6 +12,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "logged.h"
+#include "router/decision_log.h"
+#include "spans.h"
 #include "suites.h"
 
 #define TIME "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z "
@@ -257,6 +259,22 @@ START_TEST(test_ended_flood_reports_its_suppressed_lines)
 }
 END_TEST
 
+START_TEST(test_suppressed_quarantine_lines_are_written_when_the_router_ends)
+{
+        const struct record record = {.source = SPAN("invoicing"), .offset = 17};
+        const struct verdict verdict = {.action = VERDICT_QUARANTINE, .reason = QUARANTINE_UNKNOWN_KIND};
+        struct decision_log decisions = {.sources = NULL};
+
+        for (int i = 0; i < 3; i++)
+                decision_log_add(&decisions, "invoicing", &record, &verdict);
+        expect(logged_read(), "notice quarantined reason=unknown-kind source=invoicing .* n=1\n$");
+        decision_log_clear(&decisions);
+        expect(logged_read(), TIME "notice quarantined .* last_offset=17 .* n=2\n$");
+        log_flood_end_all();
+        ck_assert_str_eq(logged_read(), "");
+}
+END_TEST
+
 Suite *
 suite_log(void)
 {
@@ -279,6 +297,7 @@ suite_log(void)
         tcase_add_test(all, test_flood_is_limited_to_one_line_per_second);
         tcase_add_test(all, test_suppressed_lines_are_reported_when_a_flood_is_over);
         tcase_add_test(all, test_ended_flood_reports_its_suppressed_lines);
+        tcase_add_test(all, test_suppressed_quarantine_lines_are_written_when_the_router_ends);
         suite_add_tcase(suite, all);
         return suite;
 }

@@ -119,7 +119,7 @@ START_TEST(test_retry_delay_grows_until_a_partition_is_read)
                 partition_void_position(partition, TROUBLE_READ, "corrupt", 200, 2000);
         ck_assert_int_eq((int)partition->retry_ms, 32000);
         ck_assert_int_eq((int)partition->troubled_ms, 1000);
-        partition->stage = PARTITION_PLACED;
+        partition->stage = PARTITION_POSITIONED;
         partition_advance(partition, 0, 0);
         partition_committed(partition);
         ck_assert_int_eq(partition_state(partition, 60000), PARTITION_ROUTING);
@@ -138,7 +138,7 @@ START_TEST(test_partition_is_refused_only_after_ten_seconds)
         ck_assert_int_eq(partition_state(partition, 10999), PARTITION_WAITING);
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_REFUSED);
         partition->stage =
-            PARTITION_PLACED; /* the trouble lasts until the partition has been read for a while */
+            PARTITION_POSITIONED; /* the trouble lasts until the partition has been read for a while */
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_WAITING);
         partition_void_position(partition, TROUBLE_NONE, NULL, 0, 11000);
         ck_assert_int_eq(partition_state(partition, 11000), PARTITION_RESTORING);
@@ -241,7 +241,7 @@ END_TEST
 START_TEST(test_control_records_at_the_end_are_no_lag)
 {
         struct partition partition = {
-            .decide_from = 5, .next = 7, .high = 10, .scan_next = -1, .stage = PARTITION_PLACED};
+            .decide_from = 5, .next = 7, .high = 10, .scan_next = -1, .stage = PARTITION_POSITIONED};
 
         ck_assert_int_eq(partition_lag(&partition), 5);
         partition_note_end(&partition, 10);
@@ -263,11 +263,11 @@ START_TEST(test_uncommitted_decisions_are_dropped_when_rules_change)
         struct partition *partition = partition_add(&list, 0);
 
         partition->dedup = dedup_new(1000, DEDUP_COMPLETE);
-        partition->stage = PARTITION_PLACED;
+        partition->stage = PARTITION_POSITIONED;
         partition->decide_from = partition->next = partition->known_to = 10;
         partition_forget_open(partition, 5000);
         ck_assert_ptr_nonnull(partition->dedup);
-        ck_assert_int_eq(partition->stage, PARTITION_PLACED);
+        ck_assert_int_eq(partition->stage, PARTITION_POSITIONED);
         partition->known_to = 11;
         partition_forget_open(partition, 5000);
         ck_assert_ptr_null(partition->dedup);
@@ -284,7 +284,7 @@ START_TEST(test_partition_waits_while_its_leader_is_missing)
         ck_assert(
             !partition_note_leader(&partition, 0,
                                    1000)); /* its position is being asked for, which detects this itself */
-        partition.stage = PARTITION_PLACED;
+        partition.stage = PARTITION_POSITIONED;
         ck_assert(partition_note_leader(&partition, 0, 1000));
         ck_assert(!partition_note_leader(&partition, 0, 6000));
         ck_assert_int_eq(partition_state(&partition, 60000), PARTITION_WAITING);
@@ -298,7 +298,7 @@ START_TEST(test_partition_with_an_unread_growing_log_waits)
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
 
-        partition->stage = PARTITION_PLACED;
+        partition->stage = PARTITION_POSITIONED;
         partition->next = partition->reached = partition->decide_from = 10;
         ck_assert(!partition_note_log_end(partition, 12, 900000, 900000));
         ck_assert_int_eq((int)partition_lag(partition), 2);
@@ -323,7 +323,7 @@ START_TEST(test_partition_with_unknown_log_end_waits)
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
 
-        partition->stage = PARTITION_PLACED;
+        partition->stage = PARTITION_POSITIONED;
         partition->next = partition->reached = partition->decide_from = 10;
         ck_assert(!partition_note_log_end(partition, 10, 1000, 1000));
         ck_assert(!partition_note_log_end(partition, -1, 30999, 30999));
@@ -365,19 +365,19 @@ START_TEST(test_partition_is_repositioned_if_its_log_ends_before_its_offset)
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
 
-        partition->stage = PARTITION_PLACED;
+        partition->stage = PARTITION_POSITIONED;
         partition->next = partition->reached = partition->decide_from = 10;
         ck_assert(!partition_note_log_end(partition, 9, 1000, 1000)); /* committed since it was asked */
         ck_assert(!partition_note_log_end(partition, 10, 6000, 6000));
         ck_assert(!partition_note_log_end(partition, 9, 11000, 11000));
         partition->next = partition->reached = partition->decide_from = 11;
         ck_assert(!partition_note_log_end(partition, 10, 16000, 16000));
-        ck_assert_int_eq(partition->stage, PARTITION_PLACED);
+        ck_assert_int_eq(partition->stage, PARTITION_POSITIONED);
         ck_assert(!partition_note_log_end(partition, 10, 21000, 21000));
         ck_assert_int_eq(partition->stage, PARTITION_UNPOSITIONED);
-        partition->stage = PARTITION_PLACED;
+        partition->stage = PARTITION_POSITIONED;
         ck_assert(!partition_note_log_end(partition, 10, 26000, 26000));
-        ck_assert_int_eq(partition->stage, PARTITION_PLACED);
+        ck_assert_int_eq(partition->stage, PARTITION_POSITIONED);
         partition_clear(&list);
 }
 END_TEST
@@ -387,7 +387,7 @@ START_TEST(test_control_records_at_the_end_count_as_read)
         struct partition_list list = {0};
         struct partition *partition = partition_add(&list, 0);
 
-        partition->stage = PARTITION_PLACED;
+        partition->stage = PARTITION_POSITIONED;
         partition->next = partition->reached = partition->decide_from = 10;
         partition_note_end(partition, 12);
         ck_assert(!partition_note_log_end(partition, 12, 1000, 1000));
@@ -407,7 +407,7 @@ START_TEST(test_partition_without_a_position_is_not_expected_to_be_read)
         partition->next = partition->reached = partition->decide_from = 10;
         ck_assert(!partition_note_log_end(partition, 12, 1000, 1000));
         ck_assert(!partition_note_log_end(partition, 12, 60000, 60000));
-        partition->stage = PARTITION_PLACED;
+        partition->stage = PARTITION_POSITIONED;
         ck_assert(!partition_note_log_end(partition, 12, 65000, 65000));
         ck_assert(partition_note_log_end(partition, 12, 90000, 90000));
         partition_clear(&list);

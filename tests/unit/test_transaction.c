@@ -1,8 +1,11 @@
 #include <check.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
+#include "kafka/client.h"
 #include "kafka/embedded.h"
 #include "kafka/transaction.h"
+#include "router/processor.h"
 #include "scratch.h"
 #include "suites.h"
 
@@ -114,6 +117,137 @@ START_TEST(test_brokers_without_fencing_by_generation_are_refused)
 }
 END_TEST
 
+/* Return the first record of partition 0 of a topic. */
+static rd_kafka_message_t *
+read_first(rd_kafka_t *reader, const char *topic)
+{
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        int64_t deadline_ms = clock_monotonic_ms() + INIT_TIMEOUT_MS;
+        rd_kafka_message_t *message = NULL;
+
+        rd_kafka_topic_partition_list_add(list, topic, 0)->offset = 0;
+        ck_assert_int_eq(rd_kafka_assign(reader, list), 0);
+        rd_kafka_topic_partition_list_destroy(list);
+        while ((message == NULL || message->err != 0) && clock_monotonic_ms() < deadline_ms) {
+                if (message != NULL)
+                        rd_kafka_message_destroy(message);
+                message = rd_kafka_consumer_poll(reader, 100);
+        }
+        ck_assert_ptr_nonnull(message);
+        ck_assert_int_eq(message->err, 0);
+        return message;
+}
+
+/* A null value would make a tombstone. */
+START_TEST(test_value_of_a_stub_is_empty_and_not_null)
+{
+        struct loaded loaded = scratch_load(scratch_embedded);
+        const char *topic = loaded.config->quarantine_topic;
+        struct error error = {.text = ""};
+        struct embedded *embedded = embedded_new(loaded.config, &error);
+        struct transaction *transaction;
+        rd_kafka_message_t *message;
+        rd_kafka_t *reader;
+
+        ck_assert_msg(embedded != NULL, "%s", error.text);
+        transaction = transaction_new(loaded.config, embedded_bootstrap(embedded), NULL, NULL, &error);
+        ck_assert_msg(transaction != NULL, "%s", error.text);
+        ck_assert_msg(transaction_init(transaction, INIT_TIMEOUT_MS, &error) == 0, "%s", error.text);
+        ck_assert_msg(transaction_begin(transaction, &error) == 0, "%s", error.text);
+        ck_assert_int_eq(transaction_produce(transaction, topic, (struct span){NULL, 0},
+                                             (struct span){NULL, 0}, rd_kafka_headers_new(0), 0, &error),
+                         0);
+        commit(transaction, loaded.config);
+        transaction_free(transaction);
+        reader = client_new_reader(loaded.config, embedded_bootstrap(embedded), &error);
+        ck_assert_msg(reader != NULL, "%s", error.text);
+        message = read_first(reader, topic);
+        ck_assert_uint_eq(message->len, 0);
+        ck_assert_ptr_nonnull(message->payload);
+        ck_assert_ptr_null(message->key);
+        rd_kafka_message_destroy(message);
+        ck_assert_int_eq(client_destroy(reader), 0);
+        embedded_free(embedded);
+        scratch_release(&loaded);
+}
+END_TEST
+
+/* What the router commits in one transaction */
+
+START_TEST(test_batch_is_full_at_each_of_its_limits)
+{
+        struct loaded loaded = scratch_load(scratch_embedded);
+        const struct config *config = loaded.config;
+        struct batch batch;
+
+        ck_assert_msg(config != NULL, "%s", loaded.messages);
+        batch_init(&batch, config);
+        batch.started_ms = clock_monotonic_ms() + 60000;
+        batch.n_records = config->max_batch - 1;
+        batch.n_bytes = config->max_batch_bytes - 1;
+        ck_assert(!batch_is_full(&batch, config));
+        batch.n_bytes++;
+        ck_assert(batch_is_full(&batch, config));
+        batch.n_bytes = 0;
+        batch.n_records++;
+        ck_assert(batch_is_full(&batch, config));
+        batch_shrink(&batch);
+        batch.n_records = config->max_batch / 2;
+        ck_assert(batch_is_full(&batch, config));
+        batch.n_records--;
+        ck_assert(!batch_is_full(&batch, config));
+        batch.started_ms = clock_monotonic_ms() - 1000;
+        ck_assert(batch_is_full(&batch, config));
+        batch_free(&batch);
+        scratch_release(&loaded);
+}
+END_TEST
+
+/* Add a partition that is read, and whose dedup table has records up to an offset. */
+static struct partition *
+add_partition(struct processor *processor, int32_t id, int64_t decide_from, int64_t known_to)
+{
+        struct partition *partition = partition_add(&processor->partitions, id);
+
+        ck_assert_ptr_nonnull(partition);
+        partition->dedup = dedup_new(1000, DEDUP_COMPLETE);
+        partition->stage = PARTITION_POSITIONED;
+        partition->decide_from = decide_from;
+        partition->known_to = known_to;
+        return partition;
+}
+
+START_TEST(test_reload_voids_uncommitted_decisions)
+{
+        struct loaded loaded = scratch_load(scratch_embedded), newer = scratch_load(scratch_embedded);
+        struct current *current = current_new(loaded.config);
+        const struct partition *undecided, *decided;
+        struct error error = {.text = ""};
+        struct processor processor;
+
+        ck_assert_msg(processor_open(&processor, current, NULL, NULL, &error) == 0, "%s", error.text);
+        undecided = add_partition(&processor, 0, 5, 5);
+        decided = add_partition(&processor, 1, 5, 6);
+        processor_reload(&processor);
+        ck_assert_ptr_nonnull(decided->dedup);
+        current_set(current, newer.config);
+        processor.is_open = 1;
+        processor_reload(&processor);
+        ck_assert(processor_is_outdated(&processor));
+        processor.is_open = 0;
+        processor_reload(&processor);
+        ck_assert(!processor_is_outdated(&processor));
+        ck_assert_ptr_null(decided->dedup);
+        ck_assert_int_eq(decided->stage, PARTITION_UNPOSITIONED);
+        ck_assert_ptr_nonnull(undecided->dedup);
+        ck_assert_int_eq(undecided->stage, PARTITION_POSITIONED);
+        processor_close(&processor);
+        current_free(current);
+        scratch_release(&loaded);
+        scratch_release(&newer);
+}
+END_TEST
+
 Suite *
 suite_transaction(void)
 {
@@ -124,6 +258,9 @@ suite_transaction(void)
         tcase_add_checked_fixture(tcase, scratch_setup, scratch_teardown);
         tcase_add_test(tcase, test_transaction_can_be_abandoned_right_after_begin);
         tcase_add_test(tcase, test_brokers_without_fencing_by_generation_are_refused);
+        tcase_add_test(tcase, test_value_of_a_stub_is_empty_and_not_null);
+        tcase_add_test(tcase, test_batch_is_full_at_each_of_its_limits);
+        tcase_add_test(tcase, test_reload_voids_uncommitted_decisions);
         suite_add_tcase(suite, tcase);
         return suite;
 }
