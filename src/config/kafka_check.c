@@ -69,6 +69,17 @@ number_of(const struct check *check, const char *own_name, int64_t unset)
         return property == NULL ? unset : strtoll(property->value, NULL, 0);
 }
 
+/* Whether a property is set to this, as librdkafka reads a boolean: true, t or 1; false, f or 0. */
+static int
+is_set_to(const struct config_property *property, const char *word)
+{
+        const char letter[] = {word[0], '\0'}, *digit = word[0] == 't' ? "1" : "0";
+
+        return property != NULL &&
+               (strcasecmp(property->value, word) == 0 || strcasecmp(property->value, letter) == 0 ||
+                strcmp(property->value, digit) == 0);
+}
+
 /* Return why librdkafka cannot reach one of the brokers, as it is written; NULL if nothing is wrong. */
 static const char *
 broker_fault(const char *broker, size_t len)
@@ -163,8 +174,7 @@ check_oauthbearer(const struct check *check, size_t line)
         const struct config_property *method = find(check, "sasl.oauthbearer.method");
         const struct config_property *unsecured = find(check, "enable.sasl.oauthbearer.unsecure.jwt");
 
-        if ((method == NULL || strcasecmp(method->value, "oidc") != 0) &&
-            (unsecured == NULL || strcmp(unsecured->value, "true") != 0))
+        if ((method == NULL || strcasecmp(method->value, "oidc") != 0) && !is_set_to(unsecured, "true"))
                 problems_add(check->problems, line,
                              "OAUTHBEARER has no source of tokens: set sasl.oauthbearer.method = oidc, and "
                              "sasl.oauthbearer.token.endpoint.url, sasl.oauthbearer.client.id and "
@@ -209,12 +219,12 @@ warn_about_tls(const struct check *check, const char *protocol)
         const struct config_property *names = find(check, "ssl.endpoint.identification.algorithm");
         int is_on = strstr(protocol, "ssl") != NULL;
 
-        if (is_on && verification != NULL && strcmp(verification->value, "false") == 0)
+        if (is_on && is_set_to(verification, "false"))
                 problems_warn(
                     check->problems, line_of(check, verification),
                     "anybody on the way to the brokers can read and change records: their certificates are "
                     "not verified; set ssl.ca.location instead");
-        if (is_on && names != NULL && strcmp(names->value, "none") == 0)
+        if (is_on && names != NULL && strcasecmp(names->value, "none") == 0)
                 problems_warn(check->problems, line_of(check, names),
                               "any holder of a certificate of the trusted authorities can act as a broker");
         for (size_t i = 0; !is_on && i < check->config->n_kafka; i++) {
@@ -298,12 +308,30 @@ check_times(const struct check *check)
                     BROKERS_LONGEST_TRANSACTION_MS);
 }
 
+/* Whether an error was found on a line of [kafka]: then properties that others need may be missing. */
+static int
+has_error(const struct ini *ini, const struct problems *problems)
+{
+        for (size_t i = 0; i < problems->n; i++) {
+                for (size_t k = 0; k < ini->n; k++) {
+                        if (ini->entries[k].line == problems->items[i].line &&
+                            strcmp(ini->entries[k].section, "kafka") == 0)
+                                return 1;
+                }
+        }
+        return 0;
+}
+
 void
 check_kafka(const struct config *config, const struct ini *ini, struct problems *problems)
 {
-        struct check check = {config, ini, problems, kafka_properties_new()};
-        const struct config_property *debug = find(&check, "debug");
+        struct check check = {config, ini, problems, NULL};
+        const struct config_property *debug;
 
+        if (has_error(ini, problems))
+                return;
+        check.properties = kafka_properties_new();
+        debug = find(&check, "debug");
         check_brokers(&check);
         check_security(&check);
         check_linger(&check);
