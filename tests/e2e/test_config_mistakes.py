@@ -114,7 +114,7 @@ ERRORS = [
     ("kafka", f"{SASL}|sasl.mechanism = OAUTHBEARER", "no source of tokens"),
     ("kafka", "sasl.username = gatepost|sasl.password = p", "no effect without security.protocol = SASL_SSL"),
     ("kafka", "security.protocol = SSL|sasl.mechanism = PLAIN", "no effect without security.protocol = SASL_SSL"),
-    ("kafka", "transaction.timeout.ms = 1000", "at least 10000"),
+    ("kafka", "transaction.timeout.ms = 1000", "at least 5000"),
     ("kafka", "heartbeat.interval.ms = 15000", "a third of session.timeout.ms"),
     ("kafka", "ssl.truststore.location = /etc/trust.jks", "use `ssl.ca.location`"),
     ("kafka", "ssl.ca.location = /nonexistent/ca.pem", "cannot open /nonexistent/ca.pem"),
