@@ -73,6 +73,7 @@ print_ok(const struct config *config, int online)
 }
 
 static int is_online, is_strict;
+static size_t n_warnings;
 
 static int
 check(const struct config *config)
@@ -87,12 +88,12 @@ check(const struct config *config)
                 is_online = 0;
         }
         status = is_online ? check_online(config) : 0;
+        if (status == 0 && is_strict && n_warnings > 0)
+                return EX_CONFIG;
         if (status == 0)
                 print_ok(config, is_online);
         return status;
 }
-
-static size_t n_warnings;
 
 static void
 report(const char *file, const struct problem *problem)
@@ -108,7 +109,7 @@ run(const char *file)
         int status = config == NULL ? EX_CONFIG : check(config);
 
         config_free(config);
-        return status == 0 && is_strict && n_warnings > 0 ? EX_CONFIG : status;
+        return status;
 }
 
 static const struct command_option options[] = {

@@ -290,7 +290,7 @@ report_closed(struct problems *problems, const char *file, int why)
         char buffer[4096];
         struct stat st;
 
-        if (why == EACCES && stat(file, &st) == 0 && (st.st_mode & S_IRGRP) &&
+        if (why == EACCES && stat(file, &st) == 0 && (st.st_mode & S_IRGRP) && st.st_gid != 0 &&
             getgrgid_r(st.st_gid, &group, buffer, sizeof(buffer), &found) == 0 && found != NULL)
                 problems_add(
                     problems, 0,

@@ -130,6 +130,9 @@ check_brokers(const struct check *check)
                 fault = broker_fault(broker, (size_t)(end - broker));
                 if (fault == NULL)
                         continue;
+                if (memchr(broker, '@', (size_t)(end - broker)) !=
+                    NULL) /* what is before it may be a password */
+                        broker = end;
                 problems_add(check->problems, line_of(check, brokers), "%s: '%.*s': %s", brokers->name,
                              (int)(end - broker), broker, fault);
                 return;
@@ -322,6 +325,17 @@ has_error(const struct ini *ini, const struct problems *problems)
         return 0;
 }
 
+/* librdkafka 2.0.2 writes client.id into its statistics as it is: with these they are not JSON. */
+static void
+check_client_id(const struct check *check)
+{
+        const struct config_property *id = find(check, "client.id");
+
+        if (id != NULL && strpbrk(id->value, "\"\\") != NULL)
+                problems_add(check->problems, line_of(check, id),
+                             "%s must not contain a quote or a backslash", id->name);
+}
+
 void
 check_kafka(const struct config *config, const struct ini *ini, struct problems *problems)
 {
@@ -333,6 +347,7 @@ check_kafka(const struct config *config, const struct ini *ini, struct problems 
         check.properties = kafka_properties_new();
         debug = find(&check, "debug");
         check_brokers(&check);
+        check_client_id(&check);
         check_security(&check);
         check_linger(&check);
         check_times(&check);

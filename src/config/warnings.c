@@ -1,10 +1,12 @@
 #include "config/load.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/compiler.h"
+#include "base/mem.h"
 #include "config/endpoint.h"
 #include "config/secrets.h"
 
@@ -107,30 +109,54 @@ warn_about_secrets(const struct ini *ini, struct problems *problems)
         }
 }
 
-/* Whether two keys are of one secret: then their signatures are the same. */
-static int
-is_same_key(const struct signature_key *a, const struct signature_key *b)
-{
-        uint8_t by_a[SIGNATURE_SIZE], by_b[SIGNATURE_SIZE];
-
-        return signature_compute(a, "0", "", 0, by_a) == 0 && signature_compute(b, "0", "", 0, by_b) == 0 &&
-               memcmp(by_a, by_b, sizeof(by_a)) == 0;
-}
+/* What the secret of a source signs, for finding the same secret again. */
+struct proof {
+        uint8_t signature[SIGNATURE_SIZE];
+        size_t source;
+};
 
 static int
-share_key(const struct config_source *a, const struct config_source *b)
+compare_proofs(const void *a, const void *b)
 {
-        for (size_t i = 0; i < a->n_keys; i++) {
-                for (size_t k = 0; k < b->n_keys; k++) {
-                        if (is_same_key(a->keys[i], b->keys[k]))
-                                return 1;
-                }
-        }
-        return 0;
+        const struct proof *one = a, *other = b;
+        int order = memcmp(one->signature, other->signature, SIGNATURE_SIZE);
+
+        return order != 0 ? order : (one->source > other->source) - (one->source < other->source);
 }
 
 static void
-warn_about_sources(const struct config *config, const struct ini *ini, struct problems *problems)
+warn_about_shared_secrets(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        size_t n_keys = 0, n = 0;
+        struct proof *proofs;
+
+        for (size_t i = 0; i < config->n_sources; i++)
+                n_keys += config->sources[i].n_keys;
+        proofs = mem_alloc((n_keys + 1) * sizeof(*proofs));
+        for (size_t i = 0; i < config->n_sources; i++) {
+                for (size_t k = 0; k < config->sources[i].n_keys; k++) {
+                        proofs[n].source = i;
+                        n += signature_compute(config->sources[i].keys[k], "0", "", 0, proofs[n].signature) ==
+                             0;
+                }
+        }
+        qsort(proofs, n, sizeof(*proofs), compare_proofs);
+        for (size_t i = 1; i < n; i++) {
+                const char *one = config->sources[proofs[i - 1].source].name;
+                const char *other = config->sources[proofs[i].source].name;
+
+                if (one != other && memcmp(proofs[i - 1].signature, proofs[i].signature, SIGNATURE_SIZE) == 0)
+                        problems_warn(
+                            problems, ini_line(ini, "source", other, NULL),
+                            "[source %s] and [source %s] have a secret in common: who sees a delivery to one "
+                            "can send it to the other; register a secret of its own for each",
+                            one, other);
+        }
+        free(proofs);
+}
+
+static void
+warn_about_prefixes(const struct config *config, const struct ini *ini, struct problems *problems)
 {
         for (size_t i = 0; i < config->n_sources; i++) {
                 const struct config_source *source = &config->sources[i];
@@ -140,16 +166,6 @@ warn_about_sources(const struct config *config, const struct ini *ini, struct pr
                                       "the headers of [source %s] are %s-signature and so on; the service's "
                                       "begin with x-",
                                       source->name, source->header_prefix);
-                for (size_t k = 0; k < i; k++) {
-                        if (!share_key(source, &config->sources[k]))
-                                continue;
-                        problems_warn(
-                            problems, ini_line(ini, "source", source->name, NULL),
-                            "[source %s] and [source %s] have a secret in common: who sees a delivery to one "
-                            "can send it to the other; register a secret of its own for each",
-                            config->sources[k].name, source->name);
-                        break;
-                }
         }
 }
 
@@ -159,5 +175,6 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
         if (config->roles & CONFIG_RECEIVER)
                 warn_about_listeners(config, ini, problems);
         warn_about_secrets(ini, problems);
-        warn_about_sources(config, ini, problems);
+        warn_about_shared_secrets(config, ini, problems);
+        warn_about_prefixes(config, ini, problems);
 }

@@ -6,6 +6,7 @@ static const char *const names[HTTP_N_ENDS] = {
     [HTTP_END_CLOSED] = "closed",
     [HTTP_END_IDLE] = "idle",
     [HTTP_END_SLOW] = "slow",
+    [HTTP_END_PROXY_HEADER] = "proxy_header",
     [HTTP_END_HANDSHAKE_FAILED] = "handshake_failed",
     [HTTP_END_HANDSHAKE_TIMEOUT] = "handshake_timeout",
     [HTTP_END_REFUSED] = "refused",

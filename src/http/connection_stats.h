@@ -9,6 +9,7 @@ enum http_end {
         HTTP_END_CLOSED,            /* by the client, or as announced by Connection: close */
         HTTP_END_IDLE,              /* no request within idle_timeout */
         HTTP_END_SLOW,              /* the PROXY protocol header, or reading the answer, took too long */
+        HTTP_END_PROXY_HEADER,      /* the PROXY protocol header is missing, malformed or incomplete */
         HTTP_END_HANDSHAKE_FAILED,  /* TLS handshake failed, or the client closed during it */
         HTTP_END_HANDSHAKE_TIMEOUT, /* handshake_timeout */
         HTTP_END_REFUSED,           /* answered with an error that closes the connection */
@@ -26,7 +27,7 @@ struct connection_stats {
         atomic_uint_fast64_t ended[HTTP_N_ENDS];
 };
 
-/* Return the name of an end in the metrics: idle, handshake_failed. */
+/* Return the name of an end in the metrics: idle, handshake_failed. gatepostd(8) explains each. */
 const char *http_end_name(enum http_end end);
 
 /* Count an accepted connection; an ended connection. stats may be NULL. */

@@ -101,7 +101,7 @@ gate_read_proxy(struct connection *connection)
         free(connection->proxy_header);
         connection->proxy_header = NULL;
         if (result < 0)
-                gate_end(connection, HTTP_END_SLOW);
+                gate_end(connection, HTTP_END_PROXY_HEADER);
         else
                 begin(connection);
 }

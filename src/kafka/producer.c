@@ -50,20 +50,20 @@ pass_statistics(struct producer *producer, const struct statistics_totals *total
 }
 
 /*
- * Only librdkafka's statistics show whether there is a producer id. If they cannot be read, because memory
- * failed or client.id, which librdkafka does not escape, has a quote, assume that there is one.
+ * librdkafka has no other way to tell whether an idempotent producer has its id, without which nothing is
+ * appended. A report that cannot be read, because memory failed, changes nothing.
  */
 static int
 on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
 {
         struct producer *producer = opaque;
         struct statistics statistics;
-        int is_read = statistics_read(&statistics, json, len) == 0;
 
         (void)client;
-        atomic_store(&producer->has_id, !is_read || statistics.has_producer_id);
-        if (is_read)
+        if (statistics_read(&statistics, json, len) == 0) {
+                atomic_store(&producer->has_id, statistics.has_producer_id);
                 pass_statistics(producer, &statistics.totals);
+        }
         return 0; /* librdkafka frees the text */
 }
 

@@ -26,9 +26,11 @@ struct decoded {
         struct span kind;
         struct span
             key; /* the characters of a string or the literal of a number; other values count as missing */
-        struct span subject;                  /* strings only */
-        char detail[DECODE_DETAIL_SIZE];      /* the error, for people, unless the result is DECODE_OK */
-        char field_fault[DECODE_DETAIL_SIZE]; /* the first documented field of a wrong type, or empty */
+        struct span subject; /* strings only */
+        /* The error, for people, unless the result is DECODE_OK. */
+        char detail[DECODE_DETAIL_SIZE];
+        /* With DECODE_OK: the first documented field of a wrong type or format, or empty. */
+        char field_fault[DECODE_DETAIL_SIZE];
 };
 
 /* A reader of bodies, for one thread at a time. */

@@ -1,6 +1,7 @@
 """The configuration file: every mistake is reported with its line, secrets are protected, Kafka's topics are checked."""
 
 import grp
+import os
 import pathlib
 import re
 import shutil
@@ -233,9 +234,10 @@ def test_user_who_may_not_read_the_file_learns_which_group_may(offline):
         path = directory / "gatepost.conf"
         path.write_text(SOURCE + REST)
         path.chmod(0o640)
+        os.chown(path, 0, 65534)
         group = grp.getgrgid(path.stat().st_gid).gr_name
         done = subprocess.run([program, "-c", path, "check"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
-                              env=ENVIRONMENT, user=65534, group=65534, extra_groups=[])
+                              env=ENVIRONMENT, user=65533, group=65533, extra_groups=[])
     assert done.returncode == EX_CONFIG
     assert f"{path}: Permission denied; the group {group} may read it" in done.stderr and f"adduser USER {group}" in done.stderr
 

@@ -102,6 +102,8 @@ ERRORS = [
     ("kafka", "bootstrap.servers = kafka1:90920", "between 1 and 65535"),
     ("kafka", "bootstrap.servers = ::1:9092", "in brackets"),
     ("kafka", "bootstrap.servers = kafka1:9092,", "empty entry"),
+    ("kafka", "bootstrap.servers = user:7d8f0c1b@kafka1:9092", "write HOST:PORT"),
+    ("kafka", 'client.id = CORP\\gatepost', "must not contain a quote or a backslash"),
     ("kafka", "acks = 1", "may not be set"),
     ("kafka", f"{SASL}|sasl.mechanism = PLAIN|sasl.username = u|sasl.password = $PASSWORD", "variables are not replaced"),
     ("kafka", "linger.ms = fast", "linger.ms: 'fast' is not possible; expected 0 .. 900000"),

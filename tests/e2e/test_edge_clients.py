@@ -164,6 +164,7 @@ def test_connection_without_the_required_proxy_header_is_closed(offline):
 def test_malformed_proxy_header_closes_the_connection(offline, data):
     daemon = receiver(offline, trusted_proxy="127.0.0.1", proxy_protocol="required")
     assert raw(daemon.address, data) == b""
+    assert daemon.metric("gatepost_connections_closed_total", reason="proxy_header") == 1
     assert raw(daemon.address, proxy_header("198.51.100.1") + NOTHING).startswith(b"HTTP/1.1 404 ")
 
 

@@ -69,14 +69,19 @@ def test_every_metric_has_one_help_and_one_type_line(daemon):
 
 def test_gatepostd_8_lists_exactly_the_metrics_and_labels(daemon):
     page = (ROOT / "man" / "gatepostd.8").read_text()
+    section = page.partition(".Ss Metrics")[2].partition(".Ss ")[0]
     known = {name: set(labels.split(",")) - {""} for name, labels in
-             re.findall(r"\bLi ((?:gatepost|process)_\w+)(?:\{([\w,]+)\})?", page.partition(".Ss Metrics")[2].partition(".Ss ")[0])}
+             re.findall(r"(?:^\.It|,) Li ((?:gatepost|process)_\w+)(?:\{([\w,]+)\})?", section, re.M)}
     text = text_of(daemon)
     declared, _ = names_in(text)
     labels = {name: set() for name in declared}
     for name, pairs in re.findall(r"^(\w+?)(?:_bucket)?\{(.*)\} \S+$", text, re.M):
         labels[name] |= {label for label, _ in re.findall(r'(\w+)="([^"]*)"', pairs)} - {"le"}
     assert known == labels
+    reasons = dict(re.findall(r"^\.It Li (gatepost_connections_closed_total).*\n((?:(?!\.It).*\n)*)", section, re.M))
+    (described,) = reasons.values()
+    for pairs in daemon.metrics("gatepost_connections_closed_total"):
+        assert re.search(rf"\b{dict(pairs)['reason']}\b", described), pairs
 
 
 def test_histograms_are_consistent(daemon):
