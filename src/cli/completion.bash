@@ -37,6 +37,7 @@ _gatepost() {
                         ;;
                 -*) ;;
                 *)
+                        [[ $words/${COMP_WORDS[i]} != /help || $i -eq $((COMP_CWORD - 1)) ]] || continue # a command follows
                         words+=${words:+ }${COMP_WORDS[i]}
                         if _gatepost_is_command "$words"; then
                                 command=$words

@@ -21,12 +21,14 @@ function __gatepost_complete
                 set -e words[1]
             case '-*'
             case '*'
-                set typed $typed$words[1]
-                if string match -q -- "$typed|+|*" $__gatepost_table
-                    set command $typed
-                    break
+                if test "$typed$words[1]" != help; or not set -q words[2] # else a command follows
+                    set typed $typed$words[1]
+                    if string match -q -- "$typed|+|*" $__gatepost_table
+                        set command $typed
+                        break
+                    end
+                    set typed "$typed "
                 end
-                set typed "$typed "
         end
         set -e words[1]
     end

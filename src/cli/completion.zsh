@@ -9,6 +9,7 @@ _gatepost() {
                 --config) ((i++)) ;;
                 -*) ;;
                 *)
+                        [[ $typed/$words[i] != /help || $i -eq $((CURRENT - 1)) ]] || continue # a command follows
                         typed+=${typed:+ }$words[i]
                         if ((${rows[(I)${(b)typed}\|+\|*]})); then
                                 command=$typed

@@ -13,7 +13,7 @@
 
 #define RETRY_PRODUCER_MS 1000
 #define CONNECT_TIMEOUT_MS 2000
-#define STUCK_MS 5000 /* without progress while Kafka answers the probe; doubled with each reassignment */
+#define STUCK_MS 5000 /* without progress while Kafka answers the probe; doubled with each replacement */
 #define STUCK_MAX_MS 300000
 
 struct appender {

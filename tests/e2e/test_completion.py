@@ -145,6 +145,7 @@ def test_every_command_is_offered(offline, offer):
         assert offer(f"gatepost {group}", "") == {name.split()[1] for name in names if name.startswith(group + " ")}
     assert offer("gatepost topics", "c") == {"create"}
     assert offer("gatepost nonsense", "") == set()
+    assert offer("gatepost help", "ch") == {"check"} and offer("gatepost help topics", "c") == {"create"}
 
 
 def test_options_of_the_command_are_offered(offline, offer):
