@@ -122,7 +122,7 @@ void
 http_client_release(struct http_client_transfer *transfer)
 {
         curl_easy_cleanup(transfer->easy);
-        /* One of the lines may have a key. */
+        /* A line may contain a key. */
         for (struct curl_slist *each = transfer->lines; each != NULL; each = each->next)
                 OPENSSL_cleanse(each->data, strlen(each->data));
         curl_slist_free_all(transfer->lines);

@@ -19,7 +19,7 @@ struct json_events {
          */
         int (*value)(void *arg, enum json_type type, const char *text, size_t len);
 
-        /* The name of the member whose value is next. Duplicate names are the caller's affair. */
+        /* The name of the member whose value is next. The caller handles duplicate names. */
         int (*name)(void *arg, const char *text, size_t len);
 
         /* The end of an object or array. */

@@ -9,7 +9,7 @@
 
 /*
  * A rate limit for one kind of line that an outsider can cause at will. At most one line a second is written;
- * it ends in ` n=` and the number of events that it stands for. Events that are held back when a flood ends
+ * it ends in ` n=` and the number of events that it reports. Events that are held back when a flood ends
  * are logged by log_flood_report(), with the text of the last one. Zero-initialise it; any thread may use it.
  */
 struct log_flood {

@@ -17,7 +17,7 @@
  * where the program itself is a command without a name.
  */
 
-/* The files of these names; embed.sh writes the definitions. */
+/* Files with these names, defined by embed.sh. */
 extern const char completion_bash[];
 extern const char completion_zsh[];
 extern const char completion_fish[];

@@ -91,7 +91,7 @@ is_variable(const char *value)
                 value[1 + strspn(value + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0');
 }
 
-/* Return the value of a trimmed text, without its quotes; set *fault to NULL, or to what is wrong with it. */
+/* Return the value of a trimmed text, without its quotes; set *fault to its fault, or to NULL. */
 static char *
 read_value(char *text, const char **fault)
 {

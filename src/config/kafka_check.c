@@ -80,7 +80,7 @@ is_set_to(const struct config_property *property, const char *word)
                 strcmp(property->value, digit) == 0);
 }
 
-/* Return why librdkafka cannot reach one of the brokers, as it is written; NULL if nothing is wrong. */
+/* Return why an entry of bootstrap.servers is invalid, or NULL if it is valid. */
 static const char *
 broker_fault(const char *broker, size_t len)
 {
@@ -325,7 +325,7 @@ has_error(const struct ini *ini, const struct problems *problems)
         return 0;
 }
 
-/* librdkafka 2.0.2 writes client.id into its statistics as it is: with these they are not JSON. */
+/* librdkafka 2.0.2 does not escape client.id in its statistics, which would not be JSON. */
 static void
 check_client_id(const struct check *check)
 {

@@ -109,7 +109,7 @@ warn_about_secrets(const struct ini *ini, struct problems *problems)
         }
 }
 
-/* What the secret of a source signs, for finding the same secret again. */
+/* A signature by a secret of a source, to find equal secrets. */
 struct proof {
         uint8_t signature[SIGNATURE_SIZE];
         size_t source;

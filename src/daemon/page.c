@@ -8,7 +8,7 @@
 
 #define HASH_SIZE 48 /* of SHA-256 in base64 */
 
-/* The files of these names; embed.sh writes the definitions. */
+/* Files with these names, defined by embed.sh. */
 extern const char page_html[];
 extern const char page_css[];
 extern const char page_js[];

@@ -7,7 +7,7 @@
 #include "sandbox/keys.h"
 #include "sandbox/violations.h"
 
-/* What the handlers of the HTTP API have in common: reading a call and answering it. */
+/* Reads calls of the HTTP API and answers them, for all handlers. */
 
 #define API_ID_MAX 64
 

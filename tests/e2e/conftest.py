@@ -41,7 +41,7 @@ def pytest_sessionstart(session):
         pytest.exit(f"{BUILD} has no {' and no '.join(missing)}; tests/run builds them", returncode=2)
 
 
-# The files that take longest come first, so that no worker is left with one of them at the end.
+# The files that take longest come first, so that they do not run alone at the end.
 LONG_FILES = ["test_partitions", "test_release_once", "test_quarantine", "test_edge_clients", "test_audit_limits", "test_lost_responses",
               "test_tail", "test_subscriptions", "test_reload", "test_acl", "test_scarcity", "test_systemd", "test_kafka_away",
               "test_edge_memory", "test_router_returns", "test_reload_load", "test_three_brokers", "test_disaster"]
@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def broker(request):
-    """A Kafka of one node, shared by all tests: under pytest-xdist, by those of all workers."""
+    """A Kafka of one node, shared by all tests: under pytest-xdist, by all workers."""
     if hasattr(request.config, "workerinput"):
         yield Cluster.attach(request.config.workerinput["broker"])
         return

@@ -1,5 +1,5 @@
 /*
- * Run inputs through a fuzzer's target, without libFuzzer: what was found once is tested again by every compiler.
+ * Run inputs through a fuzzer's target, without libFuzzer, so that every compiler can test earlier findings again.
  * An input that is a finding ends the process; the last name on stdout is that of the input.
  */
 #include <stdint.h>

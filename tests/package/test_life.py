@@ -142,7 +142,7 @@ def test_unconfigured_daemon_exits_and_is_not_restarted(machine, deb):
 
 
 def test_documented_first_steps_start_a_working_daemon(machine, deb):
-    """All commands except those that need a Kafka."""
+    """All commands that need no Kafka."""
     machine.install(deb)
     text = (machine.root / "usr/share/doc/gatepost/README.Debian").read_text()
     steps = [line.strip() for line in text.splitlines() if line.startswith("    ")]

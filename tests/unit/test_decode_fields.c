@@ -81,7 +81,7 @@ START_TEST(test_field_of_a_wrong_type_is_named)
 }
 END_TEST
 
-/* Values of all types; in the letters of a field, ! stands for one that it does not take. */
+/* Values of all types; in the letters of a field, ! means a type that it does not accept. */
 static const char *const typed_values[] = {"null", "true", "7", "\"2026-11-21T03:04:05Z\"", "{}", "[]"};
 static const struct {
         const char *path, *types;

@@ -2,7 +2,7 @@
 
 #include "suites.h"
 
-/* The reader, compiled once more with memory that fails. */
+/* The reader, compiled again with an allocator that can fail. */
 #define json_read read_with_scarce_memory
 #define pool_resize scarce_resize
 #define pool_free scarce_free

@@ -332,7 +332,7 @@ START_TEST(test_waiter_refused_by_a_full_queue_releases_nothing)
         ck_assert(is_granted(&waiter));
         memory_budget_release(budget, 60);
         reserve(100);
-        /* One more waiter of another client is not enough to take its place. */
+        /* Another waiter does not take its place. */
         for (size_t i = 0; i < MEMORY_WAITERS_MAX; i++)
                 await_as(&others[i], 100, i == 0 ? 3 : (uint8_t)(1 + i % 2));
         ck_assert_int_eq(memory_budget_wait(budget, &waiter, 60, &client, wake_fd), -1);

@@ -172,7 +172,7 @@ START_TEST(test_value_of_a_stub_is_empty_and_not_null)
 }
 END_TEST
 
-/* What the router commits in one transaction */
+/* Batches of the router */
 
 START_TEST(test_batch_is_full_at_each_of_its_limits)
 {
