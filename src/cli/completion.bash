@@ -21,7 +21,7 @@ _gatepost_value() {
 
 _gatepost() {
         local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-        local command='' words='' offers='' argument='' name kind value i IFS=$' \t\n'
+        local command='' help='' words='' offers='' argument='' name kind value i IFS=$' \t\n'
         COMPREPLY=()
         # bash splits --option=VALUE into three words
         if [[ $cur == = ]]; then
@@ -37,7 +37,10 @@ _gatepost() {
                         ;;
                 -*) ;;
                 *)
-                        [[ $words/${COMP_WORDS[i]} != /help || $i -eq $((COMP_CWORD - 1)) ]] || continue # a command follows
+                        if [[ $words/${COMP_WORDS[i]} == /help && $i -lt $((COMP_CWORD - 1)) ]]; then
+                                help=1 # a command follows
+                                continue
+                        fi
                         words+=${words:+ }${COMP_WORDS[i]}
                         if _gatepost_is_command "$words"; then
                                 command=$words
@@ -46,6 +49,7 @@ _gatepost() {
                         ;;
                 esac
         done
+        [[ -z $help || -z $command ]] || return
         [[ $prev != -c ]] || prev=--config
         while IFS='|' read -r name kind value _; do
                 if [[ $kind == + ]]; then

@@ -5,6 +5,7 @@ function __gatepost_complete
     set -l current (commandline -ct)
     set -l previous $words[-1]
     set -l command ''
+    set -l help ''
     set -l typed ''
     set -l prefix ''
     set -l argument ''
@@ -21,7 +22,9 @@ function __gatepost_complete
                 set -e words[1]
             case '-*'
             case '*'
-                if test "$typed$words[1]" != help; or not set -q words[2] # else a command follows
+                if test "$typed$words[1]" = help; and set -q words[2]
+                    set help 1 # a command follows
+                else
                     set typed $typed$words[1]
                     if string match -q -- "$typed|+|*" $__gatepost_table
                         set command $typed
@@ -31,6 +34,9 @@ function __gatepost_complete
                 end
         end
         set -e words[1]
+    end
+    if test -n "$help" -a -n "$command"
+        return
     end
     for row in $__gatepost_table
         set -l row (string split '|' -- $row)

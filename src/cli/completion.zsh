@@ -1,7 +1,7 @@
 
 _gatepost() {
         local -a rows=("${(@f)_gatepost_table}") row specs offers
-        local command='' typed='' action argument='' values
+        local command='' help='' typed='' action argument='' values
         local -i i
         words=("${(@)words/#%-c/--config}")
         for ((i = 2; i < CURRENT; i++)); do
@@ -9,7 +9,10 @@ _gatepost() {
                 --config) ((i++)) ;;
                 -*) ;;
                 *)
-                        [[ $typed/$words[i] != /help || $i -eq $((CURRENT - 1)) ]] || continue # a command follows
+                        if [[ $typed/$words[i] == /help && $i -lt $((CURRENT - 1)) ]]; then
+                                help=1 # a command follows
+                                continue
+                        fi
                         typed+=${typed:+ }$words[i]
                         if ((${rows[(I)${(b)typed}\|+\|*]})); then
                                 command=$typed
@@ -18,6 +21,7 @@ _gatepost() {
                         ;;
                 esac
         done
+        [[ -z $help || -z $command ]] || return
         for row in $rows; do
                 row=("${(@s:|:)row}")
                 if [[ $row[2] == + ]]; then

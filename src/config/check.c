@@ -161,10 +161,10 @@ check_receiver(const struct config *config, const struct ini *ini, struct proble
                     problems, ini_line(ini, "receiver", "", "proxy_protocol"),
                     "proxy_protocol = required needs a trusted_proxy; all other connections are closed");
         for (size_t i = 0; config->admin != NULL && i < config->n_listen; i++) {
-                if (endpoint_is_same(config->admin, &config->listen[i]))
+                if (endpoint_conflicts(config->admin, &config->listen[i]))
                         problems_add(
                             problems, ini_line(ini, "admin", "", "listen"),
-                            "[receiver] already listens on %s; the admin endpoint needs its own address",
+                            "[receiver] already listens on %s; the admin endpoint needs another port",
                             config->admin->text);
         }
 }

@@ -38,7 +38,8 @@ parse_address(const char *host, in_port_t port, struct config_listen *listen)
 
         if (host[0] == '[' && len > 2 && host[len - 1] == ']') {
                 char *inner = mem_strndup(host + 1, len - 2);
-                int ok = inet_pton(AF_INET6, inner, &in6->sin6_addr) == 1;
+                int ok = inet_pton(AF_INET6, inner, &in6->sin6_addr) == 1 &&
+                         !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr); /* not possible with IPV6_V6ONLY */
 
                 in6->sin6_family = AF_INET6;
                 in6->sin6_port = htons(port);
@@ -100,15 +101,29 @@ endpoint_parse(const char *text, struct config_listen *listen, struct error *err
         return result;
 }
 
-int
-endpoint_is_same(const struct config_listen *a, const struct config_listen *b)
+/* Return whether it is 0.0.0.0 or [::], which bind with IPV6_V6ONLY, so that they do not conflict. */
+static int
+is_any(const struct config_listen *listen)
 {
-        const struct sockaddr_in *in =
-            (const struct sockaddr_in *)&a->address; /* sin6_port is in the same place */
+        const struct sockaddr_in *in = (const struct sockaddr_in *)&listen->address;
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&listen->address;
 
-        if (a->address.ss_family != AF_UNIX && in->sin_port == 0)
+        return listen->address.ss_family == AF_INET ? in->sin_addr.s_addr == INADDR_ANY
+                                                    : IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
+}
+
+int
+endpoint_conflicts(const struct config_listen *a, const struct config_listen *b)
+{
+        in_port_t port = ((const struct sockaddr_in *)&a->address)->sin_port; /* where sin6_port is, too */
+
+        if (a->address.ss_family != b->address.ss_family)
                 return 0;
-        return a->address_len == b->address_len && memcmp(&a->address, &b->address, a->address_len) == 0;
+        if (a->address.ss_family == AF_UNIX)
+                return memcmp(&a->address, &b->address, a->address_len) == 0;
+        if (port == 0 || port != ((const struct sockaddr_in *)&b->address)->sin_port)
+                return 0;
+        return is_any(a) || is_any(b) || memcmp(&a->address, &b->address, a->address_len) == 0;
 }
 
 int

@@ -14,8 +14,11 @@
  */
 int endpoint_parse(const char *text, struct config_listen *listen, struct error *error) MUST_CHECK;
 
-/* Return whether both are the same address. Port 0 never equals another. */
-int endpoint_is_same(const struct config_listen *a, const struct config_listen *b);
+/*
+ * Return whether the addresses cannot be bound both: they are the same, or differ only in that one is of all
+ * interfaces. Port 0 conflicts with none.
+ */
+int endpoint_conflicts(const struct config_listen *a, const struct config_listen *b);
 
 /* Return whether only processes on this machine can connect. */
 int endpoint_is_private(const struct config_listen *listen);

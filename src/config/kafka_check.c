@@ -19,6 +19,8 @@
 #define BROKERS_LEAST_SESSION_MS 6000
 #define BROKERS_LONGEST_TRANSACTION_MS 900000
 
+#define BROKERS_LONGEST_SESSION_MS 1800000
+#define HOST_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]%"
 #define LEAST_TRANSACTION_MS 5000
 #define LONG_LINGER_MS 1000
 
@@ -96,7 +98,7 @@ broker_fault(const char *broker, size_t len)
                 return "write HOST:PORT; security.protocol says whether to use TLS";
         if (strcspn(broker, " \t;") < len)
                 return "brokers are separated by commas: HOST:PORT,HOST:PORT";
-        if (strcspn(broker, "/@?\"'") < len)
+        if (strspn(broker, HOST_CHARS) < len)
                 return "write HOST:PORT";
         if (colon == NULL || (bracket != NULL && colon < bracket))
                 return NULL; /* the default port */
@@ -130,9 +132,8 @@ check_brokers(const struct check *check)
                 fault = broker_fault(broker, (size_t)(end - broker));
                 if (fault == NULL)
                         continue;
-                if (memchr(broker, '@', (size_t)(end - broker)) !=
-                    NULL) /* what is before it may be a password */
-                        broker = end;
+                if (strchr(brokers->value, '@') != NULL)
+                        broker = end; /* what is before the @ may be a password */
                 problems_add(check->problems, line_of(check, brokers), "%s: '%.*s': %s", brokers->name,
                              (int)(end - broker), broker, fault);
                 return;
@@ -171,6 +172,17 @@ check_unused_sasl(const struct check *check)
         }
 }
 
+/* Whether librdkafka was built with OIDC; Debian 12's was not. */
+static int
+supports_oidc(void)
+{
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, "sasl.oauthbearer.method", "oidc", NULL, 0);
+
+        rd_kafka_conf_destroy(conf);
+        return result == RD_KAFKA_CONF_OK;
+}
+
 static void
 check_oauthbearer(const struct check *check, size_t line)
 {
@@ -178,10 +190,12 @@ check_oauthbearer(const struct check *check, size_t line)
         const struct config_property *unsecured = find(check, "enable.sasl.oauthbearer.unsecure.jwt");
 
         if ((method == NULL || strcasecmp(method->value, "oidc") != 0) && !is_set_to(unsecured, "true"))
-                problems_add(check->problems, line,
-                             "OAUTHBEARER has no source of tokens: set sasl.oauthbearer.method = oidc, and "
-                             "sasl.oauthbearer.token.endpoint.url, sasl.oauthbearer.client.id and "
-                             "sasl.oauthbearer.client.secret_file");
+                problems_add(
+                    check->problems, line, "OAUTHBEARER has no source of tokens: %s",
+                    supports_oidc()
+                        ? "set sasl.oauthbearer.method = oidc, and sasl.oauthbearer.token.endpoint.url, "
+                          "sasl.oauthbearer.client.id and sasl.oauthbearer.client.secret_file"
+                        : "it needs a librdkafka with OIDC, which this one lacks; use another mechanism");
 }
 
 /* Without a mechanism librdkafka uses GSSAPI, which takes no password. */
@@ -246,7 +260,10 @@ check_security(const struct check *check)
 {
         const char *protocol = protocol_of(check);
 
-        if (strncmp(protocol, "sasl", 4) == 0)
+        if (check->config->embedded && strcmp(protocol, "plaintext") != 0)
+                problems_add(check->problems, line_of(check, find(check, "security.protocol")),
+                             "the embedded broker speaks PLAINTEXT only");
+        else if (strncmp(protocol, "sasl", 4) == 0)
                 check_sasl(check);
         else
                 check_unused_sasl(check);
@@ -277,38 +294,61 @@ check_linger(const struct check *check)
 }
 
 static void
-check_times(const struct check *check)
+check_session(const struct check *check)
 {
+        const struct config_property *session = find(check, "session.timeout.ms");
+        const struct config_property *heartbeat = find(check, "heartbeat.interval.ms");
         int64_t session_ms = number_of(check, "session.timeout.ms", DEFAULT_SESSION_MS);
-        int64_t transaction_ms = number_of(check, "transaction.timeout.ms", LEAST_TRANSACTION_MS);
 
-        if (!(check->config->roles & CONFIG_ROUTER))
-                return;
         if (number_of(check, "heartbeat.interval.ms", DEFAULT_HEARTBEAT_MS) >= session_ms)
-                problems_add(check->problems,
-                             line_of(check, find(check, find(check, "heartbeat.interval.ms") != NULL
-                                                            ? "heartbeat.interval.ms"
-                                                            : "session.timeout.ms")),
-                             "heartbeat.interval.ms must be a third of session.timeout.ms or less; otherwise "
-                             "the group "
-                             "expels the router again and again");
+                problems_add(
+                    check->problems, line_of(check, heartbeat != NULL ? heartbeat : session),
+                    "heartbeat.interval.ms must be a third of session.timeout.ms or less; otherwise the "
+                    "group expels the router again and again");
         else if (session_ms < BROKERS_LEAST_SESSION_MS)
                 problems_warn(
-                    check->problems, line_of(check, find(check, "session.timeout.ms")),
+                    check->problems, line_of(check, session),
                     "brokers refuse a session.timeout.ms below their group.min.session.timeout.ms, by "
                     "default %d",
                     BROKERS_LEAST_SESSION_MS);
-        if (transaction_ms < LEAST_TRANSACTION_MS)
+        else if (session_ms > BROKERS_LONGEST_SESSION_MS)
+                problems_warn(
+                    check->problems, line_of(check, session),
+                    "brokers refuse a session.timeout.ms above their group.max.session.timeout.ms, by "
+                    "default %d",
+                    BROKERS_LONGEST_SESSION_MS);
+}
+
+static void
+check_transaction(const struct check *check)
+{
+        const struct config_property *timeout = find(check, "transaction.timeout.ms");
+        int64_t timeout_ms = number_of(check, "transaction.timeout.ms", LEAST_TRANSACTION_MS);
+
+        if (timeout_ms < LEAST_TRANSACTION_MS)
                 problems_add(
-                    check->problems, line_of(check, find(check, "transaction.timeout.ms")),
+                    check->problems, line_of(check, timeout),
                     "transaction.timeout.ms is at least %d: when a broker restarts, a commit takes seconds",
                     LEAST_TRANSACTION_MS);
-        else if (transaction_ms > BROKERS_LONGEST_TRANSACTION_MS)
+        else if (timeout_ms > BROKERS_LONGEST_TRANSACTION_MS)
                 problems_warn(
-                    check->problems, line_of(check, find(check, "transaction.timeout.ms")),
+                    check->problems, line_of(check, timeout),
                     "brokers refuse a transaction.timeout.ms above their transaction.max.timeout.ms, by "
                     "default %d",
                     BROKERS_LONGEST_TRANSACTION_MS);
+}
+
+/* Return the header of the section that a line belongs to, or NULL. */
+static const struct ini_entry *
+section_at(const struct ini *ini, size_t line)
+{
+        const struct ini_entry *header = NULL;
+
+        for (size_t i = 0; i < ini->n && ini->entries[i].line <= line; i++) {
+                if (ini->entries[i].name == NULL)
+                        header = &ini->entries[i];
+        }
+        return header;
 }
 
 /* Whether an error was found on a line of [kafka]: then properties that others need may be missing. */
@@ -316,11 +356,10 @@ static int
 has_error(const struct ini *ini, const struct problems *problems)
 {
         for (size_t i = 0; i < problems->n; i++) {
-                for (size_t k = 0; k < ini->n; k++) {
-                        if (ini->entries[k].line == problems->items[i].line &&
-                            strcmp(ini->entries[k].section, "kafka") == 0)
-                                return 1;
-                }
+                const struct ini_entry *header = section_at(ini, problems->items[i].line);
+
+                if (header != NULL && strcmp(header->section, "kafka") == 0)
+                        return 1;
         }
         return 0;
 }
@@ -331,9 +370,9 @@ check_client_id(const struct check *check)
 {
         const struct config_property *id = find(check, "client.id");
 
-        if (id != NULL && strpbrk(id->value, "\"\\") != NULL)
+        if (id != NULL && strpbrk(id->value, "\"\\\t") != NULL)
                 problems_add(check->problems, line_of(check, id),
-                             "%s must not contain a quote or a backslash", id->name);
+                             "%s must not contain a quote, a backslash or a tab", id->name);
 }
 
 void
@@ -350,7 +389,10 @@ check_kafka(const struct config *config, const struct ini *ini, struct problems 
         check_client_id(&check);
         check_security(&check);
         check_linger(&check);
-        check_times(&check);
+        if (config->roles & CONFIG_ROUTER) {
+                check_session(&check);
+                check_transaction(&check);
+        }
         if (debug != NULL)
                 problems_warn(problems, line_of(&check, debug), "debug makes librdkafka log a great deal");
         if (config->embedded)

@@ -158,9 +158,10 @@ set_listen(struct setting *s)
         if (endpoint_parse(s->value, &listen, s->error) != 0)
                 return -1;
         for (size_t i = 0; i < config->n_listen; i++) {
-                if (endpoint_is_same(&config->listen[i], &listen)) {
+                if (endpoint_conflicts(&config->listen[i], &listen)) {
                         free(listen.text);
-                        return error_set(s->error, "duplicate %.100s", s->value);
+                        return error_set(s->error, "duplicate %.100s, because of %.100s", s->value,
+                                         config->listen[i].text);
                 }
         }
         config->listen = mem_resize(config->listen, config->n_listen + 1, sizeof(listen));
@@ -203,7 +204,7 @@ set_admin(struct setting *s)
 static int
 set_path(struct setting *s)
 {
-        if (strstr(s->value, "://") != NULL)
+        if (s->value[0] != '/' && strstr(s->value, "://") != NULL)
                 return error_set(s->error,
                                  "'%.64s' is a whole URL; write its path only, such as /webhooks/invoicing",
                                  s->value);

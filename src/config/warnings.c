@@ -129,6 +129,7 @@ warn_about_shared_secrets(const struct config *config, const struct ini *ini, st
 {
         size_t n_keys = 0, n = 0;
         struct proof *proofs;
+        uint8_t *is_reported = mem_alloc(config->n_sources + 1); /* for each source */
 
         for (size_t i = 0; i < config->n_sources; i++)
                 n_keys += config->sources[i].n_keys;
@@ -142,16 +143,21 @@ warn_about_shared_secrets(const struct config *config, const struct ini *ini, st
         }
         qsort(proofs, n, sizeof(*proofs), compare_proofs);
         for (size_t i = 1; i < n; i++) {
+                size_t second = proofs[i].source;
                 const char *one = config->sources[proofs[i - 1].source].name;
-                const char *other = config->sources[proofs[i].source].name;
+                const char *other = config->sources[second].name;
 
-                if (one != other && memcmp(proofs[i - 1].signature, proofs[i].signature, SIGNATURE_SIZE) == 0)
+                if (one != other && !is_reported[second] &&
+                    memcmp(proofs[i - 1].signature, proofs[i].signature, SIGNATURE_SIZE) == 0) {
+                        is_reported[second] = 1;
                         problems_warn(
                             problems, ini_line(ini, "source", other, NULL),
                             "[source %s] and [source %s] have a secret in common: who sees a delivery to one "
                             "can send it to the other; register a secret of its own for each",
                             one, other);
+                }
         }
+        free(is_reported);
         free(proofs);
 }
 

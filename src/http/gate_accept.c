@@ -91,6 +91,7 @@ void
 gate_read_proxy(struct connection *connection)
 {
         int result = proxy_header_read(connection->proxy_header, connection->stream.fd);
+        int is_silent = connection->proxy_header->len == 0; /* such as a load balancer that checks the port */
 
         if (result == 0)
                 return;
@@ -101,7 +102,7 @@ gate_read_proxy(struct connection *connection)
         free(connection->proxy_header);
         connection->proxy_header = NULL;
         if (result < 0)
-                gate_end(connection, HTTP_END_PROXY_HEADER);
+                gate_end(connection, is_silent ? HTTP_END_CLOSED : HTTP_END_PROXY_HEADER);
         else
                 begin(connection);
 }

@@ -240,10 +240,14 @@ client_new_reader(const struct config *config, const char *bootstrap, struct err
 {
         static const struct client_property properties[] = {
             {"group.id", "gatepost-reader", 0}, /* librdkafka requires one; the client never joins it */
-            {"enable.auto.commit", "false", 0},       {"enable.auto.offset.store", "false", 0},
+            {"enable.auto.commit", "false", 0},
+            {"enable.auto.offset.store", "false", 0},
             {"auto.offset.reset", "error", 0}, /* a deleted record must not go unnoticed */
-            {"isolation.level", "read_committed", 0}, {"enable.partition.eof", "true", 0},
-            {"fetch.error.backoff.ms", "50", 1},      {NULL, NULL, 0},
+            {"isolation.level", "read_committed", 0},
+            {"enable.partition.eof", "true", 0},
+            {"fetch.error.backoff.ms", "50", 1},
+            {"session.timeout.ms", CLIENT_SESSION_TIMEOUT_MS, 1},
+            {NULL, NULL, 0},
         };
         rd_kafka_t *client =
             client_new(RD_KAFKA_CONSUMER, config, bootstrap, properties, client_log_errors, NULL, error);

@@ -23,8 +23,11 @@ log_query_new(const struct config *config, const char *bootstrap, struct error *
 {
         const struct client_property properties[] = {
             {"group.id", config->group, 0}, /* the client never joins the group */
-            {"enable.auto.commit", "false", 0},       {"enable.auto.offset.store", "false", 0},
-            {"isolation.level", "read_committed", 0}, {NULL, NULL, 0},
+            {"enable.auto.commit", "false", 0},
+            {"enable.auto.offset.store", "false", 0},
+            {"isolation.level", "read_committed", 0},
+            {"session.timeout.ms", CLIENT_SESSION_TIMEOUT_MS, 1},
+            {NULL, NULL, 0},
         };
         struct log_query *query = mem_alloc(sizeof(*query));
 

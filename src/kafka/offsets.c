@@ -25,6 +25,7 @@ open_client(const struct config *config, const char *bootstrap, const char *isol
             {"enable.auto.commit", "false", 0},
             {"enable.auto.offset.store", "false", 0},
             {"isolation.level", isolation, 0},
+            {"session.timeout.ms", CLIENT_SESSION_TIMEOUT_MS, 1},
             {NULL, NULL, 0},
         };
 

@@ -146,6 +146,7 @@ def test_every_command_is_offered(offline, offer):
     assert offer("gatepost topics", "c") == {"create"}
     assert offer("gatepost nonsense", "") == set()
     assert offer("gatepost help", "ch") == {"check"} and offer("gatepost help topics", "c") == {"create"}
+    assert offer("gatepost help sign", "") == set() and offer("gatepost help check", "-") == set()
 
 
 def test_options_of_the_command_are_offered(offline, offer):

@@ -163,7 +163,10 @@ def test_connection_without_the_required_proxy_header_is_closed(offline):
     PROXY_SIGNATURE + b"\x21\x11\xff\xff" + bytes(65535), b"\r\n\r\n" * 10, proxy_header("198.51.100.1")[:20]])
 def test_malformed_proxy_header_closes_the_connection(offline, data):
     daemon = receiver(offline, trusted_proxy="127.0.0.1", proxy_protocol="required")
+    with http_client.connect(daemon.address):  # as a load balancer checks the port
+        pass
     assert raw(daemon.address, data) == b""
+    waiting.until(lambda: daemon.metric("gatepost_connections_closed_total", reason="closed") == 1, 20, "the first one")
     assert daemon.metric("gatepost_connections_closed_total", reason="proxy_header") == 1
     assert raw(daemon.address, proxy_header("198.51.100.1") + NOTHING).startswith(b"HTTP/1.1 404 ")
 
