@@ -305,6 +305,11 @@ check_session(const struct check *check)
                     check->problems, line_of(check, heartbeat != NULL ? heartbeat : session),
                     "heartbeat.interval.ms must be a third of session.timeout.ms or less; otherwise the "
                     "group expels the router again and again");
+        else if (heartbeat != NULL && number_of(check, "heartbeat.interval.ms", 0) > session_ms / 3)
+                problems_warn(check->problems, line_of(check, heartbeat),
+                              "heartbeat.interval.ms is more than a third of session.timeout.ms (%" PRId64
+                              "): a lost heartbeat or two make the group expel the router",
+                              session_ms);
         else if (session_ms < BROKERS_LEAST_SESSION_MS)
                 problems_warn(
                     check->problems, line_of(check, session),
@@ -351,7 +356,7 @@ section_at(const struct ini *ini, size_t line)
         return header;
 }
 
-/* Whether an error was found on a line of [kafka]: then properties that others need may be missing. */
+/* Whether an error was found on a line of [kafka]: then properties may seem to be missing that are not. */
 static int
 has_error(const struct ini *ini, const struct problems *problems)
 {
@@ -378,16 +383,14 @@ check_client_id(const struct check *check)
 void
 check_kafka(const struct config *config, const struct ini *ini, struct problems *problems)
 {
-        struct check check = {config, ini, problems, NULL};
-        const struct config_property *debug;
+        struct check check = {config, ini, problems, kafka_properties_new()};
+        const struct config_property *debug = find(&check, "debug");
+        int is_complete = !has_error(ini, problems);
 
-        if (has_error(ini, problems))
-                return;
-        check.properties = kafka_properties_new();
-        debug = find(&check, "debug");
         check_brokers(&check);
         check_client_id(&check);
-        check_security(&check);
+        if (is_complete)
+                check_security(&check);
         check_linger(&check);
         if (config->roles & CONFIG_ROUTER) {
                 check_session(&check);

@@ -183,6 +183,8 @@ set(struct config *config, const struct kafka_properties *properties, const char
         if (kafka_property_is_secret(name) && secrets_check_mode(config->file_mode, config->file, error) != 0)
                 return -1;
         if (strcmp(own_name, BROKERS) == 0 && strcmp(value, "embedded") == 0) {
+                if (is_set(config, properties, BROKERS))
+                        return error_set(error, "already set by its other name; remove one");
                 config->embedded = 1;
                 return 0;
         }

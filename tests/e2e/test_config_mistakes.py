@@ -109,6 +109,7 @@ ERRORS = [
     ("kafka", "bootstrap.servers = user:7d8f,0c1b@kafka1:9092", "between 1 and 65535"),
     ("kafka", 'client.id = CORP\\gatepost', "must not contain a quote"),
     ("kafka", "bootstrap.servers = kafka\\1:9092,kafka2:9092", "write HOST:PORT"),
+    ("kafka", 'client.id = "a"b"', "must not contain a quote"),
     ("kafka", "client.id = a\tb", "must not contain a quote"),
     ("kafka", "bootstrap.servers = embedded|security.protocol = SSL", "speaks PLAINTEXT only"),
     ("kafka", f"{SASL}|sasl.mechanism = PLAIN|sasl.username = u|sasl.password: p", "not option: value"),
@@ -146,11 +147,13 @@ WARNINGS = [
     ("kafka", "security.protocol = SSL|enable.ssl.certificate.verification = false", "not verified"),
     ("kafka", "security.protocol = SSL|enable.ssl.certificate.verification = 0", "not verified"),
     ("kafka", "security.protocol = SSL|ssl.endpoint.identification.algorithm = none", "can act as a broker"),
+    ("kafka", "security.protocol = SSL|ssl.endpoint.identification.algorithm = NONE", "can act as a broker"),
     ("kafka", "ssl.key.password = p", "no effect without security.protocol = SSL"),
     ("kafka", "security.protocol = SASL_PLAINTEXT|sasl.mechanism = PLAIN|sasl.username = u|sasl.password = p", "does not encrypt"),
     ("kafka", f"{SASL}|sasl.mechanism = GSSAPI", "Kerberos ticket"),
     ("kafka", "linger.ms = 2000", "waits for 2000 ms"),
-    ("kafka", "session.timeout.ms = 5000", "group.min.session.timeout.ms"),
+    ("kafka", "heartbeat.interval.ms = 6000", "more than a third"),
+    ("kafka", "session.timeout.ms = 5000|heartbeat.interval.ms = 1000", "group.min.session.timeout.ms"),
     ("kafka", "session.timeout.ms = 2000000|max.poll.interval.ms = 2000000", "group.max.session.timeout.ms"),
     ("kafka", "transaction.timeout.ms = 1000000", "transaction.max.timeout.ms"),
     ("kafka", "debug = all", "a great deal"),
@@ -256,3 +259,14 @@ def test_sources_with_several_secrets_in_common_are_reported_once(check):
     text = written("source second", f"path = /second|secret = 7d8f0c1b2a3e4f5061728394a5b6c7d8|{secret.replace(' =', '=')}")
     status, problems = check(text.replace("header_prefix = x-invoicing\n", f"header_prefix = x-invoicing\n{secret}\n"))
     assert status == 0 and len(problems) == 1 and "have a secret in common" in problems[0], problems
+
+
+def test_refused_property_does_not_hide_other_errors_of_kafka(check):
+    status, problems = check(written("kafka", "acks = 1|client.id = a\tb|linger.ms = 20000"))
+    assert status == EX_CONFIG and len(problems) == 3, problems
+
+
+def test_embedded_broker_and_others_exclude_each_other(check):
+    text = written("kafka", "bootstrap.servers = embedded").replace("[kafka]\n", "[kafka]\nmetadata.broker.list = kafka1:9092\n")
+    status, problems = check(text)
+    assert status == EX_CONFIG and "already set by its other name" in problems[0], problems
