@@ -246,7 +246,8 @@ decoder_run(struct decoder *decoder, const struct event_rules *rules, struct spa
         *result = DECODE_OK;
         if (read == JSON_WRONG) {
                 *result = DECODE_MALFORMED_JSON;
-                (void)snprintf(decoded->detail, sizeof(decoded->detail), "%s", decoder->error.text);
+                (void)snprintf(decoded->detail, sizeof(decoded->detail), "%.*s", DECODE_DETAIL_SIZE - 1,
+                               decoder->error.text);
                 return 0;
         }
         take_values(decoder, decoded);

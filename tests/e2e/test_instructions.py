@@ -42,12 +42,18 @@ class Counted:
         self._control("off")
 
     def of_thread(self, function):
-        """Instructions of all threads that called this function. Stops the daemon."""
+        """Instructions of all threads that called this function, without those for librdkafka's statistics, which come by the
+        clock: on a busy machine there are more of them for each delivery. Stops the daemon."""
         self.daemon.stop(seconds=START_SECONDS)
-        texts = [path.read_text() for path in self.directory.glob("counts*")]
-        totals = [int(re.search(r"^totals: (\d+)", text, re.M)[1]) for text in texts if f") {function}\n" in text]
-        assert totals, f"no thread called {function}"
-        return sum(totals)
+        paths = [path for path in self.directory.glob("counts*") if f") {function}\n" in path.read_text()]
+        assert paths, f"no thread called {function}"
+        return sum(int(re.search(r"^totals: (\d+)", path.read_text(), re.M)[1]) - _inclusive(path, "on_statistics") for path in paths)
+
+
+def _inclusive(path, function):
+    done = subprocess.run(["callgrind_annotate", "--inclusive=yes", "--threshold=100", path], check=True, capture_output=True,
+                          text=True, timeout=START_SECONDS)
+    return sum(int(cost.replace(",", "")) for cost in re.findall(rf"^ *([\d,]+) .*:{function}\b", done.stdout, re.M))
 
 
 def post_all(daemon, deliveries, status):
@@ -73,7 +79,7 @@ def plain(plain_build, tmp_path):
 
 @pytest.mark.parametrize("status, options, bound", [
     pytest.param(401, {"secret": b"of somebody else altogether"}, 62_500, id="refused"),
-    pytest.param(200, {}, 86_500, id="accepted")])
+    pytest.param(200, {}, 82_500, id="accepted")])
 def test_receiver_lane_instructions_per_delivery_are_bounded(installation, plain, status, options, bound):
     installation.create_topics()
     counted = plain(installation, "receiver", "--instr-atstart=no").start()

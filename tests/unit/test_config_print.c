@@ -84,7 +84,7 @@ START_TEST(test_printed_configuration_can_be_loaded)
 {
         char *first = print(write_more("[gatepost]\ninstance = gw\n[events]\na.* = t.a\n"
                                        "[kafka]\nclient.rack = \" spaces ; and comments \"\n"
-                                       "client.id = a;b \"c\"\n"),
+                                       "sasl.kerberos.principal = a;b \"c\"\n"),
                             0);
         struct loaded loaded;
 
