@@ -122,13 +122,7 @@ check(struct error *error)
 static int
 run(const char *file)
 {
-        int status;
-        struct config *config = source_choice_load(&args.choice, file, &status);
-
-        if (config != NULL)
-                status = sign(config);
-        config_free(config);
-        return status;
+        return source_choice_run(&args.choice, file, sign);
 }
 
 static const struct command_option options[] = {

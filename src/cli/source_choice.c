@@ -20,8 +20,9 @@ source_choice_check(const struct source_choice *choice, struct error *error)
         return 0;
 }
 
-struct config *
-source_choice_load(const struct source_choice *choice, const char *file, int *status)
+/* Load or make the configuration. Return NULL, with *status, after printing why. */
+static struct config *
+load(const struct source_choice *choice, const char *file, int *status)
 {
         struct config *config = NULL;
         struct error error;
@@ -51,6 +52,19 @@ source_choice_secret_status(const char *secret_file)
         if (access(secret_file, R_OK) == 0)
                 return EX_DATAERR;
         return errno == EACCES ? EX_NOPERM : EX_NOINPUT;
+}
+
+int
+source_choice_run(const struct source_choice *choice, const char *file,
+                  int (*run)(const struct config *config))
+{
+        int status;
+        struct config *config = load(choice, file, &status);
+
+        if (config != NULL)
+                status = run(config);
+        config_free(config);
+        return status;
 }
 
 const struct config_source *

@@ -16,12 +16,12 @@ struct source_choice {
 int source_choice_check(const struct source_choice *choice, struct error *error) MUST_CHECK;
 
 /**
- * source_choice_load(choice, file, status):
- * Load the configuration from a file, or make one of the given secret and prefix. Returns NULL, with *status,
- * after printing why.
+ * source_choice_run(choice, file, run):
+ * Run a command with the configuration in a file, or with one made of the given secret and prefix. Returns
+ * its exit status, or that of a configuration that cannot be used, after printing why.
  */
-struct config *source_choice_load(const struct source_choice *choice, const char *file,
-                                  int *status) MUST_CHECK;
+int source_choice_run(const struct source_choice *choice, const char *file,
+                      int (*run)(const struct config *config)) MUST_CHECK;
 
 /* Return the exit status for a file with a secret that cannot be read or is not allowed. */
 int source_choice_secret_status(const char *secret_file);
