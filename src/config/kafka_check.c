@@ -15,17 +15,16 @@
  * librdkafka would log that again and again, or try to connect for ever.
  */
 
-/* Kafka's defaults of group.min.session.timeout.ms and transaction.max.timeout.ms, which brokers enforce. */
+/* Kafka's defaults of limits that brokers enforce. */
 #define BROKERS_LEAST_SESSION_MS 6000
+#define BROKERS_LONGEST_SESSION_MS 1800000
 #define BROKERS_LONGEST_TRANSACTION_MS 900000
 
-#define BROKERS_LONGEST_SESSION_MS 1800000
-#define HOST_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]%"
 #define LEAST_TRANSACTION_MS 5000
 #define LONG_LINGER_MS 1000
-
-#define DEFAULT_SESSION_MS 15000  /* the router's: kafka/consumer.c */
 #define DEFAULT_HEARTBEAT_MS 3000 /* librdkafka's */
+
+#define HOST_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]%"
 
 struct check {
         const struct config *config;
@@ -293,12 +292,23 @@ check_linger(const struct check *check)
                               "each delivery waits for %s ms before it is sent", linger->value);
 }
 
+/* Warn of a time that brokers refuse: above or below their limit. */
+static void
+warn_of_limit(const struct check *check, const struct config_property *property, const char *side,
+              const char *limit, int default_ms)
+{
+        problems_warn(check->problems, line_of(check, property),
+                      "brokers refuse a %s %s their %s, by default %d", property->name, side, limit,
+                      default_ms);
+}
+
 static void
 check_session(const struct check *check)
 {
         const struct config_property *session = find(check, "session.timeout.ms");
         const struct config_property *heartbeat = find(check, "heartbeat.interval.ms");
-        int64_t session_ms = number_of(check, "session.timeout.ms", DEFAULT_SESSION_MS);
+        int64_t session_ms =
+            number_of(check, "session.timeout.ms", strtoll(KAFKA_SESSION_TIMEOUT_MS, NULL, 10));
 
         if (number_of(check, "heartbeat.interval.ms", DEFAULT_HEARTBEAT_MS) >= session_ms)
                 problems_add(
@@ -311,17 +321,11 @@ check_session(const struct check *check)
                               "): a lost heartbeat or two make the group expel the router",
                               session_ms);
         else if (session_ms < BROKERS_LEAST_SESSION_MS)
-                problems_warn(
-                    check->problems, line_of(check, session),
-                    "brokers refuse a session.timeout.ms below their group.min.session.timeout.ms, by "
-                    "default %d",
-                    BROKERS_LEAST_SESSION_MS);
+                warn_of_limit(check, session, "below", "group.min.session.timeout.ms",
+                              BROKERS_LEAST_SESSION_MS);
         else if (session_ms > BROKERS_LONGEST_SESSION_MS)
-                problems_warn(
-                    check->problems, line_of(check, session),
-                    "brokers refuse a session.timeout.ms above their group.max.session.timeout.ms, by "
-                    "default %d",
-                    BROKERS_LONGEST_SESSION_MS);
+                warn_of_limit(check, session, "above", "group.max.session.timeout.ms",
+                              BROKERS_LONGEST_SESSION_MS);
 }
 
 static void
@@ -336,11 +340,8 @@ check_transaction(const struct check *check)
                     "transaction.timeout.ms is at least %d: when a broker restarts, a commit takes seconds",
                     LEAST_TRANSACTION_MS);
         else if (timeout_ms > BROKERS_LONGEST_TRANSACTION_MS)
-                problems_warn(
-                    check->problems, line_of(check, timeout),
-                    "brokers refuse a transaction.timeout.ms above their transaction.max.timeout.ms, by "
-                    "default %d",
-                    BROKERS_LONGEST_TRANSACTION_MS);
+                warn_of_limit(check, timeout, "above", "transaction.max.timeout.ms",
+                              BROKERS_LONGEST_TRANSACTION_MS);
 }
 
 /* Return the header of the section that a line belongs to, or NULL. */

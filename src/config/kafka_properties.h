@@ -13,6 +13,9 @@
  */
 struct kafka_properties;
 
+/* The default of session.timeout.ms, for all consumers, so that max.poll.interval.ms fits all or none. */
+#define KAFKA_SESSION_TIMEOUT_MS "15000"
+
 struct kafka_properties *kafka_properties_new(void);
 void kafka_properties_free(struct kafka_properties *properties);
 

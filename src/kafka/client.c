@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "config/kafka_properties.h"
 
 #define APPEND_TIMEOUT_MS 15000
 #define DESTROY_TIMEOUT_S 5
@@ -246,7 +247,7 @@ client_new_reader(const struct config *config, const char *bootstrap, struct err
             {"isolation.level", "read_committed", 0},
             {"enable.partition.eof", "true", 0},
             {"fetch.error.backoff.ms", "50", 1},
-            {"session.timeout.ms", CLIENT_SESSION_TIMEOUT_MS, 1},
+            {"session.timeout.ms", KAFKA_SESSION_TIMEOUT_MS, 1},
             {NULL, NULL, 0},
         };
         rd_kafka_t *client =

@@ -14,9 +14,6 @@
  */
 
 /* A property of librdkafka. Lists end with a NULL name. */
-/* The default for all consumers, so that max.poll.interval.ms fits all of them or none. */
-#define CLIENT_SESSION_TIMEOUT_MS "15000"
-
 struct client_property {
         const char *name;
         const char *value;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "config/kafka_properties.h"
 #include "kafka/client.h"
 
 #define READY_MAX 256
@@ -171,7 +172,7 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
             {"isolation.level", "read_committed", 0},
             {"statistics.interval.ms", "5000", 0},
             {"partition.assignment.strategy", "range", 0},
-            {"session.timeout.ms", CLIENT_SESSION_TIMEOUT_MS, 1},
+            {"session.timeout.ms", KAFKA_SESSION_TIMEOUT_MS, 1},
             {"fetch.error.backoff.ms", "50", 1},
             {"fetch.wait.max.ms", "100", 1}, /* a new position waits this long for the previous fetch */
             {NULL, NULL, 0},

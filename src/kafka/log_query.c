@@ -7,6 +7,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include "base/mem.h"
+#include "config/kafka_properties.h"
 #include "kafka/client.h"
 
 #define TIMEOUT_MS 3000
@@ -26,7 +27,7 @@ log_query_new(const struct config *config, const char *bootstrap, struct error *
             {"enable.auto.commit", "false", 0},
             {"enable.auto.offset.store", "false", 0},
             {"isolation.level", "read_committed", 0},
-            {"session.timeout.ms", CLIENT_SESSION_TIMEOUT_MS, 1},
+            {"session.timeout.ms", KAFKA_SESSION_TIMEOUT_MS, 1},
             {NULL, NULL, 0},
         };
         struct log_query *query = mem_alloc(sizeof(*query));

@@ -5,6 +5,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include "base/mem.h"
+#include "config/kafka_properties.h"
 #include "kafka/client.h"
 
 #define RECHECK_MS 3000 /* then check whether a permission is missing */
@@ -25,7 +26,7 @@ open_client(const struct config *config, const char *bootstrap, const char *isol
             {"enable.auto.commit", "false", 0},
             {"enable.auto.offset.store", "false", 0},
             {"isolation.level", isolation, 0},
-            {"session.timeout.ms", CLIENT_SESSION_TIMEOUT_MS, 1},
+            {"session.timeout.ms", KAFKA_SESSION_TIMEOUT_MS, 1},
             {NULL, NULL, 0},
         };
 
