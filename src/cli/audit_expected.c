@@ -218,14 +218,17 @@ add(struct audit *audit, const struct record *record, const struct verdict *verd
         const struct audit_exception *exception;
         struct output published;
         int is_required, is_first = audit->n_passes == 0;
+        int is_published = output_describe(record, verdict, plan->config->quarantine_topic, &published);
 
-        if (!output_describe(record, verdict, plan->config->quarantine_topic, &published)) {
+        if (verdict->action == VERDICT_DROP)
+                exception = NULL;
+        else if (find_exception(audit, record, &exception) != 0)
+                return -1;
+        if (!is_published && exception == NULL) {
                 if (is_first)
                         count(audit, record, audit_scope_judges(plan, record));
                 return 0;
         }
-        if (find_exception(audit, record, &exception) != 0)
-                return -1;
         place.topic = verdict->action == VERDICT_PUBLISH && exception == NULL
                           ? plan->of_rule[verdict->topic->index]
                           : plan->quarantine;

@@ -178,6 +178,12 @@ metrics_count_duplicates(struct metrics *metrics, uint64_t n)
 }
 
 void
+metrics_count_tests(struct metrics *metrics, uint64_t n)
+{
+        add(&metrics->tests, n);
+}
+
+void
 metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason reason, uint64_t n)
 {
         add(&metrics->quarantined[reason], n);

@@ -70,11 +70,12 @@ struct metrics_requests *metrics_requests(struct metrics *metrics, const char *s
 void metrics_count_request(struct metrics_requests *requests, enum metrics_outcome outcome);
 
 /*
- * Count what a committed transaction did: n events published by a rule, n duplicates dropped, n records
- * quarantined.
+ * Count what a committed transaction did: n events published by a rule, n duplicates dropped, n test
+ * deliveries dropped, n records quarantined.
  */
 void metrics_count_events(struct metrics *metrics, const struct topic_rule *rule, uint64_t n);
 void metrics_count_duplicates(struct metrics *metrics, uint64_t n);
+void metrics_count_tests(struct metrics *metrics, uint64_t n);
 void metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason reason, uint64_t n);
 
 /* Add a value n times to a histogram. */

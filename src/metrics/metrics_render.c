@@ -331,6 +331,9 @@ render_router(const struct metrics *metrics, FILE *out)
         }
         exposition_head(out, "gatepost_duplicates_total", "counter", "Duplicate deliveries dropped.");
         fprintf(out, "gatepost_duplicates_total %" PRIu64 "\n", metrics_get(&metrics->duplicates));
+        exposition_head(out, "gatepost_test_deliveries_total", "counter",
+                        "Test deliveries of gatepost doctor, dropped.");
+        fprintf(out, "gatepost_test_deliveries_total %" PRIu64 "\n", metrics_get(&metrics->tests));
         exposition_head(out, "gatepost_quarantined_total", "counter", "Deliveries quarantined, by reason.");
         for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
                 fprintf(out, "gatepost_quarantined_total{reason=\"%s\"} %" PRIu64 "\n",

@@ -59,6 +59,7 @@ struct metrics {
         struct metrics_requests *requests; /* a list; the first is for requests to no source */
         _Atomic(struct metrics_events *) events;
         counter duplicates;
+        counter tests;
         counter quarantined[QUARANTINE_N_REASONS];
         counter transactions[2]; /* aborted, committed */
         struct histogram histograms[HISTOGRAM_N];

@@ -261,6 +261,7 @@ put_decisions(struct writer *writer)
         }
         json_close_object(writer->json);
         put_count(writer, "duplicates", metrics_get(&metrics->duplicates));
+        put_count(writer, "testDeliveries", metrics_get(&metrics->tests));
         json_open_object(writer->json, "quarantined");
         for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
                 put_count(writer, judge_reason_name((enum quarantine_reason)r),

@@ -28,7 +28,11 @@ enum verdict_action {
         VERDICT_PUBLISH,
         VERDICT_QUARANTINE,
         VERDICT_DROP, /* a duplicate */
+        VERDICT_TEST, /* a test delivery of `gatepost doctor`, which is not published either */
 };
+
+/* The kind of test deliveries. It is never published, whatever the topics. */
+#define JUDGE_TEST_KIND "gatepost.doctor"
 
 /* Longer keys and subjects in a body are ignored, because a record has room for the body and 64 KiB only. */
 #define JUDGE_TEXT_MAX 1024

@@ -150,6 +150,7 @@ output_describe(const struct record *record, const struct verdict *verdict, cons
                 describe_quarantined(record, verdict, quarantine_topic, output);
                 return 1;
         case VERDICT_DROP:
+        case VERDICT_TEST:
                 break;
         }
         return 0;

@@ -85,6 +85,7 @@ batch_reset(struct batch *batch)
         batch->n_produced = 0;
         batch->n_bytes = 0;
         batch->n_duplicates = 0;
+        batch->n_tests = 0;
         memset(batch->n_events, 0, batch->n_rules * sizeof(uint64_t));
         memset(batch->n_quarantined, 0, sizeof(batch->n_quarantined));
         batch->ages.n = 0;
@@ -199,6 +200,8 @@ batch_add(struct batch *batch, const struct config *config, struct transaction *
                 return error_set(error, "out of memory");
         if (verdict->action == VERDICT_DROP)
                 batch->n_duplicates++;
+        else if (verdict->action == VERDICT_TEST)
+                batch->n_tests++;
         else if (verdict->action == VERDICT_PUBLISH)
                 batch->n_events[verdict->topic->index]++;
         else
@@ -212,6 +215,7 @@ batch_count(const struct batch *batch, const struct config *config, struct metri
         for (size_t i = 0; i < batch->n_rules; i++)
                 metrics_count_events(metrics, topic_table_rule(config->topics, i), batch->n_events[i]);
         metrics_count_duplicates(metrics, batch->n_duplicates);
+        metrics_count_tests(metrics, batch->n_tests);
         for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
                 metrics_count_quarantined(metrics, (enum quarantine_reason)r, batch->n_quarantined[r]);
         metrics_count_transaction(metrics, 1);

@@ -39,6 +39,7 @@ struct batch {
         int64_t started_ms; /* monotonic */
         uint64_t *n_events; /* for each rule of the topic table */
         uint64_t n_duplicates;
+        uint64_t n_tests;
         uint64_t n_quarantined[QUARANTINE_N_REASONS];
         size_t n_rules;
         struct batch_ages ages; /* of the events */

@@ -32,6 +32,8 @@ action_name(enum verdict_action action)
                 return "quarantine";
         case VERDICT_DROP:
                 return "drop";
+        case VERDICT_TEST:
+                return "test";
         }
         return "none";
 }

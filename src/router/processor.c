@@ -155,7 +155,7 @@ log_decision(struct processor *processor, const struct record *record, const str
 static void
 replace_by_stub(struct verdict *verdict, const char *why)
 {
-        if (verdict->action == VERDICT_DROP)
+        if (verdict->action == VERDICT_DROP || verdict->action == VERDICT_TEST)
                 return;
         verdict->action = VERDICT_QUARANTINE;
         verdict->reason = QUARANTINE_UNPUBLISHABLE;

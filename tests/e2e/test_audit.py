@@ -42,8 +42,10 @@ def test_audit_passes_with_repeats_conflicts_and_quarantine(installation):
     daemon.accept(Delivery(b"\xff no JSON"))
     daemon.accept(Delivery(b""))
     daemon.accept(Delivery(event_body("no.such.kind")))
+    daemon.accept(Delivery(event_body("gatepost.doctor")))
     installation.kafka.append([Delivery()], source="no-such-source")
     installation.kafka.wait_until_routed()
+    waiting.until(lambda: daemon.metric("gatepost_test_deliveries_total") == 1, 30, "the test delivery in the metrics")
     result = audit(installation, config=config)
     records = collections.Counter(record.topic for record in installation.kafka.read())
     assert result.faults == (0, 0, 0) and records[installation.kafka.quarantine] == 6

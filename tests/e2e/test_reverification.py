@@ -69,6 +69,18 @@ def test_forged_and_stale_records_are_unverified_and_do_not_claim_their_ids(veri
     verifying.assert_audit_agrees()
 
 
+def test_forged_test_delivery_of_gatepost_doctor_is_unverified(verifying):
+    """Without the secrets that the router had, the audit learns that from quarantine."""
+    forged, genuine = (Delivery(event_body("gatepost.doctor"), **each) for each in ({"secret": OTHER_SECRET}, {}))
+    verifying.append(forged, genuine)
+    verifying.kafka.wait_until_routed()
+    assert [verifying.reasons(each.delivery_id) for each in (forged, genuine)] == [["unverified"], []]
+    assert verifying.events() == []
+    verifying.assert_audit_agrees()
+    verifying.router.config["router"]["verify"] = "off"
+    verifying.assert_audit_agrees()
+
+
 @pytest.mark.slow
 def test_captured_record_cannot_be_disguised_as_a_release(verifying):
     captured = verifying.receiver.accept(Delivery(event_body("no.such_kind")))

@@ -32,6 +32,31 @@ START_TEST(test_every_source_has_its_own_rules)
 }
 END_TEST
 
+START_TEST(test_delivery_of_gatepost_doctor_is_recognised_and_not_published)
+{
+        struct record record = judging_record(SPAN("d-1"), SPAN("{\"event\":\"gatepost.doctor\"}"));
+
+        ck_assert_int_eq(judging_decide(&record), VERDICT_TEST);
+        record.offset++;
+        ck_assert_int_eq(judging_decide(&record), VERDICT_DROP);
+        record = judging_record(SPAN("d-2"), SPAN("{\"type\":\"gatepost.doctor\"}"));
+        record.source = SPAN("billing"); /* its kind is at another pointer */
+        ck_assert_int_eq(judging_decide(&record), VERDICT_TEST);
+}
+END_TEST
+
+START_TEST(test_forged_delivery_of_gatepost_doctor_is_quarantined)
+{
+        struct record record = judging_record(SPAN("d-1"), SPAN("{\"event\":\"gatepost.doctor\"}"));
+
+        record.source = SPAN("no-such-source");
+        ck_assert_str_eq(judging_reason(&record), "unknown-source");
+        record = judging_record(SPAN("d-1"), SPAN("{\"event\":\"gatepost.doctor\"}"));
+        record.replay_of = SPAN("d-0");
+        ck_assert_str_eq(judging_reason(&record), "replayed-signature");
+}
+END_TEST
+
 /* Several faults at once: the reason is the first that applies. */
 static const struct {
         const char *reason;
@@ -49,6 +74,7 @@ static const struct {
     {"unknown-kind", "invoice.lost", SPAN_OF("{\"event\":\"invoice.lost\"}")},
     {"unknown-kind", "invoice.lost", SPAN_OF("{\"terminal\":1,\"event\":\"invoice.lost\"}")},
     {"unknown-kind", "kind", SPAN_OF("{\"event\":\"\"}")},
+    {"unknown-kind", "gatepost.doctors", SPAN_OF("{\"event\":\"gatepost.doctors\"}")},
     {"unknown-kind", "invoice", SPAN_OF("{\"event\":\"invoice.accepted\\u0000\"}")},
     {"unknown-kind", "reporting_batch", SPAN_OF("{\"event\":\"reporting_batch.*\"}")},
     {"invalid-field", "terminal must be", SPAN_OF("{\"event\":\"invoice.accepted\",\"terminal\":1}")},
@@ -220,6 +246,8 @@ suite_judge(void)
 
         tcase_add_checked_fixture(tcase, judging_setup, judging_teardown);
         tcase_add_test(tcase, test_genuine_delivery_is_published_to_the_topic_of_its_kind);
+        tcase_add_test(tcase, test_delivery_of_gatepost_doctor_is_recognised_and_not_published);
+        tcase_add_test(tcase, test_forged_delivery_of_gatepost_doctor_is_quarantined);
         tcase_add_test(tcase, test_record_with_an_overlong_key_or_header_is_quarantined);
         tcase_add_test(tcase, test_every_source_has_its_own_rules);
         tcase_add_loop_test(tcase, test_invalid_body_is_quarantined_with_the_reason, 0, ARRAY_LEN(bodies));
