@@ -72,14 +72,12 @@ capture_select(const struct capture *capture, const char *prefix, struct deliver
 char *
 capture_find_prefix(const struct capture *capture)
 {
-        static const char suffix[] = "-signature";
-
         for (size_t i = 0; i < capture->n; i++) {
                 const char *name = capture->items[i].name;
-                size_t len = strlen(name);
+                size_t len = delivery_header_prefix(DELIVERY_SIGNATURE, name);
 
-                if (len >= sizeof(suffix) && strcasecmp(name + len - strlen(suffix), suffix) == 0)
-                        return mem_strndup(name, len - strlen(suffix));
+                if (len > 0)
+                        return mem_strndup(name, len);
         }
         return NULL;
 }

@@ -46,16 +46,23 @@ connections_count_out(struct connection *connection, enum http_end why)
 }
 
 void
-connections_count_refused(struct connection *connection, int status, const char *id)
+connections_count_refused(struct connection *connection, const struct http_error *error, const char *id)
 {
         const struct connections *all = connection->all;
         const struct http_request *request = connection->request;
         const struct address *client = request == NULL ? &connection->client : &request->client;
-        int is_proxy = forwarded_trusts(&all->limits.trust, &connection->client, connection->is_unix) &&
-                       memcmp(client, &connection->client, sizeof(*client)) == 0;
+        const struct http_refusal refusal = {
+            .status = error->status,
+            .reason = error->message,
+            .content_length = request == NULL ? 0 : request->head.content_length,
+            .client = *client,
+            .is_proxy = forwarded_trusts(&all->limits.trust, &connection->client, connection->is_unix) &&
+                        memcmp(client, &connection->client, sizeof(*client)) == 0,
+            .request_id = id,
+        };
 
         if (all->callbacks.on_refused != NULL)
-                all->callbacks.on_refused(status, client, is_proxy, id, all->arg);
+                all->callbacks.on_refused(&refusal, all->arg);
 }
 
 static int

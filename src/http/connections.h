@@ -79,7 +79,7 @@ void connection_free(struct connection *connection);
 /* Count an accepted connection; an ended connection; a refused request. */
 void connections_count_in(struct connection *connection);
 void connections_count_out(struct connection *connection, enum http_end why);
-void connections_count_refused(struct connection *connection, int status, const char *id);
+void connections_count_refused(struct connection *connection, const struct http_error *error, const char *id);
 
 /* Move a connection to the list of another state. */
 void connections_move(struct connection *connection, enum gate_state state);

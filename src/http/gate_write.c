@@ -112,7 +112,7 @@ gate_refuse(struct connection *connection, int status, const char *reason)
         is_head =
             strcmp(request == NULL ? connection->framing.head.method : request->head.method, "HEAD") == 0;
         connections_next_id(connection->all, id);
-        connections_count_refused(connection, status, id);
+        connections_count_refused(connection, &error, id);
         gate_drop_request(connection);
         connection->closes = 1;
         answer = answer_error(&error, id, ANSWER_CLOSES, is_head, &len);

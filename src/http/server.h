@@ -48,6 +48,16 @@ struct http_limits {
         struct connection_stats *stats; /* counters of connections */
 };
 
+/* A request that the gate has refused by itself. */
+struct http_refusal {
+        int status;
+        const char *reason;
+        uint64_t content_length; /* for status 413; 0: a chunked body */
+        struct address client;
+        int is_proxy;           /* client is a trusted proxy; the address behind it is not known */
+        const char *request_id; /* of the answer */
+};
+
 /*
  * The steps of a request, in this order. on_head and on_complete may answer by http_reply_error(); then no
  * further callback follows for the request, and evhttp never sees it. Only on_request must be set.
@@ -64,11 +74,8 @@ struct http_callbacks {
 
         /*
          * The gate has refused a request by itself, with status 400, 408, 413, 414, 417, 501 or 503.
-         * request_id is the answer's x-request-id. is_proxy: client is a trusted proxy; the address behind it
-         * is not known.
          */
-        void (*on_refused)(int status, const struct address *client, int is_proxy, const char *request_id,
-                           void *arg);
+        void (*on_refused)(const struct http_refusal *refusal, void *arg);
 };
 
 /**

@@ -67,6 +67,8 @@ metrics_new(const struct config *config)
         metrics->start_s = clock_now_ms() / 1000;
         metrics->window.taken_ms = clock_monotonic_ms();
         pthread_mutex_init(&metrics->mutex, NULL);
+        recent_init(&metrics->recent_refusals);
+        recent_init(&metrics->recent_quarantined);
         for (size_t h = 0; h < HISTOGRAM_N; h++)
                 histogram_init(&metrics->histograms[h], &scales[h]);
         (void)metrics_requests(metrics, "");
@@ -187,6 +189,18 @@ void
 metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason reason, uint64_t n)
 {
         add(&metrics->quarantined[reason], n);
+}
+
+struct recent *
+metrics_recent_refusals(struct metrics *metrics)
+{
+        return &metrics->recent_refusals;
+}
+
+struct recent *
+metrics_recent_quarantined(struct metrics *metrics)
+{
+        return &metrics->recent_quarantined;
 }
 
 void

@@ -10,6 +10,7 @@
 #include "http/memory_budget.h"
 #include "kafka/statistics.h"
 #include "metrics/health.h"
+#include "metrics/recent.h"
 #include "model/judge.h"
 
 /*
@@ -77,6 +78,10 @@ void metrics_count_events(struct metrics *metrics, const struct topic_rule *rule
 void metrics_count_duplicates(struct metrics *metrics, uint64_t n);
 void metrics_count_tests(struct metrics *metrics, uint64_t n);
 void metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason reason, uint64_t n);
+
+/* Return the lists of the last refused requests and of the last quarantined records. */
+struct recent *metrics_recent_refusals(struct metrics *metrics);
+struct recent *metrics_recent_quarantined(struct metrics *metrics);
 
 /* Add a value n times to a histogram. */
 void metrics_observe(struct metrics *metrics, enum metrics_histogram which, uint64_t value, uint64_t n);

@@ -62,6 +62,8 @@ struct metrics {
         counter tests;
         counter quarantined[QUARANTINE_N_REASONS];
         counter transactions[2]; /* aborted, committed */
+        struct recent recent_refusals;
+        struct recent recent_quarantined;
         struct histogram histograms[HISTOGRAM_N];
         struct metrics_window window;
         counter remembered_ids;

@@ -215,6 +215,30 @@ put_secrets(struct writer *writer)
 }
 
 static void
+put_refusals(struct writer *writer)
+{
+        struct recent_event events[RECENT_EVENTS];
+        size_t n = recent_read(metrics_recent_refusals((struct metrics *)(uintptr_t)writer->metrics), events);
+
+        json_open_array(writer->json, "refusals");
+        for (size_t i = 0; i < n; i++) {
+                char client[ADDRESS_TEXT_SIZE];
+
+                json_open_object(writer->json, NULL);
+                json_number(writer->json, "timeSeconds", events[i].time_s);
+                put_count(writer, "count", events[i].count);
+                put_member(writer, "source", events[i].source);
+                put_member(writer, "outcome", events[i].outcome);
+                json_number(writer->json, "status", events[i].status);
+                put_member(writer, "client", address_format(&events[i].client, client));
+                put_member(writer, "requestId", events[i].request_id);
+                put_member(writer, "detail", events[i].detail);
+                json_close_object(writer->json);
+        }
+        json_close_array(writer->json);
+}
+
+static void
 put_receiver(struct writer *writer)
 {
         const struct metrics *metrics = writer->metrics;
@@ -224,6 +248,7 @@ put_receiver(struct writer *writer)
                 put_outcomes(writer, each);
         put_outcomes(writer, metrics->requests);
         json_close_object(writer->json);
+        put_refusals(writer);
         put_histogram(writer, "ackSeconds", HISTOGRAM_ACK);
         put_histogram(writer, "verifySeconds", HISTOGRAM_VERIFY);
         put_secrets(writer);
@@ -270,11 +295,34 @@ put_decisions(struct writer *writer)
 }
 
 static void
+put_recently_quarantined(struct writer *writer)
+{
+        struct recent_event events[RECENT_EVENTS];
+        size_t n =
+            recent_read(metrics_recent_quarantined((struct metrics *)(uintptr_t)writer->metrics), events);
+
+        json_open_array(writer->json, "recentlyQuarantined");
+        for (size_t i = 0; i < n; i++) {
+                json_open_object(writer->json, NULL);
+                json_number(writer->json, "timeSeconds", events[i].time_s);
+                put_member(writer, "source", events[i].source);
+                put_member(writer, "reason", events[i].outcome);
+                put_member(writer, "detail", events[i].detail);
+                put_member(writer, "deliveryId", events[i].delivery_id);
+                json_number(writer->json, "partition", events[i].partition);
+                json_number(writer->json, "offset", events[i].offset);
+                json_close_object(writer->json);
+        }
+        json_close_array(writer->json);
+}
+
+static void
 put_router(struct writer *writer)
 {
         const struct metrics *metrics = writer->metrics;
 
         put_decisions(writer);
+        put_recently_quarantined(writer);
         json_open_object(writer->json, "transactions");
         put_count(writer, "committed", metrics_get(&metrics->transactions[1]));
         put_count(writer, "aborted", metrics_get(&metrics->transactions[0]));

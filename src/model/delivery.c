@@ -19,6 +19,17 @@ delivery_header_suffix(enum delivery_header header)
         return suffixes[header];
 }
 
+size_t
+delivery_header_prefix(enum delivery_header header, const char *name)
+{
+        size_t len = strlen(name), suffix_len = strlen(suffixes[header]);
+
+        if (len < suffix_len + 2 || name[len - suffix_len - 1] != '-' ||
+            strcasecmp(name + len - suffix_len, suffixes[header]) != 0)
+                return 0;
+        return len - suffix_len - 1;
+}
+
 void
 delivery_headers_add(struct delivery_headers *headers, const char *prefix, const char *name,
                      const char *value)

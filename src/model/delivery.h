@@ -41,6 +41,13 @@ struct delivery {
 const char *delivery_header_suffix(enum delivery_header header);
 
 /**
+ * delivery_header_prefix(header, name):
+ * Return the length of the prefix of a name that ends as this header's does, whatever the prefix is; 0 if the
+ * name ends in another way.
+ */
+size_t delivery_header_prefix(enum delivery_header header, const char *name);
+
+/**
  * delivery_headers_add(headers, prefix, name, value):
  * Add a header of a request if it is one of the four with the prefix. Names are case-insensitive.
  */

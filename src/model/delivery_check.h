@@ -35,6 +35,7 @@ struct delivery_subject {
 };
 
 #define DELIVERY_FIELD_SIZE 128
+#define DELIVERY_DETAIL_SIZE 192
 
 /* Why a delivery is refused, as the receiver answers it. Codes and messages are constants. */
 struct delivery_refusal {
@@ -46,6 +47,8 @@ struct delivery_refusal {
                 const char *message;
         } violations[DELIVERY_N_HEADERS];
         size_t n_violations;
+        /* For the operator's eyes only: the likely cause. Not escaped. Never a signature. */
+        char detail[DELIVERY_DETAIL_SIZE];
 };
 
 /**

@@ -72,6 +72,7 @@ refuse(struct handler *handler, struct http_request *request, const struct scree
             .status = refusal->error.status,
             .client = *http_request_client(request),
             .request_id = http_request_id(request),
+            .detail = *refusal->detail == '\0' ? refusal->error.message : refusal->detail,
             .delivery = refusal->outcome == OUTCOME_STALE_GENUINE ? &screened->delivery : NULL,
         };
 
@@ -159,7 +160,7 @@ handler_head(struct handler *handler, struct http_request *request)
         if (check_head(handler, request, progress, &refusal) == 0)
                 return;
         if (refusal.outcome == OUTCOME_STALE && http_request_awaits_continue(request))
-                refusal.outcome = OUTCOME_STALE_UNCHECKED;
+                screen_classify_stale(&refusal, OUTCOME_STALE_UNCHECKED);
         if (refusal.outcome == OUTCOME_STALE) {
                 progress->is_stale = 1;
                 http_request_make_body_optional(
@@ -184,7 +185,7 @@ handler_complete(struct handler *handler, struct http_request *request)
         if ((progress->is_stale || progress->version != handler->version) &&
             check_head(handler, request, progress, &refusal) != 0) {
                 if (refusal.outcome == OUTCOME_STALE)
-                        refusal.outcome = judge_stale(handler, screened, body);
+                        screen_classify_stale(&refusal, judge_stale(handler, screened, body));
                 refuse(handler, request, screened, &refusal);
                 return;
         }

@@ -1,6 +1,7 @@
 #include "receiver/lane.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,22 +102,40 @@ on_request(struct http_request *request, void *arg)
         set_timer(lane);
 }
 
+/* A chunked body has no length; it is refused at the chunk that exceeds the limit. */
+static void
+describe_too_large(uint64_t content_length, uint64_t max_body, char detail[RECENT_DETAIL_SIZE])
+{
+        if (content_length > 0)
+                (void)snprintf(detail, RECENT_DETAIL_SIZE,
+                               "the body has %" PRIu64 " bytes; max_body is %" PRIu64, content_length,
+                               max_body);
+        else
+                (void)snprintf(detail, RECENT_DETAIL_SIZE,
+                               "the chunked body is larger than max_body, %" PRIu64, max_body);
+}
+
 /* The HTTP server itself has refused a request. */
 static void
-on_refused(int status, const struct address *client, int is_proxy, const char *request_id, void *arg)
+on_refused(const struct http_refusal *refusal, void *arg)
 {
         struct lane *lane = arg;
         struct receiver_refused refused = {.account = receiver_shared_account(lane->shared, NULL),
                                            .outcome = OUTCOME_BAD_REQUEST,
-                                           .status = status,
-                                           .client = *client,
-                                           .is_proxy = is_proxy,
-                                           .request_id = request_id};
+                                           .status = refusal->status,
+                                           .client = refusal->client,
+                                           .is_proxy = refusal->is_proxy,
+                                           .request_id = refusal->request_id,
+                                           .detail = refusal->reason};
+        char detail[RECENT_DETAIL_SIZE];
 
-        if (status == 413)
+        if (refusal->status == 413) {
+                describe_too_large(refusal->content_length, lane->shared->config->max_body, detail);
                 refused.outcome = OUTCOME_TOO_LARGE;
-        else if (status == 503)
+                refused.detail = detail;
+        } else if (refusal->status == 503) {
                 refused.outcome = OUTCOME_UNAVAILABLE;
+        }
         receiver_shared_refused(lane->shared, &refused);
 }
 

@@ -73,7 +73,8 @@ answer_accepted(const struct receiver_shared *shared, const struct pending *pend
 }
 
 static void
-answer_unavailable(struct receiver_shared *shared, const struct pending *pending, const char *message)
+answer_unavailable(struct receiver_shared *shared, const struct pending *pending, const char *message,
+                   const char *detail)
 {
         const struct http_error error = {.status = 503, .code = "UNAVAILABLE", .message = message};
         const struct receiver_refused refused = {
@@ -82,6 +83,7 @@ answer_unavailable(struct receiver_shared *shared, const struct pending *pending
             .status = 503,
             .client = *http_request_client(pending->request),
             .request_id = http_request_id(pending->request),
+            .detail = detail,
         };
 
         receiver_shared_refused(shared, &refused);
@@ -132,7 +134,7 @@ pending_report(struct pending_list *list, struct pending *pending, const char *r
                         answer_accepted(list->shared, pending);
                 else
                         answer_unavailable(list->shared, pending,
-                                           "the delivery could not be stored; send it again");
+                                           "the delivery could not be stored; send it again", reason);
         } else {
                 TAILQ_REMOVE(&list->abandoned, pending, entry);
         }
@@ -159,7 +161,8 @@ pending_expire(struct pending_list *list, int64_t now_ms)
                 atomic_store(&list->shared->failed_ms, now_ms);
                 TAILQ_REMOVE(&list->waiting, pending, entry);
                 answer_unavailable(list->shared, pending,
-                                   "the delivery was not stored in time; send it again");
+                                   "the delivery was not stored in time; send it again",
+                                   "Kafka did not acknowledge it within ack_timeout");
                 pending->request = NULL;
                 TAILQ_INSERT_TAIL(&list->abandoned, pending, entry);
                 n++;

@@ -1,9 +1,14 @@
 #include "receiver/screen.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "model/delivery.h"
+
+#define SHOWN_PATH 100 /* bytes of a path */
+#define SHOWN_PREFIX 64
 
 static int
 refuse(struct screen_refusal *refusal, enum metrics_outcome outcome, int status, const char *code,
@@ -11,7 +16,22 @@ refuse(struct screen_refusal *refusal, enum metrics_outcome outcome, int status,
 {
         refusal->outcome = outcome;
         refusal->error = (struct http_error){.status = status, .code = code, .message = message};
+        refusal->detail[0] = '\0';
         return -1;
+}
+
+static void explain(struct screen_refusal *refusal, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* Append to the detail. */
+static void
+explain(struct screen_refusal *refusal, const char *format, ...)
+{
+        size_t len = strlen(refusal->detail);
+        va_list args;
+
+        va_start(args, format);
+        (void)vsnprintf(refusal->detail + len, sizeof(refusal->detail) - len, format, args);
+        va_end(args);
 }
 
 static const struct config_source *
@@ -24,6 +44,46 @@ find_source(const struct config *config, const char *path, size_t len)
                         return source;
         }
         return NULL;
+}
+
+/*
+ * Return how much a path has in common with a source's, in characters; 0 unless one is the other with
+ * something inserted in one place, or with up to two characters changed there: a slash at the end, a prefix
+ * that a proxy adds or removes, a misspelling, upper case.
+ */
+static size_t
+likeness(const char *wanted, const char *path, size_t len)
+{
+        size_t wanted_len = strlen(wanted), least = wanted_len < len ? wanted_len : len;
+        size_t n_head = 0, n_tail = 0;
+
+        while (n_head < least && strncasecmp(wanted + n_head, path + n_head, 1) == 0)
+                n_head++;
+        while (n_head + n_tail < least &&
+               strncasecmp(wanted + wanted_len - 1 - n_tail, path + len - 1 - n_tail, 1) == 0)
+                n_tail++;
+        return n_head + n_tail > 3 && n_head + n_tail + 2 >= least ? n_head + n_tail : 0;
+}
+
+/* Explain that no source has a path. Its query may contain secrets, and is not part of it. */
+static void
+explain_path(const struct config *config, const char *path, size_t len, struct screen_refusal *refusal)
+{
+        const struct config_source *nearest = NULL;
+        size_t most = 0;
+
+        for (size_t i = 0; i < config->n_sources; i++) {
+                size_t n = likeness(config->sources[i].path, path, len);
+
+                if (n > most) {
+                        most = n;
+                        nearest = &config->sources[i];
+                }
+        }
+        explain(refusal, "the path is %.*s%s", (int)(len > SHOWN_PATH ? SHOWN_PATH : len), path,
+                len > SHOWN_PATH ? "..." : "");
+        if (nearest != NULL)
+                explain(refusal, "; that of the source %s is %.*s", nearest->name, SHOWN_PATH, nearest->path);
 }
 
 /* The delivery and trace headers, collected in one pass. */
@@ -61,6 +121,43 @@ keep_trace(const struct collected *collected, struct screened *screened)
                 screened->tracestate = collected->tracestate;
 }
 
+/* A search for a delivery header with another prefix. */
+struct prefix_search {
+        enum delivery_header header;
+        const char *found; /* the name */
+        size_t len;        /* of its prefix */
+};
+
+static void
+look_for_prefix(const struct http_header *header, void *arg)
+{
+        struct prefix_search *search = arg;
+        size_t len = search->found == NULL ? delivery_header_prefix(search->header, header->name) : 0;
+
+        if (len == 0)
+                return;
+        search->found = header->name;
+        search->len = len;
+}
+
+/* If the first missing header is there with another prefix, header_prefix is probably wrong: add that. */
+static void
+explain_prefix(const struct http_request *request, const struct collected *collected,
+               struct screen_refusal *refusal)
+{
+        struct prefix_search search = {.header = DELIVERY_SIGNATURE};
+
+        while (search.header < DELIVERY_N_HEADERS && collected->subject.headers.counts[search.header] > 0)
+                search.header++;
+        if (search.header == DELIVERY_N_HEADERS)
+                return;
+        http_request_headers(request, look_for_prefix, &search);
+        if (search.found != NULL)
+                explain(refusal, "; the request has %.*s-%s, but header_prefix is %.64s",
+                        (int)(search.len > SHOWN_PREFIX ? SHOWN_PREFIX : search.len), search.found,
+                        delivery_header_suffix(search.header), collected->prefix);
+}
+
 /* Make one of the delivery's checks, and turn its refusal into an answer. */
 static int
 check(enum delivery_check which, const struct delivery_subject *subject, struct screened *screened,
@@ -79,6 +176,7 @@ check(enum delivery_check which, const struct delivery_subject *subject, struct 
                 return 0;
         (void)refuse(refusal, found->status == 500 ? OUTCOME_ERROR : outcomes[which], found->status,
                      found->code, found->message);
+        explain(refusal, "%s", found->detail);
         for (size_t i = 0; i < found->n_violations; i++)
                 refusal->violations[i] =
                     (struct http_violation){found->violations[i].field, found->violations[i].message};
@@ -95,11 +193,17 @@ screen_line(const struct config *config, const struct http_request *request, str
         const char *path = http_request_path(request, &len);
 
         screened->source = find_source(config, path, len);
-        if (screened->source == NULL)
-                return refuse(refusal, OUTCOME_NOT_FOUND, 404, "NOT_FOUND", "no source has this path");
-        if (strcmp(http_request_method(request), "POST") != 0)
-                return refuse(refusal, OUTCOME_METHOD_NOT_ALLOWED, 405, "METHOD_NOT_ALLOWED",
-                              "deliveries come by POST");
+        if (screened->source == NULL) {
+                (void)refuse(refusal, OUTCOME_NOT_FOUND, 404, "NOT_FOUND", "no source has this path");
+                explain_path(config, path, len, refusal);
+                return -1;
+        }
+        if (strcmp(http_request_method(request), "POST") != 0) {
+                (void)refuse(refusal, OUTCOME_METHOD_NOT_ALLOWED, 405, "METHOD_NOT_ALLOWED",
+                             "deliveries come by POST");
+                explain(refusal, "the method is %s; deliveries come by POST", http_request_method(request));
+                return -1;
+        }
         return 0;
 }
 
@@ -113,10 +217,24 @@ screen_headers(const struct http_request *request, int64_t now_ms, struct screen
         http_request_headers(request, collect, &collected);
         keep_trace(&collected, screened);
         for (int which = DELIVERY_CHECK_HEADERS; which < DELIVERY_CHECK_SIGNATURE; which++) {
-                if (check((enum delivery_check)which, &collected.subject, screened, refusal) != 0)
-                        return -1;
+                if (check((enum delivery_check)which, &collected.subject, screened, refusal) == 0)
+                        continue;
+                if (which == DELIVERY_CHECK_HEADERS)
+                        explain_prefix(request, &collected, refusal);
+                return -1;
         }
         return 0;
+}
+
+void
+screen_classify_stale(struct screen_refusal *refusal, enum metrics_outcome outcome)
+{
+        refusal->outcome = outcome;
+        explain(refusal, "; %s",
+                outcome == OUTCOME_STALE_GENUINE
+                    ? "the signature matches: a late retry, or a clock is wrong, or tolerance is too short"
+                : outcome == OUTCOME_STALE ? "the signature does not match, either"
+                                           : "the signature was not checked");
 }
 
 int

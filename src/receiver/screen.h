@@ -27,7 +27,8 @@ struct screen_refusal {
         enum metrics_outcome outcome;
         struct http_error error; /* its violations point to those below */
         struct http_violation violations[DELIVERY_N_HEADERS];
-        struct delivery_refusal found; /* holds the violations' texts */
+        struct delivery_refusal found;   /* holds the violations' texts */
+        char detail[RECENT_DETAIL_SIZE]; /* for the operator's eyes only: the cause. Not escaped */
 };
 
 /* Check the path, then the method. Returns 0 with the source, or -1 with the refusal. */
@@ -37,6 +38,12 @@ int screen_line(const struct config *config, const struct http_request *request,
 /* After screen_line(), make all checks before that of the signature. Returns 0, or -1 with the refusal. */
 int screen_headers(const struct http_request *request, int64_t now_ms, struct screened *screened,
                    struct screen_refusal *refusal) MUST_CHECK;
+
+/*
+ * Refuse a delivery with a stale timestamp, after its signature was checked or not: the outcome is
+ * OUTCOME_STALE or one of its kind.
+ */
+void screen_classify_stale(struct screen_refusal *refusal, enum metrics_outcome outcome);
 
 /* Check the signature over the raw body. Returns 0, or -1 with the refusal. */
 int screen_verify(struct screened *screened, const void *body, size_t len,

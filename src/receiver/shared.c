@@ -1,6 +1,7 @@
 #include "receiver/shared.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -157,16 +158,46 @@ is_the_clients_fault(enum metrics_outcome outcome)
 static void
 log_stale_genuine(struct source_account *account, const struct receiver_refused *refused)
 {
-        char client[ADDRESS_TEXT_SIZE];
+        char client[ADDRESS_TEXT_SIZE], detail[LOG_QUOTED_SIZE];
         int64_t age_s = clock_now_ms() / 1000 - refused->delivery->timestamp;
 
         log_flood(
             &account->refused[OUTCOME_STALE_GENUINE], LOG_LEVEL_WARNING,
             "refused source=%s outcome=%s status=%d last_client=%s last_request_id=%s last_delivery_id=%s"
-            " last_age_s=%" PRId64,
+            " last_age_s=%" PRId64 " last_detail=%s",
             account->name, metrics_outcome_name(refused->outcome), refused->status,
             address_format(&refused->client, client), refused->request_id, refused->delivery->delivery_id,
-            age_s);
+            age_s, log_quote(refused->detail, detail));
+}
+
+static void
+log_refused(struct source_account *account, const struct receiver_refused *refused)
+{
+        enum log_level level = refused->outcome == OUTCOME_ERROR ? LOG_LEVEL_ERROR : LOG_LEVEL_NOTICE;
+        char client[ADDRESS_TEXT_SIZE], detail[LOG_QUOTED_SIZE];
+
+        if (!log_is_on(level))
+                return;
+        log_flood(&account->refused[refused->outcome], level,
+                  "refused source=%s outcome=%s status=%d last_client=%s last_request_id=%s last_detail=%s",
+                  *account->name == '\0' ? "-" : account->name, metrics_outcome_name(refused->outcome),
+                  refused->status, address_format(&refused->client, client), refused->request_id,
+                  log_quote(refused->detail, detail));
+}
+
+static void
+note_recent(const struct receiver_shared *shared, const struct receiver_refused *refused)
+{
+        struct recent_event event = {
+            .outcome = metrics_outcome_name(refused->outcome),
+            .status = refused->status,
+            .client = refused->client,
+        };
+
+        (void)snprintf(event.source, sizeof(event.source), "%s", refused->account->name);
+        (void)snprintf(event.detail, sizeof(event.detail), "%s", refused->detail);
+        (void)snprintf(event.request_id, sizeof(event.request_id), "%s", refused->request_id);
+        recent_note(metrics_recent_refusals(shared->metrics), &event);
 }
 
 void
@@ -174,19 +205,15 @@ receiver_shared_refused(struct receiver_shared *shared, const struct receiver_re
 {
         struct source_account *account = refused->account;
         enum metrics_outcome outcome = refused->outcome;
-        char client[ADDRESS_TEXT_SIZE];
 
         metrics_count_request(account->requests, outcome);
         if (shared->clients != NULL && is_the_clients_fault(outcome) && !refused->is_proxy)
                 clients_count_refusal(shared->clients, &refused->client, clock_coarse_ms());
-        if (refused->delivery != NULL) {
+        note_recent(shared, refused);
+        if (refused->delivery != NULL)
                 log_stale_genuine(account, refused);
-                return;
-        }
-        log_flood(&account->refused[outcome], outcome == OUTCOME_ERROR ? LOG_LEVEL_ERROR : LOG_LEVEL_NOTICE,
-                  "refused source=%s outcome=%s status=%d last_client=%s last_request_id=%s",
-                  *account->name == '\0' ? "-" : account->name, metrics_outcome_name(outcome),
-                  refused->status, address_format(&refused->client, client), refused->request_id);
+        else
+                log_refused(account, refused);
 }
 
 int

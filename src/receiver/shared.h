@@ -77,6 +77,7 @@ struct receiver_refused {
         struct address client;
         int is_proxy; /* client is the trusted proxy, since the real client is unknown */
         const char *request_id;
+        const char *detail;              /* for the operator: why; not escaped */
         const struct delivery *delivery; /* if it is stale but genuine; else NULL */
 };
 

@@ -1,6 +1,7 @@
 #include "router/decision_log.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,26 @@ log_each(const struct record *record, const struct verdict *verdict, struct valu
                   value(record->key, values->delivery_id), value(record->request_id, values->request_id));
 }
 
+/* A record that is decided again, after an abort, has the same partition and offset. */
+static void
+note_recent(struct decision_log *log, const char *known, const struct record *record,
+            const struct verdict *verdict)
+{
+        struct recent_event event = {
+            .outcome = judge_reason_name(verdict->reason),
+            .partition = record->partition,
+            .offset = record->offset,
+        };
+        size_t len =
+            record->key.len < sizeof(event.delivery_id) ? record->key.len : sizeof(event.delivery_id) - 1;
+
+        (void)snprintf(event.source, sizeof(event.source), "%s", known);
+        (void)snprintf(event.detail, sizeof(event.detail), "%s", verdict->detail);
+        if (len > 0)
+                memcpy(event.delivery_id, record->key.data, len);
+        recent_note(log->recent, &event);
+}
+
 void
 decision_log_add(struct decision_log *log, const char *known, const struct record *record,
                  const struct verdict *verdict)
@@ -73,7 +94,10 @@ decision_log_add(struct decision_log *log, const char *known, const struct recor
 
         if (log_is_on(LOG_LEVEL_DEBUG))
                 log_each(record, verdict, &values);
-        if (verdict->action != VERDICT_QUARANTINE || !log_is_on(LOG_LEVEL_NOTICE))
+        if (verdict->action != VERDICT_QUARANTINE)
+                return;
+        note_recent(log, known, record, verdict);
+        if (!log_is_on(LOG_LEVEL_NOTICE))
                 return;
         source = find_source(log, known);
         log_flood(&source->quarantined[verdict->reason], LOG_LEVEL_NOTICE,

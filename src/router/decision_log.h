@@ -2,6 +2,7 @@
 #define ROUTER_DECISION_LOG_H
 
 #include "base/log_flood.h"
+#include "metrics/recent.h"
 #include "model/judge.h"
 #include "model/record.h"
 
@@ -15,6 +16,7 @@ struct decision_log_source {
 /* Logs decisions, so that a delivery can be followed by its request id. */
 struct decision_log {
         struct decision_log_source *sources;
+        struct recent *recent; /* where to note quarantined records for /status */
 };
 
 /**

@@ -65,6 +65,7 @@ processor_open(struct processor *processor, struct current *current, const char 
         processor->config = current_first(current);
         processor->bootstrap = bootstrap;
         processor->metrics = metrics;
+        processor->decisions.recent = metrics_recent_quarantined(metrics);
         batch_init(&processor->batch, processor->config);
         processor->judge = judge_new(NULL, 0, NULL);
         if (processor->judge != NULL)

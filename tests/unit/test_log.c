@@ -263,8 +263,10 @@ START_TEST(test_suppressed_quarantine_lines_are_written_when_the_router_ends)
 {
         const struct record record = {.source = SPAN("invoicing"), .offset = 17};
         const struct verdict verdict = {.action = VERDICT_QUARANTINE, .reason = QUARANTINE_UNKNOWN_KIND};
-        struct decision_log decisions = {.sources = NULL};
+        struct recent recent;
+        struct decision_log decisions = {.recent = &recent};
 
+        recent_init(&recent);
         for (int i = 0; i < 3; i++)
                 decision_log_add(&decisions, "invoicing", &record, &verdict);
         expect(logged_read(), "notice quarantined reason=unknown-kind source=invoicing .* n=1\n$");

@@ -221,11 +221,12 @@ START_TEST(test_reload_voids_uncommitted_decisions)
 {
         struct loaded loaded = scratch_load(scratch_embedded), newer = scratch_load(scratch_embedded);
         struct current *current = current_new(loaded.config);
+        struct metrics *metrics = metrics_new(loaded.config);
         const struct partition *undecided, *decided;
         struct error error = {.text = ""};
         struct processor processor;
 
-        ck_assert_msg(processor_open(&processor, current, NULL, NULL, &error) == 0, "%s", error.text);
+        ck_assert_msg(processor_open(&processor, current, NULL, metrics, &error) == 0, "%s", error.text);
         undecided = add_partition(&processor, 0, 5, 5);
         decided = add_partition(&processor, 1, 5, 6);
         processor_reload(&processor);
@@ -242,6 +243,7 @@ START_TEST(test_reload_voids_uncommitted_decisions)
         ck_assert_ptr_nonnull(undecided->dedup);
         ck_assert_int_eq(undecided->stage, PARTITION_POSITIONED);
         processor_close(&processor);
+        metrics_free(metrics);
         current_free(current);
         scratch_release(&loaded);
         scratch_release(&newer);
