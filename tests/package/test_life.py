@@ -110,8 +110,8 @@ def test_installed_files_are_owned_and_writable_by_root_only(machine, deb):
     for path in (path.lstrip("/") for path in files):
         who, mode = owner_and_mode(machine, path)
         assert path in GROUP_READS or who == "root:root" and mode & 0o022 == 0, path
-    for path in ("usr/share/doc/gatepost/examples/gatepost.conf", "usr/share/man/man8/gatepostd.8.gz",
-                 "usr/share/bash-completion/completions/gatepost", "usr/lib/sysusers.d/gatepost.conf"):
+    for path in ("usr/share/doc/gatepost/examples/gatepost.conf", "usr/share/doc/gatepost/examples/kubernetes.yaml",
+                 "usr/share/man/man8/gatepostd.8.gz", "usr/share/bash-completion/completions/gatepost", "usr/lib/sysusers.d/gatepost.conf"):
         assert f"/{path}" in files
 
 
