@@ -90,8 +90,8 @@ main(int argc, char **argv)
         if (config == NULL)
                 return EX_CONFIG;
         log_warnings(config);
-        if (tls_check_strength(config) != 0 || clients_check(config) != 0 ||
-            (only_check && tls_check_dates(config) != 0))
+        if (tls_check_strength(config, problems_print) != 0 || clients_check(config, problems_print) != 0 ||
+            (only_check && tls_check_dates(config, problems_print) != 0))
                 status = EX_CONFIG;
         else if (!only_check)
                 status = daemon_run(config);

@@ -357,6 +357,18 @@ ini_line(const struct ini *ini, const char *section, const char *argument, const
 }
 
 void
+ini_locate(const struct ini *ini, struct problem *problem)
+{
+        for (size_t i = 0; i < ini->n && ini->entries[i].line <= problem->line; i++) {
+                const struct ini_entry *entry = &ini->entries[i];
+
+                problem->section = entry->section;
+                problem->argument = *entry->argument == '\0' ? NULL : entry->argument;
+                problem->option = entry->line == problem->line ? entry->name : NULL;
+        }
+}
+
+void
 ini_clear(struct ini *ini)
 {
         for (size_t i = 0; i < ini->n; i++) {

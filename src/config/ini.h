@@ -45,6 +45,9 @@ void ini_parse(const char *text, size_t len, struct ini *ini, struct problems *p
  */
 size_t ini_line(const struct ini *ini, const char *section, const char *argument, const char *name);
 
+/* Set the section, and the option if there is one, that a problem's line belongs to. */
+void ini_locate(const struct ini *ini, struct problem *problem);
+
 /* Wipe the values, among which there may be secrets, and release all. */
 void ini_clear(struct ini *ini);
 

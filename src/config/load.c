@@ -281,6 +281,8 @@ load_file(const char *file, struct ini *ini, problems_reporter *report)
                 set_defaults(&load);
                 check_config(config, ini, &problems);
         }
+        for (size_t i = 0; i < problems.n; i++)
+                ini_locate(ini, &problems.items[i]);
         if (problems_report_all(&problems) > 0) {
                 config_free(config);
                 config = NULL;

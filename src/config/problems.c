@@ -13,7 +13,8 @@ add(struct problems *problems, enum problem_level level, size_t line, const char
 
         (void)vsnprintf(text, sizeof(text), format, args);
         problems->items = mem_resize(problems->items, problems->n + 1, sizeof(struct problem));
-        problems->items[problems->n++] = (struct problem){level, line, mem_strdup(text)};
+        problems->items[problems->n++] =
+            (struct problem){.level = level, .line = line, .text = mem_strdup(text)};
         problems->n_errors += level == PROBLEM_ERROR;
 }
 

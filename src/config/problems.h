@@ -14,6 +14,10 @@ struct problem {
         enum problem_level level;
         size_t line; /* 0: of the file as a whole */
         char *text;
+        /* Of the line, while a problem is reported; NULL: none. */
+        const char *section;
+        const char *argument;
+        const char *option;
 };
 
 /* Called with each problem. */

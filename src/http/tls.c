@@ -271,14 +271,19 @@ tls_log_timeout(const struct address *client)
 /* Checks at the start */
 
 static void
-print_problem(const struct config *config, const char *severity, const struct error *error)
+report_problem(const struct config *config, enum problem_level level, const struct error *error,
+               problems_reporter *report)
 {
-        fprintf(stderr, "%s:%zu: %stls_certificate_file: %s\n", config->file, config->tls_line, severity,
-                error->text);
+        static const char option[] = "tls_certificate_file";
+        char text[sizeof(error->text) + sizeof(option) + 2];
+        const struct problem problem = {level, config->tls_line, text, "receiver", NULL, option};
+
+        (void)snprintf(text, sizeof(text), "%s: %s", option, error->text);
+        report(config->file, &problem);
 }
 
 int
-tls_check_strength(const struct config *config)
+tls_check_strength(const struct config *config, problems_reporter *report)
 {
         struct error error;
         struct tls *tls;
@@ -287,13 +292,13 @@ tls_check_strength(const struct config *config)
                 return 0;
         tls = tls_new(config->certificate, &error);
         if (tls == NULL)
-                print_problem(config, "", &error);
+                report_problem(config, PROBLEM_ERROR, &error, report);
         tls_free(tls);
         return tls == NULL ? -1 : 0;
 }
 
 int
-tls_check_dates(const struct config *config)
+tls_check_dates(const struct config *config, problems_reporter *report)
 {
         enum certificate_state state;
         struct error error;
@@ -302,6 +307,7 @@ tls_check_dates(const struct config *config)
                 return 0;
         state = certificate_state(config->certificate, clock_now_ms() / 1000, &error);
         if (state != CERTIFICATE_VALID)
-                print_problem(config, state == CERTIFICATE_ENDING ? "warning: " : "", &error);
+                report_problem(config, state == CERTIFICATE_ENDING ? PROBLEM_WARNING : PROBLEM_ERROR, &error,
+                               report);
         return state == CERTIFICATE_UNUSABLE ? -1 : 0;
 }

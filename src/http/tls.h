@@ -46,14 +46,14 @@ void tls_log_end(const SSL *session, int in_handshake, unsigned long code, const
 void tls_log_timeout(const struct address *client);
 
 /*
- * Checks of the certificate that reading its files does not make. Both print errors to stderr, as
- * config_load() does, and return 0, also without TLS, or -1.
+ * Checks of the certificate that reading its files does not make. Both call report with a problem, as
+ * config_load_reporting() does, and return 0, also without TLS, or -1 after an error.
  */
 
 /* Check that OpenSSL accepts the certificate and its key, which may be too weak. */
-int tls_check_strength(const struct config *config) MUST_CHECK;
+int tls_check_strength(const struct config *config, problems_reporter *report) MUST_CHECK;
 
 /* Check that the certificate is valid now; warn when it expires soon. */
-int tls_check_dates(const struct config *config) MUST_CHECK;
+int tls_check_dates(const struct config *config, problems_reporter *report) MUST_CHECK;
 
 #endif

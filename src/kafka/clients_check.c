@@ -32,13 +32,16 @@ check_router(const struct config *config, struct error *error)
 }
 
 int
-clients_check(const struct config *config)
+clients_check(const struct config *config, problems_reporter *report)
 {
         struct error error;
+        char text[sizeof(error.text) + 16];
+        const struct problem problem = {PROBLEM_ERROR, 0, text, "kafka", NULL, NULL};
 
         if ((!(config->roles & CONFIG_RECEIVER) || check_receiver(config, &error) == 0) &&
             (!(config->roles & CONFIG_ROUTER) || check_router(config, &error) == 0))
                 return 0;
-        fprintf(stderr, "%s: [kafka]: %s\n", config->file, error.text);
+        (void)snprintf(text, sizeof(text), "[kafka]: %s", error.text);
+        report(config->file, &problem);
         return -1;
 }

@@ -6,9 +6,9 @@
 
 /*
  * Create the clients of the configured roles, without brokers: only then does librdkafka report properties
- * that contradict each other, or a key that it cannot read. Returns 0, or -1 after writing the reason to
- * stderr.
+ * that contradict each other, or a key that it cannot read. Returns 0, or -1 after calling report with the
+ * reason.
  */
-int clients_check(const struct config *config) MUST_CHECK;
+int clients_check(const struct config *config, problems_reporter *report) MUST_CHECK;
 
 #endif

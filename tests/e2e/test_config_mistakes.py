@@ -1,5 +1,6 @@
 """Wrong and doubtful configurations: what gatepost check and gatepostd -t say about each, and on which line."""
 
+import json
 import re
 import subprocess
 
@@ -270,3 +271,55 @@ def test_embedded_broker_and_others_exclude_each_other(check):
     text = written("kafka", "bootstrap.servers = embedded").replace("[kafka]\n", "[kafka]\nmetadata.broker.list = kafka1:9092\n")
     status, problems = check(text)
     assert status == EX_CONFIG and "already set by its other name" in problems[0], problems
+
+
+@pytest.fixture
+def check_json(tmp_path):
+    """Check a text with --json and with these options. Returns the exit status and the document."""
+    def run(text, *options):
+        path = tmp_path / "gatepost.conf"
+        path.write_text(text)
+        path.chmod(0o600)
+        done = subprocess.run([BUILD / "gatepost", "-c", path, "check", "--json", *options], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+        assert done.stderr == ""
+        document = json.loads(done.stdout)
+        assert document.pop("file") == str(path)
+        return done.returncode, document
+    return run
+
+
+def test_json_has_every_problem_with_its_line_and_option(check_json):
+    text = written("receiver", "listen = 0.0.0.0:8080")
+    assert check_json(written("receiver", "threads = 2")) == (0, {"ok": True, "errors": 0, "warnings": 0, "problems": []})
+    status, document = check_json(text)
+    (problem,) = document.pop("problems")
+    assert (status, document) == (0, {"ok": True, "errors": 0, "warnings": 1})
+    assert "without TLS" in problem.pop("message")
+    assert problem == {"line": 3, "level": "warning", "section": "receiver", "option": "listen"}
+    status, document = check_json(text, "--strict")
+    assert (status, document["ok"], document["errors"], document["warnings"]) == (EX_CONFIG, False, 0, 1)
+    status, document = check_json("stray\n[source invoicing]\npath = x\nacks\n[kafka]\nacks = 1\n")
+    assert (status, document["ok"], document["errors"]) == (EX_CONFIG, False, len(document["problems"]))
+    found = {(each["line"], each["section"], each["option"], each["level"]) for each in document["problems"]}
+    assert {(1, None, None, "error"), (3, "source invoicing", "path", "error"), (4, "source invoicing", None, "error"),
+            (6, "kafka", "acks", "error")} <= found
+
+
+def test_json_tells_of_a_file_that_cannot_be_read(check_json, tmp_path):
+    (tmp_path / "gatepost.conf").mkdir()
+    done = subprocess.run([BUILD / "gatepost", "-c", tmp_path / "gatepost.conf", "check", "--json"], capture_output=True, text=True, timeout=60)
+    (problem,) = json.loads(done.stdout)["problems"]
+    assert (done.returncode, problem["line"], problem["section"], problem["message"]) == (EX_CONFIG, None, None, "is not a regular file")
+
+
+def test_check_ends_with_a_summary(check, tmp_path):
+    def last_line(text, *options):
+        check(text)
+        done = subprocess.run([BUILD / "gatepost", "-c", tmp_path / "gatepost.conf", "check", *options], capture_output=True, text=True, timeout=60)
+        return (done.stdout or done.stderr).replace(str(tmp_path / "gatepost.conf"), "FILE").splitlines()[-1]
+    doubtful = written("kafka", "debug = conf")
+    assert last_line(written("receiver", "threads = 2")) == "FILE: ok, 1 source, 9 event topics"
+    assert last_line(doubtful) == "FILE: ok, 1 source, 9 event topics, 1 warning"
+    assert last_line(doubtful, "--strict") == "gatepost check: FILE is refused because of --strict: 1 warning"
+    assert last_line(written("kafka", "acks = 1")) == "gatepost check: FILE is refused: 1 error, 0 warnings"
