@@ -66,10 +66,39 @@ def wait_for_refusal_of(daemon, client):
 
 
 def test_guide_lists_every_example_for_deployments():
-    listed = (examples.DIRECTORY.parents[1] / "man" / "gatepost-guide.7").read_text().partition(".Sh FILES")[2].partition("\n.Sh ")[0]
+    listed = GUIDE.partition(".Sh FILES")[2].partition("\n.Sh ")[0]
     named = {name for line in re.findall(r"^\.It Pa (.+)", listed, re.M) for name in line.split(" , ")}
     files = {path.name for path in examples.DIRECTORY.iterdir()}
     assert {name for name in files if re.search(r"\.(conf|cfg|ya?ml)$", name)} <= named <= files
+
+
+# Managed Kafka
+
+GUIDE = (examples.DIRECTORY.parents[1] / "man" / "gatepost-guide.7").read_text()
+MANAGED = GUIDE.partition(".Sh MANAGED KAFKA\n")[2].partition("\n.Sh ")[0]
+
+
+def test_every_managed_kafka_has_sources():
+    table, *sections = re.split(r"^\.Ss ", MANAGED, flags=re.M)
+    services = [line.split(" Ta ") for line in re.findall(r"^\.It (.* Ta .*)", table, re.M)]
+    assert {len(cells) for cells in services} == {7}
+    for name in (cells[0].split()[0] for cells in services[1:]):
+        (section,) = [each for each in sections if name in each.partition("\n")[0]]
+        assert len(re.findall(r"^\.Lk https://", section, re.M)) >= 3, name
+
+
+def test_settings_for_event_hubs_are_accepted(offline):
+    """Those that the guide names, by the spelling of gatepost.conf."""
+    section = MANAGED.partition(".Ss Azure Event Hubs")[2].partition(".Ss ")[0].replace("\\(dq", '"')
+    settings = dict(re.findall(r"([a-z.]+) = (\S+)", section))
+    assert {"request.timeout.ms", "metadata.max.age.ms", "socket.keepalive.enable", "sasl.username"} == set(settings)
+    config = offline.config()
+    config["receiver"]["max_body"] = re.search(r"to (\S+) or less", section)[1]
+    config["kafka"].update(settings | {"bootstrap.servers": "name.servicebus.windows.net:9093", "security.protocol": "SASL_SSL",
+                                       "sasl.mechanism": "PLAIN", "sasl.password_file": config.secret_file("connection", b"Endpoint=sb://name/;SharedAccessKey=x")})
+    done = offline.gatepost("check", config=config)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert '"$ConnectionString"' in offline.gatepost("config", config=config).stdout
 
 
 # A Kafka that requires accounts
