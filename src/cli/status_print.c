@@ -106,6 +106,13 @@ print_partitions(const struct json_value *report)
         }
 }
 
+/* Print the time since a moment, which is since the epoch. */
+static void
+print_age(double since_s)
+{
+        number_print_span(stdout, (double)clock_now_ms() / 1000 - since_s);
+}
+
 static void
 print_router(const struct json_value *report)
 {
@@ -119,9 +126,9 @@ print_router(const struct json_value *report)
         printf("transactions: %.0f committed, %.0f aborted\n", status_number(transactions, "committed"),
                status_number(transactions, "aborted"));
         printf("lag: %.0f records", status_number(report, "lagRecords"));
-        if (status_number(report, "oldestRecordAgeSeconds") > 0) {
+        if (status_number(report, "oldestRecordSeconds") > 0) {
                 printf(", the oldest for ");
-                number_print_time(stdout, status_number(report, "oldestRecordAgeSeconds"));
+                print_age(status_number(report, "oldestRecordSeconds"));
         }
         putchar('\n');
         print_partitions(report);
@@ -152,7 +159,7 @@ print_secrets(const struct json_value *report)
                 printf("secrets, by their age\n");
         for (; secret != NULL; secret = secret->next) {
                 print_name(text_of(secret, "source"));
-                number_print_span(stdout, status_number(secret, "ageSeconds"));
+                print_age(status_number(secret, "modifiedSeconds"));
                 printf("  ");
                 print_text(text_of(secret, "file"));
                 putchar('\n');
@@ -225,7 +232,7 @@ status_print(const struct status *status, const struct status_rates *rates)
         print_requests(report);
         print_times(report, "from request to answer", "ackSeconds");
         print_router(report);
-        print_times(report, "from signing to event", "eventAgeSeconds");
+        print_times(report, "from reception to event", "deliverySeconds");
         print_times(report, "commits", "commitSeconds");
         print_secrets(report);
         print_certificate(report);

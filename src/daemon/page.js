@@ -27,7 +27,7 @@
 
   function recentTimes(status) {
     const numbers = {};
-    for (const name of ["ackSeconds", "eventAgeSeconds"]) {
+    for (const name of ["ackSeconds", "deliverySeconds"]) {
       for (const q of ["p50", "p99"]) if (status[name]) numbers[`${name}/${q}`] = status[name].recent[q];
     }
     return numbers;
@@ -163,19 +163,19 @@
     fill("reasons", countRows(numbers, "reason"));
     fill("all-reasons", [countRow(numbers, "quarantined", "all reasons")]);
     fill("work", [countRow(numbers, "lag", "lag, in records", "level"),
-      { name: "age of the oldest record", cells: [time(status.oldestRecordAgeSeconds), "", ""] },
+      { name: "age of the oldest record", cells: [time(status.oldestRecordSeconds === null ? 0 : Math.max(0, Date.parse(status.time) / 1000 - status.oldestRecordSeconds)), "", ""] },
       countRow(numbers, "duplicates", "duplicates dropped"), countRow(numbers, "committed", "transactions committed"),
       countRow(numbers, "aborted", "transactions aborted"), countRow(numbers, "remembered", "delivery-ids remembered", "level")]);
     fill("partitions", status.partitions.map(({ partition, state, cause, lagRecords }) =>
       ({ name: String(partition), cells: [state, cause, grouped(lagRecords)], className: ["routing", "restoring"].includes(state) ? "words" : "words down" })));
-    fill("router-times", [timeRow(status, "eventAgeSeconds", "from signing to event"), timeRow(status, "commitSeconds", "committing a batch"),
+    fill("router-times", [timeRow(status, "deliverySeconds", "from reception to event"), timeRow(status, "commitSeconds", "committing a batch"),
       timeRow(status, "batchRecords", "records in a batch", roundedUp)]);
   }
 
   function keyRows(status) {
     const left = status.certificateExpirySeconds - Date.parse(status.time) / 1000;
-    const rows = (status.secrets ?? []).map(({ source, file, ageSeconds }) =>
-      ({ name: `${source}, ${file}`, cells: [`${duration(ageSeconds)} old`], className: "words" }));
+    const rows = (status.secrets ?? []).map(({ source, file, modifiedSeconds }) =>
+      ({ name: `${source}, ${file}`, cells: [`${duration(Date.parse(status.time) / 1000 - modifiedSeconds)} old`], className: "words" }));
     if (status.certificateExpirySeconds !== undefined) {
       rows.push({ name: "TLS certificate", cells: [left > 0 ? `${duration(left)} left` : "expired"], className: left > 0 ? "words" : "words down" });
     }

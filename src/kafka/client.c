@@ -353,7 +353,8 @@ client_is_final(rd_kafka_resp_err_t err)
 }
 
 rd_kafka_resp_err_t
-client_ask_topic(rd_kafka_t *client, const char *topic, int timeout_ms, rd_kafka_resp_err_t *topic_err)
+client_ask_topic(rd_kafka_t *client, const char *topic, int timeout_ms, rd_kafka_resp_err_t *topic_err,
+                 char broker[STATISTICS_NAME_SIZE])
 {
         rd_kafka_topic_t *handle = rd_kafka_topic_new(client, topic, NULL);
         const struct rd_kafka_metadata *metadata;
@@ -366,6 +367,8 @@ client_ask_topic(rd_kafka_t *client, const char *topic, int timeout_ms, rd_kafka
         if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
                 if (metadata->topic_cnt == 1)
                         *topic_err = metadata->topics[0].err;
+                if (broker != NULL)
+                        (void)snprintf(broker, STATISTICS_NAME_SIZE, "%s", metadata->orig_broker_name);
                 rd_kafka_metadata_destroy(metadata);
         }
         rd_kafka_topic_destroy(handle);
@@ -377,6 +380,6 @@ client_is_hidden(rd_kafka_t *client, const char *topic, int timeout_ms)
 {
         rd_kafka_resp_err_t topic_err;
 
-        return client_ask_topic(client, topic, timeout_ms, &topic_err) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+        return client_ask_topic(client, topic, timeout_ms, &topic_err, NULL) == RD_KAFKA_RESP_ERR_NO_ERROR &&
                client_is_denied(topic_err);
 }

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/config.h"
+#include "kafka/statistics.h"
 
 /*
  * What all Kafka clients of the process share: the [kafka] properties, and one place that logs when Kafka
@@ -85,12 +86,14 @@ const char *client_append_error(const rd_kafka_message_t *report);
 int client_is_final(rd_kafka_resp_err_t err);
 
 /**
- * client_ask_topic(client, topic, timeout_ms, topic_err):
+ * client_ask_topic(client, topic, timeout_ms, topic_err, broker):
  * Request the metadata of one topic by name, without creating it. Returns RD_KAFKA_RESP_ERR_NO_ERROR with the
- * topic's own error in *topic_err, or the reason why no broker answered.
+ * topic's own error in *topic_err and, unless it is NULL, the name of the broker that answered in broker; or
+ * the reason why no broker answered.
  */
 rd_kafka_resp_err_t client_ask_topic(rd_kafka_t *client, const char *topic, int timeout_ms,
-                                     rd_kafka_resp_err_t *topic_err) MUST_CHECK;
+                                     rd_kafka_resp_err_t *topic_err,
+                                     char broker[STATISTICS_NAME_SIZE]) MUST_CHECK;
 
 /* Whether the account may not describe a topic: Kafka then does not reveal whether it exists. */
 int client_is_hidden(rd_kafka_t *client, const char *topic, int timeout_ms);

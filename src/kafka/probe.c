@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -97,6 +98,35 @@ verify(struct probe *probe, struct error *error)
         return state;
 }
 
+/* Note how long a broker took to answer. */
+static void
+note_round_trip(struct probe *probe, const char *broker, int64_t took_us)
+{
+        pthread_mutex_lock(&probe->mutex);
+        for (size_t i = 0; i < probe->brokers.n; i++) {
+                if (strcmp(probe->brokers.items[i].name, broker) == 0)
+                        probe->brokers.items[i].rtt_us = took_us > 0 ? (uint64_t)took_us : 1;
+        }
+        pthread_mutex_unlock(&probe->mutex);
+}
+
+/*
+ * Query one broker, which librdkafka chooses. Measure how long it takes, unless the query may have waited for
+ * a connection first.
+ */
+static rd_kafka_resp_err_t
+ask_one(struct probe *probe, rd_kafka_resp_err_t *topic_err)
+{
+        char broker[STATISTICS_NAME_SIZE];
+        int64_t began_us = clock_monotonic_us();
+        rd_kafka_resp_err_t err =
+            client_ask_topic(probe->client, probe->config->deliveries_topic, TIMEOUT_MS, topic_err, broker);
+
+        if (err == RD_KAFKA_RESP_ERR_NO_ERROR && atomic_load(&probe->state) == PROBE_REACHABLE)
+                note_round_trip(probe, broker, clock_monotonic_us() - began_us);
+        return err;
+}
+
 /*
  * Query the verified topic `deliveries`. Returns the resulting state. A broker that has just started may know
  * less than the others: only two answers in a row mean that the topic is gone.
@@ -108,8 +138,7 @@ ask(struct probe *probe, struct error *error)
 
         /* librdkafka queries one broker. If it hangs, others may answer. */
         for (int i = 0; i < MAX_ASKED && err == RD_KAFKA_RESP_ERR__TIMED_OUT; i++)
-                err =
-                    client_ask_topic(probe->client, probe->config->deliveries_topic, TIMEOUT_MS, &topic_err);
+                err = ask_one(probe, &topic_err);
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
                 (void)error_set(error, "%s", rd_kafka_err2str(err));
                 return atomic_load(&probe->verified) ? PROBE_AWAY : PROBE_STARTING;

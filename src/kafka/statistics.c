@@ -7,10 +7,10 @@
 #define MAX_DEPTH 16 /* librdkafka writes 7 */
 
 /*
- * Depth of the parser within {"brokers": {"host:port/id": {"state": …, "rtt": {"avg": …}}}, "topics":
- * {"name": {"partitions": {"0": {"fetchq_cnt": …}}}}, "eos": {"idemp_state": …}}
+ * Depth of the parser within {"brokers": {"host:port/id": {"state": …}}, "topics": {"name": {"partitions":
+ * {"0": {"fetchq_cnt": …}}}}, "eos": {"idemp_state": …}}
  */
-enum { LEVEL_TOP = 1, LEVEL_BROKERS, LEVEL_BROKER, LEVEL_WINDOW, LEVEL_PARTITION };
+enum { LEVEL_TOP = 1, LEVEL_BROKER = 3, LEVEL_PARTITION = 5 };
 
 /* The member of the outermost object that is being parsed. */
 enum section { SECTION_OTHER, SECTION_BROKERS, SECTION_TOPICS, SECTION_EOS };
@@ -43,8 +43,6 @@ struct parsing {
         size_t level;
         enum section section;
         uint64_t *number; /* total for the next number; NULL: ignore it */
-        int is_rtt;       /* inside a broker's "rtt" */
-        uint64_t rtt_us;
         enum field field;
         char texts[N_FIELDS][STATISTICS_NAME_SIZE]; /* of the broker that is being parsed */
         int is_node;                                /* the broker has an id, so it belongs to the cluster */
@@ -72,10 +70,6 @@ on_name(void *arg, const char *text, size_t len)
                                    : is("eos", text, len)    ? SECTION_EOS
                                                              : SECTION_OTHER;
         parsing->is_id_state = parsing->section == SECTION_EOS && is("idemp_state", text, len);
-        if (parsing->level == LEVEL_BROKER)
-                parsing->is_rtt = is("rtt", text, len);
-        if (parsing->level == LEVEL_WINDOW && parsing->is_rtt && is("avg", text, len))
-                parsing->number = &parsing->rtt_us;
         for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
                 if (numbers[i].level == parsing->level && numbers[i].section == parsing->section &&
                     is(numbers[i].name, text, len))
@@ -129,8 +123,6 @@ enter(struct parsing *parsing)
         if (parsing->level == LEVEL_BROKER) {
                 memset(parsing->texts, 0, sizeof(parsing->texts));
                 parsing->is_node = 0;
-                parsing->rtt_us = 0;
-                parsing->is_rtt = 0;
         }
 }
 
@@ -165,7 +157,7 @@ add(struct parsing *parsing)
         broker = &brokers->items[brokers->n++];
         memcpy(broker->name, parsing->texts[FIELD_NAME], STATISTICS_NAME_SIZE);
         broker->is_up = is_up;
-        broker->rtt_us = parsing->rtt_us;
+        broker->rtt_us = 0;
 }
 
 static int
@@ -209,7 +201,7 @@ void
 statistics_keep_rtt(struct brokers *now, const struct brokers *before)
 {
         for (size_t i = 0; i < now->n; i++) {
-                if (now->items[i].rtt_us == 0)
+                if (now->items[i].is_up)
                         now->items[i].rtt_us = rtt_of(before, now->items[i].name);
         }
 }

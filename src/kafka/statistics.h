@@ -13,7 +13,7 @@
 struct broker {
         char name[STATISTICS_NAME_SIZE]; /* host:port/id */
         int is_up;                       /* connected and authenticated */
-        uint64_t rtt_us;                 /* recent average time from a request to its answer; 0: unknown */
+        uint64_t rtt_us;                 /* last measured round trip of a request; 0: not measured */
 };
 
 /* The brokers that a client knows; of a larger cluster the first STATISTICS_BROKERS_MAX. A plain value. */
@@ -41,12 +41,14 @@ struct statistics {
 /**
  * statistics_read(statistics, text, len):
  * Parse librdkafka's statistics, a JSON text. The brokers are the cluster's, and the bootstrap.servers that
- * cannot be reached (the others are brokers of the cluster, under the same name or another). Returns 0; or
- * -1, with empty statistics, when memory fails or the text is not such JSON.
+ * cannot be reached (the others are brokers of the cluster, under the same name or another). librdkafka's
+ * round trips are not taken: they begin when its thread runs again after sending, which on a busy machine is
+ * after the answer has come. Returns 0; or -1, with empty statistics, when memory fails or the text is not
+ * such JSON.
  */
 int statistics_read(struct statistics *statistics, const char *text, size_t len) MUST_CHECK;
 
-/* Take over a broker's rtt from the earlier statistics where the new ones have none. */
+/* Take over the round trips of the brokers that are still connected. */
 void statistics_keep_rtt(struct brokers *now, const struct brokers *before);
 
 #endif

@@ -44,10 +44,8 @@ static const struct histogram_scale scales[HISTOGRAM_N] = {
                           14,
                           {1 * MS, 2500 * US, 5 * MS, 10 * MS, 25 * MS, 50 * MS, 100 * MS, 250 * MS, 500 * MS,
                            1 * S, 2500 * MS, 5 * S, 10 * S, 30 * S}},
-    [HISTOGRAM_EVENT_AGE] = {1000,
-                             15,
-                             {500, 1000, 1500, 2000, 3000, 5000, 10000, 30000, 60000, 300000, 900000, 3600000,
-                              10800000, 43200000, 86400000}},
+    [HISTOGRAM_DELIVERY] =
+        {1000, 15, {5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 60000, 600000, 3600000, 86400000}},
     [HISTOGRAM_STALE_AGE] =
         {1, 13, {300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 172800, 259200, 604800}},
 };
@@ -71,25 +69,99 @@ metrics_new(const struct config *config)
         recent_init(&metrics->recent_quarantined);
         for (size_t h = 0; h < HISTOGRAM_N; h++)
                 histogram_init(&metrics->histograms[h], &scales[h]);
-        (void)metrics_requests(metrics, "");
+        (void)metrics_source(metrics, "");
         metrics_apply(metrics, config);
         return metrics;
 }
 
-/* Add the counter of a kind, or pattern, unless it exists. */
-static void
-add_kind(struct metrics *metrics, const char *kind)
+/* Return where the list of kinds links to this one, or where it ends without it. */
+static _Atomic(struct metrics_kind *) *
+find_kind(struct metrics *metrics, const char *name)
 {
-        _Atomic(struct metrics_events *) *at = &metrics->events;
+        _Atomic(struct metrics_kind *) *at = &metrics->kinds;
+        struct metrics_kind *kind;
+
+        while ((kind = atomic_load(at)) != NULL && strcmp(kind->name, name) != 0)
+                at = &kind->next;
+        return at;
+}
+
+/* Likewise, for the events of a source. */
+static _Atomic(struct metrics_events *) *
+find_events(struct metrics_kind *kind, const struct metrics_source *source)
+{
+        _Atomic(struct metrics_events *) *at = &kind->events;
         struct metrics_events *events;
 
-        while ((events = atomic_load(at)) != NULL && strcmp(events->kind, kind) != 0)
+        while ((events = atomic_load(at)) != NULL && events->source != source)
                 at = &events->next;
-        if (events != NULL)
+        return at;
+}
+
+/* Likewise, for a source. */
+static _Atomic(struct metrics_source *) *
+find_source(struct metrics *metrics, const char *name)
+{
+        _Atomic(struct metrics_source *) *at = &metrics->sources;
+        struct metrics_source *source;
+
+        while ((source = atomic_load(at)) != NULL && strcmp(source->name, name) != 0)
+                at = &source->next;
+        return at;
+}
+
+/* Return the counters of a kind, or pattern; add them unless they exist. */
+static struct metrics_kind *
+add_kind(struct metrics *metrics, const char *name)
+{
+        _Atomic(struct metrics_kind *) *at = find_kind(metrics, name);
+        struct metrics_kind *kind = atomic_load(at);
+
+        if (kind != NULL)
+                return kind;
+        kind = mem_alloc(sizeof(*kind));
+        kind->name = mem_strdup(name);
+        atomic_store(at, kind);
+        return kind;
+}
+
+static void
+add_events(struct metrics_kind *kind, const struct metrics_source *source)
+{
+        _Atomic(struct metrics_events *) *at = find_events(kind, source);
+        struct metrics_events *events;
+
+        if (atomic_load(at) != NULL)
                 return;
         events = mem_alloc(sizeof(*events));
-        events->kind = mem_strdup(kind);
+        events->source = source;
         atomic_store(at, events);
+}
+
+struct metrics_source *
+metrics_source(struct metrics *metrics, const char *name)
+{
+        _Atomic(struct metrics_source *) *at = find_source(metrics, name);
+        struct metrics_source *source = atomic_load(at);
+
+        if (source != NULL)
+                return source;
+        source = mem_alloc(sizeof(*source));
+        source->name = mem_strdup(name);
+        atomic_store(at, source);
+        return source;
+}
+
+/* Add the counters of a configuration's sources and kinds that do not exist yet. */
+static void
+add_counters(struct metrics *metrics, const struct config *config)
+{
+        for (size_t s = 0; s < config->n_sources; s++) {
+                const struct metrics_source *source = metrics_source(metrics, config->sources[s].name);
+
+                for (size_t i = 0; i < topic_table_size(config->topics); i++)
+                        add_events(add_kind(metrics, topic_table_rule(config->topics, i)->pattern), source);
+        }
 }
 
 void
@@ -103,33 +175,42 @@ metrics_apply(struct metrics *metrics, const struct config *config)
 {
         metrics->applied_s = clock_now_ms() / 1000;
         metrics->reload_succeeded = 1;
-        for (size_t i = 0; i < topic_table_size(config->topics); i++)
-                add_kind(metrics, topic_table_rule(config->topics, i)->pattern);
+        add_counters(metrics, config);
         config_free(metrics->newest);
         metrics->newest = config_hold(config);
         if (metrics->config->certificate != NULL && config->certificate != NULL)
                 metrics->certificate_end_s = config->certificate->not_after_s;
-        for (size_t i = 0; i < config->n_sources; i++)
-                (void)metrics_requests(metrics, config->sources[i].name);
+}
+
+static void
+free_kind(struct metrics_kind *kind)
+{
+        struct metrics_events *events;
+
+        while ((events = atomic_load(&kind->events)) != NULL) {
+                atomic_store(&kind->events, atomic_load(&events->next));
+                free(events);
+        }
+        free(kind->name);
+        free(kind);
 }
 
 void
 metrics_free(struct metrics *metrics)
 {
-        struct metrics_requests *requests;
-        struct metrics_events *events;
+        struct metrics_source *source;
+        struct metrics_kind *kind;
 
         if (metrics == NULL)
                 return;
-        while ((events = atomic_load(&metrics->events)) != NULL) {
-                atomic_store(&metrics->events, atomic_load(&events->next));
-                free(events->kind);
-                free(events);
+        while ((kind = atomic_load(&metrics->kinds)) != NULL) {
+                atomic_store(&metrics->kinds, atomic_load(&kind->next));
+                free_kind(kind);
         }
-        while ((requests = metrics->requests) != NULL) {
-                metrics->requests = requests->next;
-                free(requests->source);
-                free(requests);
+        while ((source = atomic_load(&metrics->sources)) != NULL) {
+                atomic_store(&metrics->sources, atomic_load(&source->next));
+                free(source->name);
+                free(source);
         }
         config_free(metrics->newest);
         free(metrics->partitions);
@@ -142,41 +223,35 @@ add(counter *count, uint64_t n)
         (void)atomic_fetch_add_explicit(count, n, memory_order_relaxed);
 }
 
-struct metrics_requests *
-metrics_requests(struct metrics *metrics, const char *source)
+void
+metrics_count_request(struct metrics_source *source, enum metrics_outcome outcome)
 {
-        struct metrics_requests **at = &metrics->requests;
-
-        while (*at != NULL && strcmp((*at)->source, source) != 0)
-                at = &(*at)->next;
-        if (*at == NULL) {
-                *at = mem_alloc(sizeof(**at));
-                (*at)->source = mem_strdup(source);
-        }
-        return *at;
+        add(&source->requests[outcome], 1);
 }
 
-void
-metrics_count_request(struct metrics_requests *requests, enum metrics_outcome outcome)
+static void
+count_events(struct metrics *metrics, const struct metrics_source *source, const char *pattern, uint64_t n)
 {
-        add(&requests->counts[outcome], 1);
-}
+        struct metrics_kind *kind = n == 0 ? NULL : atomic_load(find_kind(metrics, pattern));
+        struct metrics_events *events = kind == NULL ? NULL : atomic_load(find_events(kind, source));
 
-void
-metrics_count_events(struct metrics *metrics, const struct topic_rule *rule, uint64_t n)
-{
-        struct metrics_events *events = atomic_load(&metrics->events);
-
-        while (n > 0 && events != NULL && strcmp(events->kind, rule->pattern) != 0)
-                events = atomic_load(&events->next);
-        if (n > 0 && events != NULL)
+        if (events != NULL)
                 add(&events->count, n);
 }
 
 void
-metrics_count_duplicates(struct metrics *metrics, uint64_t n)
+metrics_count_decisions(struct metrics *metrics, const char *source, const struct topic_table *topics,
+                        const struct metrics_decisions *decisions)
 {
-        add(&metrics->duplicates, n);
+        struct metrics_source *counters = atomic_load(find_source(metrics, source));
+
+        if (counters == NULL)
+                return;
+        for (size_t i = 0; i < topic_table_size(topics); i++)
+                count_events(metrics, counters, topic_table_rule(topics, i)->pattern, decisions->events[i]);
+        add(&counters->duplicates, decisions->duplicates);
+        for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
+                add(&counters->quarantined[r], decisions->quarantined[r]);
 }
 
 void
@@ -185,10 +260,15 @@ metrics_count_tests(struct metrics *metrics, uint64_t n)
         add(&metrics->tests, n);
 }
 
-void
-metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason reason, uint64_t n)
+uint64_t
+metrics_events_of(const struct metrics_kind *kind)
 {
-        add(&metrics->quarantined[reason], n);
+        uint64_t n = 0;
+
+        for (const struct metrics_events *each = atomic_load(&kind->events); each != NULL;
+             each = atomic_load(&each->next))
+                n += metrics_get(&each->count);
+        return n;
 }
 
 struct recent *
@@ -239,8 +319,10 @@ metrics_count_truncation(struct metrics *metrics)
 }
 
 void
-metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t oldest_ms)
+metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t waiting_ms)
 {
+        uint64_t oldest_ms = waiting_ms == 0 ? 0 : (uint64_t)clock_now_ms() - waiting_ms;
+
         atomic_store_explicit(&metrics->remembered_ids, remembered_ids, memory_order_relaxed);
         atomic_store_explicit(&metrics->lag, lag, memory_order_relaxed);
         atomic_store_explicit(&metrics->oldest_ms, oldest_ms, memory_order_relaxed);
@@ -303,8 +385,9 @@ metrics_accepted(const struct metrics *metrics)
 {
         uint64_t n = 0;
 
-        for (const struct metrics_requests *each = metrics->requests; each != NULL; each = each->next)
-                n += atomic_load_explicit(&each->counts[OUTCOME_ACCEPTED], memory_order_relaxed);
+        for (const struct metrics_source *each = atomic_load(&metrics->sources); each != NULL;
+             each = atomic_load(&each->next))
+                n += metrics_get(&each->requests[OUTCOME_ACCEPTED]);
         return n;
 }
 

@@ -46,7 +46,7 @@ enum metrics_histogram {
         HISTOGRAM_VERIFY,        /* ns: verification of a signature */
         HISTOGRAM_BATCH_RECORDS, /* records of a committed transaction */
         HISTOGRAM_COMMIT,        /* ns: commit of a transaction */
-        HISTOGRAM_EVENT_AGE,     /* ms: from the signed timestamp to the commit */
+        HISTOGRAM_DELIVERY,      /* ms: from the reception of a delivery to the commit of its event */
         HISTOGRAM_STALE_AGE,     /* s: age of stale but genuine deliveries */
         HISTOGRAM_N,
 };
@@ -61,23 +61,31 @@ void metrics_apply(struct metrics *metrics, const struct config *config);
 /* Note that a reload failed. Main thread. */
 void metrics_reload_failed(struct metrics *metrics);
 
-/* Counters of the requests to one source. They remain when the source is removed from the configuration. */
-struct metrics_requests;
+/* Counters of one source. They remain when the source is removed from the configuration. */
+struct metrics_source;
 
-/* Return the counters of a source, or, for "", of requests to no source. Main thread. */
-struct metrics_requests *metrics_requests(struct metrics *metrics, const char *source);
+/* Return the counters of a source, or, for "", of requests and records of no source. Main thread. */
+struct metrics_source *metrics_source(struct metrics *metrics, const char *name);
 
 /* Count a request that was answered. */
-void metrics_count_request(struct metrics_requests *requests, enum metrics_outcome outcome);
+void metrics_count_request(struct metrics_source *source, enum metrics_outcome outcome);
+
+/* How many records of one source were decided in which way. */
+struct metrics_decisions {
+        uint64_t *events; /* published, for each rule of the topic table */
+        uint64_t duplicates;
+        uint64_t quarantined[QUARANTINE_N_REASONS];
+};
 
 /*
- * Count what a committed transaction did: n events published by a rule, n duplicates dropped, n test
- * deliveries dropped, n records quarantined.
+ * Count the decisions of a committed transaction on the records of a source; "": of no source that is
+ * configured. The source and the topics are of a configuration that was applied.
  */
-void metrics_count_events(struct metrics *metrics, const struct topic_rule *rule, uint64_t n);
-void metrics_count_duplicates(struct metrics *metrics, uint64_t n);
+void metrics_count_decisions(struct metrics *metrics, const char *source, const struct topic_table *topics,
+                             const struct metrics_decisions *decisions);
+
+/* Count test deliveries that a committed transaction dropped. */
 void metrics_count_tests(struct metrics *metrics, uint64_t n);
-void metrics_count_quarantined(struct metrics *metrics, enum quarantine_reason reason, uint64_t n);
 
 /* Return the lists of the last refused requests and of the last quarantined records. */
 struct recent *metrics_recent_refusals(struct metrics *metrics);
@@ -116,10 +124,10 @@ void metrics_note_client(struct metrics *metrics, enum metrics_client client, st
                          const struct statistics_totals *now);
 
 /*
- * Set the size of the router's dedup tables, the lag, and an upper bound for the age of the oldest record in
- * it.
+ * Set the size of the router's dedup tables, the lag, and the longest time that a record in it can have
+ * waited until now.
  */
-void metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t oldest_ms);
+void metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t waiting_ms);
 
 /* A partition of `deliveries`. state and cause are constants. */
 struct metrics_partition {

@@ -122,7 +122,7 @@ render_brokers(const struct metrics *metrics, FILE *out)
                 fprintf(out, "} %d\n", metrics->brokers.items[i].is_up);
         }
         exposition_head(out, "gatepost_kafka_broker_rtt_seconds", "gauge",
-                        "Recent average round trip of requests, by broker.");
+                        "Round trip of the last request for metadata to each connected broker.");
         for (size_t i = 0; i < metrics->brokers.n; i++) {
                 if (metrics->brokers.items[i].rtt_us == 0)
                         continue;
@@ -135,9 +135,6 @@ render_brokers(const struct metrics *metrics, FILE *out)
 static void
 render_process(const struct metrics *metrics, FILE *out)
 {
-        exposition_head(out, "gatepost_start_time_seconds", "gauge",
-                        "When the process started, since the epoch.");
-        fprintf(out, "gatepost_start_time_seconds %" PRId64 "\n", metrics->start_s);
         exposition_head(out, "gatepost_config_last_reload_successful", "gauge",
                         "1 when the last reload succeeded, 0 when it failed.");
         fprintf(out, "gatepost_config_last_reload_successful %d\n", metrics->reload_succeeded);
@@ -213,19 +210,15 @@ render_readiness(const struct metrics *metrics, FILE *out)
 static void
 render_secrets(const struct metrics *metrics, FILE *out)
 {
-        int64_t now_s = clock_now_ms() / 1000;
-
-        exposition_head(out, "gatepost_secret_age_seconds", "gauge",
-                        "Time since a secret_file was last modified.");
+        exposition_head(out, "gatepost_secret_timestamp_seconds", "gauge",
+                        "When a secret_file was last modified, since the epoch.");
         for (size_t s = 0; s < metrics->newest->n_sources; s++) {
                 const struct config_source *source = &metrics->newest->sources[s];
 
                 for (size_t i = 0; i < source->n_secret_files; i++) {
-                        int64_t age_s = now_s - source->secret_files[i].written_s;
-
-                        fprintf(out, "gatepost_secret_age_seconds{source=\"%s\",file=", source->name);
+                        fprintf(out, "gatepost_secret_timestamp_seconds{source=\"%s\",file=", source->name);
                         exposition_value(out, source->secret_files[i].path);
-                        fprintf(out, "} %" PRId64 "\n", age_s > 0 ? age_s : 0);
+                        fprintf(out, "} %" PRId64 "\n", source->secret_files[i].written_s);
                 }
         }
 }
@@ -242,23 +235,24 @@ render_certificate(const struct metrics *metrics, FILE *out)
 }
 
 static void
-render_requests(const struct metrics_requests *requests, FILE *out)
+render_requests(const struct metrics *metrics, FILE *out)
 {
-        for (size_t o = 0; o < OUTCOME_N; o++)
-                fprintf(out, "gatepost_requests_total{source=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
-                        requests->source, metrics_outcome_name((enum metrics_outcome)o),
-                        metrics_get(&requests->counts[o]));
+        exposition_head(
+            out, "gatepost_requests_total", "counter",
+            "Requests, by outcome and by source; the source is empty when the path belongs to none.");
+        for (const struct metrics_source *each = atomic_load(&metrics->sources); each != NULL;
+             each = atomic_load(&each->next)) {
+                for (size_t o = 0; o < OUTCOME_N; o++)
+                        fprintf(out, "gatepost_requests_total{source=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
+                                each->name, metrics_outcome_name((enum metrics_outcome)o),
+                                metrics_get(&each->requests[o]));
+        }
 }
 
 static void
 render_receiver(const struct metrics *metrics, FILE *out)
 {
-        exposition_head(
-            out, "gatepost_requests_total", "counter",
-            "Requests, by outcome and by source; the source is empty when the path belongs to none.");
-        for (const struct metrics_requests *each = metrics->requests->next; each != NULL; each = each->next)
-                render_requests(each, out);
-        render_requests(metrics->requests, out); /* to no source */
+        render_requests(metrics, out);
         exposition_histogram(out, "gatepost_verify_seconds", "Time to verify a signature.",
                              &metrics->histograms[HISTOGRAM_VERIFY]);
         exposition_histogram(out, "gatepost_ack_seconds",
@@ -318,26 +312,50 @@ render_partitions(const struct metrics *metrics, FILE *out)
 }
 
 static void
+render_events(const struct metrics *metrics, FILE *out)
+{
+        exposition_head(out, "gatepost_events_total", "counter",
+                        "Events published, by source and by the kind or pattern that chose the topic.");
+        for (const struct metrics_kind *kind = atomic_load(&metrics->kinds); kind != NULL;
+             kind = atomic_load(&kind->next)) {
+                for (const struct metrics_events *each = atomic_load(&kind->events); each != NULL;
+                     each = atomic_load(&each->next)) {
+                        fprintf(out, "gatepost_events_total{source=\"%s\",kind=", each->source->name);
+                        exposition_value(out, kind->name);
+                        fprintf(out, "} %" PRIu64 "\n", metrics_get(&each->count));
+                }
+        }
+}
+
+static void
+render_decisions(const struct metrics *metrics, FILE *out)
+{
+        const struct metrics_source *first = atomic_load(&metrics->sources);
+
+        render_events(metrics, out);
+        exposition_head(
+            out, "gatepost_duplicates_total", "counter",
+            "Duplicate deliveries dropped, by source; empty for a source that is not configured.");
+        for (const struct metrics_source *each = first; each != NULL; each = atomic_load(&each->next))
+                fprintf(out, "gatepost_duplicates_total{source=\"%s\"} %" PRIu64 "\n", each->name,
+                        metrics_get(&each->duplicates));
+        exposition_head(out, "gatepost_quarantined_total", "counter",
+                        "Deliveries quarantined, by reason and by source, as for duplicates.");
+        for (const struct metrics_source *each = first; each != NULL; each = atomic_load(&each->next)) {
+                for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
+                        fprintf(out, "gatepost_quarantined_total{source=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
+                                each->name, judge_reason_name((enum quarantine_reason)r),
+                                metrics_get(&each->quarantined[r]));
+        }
+}
+
+static void
 render_router(const struct metrics *metrics, FILE *out)
 {
-        const struct metrics_events *events = atomic_load(&metrics->events);
-
-        exposition_head(out, "gatepost_events_total", "counter",
-                        "Events published, by the kind or pattern that chose the topic.");
-        for (; events != NULL; events = atomic_load(&events->next)) {
-                fputs("gatepost_events_total{kind=", out);
-                exposition_value(out, events->kind);
-                fprintf(out, "} %" PRIu64 "\n", metrics_get(&events->count));
-        }
-        exposition_head(out, "gatepost_duplicates_total", "counter", "Duplicate deliveries dropped.");
-        fprintf(out, "gatepost_duplicates_total %" PRIu64 "\n", metrics_get(&metrics->duplicates));
+        render_decisions(metrics, out);
         exposition_head(out, "gatepost_test_deliveries_total", "counter",
                         "Test deliveries of gatepost doctor, dropped.");
         fprintf(out, "gatepost_test_deliveries_total %" PRIu64 "\n", metrics_get(&metrics->tests));
-        exposition_head(out, "gatepost_quarantined_total", "counter", "Deliveries quarantined, by reason.");
-        for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
-                fprintf(out, "gatepost_quarantined_total{reason=\"%s\"} %" PRIu64 "\n",
-                        judge_reason_name((enum quarantine_reason)r), metrics_get(&metrics->quarantined[r]));
         exposition_head(out, "gatepost_transactions_total", "counter", "Transactions, by result.");
         fprintf(out, "gatepost_transactions_total{result=\"committed\"} %" PRIu64 "\n",
                 metrics_get(&metrics->transactions[1]));
@@ -347,16 +365,15 @@ render_router(const struct metrics *metrics, FILE *out)
                              &metrics->histograms[HISTOGRAM_BATCH_RECORDS]);
         exposition_histogram(out, "gatepost_commit_seconds", "Time to commit a transaction.",
                              &metrics->histograms[HISTOGRAM_COMMIT]);
-        exposition_histogram(
-            out, "gatepost_event_age_seconds",
-            "Time from the signed timestamp of a delivery to the commit that publishes its event.",
-            &metrics->histograms[HISTOGRAM_EVENT_AGE]);
+        exposition_histogram(out, "gatepost_delivery_seconds",
+                             "Time from the reception of a delivery to the commit that publishes its event.",
+                             &metrics->histograms[HISTOGRAM_DELIVERY]);
         exposition_head(out, "gatepost_router_lag_records", "gauge",
                         "Records not routed yet, of the partitions of this router.");
         fprintf(out, "gatepost_router_lag_records %" PRIu64 "\n", metrics_get(&metrics->lag));
-        exposition_head(out, "gatepost_router_oldest_record_age_seconds", "gauge",
-                        "Upper bound of the age of the oldest record not routed yet; 0 when there is none.");
-        fprintf(out, "gatepost_router_oldest_record_age_seconds %.3f\n",
+        exposition_head(out, "gatepost_router_oldest_record_timestamp_seconds", "gauge",
+                        "Since when the oldest record not routed yet can have waited; 0 when there is none.");
+        fprintf(out, "gatepost_router_oldest_record_timestamp_seconds %.3f\n",
                 (double)metrics_get(&metrics->oldest_ms) / 1000);
         render_partitions(metrics, out);
         exposition_head(out, "gatepost_deleted_before_routing_total", "counter",

@@ -22,17 +22,27 @@ typedef _Atomic uint64_t counter;
 #define METRICS_WINDOW_SLOTS 16
 #define METRICS_WINDOW_STEP_MS 2000
 
-struct metrics_requests {
-        struct metrics_requests *next;
-        char *source;
-        counter counts[OUTCOME_N];
+/* The lists below grow at a reload, in the main thread, while other threads read them. */
+struct metrics_source {
+        _Atomic(struct metrics_source *) next;
+        char *name;
+        counter requests[OUTCOME_N];
+        counter duplicates;
+        counter quarantined[QUARANTINE_N_REASONS];
 };
 
-/* Events of a kind, or pattern, that has or had a topic. */
+/* Events of a kind that belong to one source. */
 struct metrics_events {
-        _Atomic(struct metrics_events *) next; /* read by other threads, too */
-        char *kind;
+        _Atomic(struct metrics_events *) next;
+        const struct metrics_source *source;
         counter count;
+};
+
+/* A kind, or pattern, that has or had a topic. */
+struct metrics_kind {
+        _Atomic(struct metrics_kind *) next;
+        char *name;
+        _Atomic(struct metrics_events *) events; /* of each source that is or was configured with it */
 };
 
 /* Sums over the Kafka clients of one role. */
@@ -53,14 +63,12 @@ struct metrics_window {
 };
 
 struct metrics {
-        const struct config *config;       /* the first configuration */
-        const struct config *newest;       /* held; for its sources */
-        int64_t certificate_end_s;         /* 0: no certificate */
-        struct metrics_requests *requests; /* a list; the first is for requests to no source */
-        _Atomic(struct metrics_events *) events;
-        counter duplicates;
+        const struct config *config;              /* the first configuration */
+        const struct config *newest;              /* held; for its sources */
+        int64_t certificate_end_s;                /* 0: no certificate */
+        _Atomic(struct metrics_source *) sources; /* the first is for no source */
+        _Atomic(struct metrics_kind *) kinds;
         counter tests;
-        counter quarantined[QUARANTINE_N_REASONS];
         counter transactions[2]; /* aborted, committed */
         struct recent recent_refusals;
         struct recent recent_quarantined;
@@ -68,7 +76,7 @@ struct metrics {
         struct metrics_window window;
         counter remembered_ids;
         counter lag;
-        counter oldest_ms;
+        counter oldest_ms; /* since the epoch; 0: no record waits */
         counter deleted;
         counter truncations;
         pthread_mutex_t mutex; /* protects the partitions */
@@ -90,6 +98,9 @@ metrics_get(const counter *count)
 {
         return atomic_load_explicit(count, memory_order_relaxed);
 }
+
+/* Return the number of events of a kind from all sources. */
+uint64_t metrics_events_of(const struct metrics_kind *kind);
 
 /* Return the reading of a histogram from half a minute ago; zeros when the process is younger. */
 const struct histogram_figures *metrics_window_start(const struct metrics *metrics,

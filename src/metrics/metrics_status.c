@@ -182,12 +182,26 @@ put_histogram(struct writer *writer, const char *name, enum metrics_histogram wh
 }
 
 static void
-put_outcomes(struct writer *writer, const struct metrics_requests *requests)
+put_outcomes(struct writer *writer, const struct metrics_source *source)
 {
-        json_open_object(writer->json, requests->source);
+        json_open_object(writer->json, source->name);
         for (size_t o = 0; o < OUTCOME_N; o++)
                 put_count(writer, metrics_outcome_name((enum metrics_outcome)o),
-                          metrics_get(&requests->counts[o]));
+                          metrics_get(&source->requests[o]));
+        json_close_object(writer->json);
+}
+
+/* Requests to no source come last. */
+static void
+put_requests(struct writer *writer)
+{
+        const struct metrics_source *none = atomic_load(&writer->metrics->sources);
+        const struct metrics_source *each = atomic_load(&none->next);
+
+        json_open_object(writer->json, "requests");
+        for (; each != NULL; each = atomic_load(&each->next))
+                put_outcomes(writer, each);
+        put_outcomes(writer, none);
         json_close_object(writer->json);
 }
 
@@ -195,19 +209,16 @@ static void
 put_secrets(struct writer *writer)
 {
         const struct config *config = writer->metrics->newest;
-        int64_t now_s = clock_now_ms() / 1000;
 
         json_open_array(writer->json, "secrets");
         for (size_t s = 0; s < config->n_sources; s++) {
                 const struct config_source *source = &config->sources[s];
 
                 for (size_t i = 0; i < source->n_secret_files; i++) {
-                        int64_t age_s = now_s - source->secret_files[i].written_s;
-
                         json_open_object(writer->json, NULL);
                         put_member(writer, "source", source->name);
                         put_member(writer, "file", source->secret_files[i].path);
-                        json_number(writer->json, "ageSeconds", age_s > 0 ? age_s : 0);
+                        json_number(writer->json, "modifiedSeconds", source->secret_files[i].written_s);
                         json_close_object(writer->json);
                 }
         }
@@ -243,11 +254,7 @@ put_receiver(struct writer *writer)
 {
         const struct metrics *metrics = writer->metrics;
 
-        json_open_object(writer->json, "requests");
-        for (const struct metrics_requests *each = metrics->requests->next; each != NULL; each = each->next)
-                put_outcomes(writer, each);
-        put_outcomes(writer, metrics->requests);
-        json_close_object(writer->json);
+        put_requests(writer);
         put_refusals(writer);
         put_histogram(writer, "ackSeconds", HISTOGRAM_ACK);
         put_histogram(writer, "verifySeconds", HISTOGRAM_VERIFY);
@@ -272,25 +279,36 @@ put_partitions(struct writer *writer)
 }
 
 static void
-put_decisions(struct writer *writer)
+put_events(struct writer *writer)
 {
-        const struct metrics *metrics = writer->metrics;
-
         json_open_object(writer->json, "events");
-        for (const struct metrics_events *events = atomic_load(&metrics->events); events != NULL;
-             events = atomic_load(&events->next)) {
-                char *kind = copy_printable(writer, events->kind);
+        for (const struct metrics_kind *kind = atomic_load(&writer->metrics->kinds); kind != NULL;
+             kind = atomic_load(&kind->next)) {
+                char *name = copy_printable(writer, kind->name);
 
-                put_count(writer, kind, metrics_get(&events->count));
-                free(kind);
+                put_count(writer, name, metrics_events_of(kind));
+                free(name);
         }
         json_close_object(writer->json);
-        put_count(writer, "duplicates", metrics_get(&metrics->duplicates));
-        put_count(writer, "testDeliveries", metrics_get(&metrics->tests));
+}
+
+static void
+put_decisions(struct writer *writer)
+{
+        uint64_t duplicates = 0, quarantined[QUARANTINE_N_REASONS] = {0};
+        const struct metrics_source *each = atomic_load(&writer->metrics->sources);
+
+        for (; each != NULL; each = atomic_load(&each->next)) {
+                duplicates += metrics_get(&each->duplicates);
+                for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
+                        quarantined[r] += metrics_get(&each->quarantined[r]);
+        }
+        put_events(writer);
+        put_count(writer, "duplicates", duplicates);
+        put_count(writer, "testDeliveries", metrics_get(&writer->metrics->tests));
         json_open_object(writer->json, "quarantined");
         for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
-                put_count(writer, judge_reason_name((enum quarantine_reason)r),
-                          metrics_get(&metrics->quarantined[r]));
+                put_count(writer, judge_reason_name((enum quarantine_reason)r), quarantined[r]);
         json_close_object(writer->json);
 }
 
@@ -317,6 +335,17 @@ put_recently_quarantined(struct writer *writer)
 }
 
 static void
+put_oldest(struct writer *writer)
+{
+        uint64_t oldest_ms = metrics_get(&writer->metrics->oldest_ms);
+
+        if (oldest_ms == 0)
+                json_null(writer->json, "oldestRecordSeconds");
+        else
+                json_number(writer->json, "oldestRecordSeconds", (int64_t)(oldest_ms / 1000));
+}
+
+static void
 put_router(struct writer *writer)
 {
         const struct metrics *metrics = writer->metrics;
@@ -328,10 +357,10 @@ put_router(struct writer *writer)
         put_count(writer, "aborted", metrics_get(&metrics->transactions[0]));
         json_close_object(writer->json);
         put_count(writer, "lagRecords", metrics_get(&metrics->lag));
-        put_fraction(writer, "oldestRecordAgeSeconds", (double)metrics_get(&metrics->oldest_ms) / 1000);
+        put_oldest(writer);
         put_count(writer, "rememberedIds", metrics_get(&metrics->remembered_ids));
         put_partitions(writer);
-        put_histogram(writer, "eventAgeSeconds", HISTOGRAM_EVENT_AGE);
+        put_histogram(writer, "deliverySeconds", HISTOGRAM_DELIVERY);
         put_histogram(writer, "commitSeconds", HISTOGRAM_COMMIT);
         put_histogram(writer, "batchRecords", HISTOGRAM_BATCH_RECORDS);
 }

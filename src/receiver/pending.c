@@ -64,7 +64,7 @@ answer_accepted(const struct receiver_shared *shared, const struct pending *pend
         char body[sizeof("{\"ok\":true,\"deliveryId\":\"\"}") + DELIVERY_ID_MAX];
         int len = snprintf(body, sizeof(body), "{\"ok\":true,\"deliveryId\":\"%s\"}", pending->delivery_id);
 
-        metrics_count_request(pending->account->requests, OUTCOME_ACCEPTED);
+        metrics_count_request(pending->account->metrics, OUTCOME_ACCEPTED);
         if (log_is_on(LOG_LEVEL_DEBUG))
                 log_accepted(pending);
         http_reply(pending->request, 200, NULL, 0, body, (size_t)len);

@@ -35,7 +35,7 @@ new_account(struct receiver_shared *shared, const char *name)
         struct source_account *account = mem_alloc(sizeof(*account));
 
         account->name = mem_strdup(name);
-        account->requests = metrics_requests(shared->metrics, name);
+        account->metrics = metrics_source(shared->metrics, name);
         return account;
 }
 
@@ -206,7 +206,7 @@ receiver_shared_refused(struct receiver_shared *shared, const struct receiver_re
         struct source_account *account = refused->account;
         enum metrics_outcome outcome = refused->outcome;
 
-        metrics_count_request(account->requests, outcome);
+        metrics_count_request(account->metrics, outcome);
         if (shared->clients != NULL && is_the_clients_fault(outcome) && !refused->is_proxy)
                 clients_count_refusal(shared->clients, &refused->client, clock_coarse_ms());
         note_recent(shared, refused);

@@ -19,7 +19,7 @@
 struct source_account {
         _Atomic(struct source_account *) next;
         char *name; /* "" for requests to no source */
-        struct metrics_requests *requests;
+        struct metrics_source *metrics;
         struct log_flood refused[OUTCOME_N];
 };
 

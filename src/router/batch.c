@@ -8,49 +8,55 @@
 #include "model/output.h"
 
 #define MAX_AGE_MS 1000 /* a batch is committed after this time, even if records keep coming */
-#define AGES_SIZE 64
+#define RECEPTIONS_SIZE 64
 
 static int
-ages_grow(struct batch_ages *ages)
+receptions_grow(struct batch_receptions *receptions)
 {
-        size_t size = ages->size == 0 ? AGES_SIZE : 2 * ages->size;
-        struct batch_ages_run *runs = reallocarray(ages->runs, size, sizeof(*runs));
+        size_t size = receptions->size == 0 ? RECEPTIONS_SIZE : 2 * receptions->size;
+        struct batch_receptions_run *runs = reallocarray(receptions->runs, size, sizeof(*runs));
 
         if (runs == NULL)
                 return -1;
-        ages->runs = runs;
-        ages->size = size;
-        return 0;
-}
-
-/* Add an event; -1 means an unknown time, which is ignored. Returns 0, or -1 when memory fails. */
-static int
-ages_add(struct batch_ages *ages, int64_t signed_s)
-{
-        if (signed_s < 0)
-                return 0;
-        if (ages->n > 0 && ages->runs[ages->n - 1].signed_s == signed_s) {
-                ages->runs[ages->n - 1].n++;
-                return 0;
-        }
-        if (ages->n == ages->size && ages_grow(ages) != 0)
-                return -1;
-        ages->runs[ages->n++] = (struct batch_ages_run){signed_s, 1};
+        receptions->runs = runs;
+        receptions->size = size;
         return 0;
 }
 
 /*
- * Observe the events' ages at the time of their commit (since the epoch). A time in the future counts as age
- * 0.
+ * Add the reception of an event's delivery. Ignore records that do not say it, which no receiver wrote, and
+ * released ones, which have spent most of the time in quarantine. Returns 0, or -1 when memory fails.
+ */
+static int
+receptions_add(struct batch_receptions *receptions, const struct record *record)
+{
+        int64_t received_ms;
+
+        if (record->released.len > 0 ||
+            clock_parse_ms(record->received.data, record->received.len, &received_ms) != 0)
+                return 0;
+        if (receptions->n > 0 && receptions->runs[receptions->n - 1].received_ms == received_ms) {
+                receptions->runs[receptions->n - 1].n++;
+                return 0;
+        }
+        if (receptions->n == receptions->size && receptions_grow(receptions) != 0)
+                return -1;
+        receptions->runs[receptions->n++] = (struct batch_receptions_run){received_ms, 1};
+        return 0;
+}
+
+/*
+ * Observe how long the deliveries took until their commit (since the epoch). The receiver's clock may be
+ * ahead of this one: then it took no time.
  */
 static void
-ages_observe(const struct batch_ages *ages, int64_t now_ms, struct metrics *metrics)
+receptions_observe(const struct batch_receptions *receptions, int64_t now_ms, struct metrics *metrics)
 {
-        for (size_t i = 0; i < ages->n; i++) {
-                int64_t age_ms = now_ms - ages->runs[i].signed_s * 1000;
+        for (size_t i = 0; i < receptions->n; i++) {
+                int64_t took_ms = now_ms - receptions->runs[i].received_ms;
 
-                metrics_observe(metrics, HISTOGRAM_EVENT_AGE, age_ms > 0 ? (uint64_t)age_ms : 0,
-                                ages->runs[i].n);
+                metrics_observe(metrics, HISTOGRAM_DELIVERY, took_ms > 0 ? (uint64_t)took_ms : 0,
+                                receptions->runs[i].n);
         }
 }
 
@@ -62,20 +68,38 @@ batch_init(struct batch *batch, const struct config *config)
         batch_reload(batch, config);
 }
 
+static void
+free_decisions(struct batch *batch)
+{
+        for (size_t s = 0; batch->decisions != NULL && s <= batch->n_sources; s++)
+                free(batch->decisions[s].events);
+        free(batch->decisions);
+}
+
 void
 batch_reload(struct batch *batch, const struct config *config)
 {
-        free(batch->n_events);
+        free_decisions(batch);
+        batch->n_sources = config->n_sources;
         batch->n_rules = topic_table_size(config->topics);
-        batch->n_events = mem_alloc(batch->n_rules * sizeof(uint64_t));
+        batch->decisions = mem_alloc((config->n_sources + 1) * sizeof(*batch->decisions));
+        for (size_t s = 0; s <= config->n_sources; s++)
+                batch->decisions[s].events = mem_alloc((batch->n_rules + 1) * sizeof(uint64_t));
 }
 
 void
 batch_free(struct batch *batch)
 {
-        free(batch->n_events);
+        free_decisions(batch);
         free(batch->origins);
-        free(batch->ages.runs);
+        free(batch->receptions.runs);
+}
+
+static void
+reset_decisions(struct metrics_decisions *decisions, size_t n_rules)
+{
+        memset(decisions->events, 0, n_rules * sizeof(*decisions->events));
+        *decisions = (struct metrics_decisions){.events = decisions->events};
 }
 
 void
@@ -84,11 +108,10 @@ batch_reset(struct batch *batch)
         batch->n_records = 0;
         batch->n_produced = 0;
         batch->n_bytes = 0;
-        batch->n_duplicates = 0;
+        for (size_t s = 0; s <= batch->n_sources; s++)
+                reset_decisions(&batch->decisions[s], batch->n_rules);
+        batch->receptions.n = 0;
         batch->n_tests = 0;
-        memset(batch->n_events, 0, batch->n_rules * sizeof(uint64_t));
-        memset(batch->n_quarantined, 0, sizeof(batch->n_quarantined));
-        batch->ages.n = 0;
 }
 
 void
@@ -187,38 +210,49 @@ publish(struct batch *batch, const struct config *config, struct transaction *tr
         return 0;
 }
 
+/* Return the counts for the source that the rules belong to; NULL: the source is not configured. */
+static struct metrics_decisions *
+decisions_of(struct batch *batch, const struct config *config, const struct event_rules *rules)
+{
+        size_t s = 0;
+
+        while (s < batch->n_sources && &config->sources[s].rules != rules)
+                s++;
+        return &batch->decisions[s];
+}
+
 int
 batch_add(struct batch *batch, const struct config *config, struct transaction *transaction,
           const struct record *record, const rd_kafka_message_t *message, const struct verdict *verdict,
           struct error *error)
 {
+        struct metrics_decisions *decisions = decisions_of(batch, config, verdict->rules);
+
         if (batch->n_records == 0)
                 batch->started_ms = clock_monotonic_ms();
         batch->n_records++;
         batch->n_bytes += record->body.len;
-        if (verdict->action == VERDICT_PUBLISH && ages_add(&batch->ages, record_signed_s(record)) != 0)
+        if (verdict->action == VERDICT_PUBLISH && receptions_add(&batch->receptions, record) != 0)
                 return error_set(error, "out of memory");
         if (verdict->action == VERDICT_DROP)
-                batch->n_duplicates++;
+                decisions->duplicates++;
         else if (verdict->action == VERDICT_TEST)
                 batch->n_tests++;
         else if (verdict->action == VERDICT_PUBLISH)
-                batch->n_events[verdict->topic->index]++;
+                decisions->events[verdict->topic->index]++;
         else
-                batch->n_quarantined[verdict->reason]++;
+                decisions->quarantined[verdict->reason]++;
         return publish(batch, config, transaction, record, message, verdict, error);
 }
 
 void
 batch_count(const struct batch *batch, const struct config *config, struct metrics *metrics)
 {
-        for (size_t i = 0; i < batch->n_rules; i++)
-                metrics_count_events(metrics, topic_table_rule(config->topics, i), batch->n_events[i]);
-        metrics_count_duplicates(metrics, batch->n_duplicates);
+        for (size_t s = 0; s <= batch->n_sources; s++)
+                metrics_count_decisions(metrics, s < batch->n_sources ? config->sources[s].name : "",
+                                        config->topics, &batch->decisions[s]);
         metrics_count_tests(metrics, batch->n_tests);
-        for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
-                metrics_count_quarantined(metrics, (enum quarantine_reason)r, batch->n_quarantined[r]);
         metrics_count_transaction(metrics, 1);
         metrics_observe(metrics, HISTOGRAM_BATCH_RECORDS, batch->n_records, 1);
-        ages_observe(&batch->ages, clock_now_ms(), metrics);
+        receptions_observe(&batch->receptions, clock_now_ms(), metrics);
 }

@@ -17,11 +17,11 @@ struct batch_origin {
         int64_t timestamp_ms;
 };
 
-/* When the events of the batch were signed: their age is known only when the transaction has committed. */
-struct batch_ages {
-        struct batch_ages_run {
-                int64_t signed_s; /* since the epoch */
-                uint64_t n;       /* consecutive events */
+/* When the deliveries of the batch's events were received: how long they took is known after the commit. */
+struct batch_receptions {
+        struct batch_receptions_run {
+                int64_t received_ms; /* since the epoch, by the receiver's clock */
+                uint64_t n;          /* consecutive events */
         } * runs;
         size_t n;
         size_t size;
@@ -36,13 +36,12 @@ struct batch {
         size_t n_produced;
         size_t origins_size;
         size_t n_bytes;
-        int64_t started_ms; /* monotonic */
-        uint64_t *n_events; /* for each rule of the topic table */
-        uint64_t n_duplicates;
+        int64_t started_ms;                  /* monotonic */
+        struct metrics_decisions *decisions; /* for each source, and one for records of no source */
+        size_t n_sources;
         uint64_t n_tests;
-        uint64_t n_quarantined[QUARANTINE_N_REASONS];
         size_t n_rules;
-        struct batch_ages ages; /* of the events */
+        struct batch_receptions receptions;
 };
 
 void batch_init(struct batch *batch, const struct config *config);

@@ -124,7 +124,7 @@ def test_metric_and_status_show_the_expiry_time(offline, authority):
 
 def test_expiry_metric_is_absent_without_tls(offline):
     daemon = offline.daemon(offline.config("receiver")).start()
-    waiting.until(lambda: daemon.metrics("gatepost_start_time_seconds"), 30, "metrics")
+    waiting.until(lambda: daemon.metrics("process_start_time_seconds"), 30, "metrics")
     assert not daemon.metrics(METRIC)
 
 
