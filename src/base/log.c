@@ -185,13 +185,26 @@ log_line(enum log_level level, const char *format, ...)
         va_end(args);
 }
 
-char *
-log_quote_bytes(const char *bytes, size_t len, char quoted[LOG_QUOTED_SIZE])
+/* Return the number of bytes at the start, at most len, that need no escape: most texts are nothing else. */
+static size_t
+plain_run(const char *bytes, size_t len)
 {
         size_t n = 0;
 
+        while (n < len && bytes[n] >= 0x20 && bytes[n] < 0x7f && bytes[n] != '"' && bytes[n] != '\\')
+                n++;
+        return n;
+}
+
+char *
+log_quote_bytes(const char *bytes, size_t len, char quoted[LOG_QUOTED_SIZE])
+{
+        size_t most = LOG_QUOTED_SIZE - 7, run = plain_run(bytes, len < most ? len : most), n = 0;
+
         quoted[n++] = '"';
-        for (size_t i = 0, char_len; i < len && n < LOG_QUOTED_SIZE - 6; i += char_len) {
+        memcpy(quoted + n, bytes, run);
+        n += run;
+        for (size_t i = run, char_len; i < len && n < LOG_QUOTED_SIZE - 6; i += char_len) {
                 char_len = text_printable(bytes + i, len - i);
                 if (char_len == 0) {
                         n += (size_t)snprintf(quoted + n, 5, "\\x%02x", (unsigned char)bytes[i]);

@@ -106,10 +106,10 @@ text_printable(const char *text, size_t len)
         const unsigned char *bytes = (const unsigned char *)text;
         size_t n = bytes[0] < 0x80 ? 1 : bytes[0] < 0xe0 ? 2 : bytes[0] < 0xf0 ? 3 : 4;
 
-        if (bytes[0] < 0x20 || bytes[0] == 0x7f || n > len || !text_is_utf8(text, n))
+        if (bytes[0] >= 0x20 && bytes[0] < 0x7f)
+                return 1;
+        if (n == 1 || n > len || !text_is_utf8(text, n))
                 return 0;
-        if (n == 1)
-                return n;
         return (bytes[0] == 0xc2 && bytes[1] < 0xa0) || is_invisible(bytes, n) ? 0 : n;
 }
 

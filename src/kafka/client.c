@@ -1,6 +1,5 @@
 #include "kafka/client.h"
 
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,68 +9,12 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "config/kafka_properties.h"
+#include "kafka/outage.h"
 
 #define APPEND_TIMEOUT_MS 15000
 #define DESTROY_TIMEOUT_S 5
 #define REPORT_TIMEOUT_MS 1000 /* for reports on purged records, which usually come within milliseconds */
 #define REPORT_POLL_MS 100
-
-/*
- * What has been logged of the present outage. The only state that all clients share, as they share the log.
- */
-enum outage_log { LOGGED_NOTHING, LOGGED_SYMPTOM, LOGGED_CAUSE };
-
-static _Atomic enum outage_log logged;
-
-/*
- * Quote a message of librdkafka for the log, without the secret that follows the property's name at the end
- * of some.
- */
-static void
-quote(const char *text, char quoted[LOG_QUOTED_SIZE])
-{
-        static const char secret[] = "sasl.oauthbearer.config";
-        const char *name = strstr(text, secret);
-        char cut[512];
-
-        if (name != NULL) {
-                (void)snprintf(cut, sizeof(cut), "%.*s", (int)(name - text) + (int)strlen(secret), text);
-                text = cut;
-        }
-        (void)log_quote(text, quoted);
-}
-
-void
-client_reached(void)
-{
-        if (atomic_load_explicit(&logged, memory_order_relaxed) != LOGGED_NOTHING &&
-            atomic_exchange(&logged, LOGGED_NOTHING) != LOGGED_NOTHING)
-                log_notice("kafka is reachable again");
-}
-
-/*
- * Log an outage once, and its cause once if that becomes known later: a login may outlast the request that
- * timed out.
- */
-static void
-log_away(enum outage_log what, const char *reason)
-{
-        char quoted[LOG_QUOTED_SIZE];
-        enum outage_log before = atomic_load(&logged);
-
-        while (before < what && !atomic_compare_exchange_weak(&logged, &before, what))
-                ;
-        if (before >= what)
-                return;
-        quote(reason, quoted);
-        log_warning("kafka is unreachable; waiting for it reason=%s", quoted);
-}
-
-void
-client_not_reached(const char *reason)
-{
-        log_away(LOGGED_SYMPTOM, reason);
-}
 
 static void
 on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
@@ -81,7 +24,7 @@ on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
         (void)rk;
         if (strcmp(facility, "FATAL") == 0)
                 return; /* the call that failed returns it, too */
-        quote(text, quoted);
+        (void)log_quote_bytes(text, outage_shown_len(text), quoted);
         log_line(level < LOG_LEVEL_WARNING ? LOG_LEVEL_WARNING : (enum log_level)level,
                  "librdkafka facility=%s text=%s", facility, quoted);
 }
@@ -90,53 +33,76 @@ on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
  * librdkafka before 2.6.1 repeats its own nonce in SCRAM's final message, against RFC 5802. Kafka 4 answers
  * as to a wrong password; earlier brokers did not check.
  */
-static const char *
-login_remedy(const rd_kafka_t *client)
+static int
+may_lack_scram(const rd_kafka_t *client)
 {
         char mechanism[32];
         size_t size = sizeof(mechanism);
 
-        if (rd_kafka_version() >= 0x02060100 ||
-            rd_kafka_conf_get(rd_kafka_conf((rd_kafka_t *)(uintptr_t)client), "sasl.mechanism", mechanism,
-                              &size) != RD_KAFKA_CONF_OK ||
-            strncmp(mechanism, "SCRAM-", 6) != 0)
-                return "";
-        return "wrong password, or Kafka 4, where librdkafka before 2.6.1 cannot log in by SCRAM "
-               "(gatepost-guide(7)): ";
+        return client != NULL && rd_kafka_version() < 0x02060100 &&
+               rd_kafka_conf_get(rd_kafka_conf((rd_kafka_t *)(uintptr_t)client), "sasl.mechanism", mechanism,
+                                 &size) == RD_KAFKA_CONF_OK &&
+               strncmp(mechanism, "SCRAM-", 6) == 0;
+}
+
+/* Return what to check when librdkafka reports this, or NULL. Its own advice, if any, misses half of it. */
+static const char *
+find_remedy(const rd_kafka_t *client, int code, const char *reason)
+{
+        static const struct {
+                const char *part;
+                const char *remedy;
+        } known[] = {
+            {"certificate verify failed",
+             "ssl.ca.location does not have the broker's authority, or the certificate another name"},
+            {"SSL handshake failed: error:0A000126:", "the port has no TLS, or wants a client certificate"},
+            {"wrong version number", "the port has no TLS: check security.protocol"},
+            {"incorrect security.protocol configuration",
+             "the port may require TLS, or the broker is stopping"},
+            {"Unsupported SASL mechanism", "check sasl.mechanism"},
+            {"not valid in current SASL state", "the port takes no logins: check security.protocol"},
+        };
+
+        for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+                if (strstr(reason, known[i].part) != NULL)
+                        return known[i].remedy;
+        }
+        if (code != RD_KAFKA_RESP_ERR__AUTHENTICATION)
+                return NULL;
+        return may_lack_scram(client)
+                   ? "wrong password, or Kafka 4, where librdkafka before 2.6.1 cannot log "
+                     "in by SCRAM (gatepost-guide(7))"
+                   : "wrong user name or password";
 }
 
 /*
- * Requests return their own errors. What remains to be logged is why no broker can be reached or
+ * Requests return their own errors. What remains to be reported is why no broker can be reached or
  * authenticates us. The event that all brokers are down has no cause; that came in the transport error before
  * it.
  */
 void
 client_log_error(const rd_kafka_t *client, int code, const char *reason)
 {
-        static _Thread_local char cause[400];
-        enum outage_log what = LOGGED_CAUSE;
-        char text[512];
+        const char *remedy = find_remedy(client, code, reason);
+        char cause[512];
 
+        (void)snprintf(cause, sizeof(cause), "%s%s%s", remedy == NULL ? "" : remedy,
+                       remedy == NULL ? "" : ": ", reason);
         switch (code) {
         case RD_KAFKA_RESP_ERR__TRANSPORT:
-                (void)snprintf(cause, sizeof(cause), "%s", reason);
-                return;
+                outage_suspect(cause);
+                break;
         case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
-                (void)snprintf(text, sizeof(text), "%s%s%s", reason,
-                               cause[0] == '\0' ? "" : ", the last: ", cause);
-                what = cause[0] == '\0' ? LOGGED_SYMPTOM : LOGGED_CAUSE;
+                outage_note(reason);
                 break;
         case RD_KAFKA_RESP_ERR__AUTHENTICATION:
-                (void)snprintf(text, sizeof(text), "%s%s", login_remedy(client), reason);
-                break;
         case RD_KAFKA_RESP_ERR__SSL:
         case RD_KAFKA_RESP_ERR__RESOLVE:
-                (void)snprintf(text, sizeof(text), "%s", reason);
+                outage_explain(cause);
                 break;
         default:
-                return;
+                break;
         }
-        log_away(what, text);
 }
 
 static void

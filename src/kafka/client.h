@@ -9,9 +9,8 @@
 #include "kafka/statistics.h"
 
 /*
- * What all Kafka clients of the process share: the [kafka] properties, and one place that logs when Kafka
- * becomes unreachable or reachable again. librdkafka's own log lines appear only when its property `debug` is
- * set.
+ * What all Kafka clients of the process share: the [kafka] properties. outage.h logs when Kafka becomes
+ * unreachable or reachable again; librdkafka's own log lines appear only when its property `debug` is set.
  */
 
 /* A property of librdkafka. Lists end with a NULL name. */
@@ -62,12 +61,12 @@ int client_destroy_within(rd_kafka_t *client, int seconds);
 
 /**
  * client_log_errors(conf):
- * A setup for client_new(): whenever the client is polled, log why no broker can be reached or authenticates
- * us, as client_not_reached() does. Use it for one client of the process; several would repeat each other.
+ * A setup for client_new(): whenever the client is polled, report why no broker can be reached or
+ * authenticates us, as client_log_error() does. Use it for one client of the process.
  */
 void client_log_errors(rd_kafka_conf_t *conf);
 
-/* Log an error from a client's own error callback, if it is the reason why Kafka is unreachable. */
+/* Report an error from a client's own error callback to outage.h, if it is why Kafka is unreachable. */
 void client_log_error(const rd_kafka_t *client, int code, const char *reason);
 
 /*
@@ -97,12 +96,5 @@ rd_kafka_resp_err_t client_ask_topic(rd_kafka_t *client, const char *topic, int 
 
 /* Whether the account may not describe a topic: Kafka then does not reveal whether it exists. */
 int client_is_hidden(rd_kafka_t *client, const char *topic, int timeout_ms);
-
-/*
- * Something that requires Kafka has succeeded, or failed. Log a change; log the cause too when
- * client_log_error() learns it only later.
- */
-void client_reached(void);
-void client_not_reached(const char *reason);
 
 #endif

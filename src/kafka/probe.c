@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 #include "base/mem.h"
 #include "base/process.h"
 #include "kafka/client.h"
+#include "kafka/outage.h"
 #include "kafka/topics_check.h"
 
 #define TIMEOUT_MS 5000
@@ -162,10 +164,10 @@ look(struct probe *probe)
         (void)rd_kafka_poll(probe->client, 0);
         if (state == PROBE_REACHABLE) {
                 atomic_store(&probe->asked_ms, asked_ms);
-                client_reached();
+                outage_end();
                 atomic_store(&probe->verified, 1);
         } else if (state != PROBE_REFUSED && error.text[0] != '\0') {
-                client_not_reached(error.text);
+                outage_note(error.text);
         }
         return state;
 }
@@ -187,7 +189,10 @@ on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
         return 0; /* librdkafka frees the text */
 }
 
-/* While one broker is up, an error of another one does not mean an outage; metrics show it. */
+/*
+ * While one broker is up, an error of another one does not mean an outage; metrics show it. Nor does the
+ * event that all are down: look() notes the outage, when the last failure of a connection is known.
+ */
 static void
 on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)
 {
@@ -196,7 +201,7 @@ on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)
 
         while (i < probe->brokers.n && !probe->brokers.items[i].is_up)
                 i++;
-        if (i == probe->brokers.n || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+        if (i == probe->brokers.n && code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
                 client_log_error(client, code, reason);
 }
 
@@ -300,17 +305,25 @@ probe_asked_ms(const struct probe *probe)
         return atomic_load(&probe->asked_ms);
 }
 
-const char *
-probe_reason(const struct probe *probe)
+int
+probe_reason(const struct probe *probe, char reason[PROBE_REASON_SIZE])
 {
-        static const char *const reasons[] = {[PROBE_STARTING] = "Kafka is not reachable",
-                                              [PROBE_REFUSED] = "a topic is misconfigured",
-                                              [PROBE_REACHABLE] = NULL,
-                                              [PROBE_AWAY] = "Kafka is not reachable",
-                                              [PROBE_GONE] = "the topic of deliveries has been deleted; see "
-                                                             "gatepost-guide(7), DISASTERS"};
-
-        return reasons[probe_state(probe)];
+        switch (probe_state(probe)) {
+        case PROBE_STARTING:
+        case PROBE_AWAY:
+                (void)outage_describe("Kafka is not reachable", reason, PROBE_REASON_SIZE);
+                return 1;
+        case PROBE_REFUSED:
+                (void)snprintf(reason, PROBE_REASON_SIZE, "a topic is misconfigured");
+                return 1;
+        case PROBE_GONE:
+                (void)snprintf(reason, PROBE_REASON_SIZE,
+                               "the topic of deliveries has been deleted; see gatepost-guide(7), DISASTERS");
+                return 1;
+        case PROBE_REACHABLE:
+                break;
+        }
+        return 0;
 }
 
 int

@@ -39,8 +39,13 @@ enum probe_state probe_state(const struct probe *probe);
 /* Return when the last answered query was sent, in monotonic ms; 0: none yet. From any thread. */
 int64_t probe_asked_ms(const struct probe *probe);
 
-/* Return why the state is not PROBE_REACHABLE, for readiness; NULL if it is. From any thread. */
-const char *probe_reason(const struct probe *probe);
+#define PROBE_REASON_SIZE 384
+
+/*
+ * Write why the state is not PROBE_REACHABLE, for readiness, with the last cause of an outage. Return 0 if
+ * the state is PROBE_REACHABLE. From any thread.
+ */
+int probe_reason(const struct probe *probe, char reason[PROBE_REASON_SIZE]);
 
 /* Whether the state has ever been PROBE_REACHABLE: the topics are verified. */
 int probe_has_verified(const struct probe *probe);

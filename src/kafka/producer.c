@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "kafka/client.h"
+#include "kafka/outage.h"
 
 #define STATISTICS_INTERVAL_MS 5000
 #define END_LIMIT_S 1
@@ -31,7 +32,7 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 
         (void)client;
         if (failure == NULL)
-                client_reached();
+                outage_end();
         producer->report(message->_private, failure,
                          rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED,
                          producer->arg);

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "kafka/client.h"
 #include "kafka/commit_watchdog.h"
+#include "kafka/outage.h"
 #include "kafka/responses.h"
 #include "kafka/topics.h"
 
@@ -211,7 +212,7 @@ transaction_init(struct transaction *transaction, int timeout_ms, struct error *
 
         (void)rd_kafka_poll(transaction->client, 0);
         if (failure == NULL) {
-                client_reached();
+                outage_end();
                 fetch_metadata(transaction);
                 return 0;
         }
@@ -350,7 +351,7 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
         if (result == 0) {
                 transaction->is_open = 0;
                 begin_delay_committed(&transaction->responses.delay);
-                client_reached();
+                outage_end();
         }
         return result;
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "kafka/outage.h"
 #include "metrics/metrics_state.h"
 
 struct writer {
@@ -123,9 +124,25 @@ put_brokers(struct writer *writer)
 }
 
 static void
+put_outage(struct writer *writer)
+{
+        char cause[OUTAGE_CAUSE_SIZE];
+        int64_t since_s;
+
+        if (outage_read(cause, &since_s)) {
+                put_member(writer, "kafkaProblem", cause);
+                json_number(writer->json, "kafkaUnreachableSinceSeconds", since_s);
+        } else {
+                json_null(writer->json, "kafkaProblem");
+                json_null(writer->json, "kafkaUnreachableSinceSeconds");
+        }
+}
+
+static void
 put_kafka(struct writer *writer)
 {
         json_flag(writer->json, "kafkaReachable", metrics_get(&writer->metrics->kafka_reachable) != 0);
+        put_outage(writer);
         put_brokers(writer);
         json_open_object(writer->json, "kafkaClients");
         for (size_t c = 0; c < CLIENT_N; c++) {

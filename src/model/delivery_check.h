@@ -35,7 +35,7 @@ struct delivery_subject {
 };
 
 #define DELIVERY_FIELD_SIZE 128
-#define DELIVERY_DETAIL_SIZE 192
+#define DELIVERY_DETAIL_SIZE 256
 
 /* Why a delivery is refused, as the receiver answers it. Codes and messages are constants. */
 struct delivery_refusal {

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "kafka/outage.h"
 #include "receiver/screen.h"
 
 struct handler {
@@ -72,7 +73,7 @@ refuse(struct handler *handler, struct http_request *request, const struct scree
             .status = refusal->error.status,
             .client = *http_request_client(request),
             .request_id = http_request_id(request),
-            .detail = *refusal->detail == '\0' ? refusal->error.message : refusal->detail,
+            .detail = *refusal->found.detail == '\0' ? refusal->error.message : refusal->found.detail,
             .delivery = refusal->outcome == OUTCOME_STALE_GENUINE ? &screened->delivery : NULL,
         };
 
@@ -89,6 +90,21 @@ refuse_for_now(struct handler *handler, struct http_request *request, const stru
             .error = {.status = 503, .code = "UNAVAILABLE", .message = why},
         };
 
+        refuse(handler, request, screened, &refusal);
+}
+
+static void
+refuse_without_kafka(struct handler *handler, struct http_request *request, const struct screened *screened)
+{
+        struct screen_refusal refusal = {
+            .outcome = OUTCOME_UNAVAILABLE,
+            .error = {.status = 503,
+                      .code = "UNAVAILABLE",
+                      .message = "Kafka is not reachable yet; send it again"},
+        };
+
+        (void)outage_describe("Kafka is not reachable yet", refusal.found.detail,
+                              sizeof(refusal.found.detail));
         refuse(handler, request, screened, &refusal);
 }
 
@@ -198,7 +214,7 @@ handler_complete(struct handler *handler, struct http_request *request)
         else if (handler->refuse_from_ms != 0 && progress->began_ns / 1000000 >= handler->refuse_from_ms)
                 refuse_for_now(handler, request, screened, "the receiver is stopping; send it again");
         else if (!atomic_load(&handler->shared->may_append) || !has_producer)
-                refuse_for_now(handler, request, screened, "Kafka is not reachable yet; send it again");
+                refuse_without_kafka(handler, request, screened);
 }
 
 /* A replay is appended, too, and marked as one: it goes to quarantine. */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/pool.h"
+#include "kafka/outage.h"
 
 void
 pending_init(struct pending_list *list, struct receiver_shared *shared)
@@ -155,6 +156,7 @@ size_t
 pending_expire(struct pending_list *list, int64_t now_ms)
 {
         struct pending *pending;
+        char detail[RECENT_DETAIL_SIZE];
         size_t n = 0;
 
         while ((pending = TAILQ_FIRST(&list->waiting)) != NULL && pending->deadline_ms <= now_ms) {
@@ -162,7 +164,8 @@ pending_expire(struct pending_list *list, int64_t now_ms)
                 TAILQ_REMOVE(&list->waiting, pending, entry);
                 answer_unavailable(list->shared, pending,
                                    "the delivery was not stored in time; send it again",
-                                   "Kafka did not acknowledge it within ack_timeout");
+                                   outage_describe("Kafka did not acknowledge it within ack_timeout", detail,
+                                                   sizeof(detail)));
                 pending->request = NULL;
                 TAILQ_INSERT_TAIL(&list->abandoned, pending, entry);
                 n++;

@@ -166,16 +166,15 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
 {
         struct receiver *receiver = arg;
         int64_t failed_ms = atomic_load(&receiver->shared->failed_ms);
-        const char *why = probe_reason(receiver->shared->probe);
+        char why[PROBE_REASON_SIZE] = "Kafka is not reachable";
         struct error error;
 
         if (receiver->is_stopping) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "stopping");
                 return 0;
         }
-        if (why != NULL || !receiver->is_connected) {
-                (void)snprintf(reason, HEALTH_REASON_SIZE, "%s",
-                               why != NULL ? why : "Kafka is not reachable");
+        if (probe_reason(receiver->shared->probe, why) || !receiver->is_connected) {
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "%s", why);
                 return 0;
         }
         if (!receiver_is_alive(receiver, STUCK_MS, reason))

@@ -16,7 +16,7 @@ refuse(struct screen_refusal *refusal, enum metrics_outcome outcome, int status,
 {
         refusal->outcome = outcome;
         refusal->error = (struct http_error){.status = status, .code = code, .message = message};
-        refusal->detail[0] = '\0';
+        refusal->found.detail[0] = '\0';
         return -1;
 }
 
@@ -26,11 +26,12 @@ static void explain(struct screen_refusal *refusal, const char *format, ...) PRI
 static void
 explain(struct screen_refusal *refusal, const char *format, ...)
 {
-        size_t len = strlen(refusal->detail);
+        char *detail = refusal->found.detail;
+        size_t len = strlen(detail);
         va_list args;
 
         va_start(args, format);
-        (void)vsnprintf(refusal->detail + len, sizeof(refusal->detail) - len, format, args);
+        (void)vsnprintf(detail + len, DELIVERY_DETAIL_SIZE - len, format, args);
         va_end(args);
 }
 
@@ -174,9 +175,9 @@ check(enum delivery_check which, const struct delivery_subject *subject, struct 
 
         if (delivery_check_make(which, &policy, subject, &screened->delivery, &refusal->found) == 0)
                 return 0;
-        (void)refuse(refusal, found->status == 500 ? OUTCOME_ERROR : outcomes[which], found->status,
-                     found->code, found->message);
-        explain(refusal, "%s", found->detail);
+        refusal->outcome = found->status == 500 ? OUTCOME_ERROR : outcomes[which];
+        refusal->error =
+            (struct http_error){.status = found->status, .code = found->code, .message = found->message};
         for (size_t i = 0; i < found->n_violations; i++)
                 refusal->violations[i] =
                     (struct http_violation){found->violations[i].field, found->violations[i].message};

@@ -27,8 +27,7 @@ struct screen_refusal {
         enum metrics_outcome outcome;
         struct http_error error; /* its violations point to those below */
         struct http_violation violations[DELIVERY_N_HEADERS];
-        struct delivery_refusal found;   /* holds the violations' texts */
-        char detail[RECENT_DETAIL_SIZE]; /* for the operator's eyes only: the cause. Not escaped */
+        struct delivery_refusal found; /* holds the violations' texts, and for each refusal the detail */
 };
 
 /* Check the path, then the method. Returns 0 with the source, or -1 with the refusal. */

@@ -1,7 +1,6 @@
 #include "receiver/shared.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -185,6 +184,16 @@ log_refused(struct source_account *account, const struct receiver_refused *refus
                   log_quote(refused->detail, detail));
 }
 
+/* As snprintf() with %s, which takes ten times as long, for each refusal. */
+static void
+copy_text(char *copy, size_t size, const char *text)
+{
+        size_t len = strnlen(text, size - 1);
+
+        memcpy(copy, text, len);
+        copy[len] = '\0';
+}
+
 static void
 note_recent(const struct receiver_shared *shared, const struct receiver_refused *refused)
 {
@@ -194,9 +203,9 @@ note_recent(const struct receiver_shared *shared, const struct receiver_refused 
             .client = refused->client,
         };
 
-        (void)snprintf(event.source, sizeof(event.source), "%s", refused->account->name);
-        (void)snprintf(event.detail, sizeof(event.detail), "%s", refused->detail);
-        (void)snprintf(event.request_id, sizeof(event.request_id), "%s", refused->request_id);
+        copy_text(event.source, sizeof(event.source), refused->account->name);
+        copy_text(event.detail, sizeof(event.detail), refused->detail);
+        copy_text(event.request_id, sizeof(event.request_id), refused->request_id);
         recent_note(metrics_recent_refusals(shared->metrics), &event);
 }
 

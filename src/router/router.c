@@ -93,16 +93,17 @@ int
 router_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
 {
         struct router *router = arg;
-        const char *why = probe_reason(router->probe);
+        int is_stopping = atomic_load(&router->status.stopping);
+        const char *why;
         struct error trouble;
+
+        if (!is_stopping && probe_reason(router->probe, reason))
+                return 0;
 
         pthread_mutex_lock(&router->status.mutex);
         trouble = router->status.trouble;
         pthread_mutex_unlock(&router->status.mutex);
-        if (atomic_load(&router->status.stopping))
-                why = "stopping";
-        else if (why == NULL)
-                why = unready_reason(router);
+        why = is_stopping ? "stopping" : unready_reason(router);
         if (why != NULL)
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "%s%s%.*s", why,
                                trouble.text[0] == '\0' ? "" : ": ", HEALTH_REASON_SIZE - 64, trouble.text);

@@ -72,7 +72,7 @@ def test_readiness_gives_the_reason_for_each_role(offline, roles):
     answer = daemon.admin("/readyz")
     assert answer.status == 503 and daemon.admin("/healthz").status == 200
     for role in ("receiver", "router"):
-        expected = f"{role}: Kafka is not reachable\n".encode()
+        expected = f"{role}: Kafka is not reachable".encode()
         assert (expected in answer.body) == (role in roles)
         assert (b"gatepost_ready{role=\"%s\"} 0\n" % role.encode() in daemon.admin("/metrics").body) == (role in roles)
 
