@@ -41,6 +41,11 @@ warn_about_listeners(const struct config *config, const struct ini *ini, struct 
                     config->listen[i].text);
                 break;
         }
+}
+
+static void
+warn_about_admin(const struct config *config, const struct ini *ini, struct problems *problems)
+{
         if (config->admin != NULL && !endpoint_is_private(config->admin))
                 problems_warn(
                     problems, ini_line(ini, "admin", "", "listen"),
@@ -180,6 +185,7 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
 {
         if (config->roles & CONFIG_RECEIVER)
                 warn_about_listeners(config, ini, problems);
+        warn_about_admin(config, ini, problems);
         warn_about_secrets(ini, problems);
         warn_about_shared_secrets(config, ini, problems);
         warn_about_prefixes(config, ini, problems);
