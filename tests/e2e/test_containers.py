@@ -73,7 +73,8 @@ def test_image_is_built_and_run_in_a_chroot(installation, plain_build, tmp_path)
     os.chown(secret, 0, 10001)  # as fsGroup does
     with reserved_port() as receiver, reserved_port() as admin:
         (configuration / "gatepost.conf").write_text(
-            f"[receiver]\nlisten = 127.0.0.1:{receiver}\n[source invoicing]\npath = {examples.PATH}\nsecret_file = /etc/gatepost/invoicing\n"
+            f"[receiver]\nlisten = 127.0.0.1:{receiver}\n"
+            f"[source invoicing]\npath = {examples.PATH}\nsecret_file = /etc/gatepost/invoicing\n"
             f"[topics]\nprefix = {installation.prefix}\n[kafka]\nbootstrap.servers = {installation.bootstrap}\n"
             f"[admin]\nlisten = 127.0.0.1:{admin}\n")
         command = stage.command(*stage.words("ENTRYPOINT"), *stage.words("CMD"))

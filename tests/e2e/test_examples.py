@@ -22,6 +22,7 @@ from examples import BROKERS, ORDERLY_END, PATH, SECONDS, SECURED_BROKERS, adapt
 from installation import Installation
 from signing import SECRET, Delivery, event_body
 
+GUIDE = (examples.DIRECTORY.parents[1] / "man" / "gatepost-guide.7").read_text()
 MAX_BODY = 1 << 20
 ACCOUNTS = ("gatepost", "gatepost-receiver", "gatepost-router")
 ADMIN = {"listen = 127.0.0.1:9464": "listen = 127.0.0.1:0"}
@@ -72,9 +73,42 @@ def test_guide_lists_every_example_for_deployments():
     assert {name for name in files if re.search(r"\.(conf|cfg|ya?ml)$", name)} <= named <= files
 
 
+def configurations():
+    """Each configuration of Gatepost: its name and text."""
+    named = re.findall(r"^\.It Pa (.+)", GUIDE.partition(".Sh FILES")[2], re.M)
+    files = {name for line in named for name in line.split(" , ") if name.endswith(".conf")} - {"nginx.conf"}
+    return {name: examples.read(name) for name in sorted(files)} | of_kind("ConfigMap")[0]["data"]
+
+
+def test_every_configuration_passes_the_check(offline, authority):
+    """With the addresses as they are. The only warnings are those that a comment explains."""
+    secret = offline.config().secret_file("checked", SECRET)
+    certificate, key = authority.issue("checked", days=90)
+    files = {"secret_file": secret, "sasl.password_file": secret, "api_key_file": secret, "tls_certificate_file": certificate,
+             "tls_key_file": key, "ssl.ca.location": authority.certificate}
+    found = {}
+    for name, text in configurations().items():
+        for option, file in files.items():
+            text = re.sub(rf"^{re.escape(option)} = .*", f"{option} = {file}", text, flags=re.M)
+        path = offline.directory / name
+        path.write_text(text)
+        path.chmod(0o600)
+        done = offline.gatepost("check", config=path)
+        assert done.returncode == 0, done.stderr
+        found[name] = sorted(re.findall(r": warning: (\S+?:\d+)", done.stderr))
+    assert {name: warnings for name, warnings in found.items() if warnings} == {
+        "compose.conf": ["0.0.0.0:9464"], "receiver.conf": ["0.0.0.0:9464"], "router.conf": ["0.0.0.0:9464"]}
+
+
+@pytest.mark.parametrize("role", ["receiver", "router"])
+def test_files_for_one_role_have_the_names_that_the_units_expect(role):
+    unit = (examples.DIRECTORY.parents[1] / "systemd" / f"gatepost-{role}@.service.in").read_text()
+    assert f"-c @sysconfdir@/gatepost/{role}-%i.conf" in unit
+    assert f"gatepost-{role}@gw1" in examples.read(f"{role}-gw1.conf")
+
+
 # Managed Kafka
 
-GUIDE = (examples.DIRECTORY.parents[1] / "man" / "gatepost-guide.7").read_text()
 MANAGED = GUIDE.partition(".Sh MANAGED KAFKA\n")[2].partition("\n.Sh ")[0]
 
 
@@ -94,8 +128,9 @@ def test_settings_for_event_hubs_are_accepted(offline):
     assert {"request.timeout.ms", "metadata.max.age.ms", "socket.keepalive.enable", "sasl.username"} == set(settings)
     config = offline.config()
     config["receiver"]["max_body"] = re.search(r"to (\S+) or less", section)[1]
+    connection = config.secret_file("connection", b"Endpoint=sb://name/;SharedAccessKey=x")
     config["kafka"].update(settings | {"bootstrap.servers": "name.servicebus.windows.net:9093", "security.protocol": "SASL_SSL",
-                                       "sasl.mechanism": "PLAIN", "sasl.password_file": config.secret_file("connection", b"Endpoint=sb://name/;SharedAccessKey=x")})
+                                       "sasl.mechanism": "PLAIN", "sasl.password_file": connection})
     done = offline.gatepost("check", config=config)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert '"$ConnectionString"' in offline.gatepost("config", config=config).stdout
@@ -131,14 +166,16 @@ def with_account(site, account, file, ca_file="/etc/gatepost/tls/kafka-ca.pem"):
     password = site.directory / account
     password.write_text(Accounts.password(account) + "\n")
     password.chmod(0o600)
-    return {SECURED_BROKERS: site.accounts.cluster.secured_bootstrap, file: password, ca_file: site.accounts.authority.certificate}
+    return {SECURED_BROKERS: site.accounts.cluster.secured_bootstrap, file: password,
+            ca_file: site.accounts.authority.certificate}
 
 
 def test_receiver_and_router_apart(site, new_library):
     receiver = examples.start(site, "receiver-gw1", examples.read("receiver-gw1.conf"), FREE_PORTS | with_account(
         site, "gatepost-receiver", "/etc/gatepost/secrets/kafka-receiver"), new_library)
-    router = examples.start(site, "router-gw1", examples.read("router-gw1.conf"), {"listen = 127.0.0.1:9465": "listen = 127.0.0.1:0"} | with_account(
-        site, "gatepost-router", "/etc/gatepost/secrets/kafka-router"), new_library)
+    router = examples.start(site, "router-gw1", examples.read("router-gw1.conf"), {
+        "listen = 127.0.0.1:9465": "listen = 127.0.0.1:0"} | with_account(
+            site, "gatepost-router", "/etc/gatepost/secrets/kafka-router"), new_library)
     assert_guarded(site, receiver.post)
     assert b"router" not in receiver.admin("/readyz").body and b"receiver" not in router.admin("/readyz").body
     assert site.kafka.members() == {"router-gw1": 3}
@@ -242,7 +279,8 @@ def test_kubernetes_configuration_is_started(site, role, tmp_path):
     wrapper = ["unshare", *(["--uts"] if os.geteuid() == 0 else ["--map-root-user", "--uts"]), "sh", "-c",
                'hostname "$0" && exec "$@"', PODS[role]]
     daemon = examples.start(site, role, text, listen | paths | {
-        "listen = 0.0.0.0:9464": "listen = 127.0.0.1:0", SECURED_BROKERS: site.accounts.cluster.secured_bootstrap}, wrapper=wrapper)
+        "listen = 0.0.0.0:9464": "listen = 127.0.0.1:0",
+        SECURED_BROKERS: site.accounts.cluster.secured_bootstrap}, wrapper=wrapper)
     assert option == "-c" and daemon.admin("/status").json["instance"] == PODS[role]
     for probe in (container["livenessProbe"], container["readinessProbe"]):
         assert daemon.admin(probe["httpGet"]["path"]).status == 200
@@ -322,8 +360,9 @@ def haproxy(installation, authority, tmp_path):
                             FREE_PORTS | {BROKERS: installation.bootstrap})
     with reserved_port() as port:
         text = adapt(examples.read("haproxy.cfg"), {
-            "bind :443": f"bind 127.0.0.1:{port}", "inter 2s": "inter 200ms", "/etc/haproxy/certs/webhooks.example.com.pem": certificate,
-            "check port 9464": f"check port {admin_of(daemon).rpartition(':')[2]}", "server gw1 127.0.0.1:8080": f"server gw1 {daemon.address}"})
+            "bind :443": f"bind 127.0.0.1:{port}", "/etc/haproxy/certs/webhooks.example.com.pem": certificate,
+            "check port 9464 inter 2s": f"check port {admin_of(daemon).rpartition(':')[2]} inter 200ms",
+            "server gw1 127.0.0.1:8080": f"server gw1 {daemon.address}"})
         path = tmp_path / "haproxy.cfg"
         path.write_text("global\n    log stdout format raw local0\n\n" + text)
         assert "WARNING" not in examples.run("/usr/sbin/haproxy", "-c", "-f", path)
@@ -371,7 +410,8 @@ def test_tls_at_the_door_and_a_renewed_certificate(installation, authority, tmp_
 
     def run_hook(reload):
         hook = tmp_path / "hook"
-        hook.write_text(adapt(examples.read("renewal-hook"), {"=/etc/gatepost/tls": f"={directory}", "systemctl reload gatepostd": reload}))
+        hook.write_text(adapt(examples.read("renewal-hook"), {
+            "=/etc/gatepost/tls": f"={directory}", "systemctl reload gatepostd": reload}))
         hook.chmod(0o755)
         examples.run(hook, env=os.environ | {"RENEWED_LINEAGE": str(lineage)})
 

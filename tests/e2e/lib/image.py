@@ -40,7 +40,8 @@ def archive():
     """The address of Debian's archive, from this machine's own lists."""
     done = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)", "Created-By: Packages"],
                           check=True, capture_output=True, text=True)
-    return next(line.split()[0] for line in done.stdout.splitlines() if line.split()[1:] == ["bookworm", "main"])
+    return next(uri for uri, suite, component in map(str.split, done.stdout.splitlines())
+                if component == "main" and "-" not in suite)
 
 
 class Stage:
