@@ -1,13 +1,18 @@
 #include "cli/status.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
+#include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
 
 #define NAME_WIDTH 24
+#define LINE_WIDTH 80
+#define SHOWN_EVENTS 5 /* refusals and quarantined records, of those that the report has */
 
 /* Return the first value of a member that is an object or array, or NULL. */
 static const struct json_value *
@@ -32,6 +37,37 @@ print_text(const char *text)
         text_print(stdout, text, strlen(text));
 }
 
+/*
+ * Print a text, and a newline, after a line's first `column` bytes. Break it at spaces, where LINE_WIDTH
+ * demands it; indent what follows.
+ */
+static void
+print_wrapped(const char *text, size_t column, size_t indent)
+{
+        for (const char *word = text + strspn(text, " "); *word != '\0'; word += strspn(word, " ")) {
+                size_t len = strcspn(word, " ");
+
+                if (column > indent && column + 1 + len > LINE_WIDTH) {
+                        printf("\n%*s", (int)indent, "");
+                        column = indent;
+                } else if (column > indent) {
+                        putchar(' ');
+                        column++;
+                }
+                text_print(stdout, word, len);
+                column += len;
+                word += len;
+        }
+        putchar('\n');
+}
+
+static void
+print_indented(const char *text)
+{
+        printf("    ");
+        print_wrapped(text, 4, 4);
+}
+
 /* Print a name, which may be missing, at the beginning of an indented line. */
 static void
 print_name(const char *name)
@@ -41,20 +77,25 @@ print_name(const char *name)
                 text_print_column(name, strlen(name), NAME_WIDTH);
 }
 
-/* Print the outcomes that are not 0, separated by commas. Return their number. */
-static int
+/* Print the outcomes that are not 0, separated by commas, after the source's name. */
+static void
 print_outcomes(const struct json_value *source)
 {
+        char *text;
+        size_t len;
+        FILE *out = open_memstream(&text, &len);
         int n = 0;
 
+        if (out == NULL)
+                return;
         for (const struct json_value *each = source->first; each != NULL; each = each->next) {
-                if (each->name == NULL || status_value(each) == 0)
-                        continue;
-                printf("%s", n++ > 0 ? ", " : "");
-                print_text(each->name);
-                printf(" %.0f", status_value(each));
+                if (each->name != NULL && status_value(each) != 0)
+                        fprintf(out, "%s%s %.0f", n++ > 0 ? ", " : "", each->name, status_value(each));
         }
-        return n;
+        if (fclose(out) != 0)
+                return;
+        print_wrapped(n > 0 ? text : "none", NAME_WIDTH + 3, NAME_WIDTH + 3);
+        free(text);
 }
 
 /* Print the outcomes of each source's requests. */
@@ -67,7 +108,7 @@ print_requests(const struct json_value *report)
                 printf("requests\n");
         for (; source != NULL; source = source->next) {
                 print_name(source->name != NULL && *source->name == '\0' ? "(no source)" : source->name);
-                printf("%s\n", print_outcomes(source) > 0 ? "" : "none");
+                print_outcomes(source);
         }
 }
 
@@ -113,6 +154,33 @@ print_age(double since_s)
         number_print_span(stdout, (double)clock_now_ms() / 1000 - since_s);
 }
 
+/* Print how long ago it was, by this machine's clock. */
+static void
+print_ago(const struct json_value *object, const char *name)
+{
+        number_print_span(stdout, (double)clock_now_ms() / 1000 - status_number(object, name));
+}
+
+/* Print the records that were put into quarantine last, each with the detail of its reason. */
+static void
+print_last_quarantined(const struct json_value *report)
+{
+        const struct json_value *each = first_of(report, "recentlyQuarantined");
+
+        if (each != NULL)
+                printf("last quarantined\n");
+        for (int i = 0; each != NULL && i < SHOWN_EVENTS; each = each->next, i++) {
+                const char *source = text_of(each, "source");
+
+                print_name(*source == '\0' ? "(no source)" : source);
+                print_text(text_of(each, "reason"));
+                putchar(' ');
+                print_ago(each, "timeSeconds");
+                printf(" ago, %.0f-%.0f\n", status_number(each, "partition"), status_number(each, "offset"));
+                print_indented(text_of(each, "detail"));
+        }
+}
+
 static void
 print_router(const struct json_value *report)
 {
@@ -123,6 +191,7 @@ print_router(const struct json_value *report)
         print_counts(report, "events");
         printf("duplicates: %.0f\n", status_number(report, "duplicates"));
         print_counts(report, "quarantined");
+        print_last_quarantined(report);
         printf("transactions: %.0f committed, %.0f aborted\n", status_number(transactions, "committed"),
                status_number(transactions, "aborted"));
         printf("lag: %.0f records", status_number(report, "lagRecords"));
@@ -201,16 +270,89 @@ print_brokers(const struct json_value *report)
         }
 }
 
+/* Print each role's reason not to be ready, without the cause that print_kafka() prints. */
 static void
 print_roles(const struct json_value *report)
 {
+        const char *problem = text_of(report, "kafkaProblem");
+
         for (const struct json_value *each = first_of(report, "roles"); each != NULL; each = each->next) {
+                const char *name = each->name == NULL ? "" : each->name;
+                const char *reason = each->type == JSON_STRING ? each->text : "";
+                const char *cause = *problem == '\0' ? NULL : strstr(reason, problem);
+                char *shown = cause == NULL || cause < reason + 2
+                                  ? mem_strdup(reason)
+                                  : mem_strndup(reason, (size_t)(cause - reason) - strlen(": "));
+
                 printf("  ");
-                print_text(each->name == NULL ? "" : each->name);
-                printf(": ");
-                print_text(each->type == JSON_STRING ? each->text : "");
-                putchar('\n');
+                print_text(name);
+                putchar(':');
+                print_wrapped(shown, strlen(name) + 3, 4);
+                free(shown);
         }
+}
+
+static void
+print_kafka(const struct json_value *report)
+{
+        const char *problem = text_of(report, "kafkaProblem");
+
+        printf("kafka: %s", status_flag(report, "kafkaReachable") ? "reachable" : "away");
+        if (*problem != '\0') {
+                printf(", for ");
+                print_ago(report, "kafkaUnreachableSinceSeconds");
+        }
+        putchar('\n');
+        if (*problem != '\0')
+                print_indented(problem);
+}
+
+/* Print the last refusals, each with its cause. */
+static void
+print_refusals(const struct json_value *report)
+{
+        const struct json_value *each = first_of(report, "refusals");
+
+        if (each != NULL)
+                printf("last refusals\n");
+        for (int i = 0; each != NULL && i < SHOWN_EVENTS; each = each->next, i++) {
+                const char *source = text_of(each, "source");
+
+                print_name(*source == '\0' ? "(no source)" : source);
+                print_text(text_of(each, "outcome"));
+                if (status_number(each, "count") > 1)
+                        printf(" %.0f times, last", status_number(each, "count"));
+                putchar(' ');
+                print_ago(each, "timeSeconds");
+                printf(" ago, ");
+                print_text(text_of(each, "client"));
+                putchar('\n');
+                print_indented(text_of(each, "detail"));
+        }
+}
+
+/* Print the rates that are not 0. */
+static void
+print_rates(const struct status_rates *rates)
+{
+        const struct {
+                const char *name;
+                double value;
+        } each[] = {{"accepted", rates->accepted},
+                    {"refused", rates->refused},
+                    {"events", rates->events},
+                    {"duplicates", rates->duplicates},
+                    {"quarantined", rates->quarantined}};
+        int n = 0;
+
+        printf("a second, over ");
+        number_print_span(stdout, rates->seconds);
+        printf("%s:", rates->since_start ? " since the start" : "");
+        for (size_t i = 0; i < ARRAY_LEN(each); i++) {
+                if (each[i].value >= 0.05)
+                        printf("%s %s %.1f", n++ > 0 ? "," : "", each[i].name, each[i].value);
+        }
+        printf("%s\n", n == 0 ? " nothing" : "");
 }
 
 void
@@ -222,14 +364,11 @@ status_print(const struct status *status, const struct status_rates *rates)
         number_print_span(stdout, status_uptime(status));
         putchar('\n');
         print_roles(report);
-        printf("kafka: %s\n", status_flag(report, "kafkaReachable") ? "reachable" : "away");
+        print_kafka(report);
         print_brokers(report);
-        printf("a second, over ");
-        number_print_span(stdout, rates->seconds);
-        printf("%s: accepted %.1f, refused %.1f, events %.1f, duplicates %.1f, quarantined %.1f\n",
-               rates->since_start ? " since the start" : "", rates->accepted, rates->refused, rates->events,
-               rates->duplicates, rates->quarantined);
+        print_rates(rates);
         print_requests(report);
+        print_refusals(report);
         print_times(report, "from request to answer", "ackSeconds");
         print_router(report);
         print_times(report, "from reception to event", "deliverySeconds");

@@ -226,3 +226,33 @@ def test_quarantined_record_is_shown_with_its_reason(shared, daemon, body, reaso
     assert abs(found["timeSeconds"] - time.time()) < 60
     line = waiting.until(lambda: re.search(rf"quarantined reason={reason} .*last_detail=(.*) n=\d+", daemon.log), 30, "the line")
     assert line[1].strip('"')
+
+
+# gatepost status
+
+def test_status_prints_the_last_refusals_and_quarantined_records_in_80_columns(installation):
+    config = installation.config()
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    config["receiver"]["trusted_proxy"] = "127.0.0.1"
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    for _ in range(3):
+        http_client.request(daemon.address, "POST", PATH, Delivery().headers("x-invoice") | {"x-forwarded-for": "192.0.2.7"})
+    http_client.request(daemon.address, "POST", "/webhooks/invoicing/")
+    assert daemon.post(Delivery(timestamp=now() - 7205)).status == 401
+    delivery = daemon.accept(Delivery(event_body("no.such.kind")))
+    waiting.until(lambda: daemon.admin("/status").json["recentlyQuarantined"], 30, "the record in the status")
+    done = installation.gatepost("status", config=config)
+    assert done.returncode == 0, done
+    print(done.stdout)
+    text, lines = " ".join(done.stdout.split()), done.stdout.splitlines()
+    assert re.search(r"last refusals invoicing stale_genuine \d s ago, 127.0.0.1 the timestamp is 2 hours old; tolerance is 300 s; "
+                     r"the signature matches: a late retry, or a clock is wrong, or tolerance is too short "
+                     r"\(no source\) not_found \d s ago, 127.0.0.1 the path is /webhooks/invoicing/; that of the source invoicing "
+                     r"is /webhooks/invoicing invoicing malformed 3 times, last \d s ago, 192.0.2.7 x-invoicing-signature is missing; "
+                     r"3 more headers are wrong; the request has x-invoice-signature, but header_prefix is x-invoicing ", text), text
+    (record,) = installation.kafka.read(installation.kafka.deliveries)
+    assert record.key.decode() == delivery.delivery_id
+    assert re.search(rf"quarantined unknown-kind 1 last quarantined invoicing unknown-kind \d s ago, {record.partition}-{record.offset} "
+                     "no topic for the kind no.such.kind", text), text
+    assert [line for line in lines if len(line) > 80 and str(config.directory) not in line] == []

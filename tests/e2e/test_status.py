@@ -250,13 +250,14 @@ def test_report_of_many_members_is_read_at_once(impostor):
 
 
 ODD = [b"1e400", b"-1e300", b"1e300", b"null", b'"\\u001b[31m"', b'"\xc2\x9b31m"', b"[]", b"[[],7]", b"{}", b'{"\xc2\x9b":{}}', b"true",
-       b'[{"source":1,"partition":"a","broker":{},"state":[],"file":"\xc2\x9b"}]', b'{"\\u001b":{"accepted":"x","\xc2\x9b":1}}']
+       b'[{"source":1,"partition":"a","broker":{},"state":[],"file":"\xc2\x9b","detail":"\xc2\x9b","outcome":7,"client":"\xc2\x9b"}]', b'{"\\u001b":{"accepted":"x","\xc2\x9b":1}}']
 
 
 @pytest.mark.parametrize("odd", ODD)
 def test_extreme_values_and_control_characters_are_tolerated(impostor, odd):
     names = ("startTimeSeconds", "roles", "brokers", "requests", "events", "duplicates", "quarantined", "transactions",
-             "lagRecords", "oldestRecordSeconds", "partitions", "ackSeconds", "secrets", "certificateExpirySeconds")
+             "lagRecords", "oldestRecordSeconds", "partitions", "ackSeconds", "secrets", "certificateExpirySeconds", "refusals",
+             "recentlyQuarantined", "kafkaProblem", "kafkaUnreachableSinceSeconds")
     report = b"{" + b"".join(b'"%b":%b,' % (name.encode(), odd) for name in names) + b'"ready":true}'
     for option in ([], ["--json"]):
         done = impostor(*option, status=(200, report))
