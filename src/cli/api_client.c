@@ -30,9 +30,8 @@ struct api_client {
 };
 
 static struct api_client *
-refuse(struct api_client *client, int *status, int reason, const char *text)
+refuse(struct api_client *client, int *status, int reason)
 {
-        fprintf(stderr, "gatepost: %s\n", text);
         *status = reason;
         api_client_close(client);
         return NULL;
@@ -64,17 +63,16 @@ read_key(struct api_client *client, const struct config *config, int *status, st
 }
 
 struct api_client *
-api_client_open(const struct config *config, uint64_t timeout_ms, int *status)
+api_client_new(const struct config *config, uint64_t timeout_ms, int *status, struct error *error)
 {
         struct api_client *client = mem_alloc(sizeof(*client));
-        struct error error;
         size_t len;
 
         if (config->service_base_url == NULL) {
-                (void)error_set(&error,
+                (void)error_set(error,
                                 "no service; set base_url in [service] of %s, such as https://api.example/v1",
                                 config->file);
-                return refuse(client, status, EX_CONFIG, error.text);
+                return refuse(client, status, EX_CONFIG);
         }
         client->base_url = mem_strdup(config->service_base_url);
         len = strlen(client->base_url);
@@ -83,12 +81,25 @@ api_client_open(const struct config *config, uint64_t timeout_ms, int *status)
         client->ca_file = config->service_ca_file;
         client->timeout_ms = (long)timeout_ms;
         if (client->ca_file != NULL && access(client->ca_file, R_OK) != 0) {
-                (void)error_set(&error, "ca_file in [service]: %s: %s", client->ca_file, strerror(errno));
-                return refuse(client, status, errno == EACCES ? EX_NOPERM : EX_CONFIG, error.text);
+                int reason = errno == EACCES ? EX_NOPERM : EX_CONFIG;
+
+                (void)error_set(error, "ca_file in [service]: %s: %s", client->ca_file, strerror(errno));
+                return refuse(client, status, reason);
         }
-        if (read_key(client, config, status, &error) != 0)
-                return refuse(client, status, *status, error.text);
+        if (read_key(client, config, status, error) != 0)
+                return refuse(client, status, *status);
         *status = 0;
+        return client;
+}
+
+struct api_client *
+api_client_open(const struct config *config, uint64_t timeout_ms, int *status)
+{
+        struct error error;
+        struct api_client *client = api_client_new(config, timeout_ms, status, &error);
+
+        if (client == NULL)
+                fprintf(stderr, "gatepost: %s\n", error.text);
         return client;
 }
 
@@ -273,10 +284,40 @@ print_times(const struct api_client_answer *answer)
                 fprintf(stderr, "    tried %zu times\n", answer->n_calls);
 }
 
+static const struct meaning *
+find_meaning(const struct api_client_answer *answer)
+{
+        const struct meaning *meaning = meanings;
+
+        while (answer->status < meaning->first || answer->status > meaning->last)
+                meaning++;
+        return meaning;
+}
+
+int
+api_client_explain(const struct api_client_answer *answer, struct error *error, const char **remedy)
+{
+        const struct meaning *meaning;
+        struct service_error said;
+
+        *remedy = "check base_url in [service], name resolution, and proxies (https_proxy)";
+        if (answer->status == 0) {
+                (void)error_set(error, "no usable answer from the service: %s", answer->failure);
+                return EX_UNAVAILABLE;
+        }
+        meaning = find_meaning(answer);
+        service_error_read(answer->body, answer->len, &said);
+        (void)error_set(error, "the service %s (%ld)%s%.200s", meaning->means, answer->status,
+                        said.message == NULL ? "" : ": ", said.message == NULL ? "" : said.message);
+        service_error_clear(&said);
+        *remedy = meaning->remedy == NULL ? "do what its message says" : meaning->remedy;
+        return meaning->status;
+}
+
 int
 api_client_report(const char *command, const struct api_client_answer *answer)
 {
-        const struct meaning *meaning = meanings;
+        const struct meaning *meaning;
         struct service_error error;
 
         if (answer->status == 0) {
@@ -286,8 +327,7 @@ api_client_report(const char *command, const struct api_client_answer *answer)
                 print_times(answer);
                 return EX_UNAVAILABLE;
         }
-        while (answer->status < meaning->first || answer->status > meaning->last)
-                meaning++;
+        meaning = find_meaning(answer);
         fprintf(stderr, "gatepost %s: the service %s (%ld)%s%s\n", command, meaning->means, answer->status,
                 meaning->remedy == NULL ? "" : "; ", meaning->remedy == NULL ? "" : meaning->remedy);
         service_error_read(answer->body, answer->len, &error);

@@ -18,10 +18,14 @@
 struct api_client;
 
 /**
- * api_client_open(config, timeout_ms, status):
+ * api_client_new(config, timeout_ms, status, error):
  * Make a client with the API key of the configuration; each call may take timeout_ms. Returns NULL, with
- * the exit status, after printing why.
+ * the exit status and the reason.
  */
+struct api_client *api_client_new(const struct config *config, uint64_t timeout_ms, int *status,
+                                  struct error *error) MUST_CHECK;
+
+/* Likewise, but print the reason. */
 struct api_client *api_client_open(const struct config *config, uint64_t timeout_ms, int *status) MUST_CHECK;
 void api_client_close(struct api_client *client);
 
@@ -66,6 +70,9 @@ char *api_client_escape(const char *text);
  * id. command is the command's name. Returns the exit status.
  */
 int api_client_report(const char *command, const struct api_client_answer *answer);
+
+/* Explain a failure, without printing it. Sets the remedy, a constant. Returns the exit status. */
+int api_client_explain(const struct api_client_answer *answer, struct error *error, const char **remedy);
 
 /* Return whether the call succeeded: any 2xx, since the service does not document which. */
 int api_client_succeeded(const struct api_client_answer *answer);

@@ -7,59 +7,11 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/kafka_access.h"
 #include "config/config.h"
 #include "http/tls.h"
 #include "kafka/clients_check.h"
-#include "kafka/topics_check.h"
 
-struct findings {
-        int routes;
-        int n_fatal;
-};
-
-static void
-on_finding(const struct topic_finding *finding, void *arg)
-{
-        struct findings *findings = arg;
-
-        if (!findings->routes && (finding->routing_only || !finding->fatal))
-                return; /* for routers, whose account can see more */
-        fprintf(stderr, "%s: topic %s: %s\n", finding->fatal ? "error" : "warning", finding->topic,
-                finding->text);
-        findings->n_fatal += finding->fatal;
-}
-
-static int
-check_online(const struct config *config)
-{
-        size_t n;
-        struct topic_need *needs = topics_needed(config, &n);
-        struct topic_state *states = mem_alloc(n * sizeof(*states));
-        rd_kafka_t *client = kafka_access_open(config, NULL);
-        struct error error;
-        struct findings findings = {(config->roles & CONFIG_ROUTER) != 0, 0};
-        int status = EX_CONFIG;
-
-        if (!findings.routes)
-                n = 1; /* a receiver uses `deliveries` only, the first one */
-        if (client != NULL &&
-            topics_describe(client, needs, n, states, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0) {
-                fprintf(stderr, "gatepost: %s\n", error.text);
-                status = EX_UNAVAILABLE;
-        } else if (client != NULL) {
-                for (size_t i = 0; i < n; i++)
-                        topics_check(config, &needs[i], &states[i], on_finding, &findings);
-                status = findings.n_fatal > 0 ? EX_CONFIG : 0;
-        }
-        if (client != NULL)
-                rd_kafka_destroy(client);
-        free(states);
-        free(needs);
-        return status;
-}
-
-static int is_online, is_strict, as_json;
+static int is_strict, as_json;
 
 /* What has been reported, with --json for the document at the end. */
 static struct {
@@ -104,15 +56,7 @@ check(const struct config *config)
         status = tls_check_strength(config, report);
         status |= tls_check_dates(config, report);
         status |= clients_check(config, report);
-        if (status != 0)
-                return EX_CONFIG;
-        if (is_online && config->embedded) {
-                (void)command_fail(
-                    0, "--online has no effect: gatepostd creates the topics of its embedded broker itself");
-                is_online = 0;
-        }
-        status = is_online ? check_online(config) : 0;
-        return status == 0 && is_strict && reported.n_warnings > 0 ? EX_CONFIG : status;
+        return status != 0 || (is_strict && reported.n_warnings > 0) ? EX_CONFIG : 0;
 }
 
 /* Return the days for which the certificate is still valid, or 0 without TLS. */
@@ -160,7 +104,7 @@ print_summary(const char *file, const struct config *config, int status)
                        days_left(config) == 1 ? "" : "s");
         if (reported.n_warnings > 0)
                 printf(", %zu warning%s", reported.n_warnings, of_warnings);
-        printf("%s\n", is_online ? ", Kafka ok" : "");
+        putchar('\n');
 }
 
 static int
@@ -185,7 +129,6 @@ run(const char *file)
 }
 
 static const struct command_option options[] = {
-    {"online", NULL, "check the topics in Kafka, too", .flag = &is_online},
     {"strict", NULL, "fail on warnings, too", .flag = &is_strict},
     {"json", NULL, "print JSON", .flag = &as_json},
 };
@@ -194,5 +137,7 @@ const struct command check_command = {
     .name = "check",
     .help = "check the configuration",
     .run_with_file = run,
+    .removed = "online",
+    .instead = "gatepost doctor checks the topics in Kafka, and much else",
     COMMAND_OPTIONS(options),
 };

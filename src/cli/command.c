@@ -171,6 +171,8 @@ refuse_option(int result, const char *word)
         }
         if (n_alike > 1)
                 return command_misused("--%s is the beginning of several options", name);
+        if (running->removed != NULL && strcmp(name, running->removed) == 0)
+                return command_misused("--%s has been removed: %s", name, running->instead);
         closest = text_closest(name, names, n);
         return command_misused("unknown option --%s%s%s%s", name, closest == NULL ? "" : "; did you mean --",
                                closest == NULL ? "" : closest, closest == NULL ? "" : "?");

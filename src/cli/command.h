@@ -47,6 +47,9 @@ struct command {
         const char *help;
         const struct command_option *options;
         size_t n_options;
+        /* An option that an earlier version had, and what to use now; NULL: none. */
+        const char *removed;
+        const char *instead;
         /* Of a group: prints its commands. Its first argument ends the options; the rest is a command. */
         void (*list_commands)(const struct command *group);
         /* Check that options and arguments go together. Returns 0, or -1 with the reason. May be NULL. */

@@ -4,7 +4,7 @@
 #include "cli/command.h"
 
 /* The commands of gatepost(1), in the order of its help. */
-extern const struct command check_command, show_config_command;
+extern const struct command check_command, doctor_command, show_config_command;
 extern const struct command topics_create_command, topics_list_command;
 extern const struct command sign_command, verify_command, send_command, tail_command;
 extern const struct command status_command, audit_command;

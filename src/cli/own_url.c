@@ -30,3 +30,20 @@ own_url_make(const struct config_listen *listen, const char *ca_file, const char
                 own->url = mem_printf("%s://%s%s", scheme, listen->text, path);
         return 0;
 }
+
+int
+own_url_address(const struct config_listen *listen, struct own_address *own)
+{
+        struct sockaddr_in *in = (struct sockaddr_in *)(void *)&own->storage;
+        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)&own->storage;
+
+        own->storage = listen->address;
+        if (listen->address.ss_family == AF_INET && in->sin_addr.s_addr == htonl(INADDR_ANY))
+                in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        if (listen->address.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr))
+                in6->sin6_addr = in6addr_loopback;
+        own->info = (struct addrinfo){.ai_family = listen->address.ss_family,
+                                      .ai_addr = (struct sockaddr *)&own->storage,
+                                      .ai_addrlen = listen->address_len};
+        return listen->address.ss_family != AF_UNIX && in->sin_port == 0 ? -1 : 0;
+}

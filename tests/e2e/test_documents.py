@@ -45,15 +45,15 @@ def reached_by_socket(installation):
 
 def test_readme_commands_work_in_order(installation, reached_by_socket):
     commands = commands_in((ROOT / "README").read_text(), "    ")
-    assert [command[0] for command in commands] == ["check", "topics", "topics", "send", "tail", "audit"]
+    assert [command[0] for command in commands] == ["check", "topics", "topics", "doctor", "send", "tail", "audit"]
     before, after = commands[:3], commands[3:]
     for _ in run_all(installation, reached_by_socket, before):
         pass
     installation.start(reached_by_socket)
-    answers = list(run_all(installation, reached_by_socket, after[:1]))
-    assert answers[0][1].startswith("200 ")
+    answers = list(run_all(installation, reached_by_socket, after[:2]))
+    assert "no trouble found" in answers[0][1] and answers[1][1].startswith("200 ")
     installation.kafka.wait_until_routed()
-    (_, printed), (_, audited) = run_all(installation, reached_by_socket, after[1:])
+    (_, printed), (_, audited) = run_all(installation, reached_by_socket, after[2:])
     assert f"{installation.prefix}.invoice.accepted" in printed
     assert audited.splitlines()[-1].split() == ["total", "1", "1", "0", "0", "0"]
 
@@ -62,26 +62,27 @@ def test_examples_in_gatepost_1_work(installation, reached_by_socket):
     page = (ROOT / "man" / "gatepost.1").read_text()
     commands = commands_in(page.partition(".Sh EXAMPLES")[2], "")
     assert [command[0] for command in commands] == \
-        ["send", "tail", "sign", "verify", "audit", *["quarantine"] * 3, *["subscriptions"] * 2]
+        ["send", "tail", "doctor", "sign", "verify", "audit", *["quarantine"] * 3, *["subscriptions"] * 2]
     (installation.directory / "body.json").write_bytes(event_body())
     installation.create_topics(reached_by_socket)
     installation.start(reached_by_socket)
     for _ in run_all(installation, reached_by_socket, commands[:1]):
         pass
     installation.kafka.wait_until_routed()
-    (_, printed), _, (_, verified), (_, audited) = run_all(installation, reached_by_socket, commands[1:5])
+    (_, printed), (_, checked), _, (_, verified), (_, audited) = run_all(installation, reached_by_socket, commands[1:6])
+    assert "no trouble found" in checked
     assert "invoice.accepted" in printed and "answer: 200" in verified
     assert audited.splitlines()[-1].split() == ["total", "1", "1", "0", "0", "0"]
     installation.kafka.append([Delivery(event_body("no.such_kind"))])
     installation.kafka.wait_until_routed()
-    (_, listed), (_, tried), (_, released) = run_all(installation, reached_by_socket, commands[5:8])
+    (_, listed), (_, tried), (_, released) = run_all(installation, reached_by_socket, commands[6:9])
     assert "no.such_kind" in listed and " would be released, " in tried and " released, " in released
     with Sandbox(installation.build, installation.directory) as sandbox:
         key_file = reached_by_socket.secret_file("key", sandbox.key.encode())
         reached_by_socket["service"].update(base_url=sandbox.url, api_key_file=key_file)
         secret = str(reached_by_socket["source invoicing"]["secret_file"])
         commands = [[secret if word == "/etc/gatepost/secrets/invoicing" else word for word in command]
-                    for command in commands[8:]]
+                    for command in commands[9:]]
         (_, ensured), (_, listed) = run_all(installation, reached_by_socket, commands)
         assert ensured.startswith("added ") and "https://gateway.example/webhooks/invoicing" in listed
 

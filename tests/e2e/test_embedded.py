@@ -36,10 +36,3 @@ def test_signals_do_not_interrupt_the_embedded_broker(installation):
     assert "configuration reloaded" in send_sighup(daemon)
     assert daemon.admin("/healthz").status == 200
     daemon.accept()
-
-
-def test_check_online_warns_that_it_does_not_ask_the_embedded_broker(offline):
-    config = offline.config()
-    config["kafka"]["bootstrap.servers"] = "embedded"
-    done = offline.gatepost("check", "--online", config=config)
-    assert done.returncode == 0 and "--online has no effect" in done.stderr and "Kafka ok" not in done.stdout

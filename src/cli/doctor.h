@@ -1,0 +1,97 @@
+#ifndef CLI_DOCTOR_H
+#define CLI_DOCTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <librdkafka/rdkafka.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/json_tree.h"
+#include "config/config.h"
+#include "kafka/broker_dialer.h"
+
+/*
+ * A check-up of an installation, step by step. doctor.c has the table of steps and the command; a step is a
+ * function, which reports one result or several: one for each broker, topic and so on.
+ */
+
+enum doctor_result {
+        DOCTOR_OK,
+        DOCTOR_WARNING, /* works, but probably not as intended */
+        DOCTOR_FAILED,
+        DOCTOR_SKIPPED, /* not verified, for the reason in the detail */
+        DOCTOR_N_RESULTS,
+};
+
+#define DOCTOR_SUBJECT_SIZE 300
+
+/* Where to print the results, and what the last line says. */
+struct doctor_report {
+        struct json_writer *json; /* NULL: print text */
+        int shows_waiting;        /* stdout is a terminal */
+        int has_ticks;            /* UTF-8 */
+        const char *name;         /* of the present result */
+        char subject[DOCTOR_SUBJECT_SIZE];
+        int64_t began_ms;
+        size_t n_results[DOCTOR_N_RESULTS];
+        /* Of the first failure. */
+        char *cause;
+        char *remedy;
+        int status;
+        int has_remedy; /* of the last failure */
+};
+
+struct doctor_broker;
+
+/* A check-up that is under way. What a step learns, later ones may use. */
+struct doctor {
+        struct doctor_report report;
+        const char *file;
+        const char *url; /* --to, or NULL */
+        int sends;       /* test deliveries; not with --no-send */
+        struct config *config;
+        struct broker_dialer *dialer;
+        struct doctor_broker *usable; /* a broker that takes our requests; NULL: none */
+        rd_kafka_t *client;           /* NULL: not connected */
+        struct json_value *status;    /* of the daemon, from /status; NULL: unknown */
+        int is_daemon_outdated;       /* the file is newer than the daemon's configuration */
+        int64_t skew_ms;              /* the broker's clock minus ours, beyond what the way may take */
+        int knows_skew;
+};
+
+/* doctor_report.c: Begin a result, and say on a terminal what it waits for. */
+void doctor_begin(struct doctor *doctor, const char *name, const char *subject, ...) PRINTF_LIKE(3, 4);
+
+/* End the result and print it. After a failure, doctor_remedy() says what to do about it. */
+void doctor_pass(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 3);
+void doctor_warn(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 3);
+void doctor_skip(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 3);
+void doctor_fail(struct doctor *doctor, int status, const char *detail, ...) PRINTF_LIKE(3, 4);
+void doctor_remedy(struct doctor *doctor, const char *remedy, ...) PRINTF_LIKE(2, 3);
+
+/* Prepare to report, and print the last line. doctor_report_end() returns the exit status. */
+void doctor_report_begin(struct doctor_report *report, int as_json);
+int doctor_report_end(struct doctor_report *report);
+
+/* The steps, in files of their own. */
+void doctor_check_configuration(struct doctor *doctor);
+void doctor_check_files(struct doctor *doctor);
+void doctor_check_certificate(struct doctor *doctor);
+void doctor_check_brokers(struct doctor *doctor);
+void doctor_check_client(struct doctor *doctor);
+void doctor_check_advertised(struct doctor *doctor);
+void doctor_check_permissions(struct doctor *doctor);
+void doctor_check_topics(struct doctor *doctor);
+void doctor_check_listeners(struct doctor *doctor);
+void doctor_check_daemon(struct doctor *doctor);
+void doctor_check_delivery(struct doctor *doctor);
+void doctor_check_clock(struct doctor *doctor);
+void doctor_check_service(struct doctor *doctor);
+
+/* Close the connections to Kafka, in doctor_kafka.c. */
+void doctor_kafka_close(struct doctor *doctor);
+
+#endif

@@ -1,0 +1,279 @@
+#include "cli/doctor_kafka.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sysexits.h>
+
+/* One broker, step by step. */
+
+#define DEFAULT_PORT "9092"
+
+/* A check of one broker. */
+struct check {
+        struct doctor *doctor;
+        const struct doctor_broker *broker;
+        char name[DOCTOR_BROKER_TEXT_SIZE];
+        struct addrinfo *addresses;
+        struct dial dial;
+};
+
+int
+doctor_broker_parse(const char *text, size_t len, struct doctor_broker *broker)
+{
+        const char *end = text + len, *slashes = memmem(text, len, "://", 3), *colon, *host_end;
+
+        *broker = (struct doctor_broker){.id = -1};
+        text = slashes == NULL ? text : slashes + 3;
+        host_end = *text == '[' ? memchr(text, ']', (size_t)(end - text)) : NULL;
+        colon = memchr(host_end == NULL ? text : host_end, ':',
+                       (size_t)(end - (host_end == NULL ? text : host_end)));
+        if (host_end != NULL)
+                text++;
+        else
+                host_end = colon == NULL ? end : colon;
+        (void)snprintf(broker->port, sizeof(broker->port), "%.*s", colon == NULL ? 4 : (int)(end - colon - 1),
+                       colon == NULL ? DEFAULT_PORT : colon + 1);
+        (void)snprintf(broker->host, sizeof(broker->host), "%.*s", (int)(host_end - text), text);
+        return broker->host[0] == '\0' ? -1 : 0;
+}
+
+const char *
+doctor_broker_format(const struct doctor_broker *broker, char text[DOCTOR_BROKER_TEXT_SIZE])
+{
+        int is_ipv6 = strchr(broker->host, ':') != NULL;
+
+        (void)snprintf(text, DOCTOR_BROKER_TEXT_SIZE, is_ipv6 ? "[%s]:%s" : "%s:%s", broker->host,
+                       broker->port);
+        return text;
+}
+
+/*
+ * The classic mistake of the first day: the first connection works, and then each client is sent to an
+ * address that only the brokers themselves can reach.
+ */
+static void
+advise_on_address(const struct check *check)
+{
+        if (check->broker->id >= 0)
+                doctor_remedy(check->doctor,
+                              "broker %d advertises %s (its advertised.listeners), and every client connects "
+                              "to the advertised address, not to bootstrap.servers: set advertised.listeners "
+                              "of that broker to an address that this machine can resolve and reach",
+                              (int)check->broker->id, check->name);
+        else
+                doctor_remedy(check->doctor,
+                              "check bootstrap.servers in [kafka], DNS, /etc/hosts, firewalls, and that the "
+                              "broker runs and listens there");
+}
+
+static const char *
+prefix_of(const struct check *check)
+{
+        return check->broker->id < 0 ? "" : "advertised.listeners of the broker: this machine cannot ";
+}
+
+static int
+resolve(struct check *check)
+{
+        char text[DIAL_TEXT_SIZE];
+        struct error error;
+
+        doctor_begin(check->doctor, "resolve", "%s", check->broker->host);
+        if (dial_resolve(check->broker->host, check->broker->port, BROKER_DIALER_TIMEOUT_MS,
+                         &check->addresses, &error) == 0) {
+                doctor_pass(check->doctor, "%s", dial_format(check->addresses, text));
+                return 1;
+        }
+        doctor_fail(check->doctor, EX_UNAVAILABLE, "%s%s%s", prefix_of(check),
+                    *prefix_of(check) == '\0' ? "" : "resolve this name: ", error.text);
+        advise_on_address(check);
+        return 0;
+}
+
+static int
+connect_to(struct check *check)
+{
+        enum dial_failure failure;
+        struct error error;
+
+        doctor_begin(check->doctor, "connect", "%s", check->name);
+        if (dial_connect(&check->dial, check->addresses, BROKER_DIALER_TIMEOUT_MS, &failure, &error) == 0) {
+                doctor_pass(check->doctor, "%s", "connected");
+                return 1;
+        }
+        doctor_fail(check->doctor, EX_UNAVAILABLE, "%s%s%s%s", prefix_of(check),
+                    *prefix_of(check) == '\0' ? "" : "reach this address: ", error.text,
+                    failure == DIAL_REFUSED     ? ": nothing listens on this port there"
+                    : failure == DIAL_TIMED_OUT ? ": a wrong address, or a firewall drops the packets"
+                                                : "");
+        advise_on_address(check);
+        return 0;
+}
+
+/* Close the connection and connect again, after an answer has used it up. */
+static int
+reconnect(struct check *check)
+{
+        enum dial_failure failure;
+        struct error error;
+
+        dial_close(&check->dial);
+        return dial_connect(&check->dial, check->addresses, BROKER_DIALER_TIMEOUT_MS, &failure, &error) == 0;
+}
+
+static int
+secure(struct check *check)
+{
+        struct doctor *doctor = check->doctor;
+        const char *protocol = broker_dialer_protocol(doctor->dialer);
+        enum dial_failure failure;
+        struct error error;
+
+        doctor_begin(doctor, "tls", "%s", check->name);
+        if (broker_dialer_secure(doctor->dialer, &check->dial, check->broker->host, &failure, &error) == 0) {
+                doctor_pass(doctor, "%s, certificate verified", SSL_get_version(check->dial.session));
+                return 1;
+        }
+        if (SSL_get_verify_result(check->dial.session) != X509_V_OK) {
+                doctor_fail(doctor, EX_UNAVAILABLE, "the broker's certificate: %s", error.text);
+                doctor_remedy(doctor,
+                              "set ssl.ca.location in [kafka] to the authority that signed the broker's "
+                              "certificate; after `hostname mismatch`, name the broker in "
+                              "bootstrap.servers and advertised.listeners as its certificate does");
+        } else if (broker_dialer_finds_plain(check->addresses)) {
+                doctor_fail(doctor, EX_CONFIG, "this port does not speak TLS, but security.protocol is %s",
+                            protocol);
+                doctor_remedy(doctor,
+                              "use the broker's port with TLS, or set security.protocol = %s in [kafka]",
+                              broker_dialer_uses_login(doctor->dialer) ? "sasl_plaintext" : "plaintext");
+        } else {
+                doctor_fail(doctor, EX_UNAVAILABLE, "%s", error.text);
+                doctor_remedy(doctor, "%s",
+                              "see whether the port is a listener of Kafka with TLS, and whether "
+                              "it requires a certificate: ssl.certificate.location and "
+                              "ssl.key.location in [kafka]");
+        }
+        return 0;
+}
+
+/* Check that Kafka answers. */
+static int
+greet(struct check *check)
+{
+        struct doctor *doctor = check->doctor;
+        enum dial_failure failure;
+        struct error error;
+
+        if (broker_dialer_greet(&check->dial, &failure, &error) == 0)
+                return 1;
+        doctor_begin(doctor, "kafka", "%s", check->name);
+        if (!broker_dialer_uses_tls(doctor->dialer) && broker_dialer_finds_tls(check->addresses)) {
+                doctor_fail(doctor, EX_CONFIG, "this port speaks TLS, but security.protocol is %s",
+                            broker_dialer_protocol(doctor->dialer));
+                doctor_remedy(doctor, "set security.protocol = %s in [kafka], or use a port without TLS",
+                              broker_dialer_uses_login(doctor->dialer) ? "sasl_ssl" : "ssl");
+        } else {
+                doctor_fail(doctor, EX_UNAVAILABLE, "no answer as from a broker of Kafka: %s", error.text);
+                doctor_remedy(doctor, "%s", "check host and port of bootstrap.servers in [kafka]");
+        }
+        return 0;
+}
+
+static void
+report_rejected(struct doctor *doctor, const struct error *error)
+{
+        const char *user = config_property(doctor->config, "sasl.username");
+
+        doctor_fail(doctor, EX_NOPERM, "the broker rejects the login of %.100s by %s: %s",
+                    user == NULL ? "this account" : user, broker_dialer_mechanism(doctor->dialer),
+                    error->text);
+        doctor_remedy(doctor, "%s",
+                      "check sasl.username and sasl.password_file in [kafka], and that the "
+                      "account exists in Kafka for this mechanism");
+}
+
+static void
+report_required(struct check *check)
+{
+        struct doctor *doctor = check->doctor;
+        enum dial_failure failure;
+        struct error list, error;
+        int has_login = reconnect(check) &&
+                        (!broker_dialer_uses_tls(doctor->dialer) ||
+                         broker_dialer_secure(doctor->dialer, &check->dial, check->broker->host, &failure,
+                                              &error) == 0) &&
+                        broker_dialer_mechanisms(&check->dial, &list) == 0;
+
+        if (has_login) {
+                doctor_fail(doctor, EX_CONFIG, "this port requires a login (SASL; mechanisms: %s)",
+                            list.text);
+                doctor_remedy(doctor,
+                              "set security.protocol = %s, sasl.mechanism, sasl.username and "
+                              "sasl.password_file in [kafka]",
+                              broker_dialer_uses_tls(doctor->dialer) ? "sasl_ssl" : "sasl_plaintext");
+        } else {
+                doctor_fail(doctor, EX_NOPERM, "%s", "the broker closes the connection at the first request");
+                doctor_remedy(doctor, "%s", "see the broker's log");
+        }
+}
+
+static int
+login(struct check *check)
+{
+        struct doctor *doctor = check->doctor;
+        const char *mechanism = broker_dialer_mechanism(doctor->dialer);
+        int uses_login = broker_dialer_uses_login(doctor->dialer);
+        struct error error;
+
+        doctor_begin(doctor, "login", "%s", check->name);
+        switch (broker_dialer_login(doctor->dialer, &check->dial, &error)) {
+        case BROKER_LOGIN_DONE:
+                doctor_pass(doctor, "%s%s", uses_login ? "by " : "none configured, none needed",
+                            uses_login ? mechanism : "");
+                return 1;
+        case BROKER_LOGIN_UNSUPPORTED:
+                doctor_skip(doctor, "%s, in the next step", error.text);
+                return 1;
+        case BROKER_LOGIN_REJECTED:
+                report_rejected(doctor, &error);
+                break;
+        case BROKER_LOGIN_MECHANISM:
+                doctor_fail(doctor, EX_CONFIG,
+                            "the broker does not support sasl.mechanism = %s; it supports %s", mechanism,
+                            error.text);
+                doctor_remedy(doctor, "set sasl.mechanism in [kafka] to one of: %s", error.text);
+                break;
+        case BROKER_LOGIN_UNEXPECTED:
+                doctor_fail(doctor, EX_CONFIG, "%s, but security.protocol is %s", error.text,
+                            broker_dialer_protocol(doctor->dialer));
+                doctor_remedy(doctor,
+                              "use the broker's port with SASL, or set security.protocol = %s in [kafka]",
+                              broker_dialer_uses_tls(doctor->dialer) ? "ssl" : "plaintext");
+                break;
+        case BROKER_LOGIN_REQUIRED:
+                report_required(check);
+                break;
+        case BROKER_LOGIN_BROKEN:
+                doctor_fail(doctor, EX_UNAVAILABLE, "%s", error.text);
+                doctor_remedy(doctor, "%s", "see the broker's log");
+                break;
+        }
+        return 0;
+}
+
+int
+doctor_broker_check(struct doctor *doctor, const struct doctor_broker *broker)
+{
+        struct check check = {.doctor = doctor, .broker = broker, .dial = {.fd = -1}};
+        int is_usable;
+
+        (void)doctor_broker_format(broker, check.name);
+        is_usable = resolve(&check) && connect_to(&check) &&
+                    (!broker_dialer_uses_tls(doctor->dialer) || secure(&check)) && greet(&check) &&
+                    login(&check);
+        dial_close(&check.dial);
+        if (check.addresses != NULL)
+                freeaddrinfo(check.addresses);
+        return is_usable;
+}

@@ -1,0 +1,20 @@
+#ifndef CLI_DOCTOR_DAEMON_H
+#define CLI_DOCTOR_DAEMON_H
+
+#include "base/http_client.h"
+#include "cli/doctor.h"
+
+/**
+ * doctor_daemon_get(doctor, path, answer, error):
+ * Ask the daemon's admin endpoint. Returns 0, and the caller frees answer->body; or -1 with the reason.
+ */
+int doctor_daemon_get(const struct doctor *doctor, const char *path, struct http_client_answer *answer,
+                      struct error *error) MUST_CHECK;
+
+/* Read /status. Returns it, to be released by json_tree_free(), or NULL. */
+struct json_value *doctor_daemon_status(const struct doctor *doctor);
+
+/* doctor_listener.c: Report that a socket of the daemon cannot be connected to. */
+void doctor_listener_report(struct doctor *doctor, enum dial_failure failure, const struct error *error);
+
+#endif

@@ -1,0 +1,230 @@
+#include "cli/doctor.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sysexits.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cli/doctor_daemon.h"
+#include "cli/doctor_trail.h"
+#include "cli/own_url.h"
+#include "cli/service_answer.h"
+#include "cli/sign.h"
+#include "cli/status.h"
+#include "model/judge.h"
+
+/*
+ * Test deliveries, one for each secret of each source, signed and sent as the service would. The router
+ * recognises them by their kind and drops them, so that consumers never see them (model/judge.h).
+ */
+
+#define TIMEOUT_MS 15000
+#define ANSWER_MAX 65536
+
+/* Make a body with the kind where the source looks for it, and never twice the same. The caller frees it. */
+static char *
+make_body(const struct config_source *source)
+{
+        const struct pointer *kind = &source->rules.kind;
+        struct json_writer *json = json_new(0);
+        char id[BYTES_UUID_SIZE];
+        size_t len;
+
+        json_open_object(json, NULL);
+        json_member(json, JUDGE_TEST_KIND, bytes_random_uuid(id));
+        for (size_t i = 0; i + 1 < kind->n_segments; i++)
+                json_open_object(json, kind->segments[i]);
+        json_member(json, kind->segments[kind->n_segments - 1], JUDGE_TEST_KIND);
+        for (size_t i = 0; i + 1 < kind->n_segments; i++)
+                json_close_object(json);
+        json_close_object(json);
+        return json_take(json, &len);
+}
+
+/* Choose the URL. Returns 0, or -1 when the port is 0. */
+static int
+choose_url(const struct doctor *doctor, const struct config_source *source, struct own_url *to)
+{
+        const char *url = doctor->url, *host = url == NULL ? NULL : strstr(url, "://");
+
+        if (url == NULL)
+                return own_url_make(&doctor->config->listen[0], doctor->config->tls_certificate_file,
+                                    source->path, to);
+        *to = (struct own_url){0};
+        to->url = mem_printf("%s%s%s", host == NULL ? "http://" : "", url,
+                             strchr(host == NULL ? url : host + 3, '/') == NULL ? source->path : "");
+        return 0;
+}
+
+static int
+post(const struct own_url *to, const struct sign_input *signing, const struct sign_values *values,
+     struct http_client_answer *answer, struct error *error)
+{
+        char *headers[DELIVERY_N_HEADERS];
+        struct http_client_request request = {.method = "POST",
+                                              .url = to->url,
+                                              .socket_path = to->socket_path,
+                                              .ca_file = to->ca_file,
+                                              .allows_any_name = to->ca_file != NULL,
+                                              .headers = (const char *const *)headers,
+                                              .n_headers = DELIVERY_N_HEADERS,
+                                              .body = signing->body,
+                                              .len = signing->len,
+                                              .timeout_ms = TIMEOUT_MS,
+                                              .max_answer = ANSWER_MAX};
+        int result;
+
+        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
+                headers[h] = mem_printf("%s-%s: %s", signing->source->header_prefix,
+                                        delivery_header_suffix((enum delivery_header)h), values->values[h]);
+        result = http_client_call(&request, answer, error);
+        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
+                free(headers[h]);
+        return result;
+}
+
+/* What a status of an answer means here; the daemon may have another configuration than the file. */
+static const struct {
+        int status;
+        int exit_status;
+        const char *means;
+        const char *remedy;
+} meanings[] = {
+    {400, EX_CONFIG, "the receiver does not find the four headers with the source's header_prefix",
+     "gatepostd runs with another header_prefix for this path than the file has: systemctl reload gatepostd"},
+    {401, EX_CONFIG, "the receiver refuses the signature by this secret of the configuration",
+     "gatepostd runs with other secrets than the file names: systemctl reload gatepostd; for a "
+     "STALE_TIMESTAMP, "
+     "set this machine's clock"},
+    {403, EX_CONFIG, "the receiver does not take the first webhook_id of the configuration",
+     "gatepostd runs with other webhook_id than the file: systemctl reload gatepostd"},
+    {404, EX_CONFIG, "no source of the receiver has this path",
+     "gatepostd runs with other paths than the file, or a proxy changes them: systemctl reload gatepostd"},
+    {429, EX_UNAVAILABLE, "the receiver has refused too many requests from this address",
+     "wait some seconds"},
+    {502, EX_UNAVAILABLE, "a proxy cannot reach the receiver", "check the proxy's configuration and log"},
+    {503, EX_UNAVAILABLE, "the receiver cannot append to Kafka now",
+     "see gatepost status, and journalctl -u gatepostd"},
+};
+
+static void
+report_refusal(struct doctor *doctor, const struct http_client_answer *answer)
+{
+        struct service_error refusal;
+        const char *code;
+        size_t m = 0;
+
+        service_error_read(answer->body, answer->len, &refusal);
+        code = refusal.code == NULL ? "no envelope of gatepostd" : refusal.code;
+        while (m < ARRAY_LEN(meanings) && meanings[m].status != answer->status)
+                m++;
+        if (m == ARRAY_LEN(meanings)) {
+                doctor_fail(doctor, EX_UNAVAILABLE, "answered %d (%.60s)", answer->status, code);
+                doctor_remedy(doctor, "see what answers at this URL, and journalctl -u gatepostd");
+        } else {
+                doctor_fail(doctor, meanings[m].exit_status, "answered %d (%.60s): %s%s", answer->status,
+                            code, meanings[m].means,
+                            doctor->is_daemon_outdated ? "; the file is newer than what gatepostd has loaded"
+                                                       : "");
+                doctor_remedy(doctor, "%s", meanings[m].remedy);
+        }
+        service_error_clear(&refusal);
+}
+
+/* Send one delivery, signed by one secret. Returns whether it was accepted; then the trail knows it. */
+static int
+send_one(struct doctor *doctor, const struct own_url *to, const struct config_source *source, size_t secret,
+         struct doctor_trail *trail)
+{
+        struct sign_input signing = {.source = source, .body = make_body(source)};
+        struct http_client_answer answer = {0};
+        struct sign_values values;
+        struct error error;
+        int64_t sent_ms = clock_now_ms();
+        int is_accepted = 0;
+
+        signing.len = strlen(signing.body);
+        sign_choose_ids(&signing, NULL, NULL);
+        doctor_begin(doctor, "delivery", "%s, secret %zu of [source %s]", to->url, secret + 1, source->name);
+        if (sign_delivery(&signing, source->keys[secret], sent_ms / 1000, &values, &error) != 0) {
+                doctor_fail(doctor, EX_OSERR, "%s", error.text);
+        } else {
+                if (post(to, &signing, &values, &answer, &error) != 0) {
+                        doctor_fail(doctor, EX_UNAVAILABLE, "%s", error.text);
+                        doctor_remedy(doctor,
+                                      "see whether the URL, its certificate and proxies before it are right");
+                } else if (answer.status != 200) {
+                        report_refusal(doctor, &answer);
+                } else {
+                        int64_t now_ms = clock_now_ms();
+
+                        doctor_pass(doctor, "answered 200 in %" PRId64 " ms", now_ms - sent_ms);
+                        doctor_trail_add(trail, signing.delivery_id, sent_ms, now_ms);
+                        is_accepted = 1;
+                }
+                free(answer.body);
+                sign_clear_values(&values);
+        }
+        free(signing.body);
+        return is_accepted;
+}
+
+static void
+send_all(struct doctor *doctor, struct doctor_trail *trail)
+{
+        const struct config *config = doctor->config;
+
+        for (size_t s = 0; s < config->n_sources; s++) {
+                struct own_url to;
+
+                if (choose_url(doctor, &config->sources[s], &to) != 0) {
+                        doctor_begin(doctor, "delivery", "%s", "");
+                        doctor_skip(doctor, "only gatepostd knows its port; give --to URL");
+                        return;
+                }
+                for (size_t k = 0; k < config->sources[s].n_keys; k++)
+                        (void)send_one(doctor, &to, &config->sources[s], k, trail);
+                free(to.url);
+        }
+}
+
+/* Return why no test delivery is sent, or NULL. */
+static const char *
+find_obstacle(const struct doctor *doctor)
+{
+        const struct config *config = doctor->config;
+
+        if (!doctor->sends)
+                return "--no-send";
+        if (!(config->roles & CONFIG_RECEIVER) && doctor->url == NULL)
+                return "no receiver is configured here; give --to URL, or run it where the receiver is";
+        if (config->tls_client_ca_file != NULL && doctor->url == NULL)
+                return "the receiver requires a certificate of the client, and this command has none";
+        if (config->requires_proxy && doctor->url == NULL)
+                return "the receiver requires the PROXY protocol; give --to with the proxy's URL";
+        if (doctor->status != NULL && config->roles & CONFIG_ROUTER &&
+            json_tree_get(doctor->status, "testDeliveries") == NULL)
+                return "gatepostd is older than this command, and would put it into quarantine";
+        return NULL;
+}
+
+void
+doctor_check_delivery(struct doctor *doctor)
+{
+        const char *obstacle = find_obstacle(doctor);
+        struct doctor_trail *trail;
+
+        if (obstacle != NULL) {
+                doctor_begin(doctor, "delivery", "%s", "");
+                doctor_skip(doctor, "%s", obstacle);
+                return;
+        }
+        trail = doctor_trail_begin(doctor);
+        send_all(doctor, trail);
+        doctor_trail_follow(doctor, trail);
+        doctor_trail_free(trail);
+}

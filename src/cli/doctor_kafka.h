@@ -1,0 +1,30 @@
+#ifndef CLI_DOCTOR_KAFKA_H
+#define CLI_DOCTOR_KAFKA_H
+
+#include "cli/doctor.h"
+
+/* A broker by its name, as in bootstrap.servers or advertised by itself. */
+struct doctor_broker {
+        char host[256];
+        char port[16];
+        int32_t id; /* -1: of bootstrap.servers */
+};
+
+/**
+ * doctor_broker_check(doctor, broker):
+ * Report for one broker, step by step: name resolution, connection, TLS, login. Returns whether all
+ * succeeded.
+ */
+int doctor_broker_check(struct doctor *doctor, const struct doctor_broker *broker);
+
+/* Read HOST:PORT, with or without PROTOCOL:// before it. Returns 0 or -1. */
+int doctor_broker_parse(const char *text, size_t len, struct doctor_broker *broker) MUST_CHECK;
+
+/* The size of an address for messages, and the address: kafka1:9092, [::1]:9092. */
+#define DOCTOR_BROKER_TEXT_SIZE 280
+const char *doctor_broker_format(const struct doctor_broker *broker, char text[DOCTOR_BROKER_TEXT_SIZE]);
+
+/* Whether there is nothing to connect to: the broker is inside the daemon. Reports that for a step. */
+int doctor_kafka_is_embedded(struct doctor *doctor, const char *step);
+
+#endif

@@ -1,0 +1,238 @@
+#include "cli/doctor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sysexits.h>
+
+#include <openssl/x509v3.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "cli/doctor_daemon.h"
+#include "cli/own_url.h"
+
+/* The receiver's listeners, step by step: a connection, TLS as a sender sees it, and who answers. */
+
+#define TIMEOUT_MS 5000
+#define HEAD_MAX 4096
+#define PROXY_HEADER "PROXY UNKNOWN\r\n"
+
+/* A check of one listener. */
+struct listener_check {
+        struct doctor *doctor;
+        const struct config_listen *listen;
+        struct own_address address;
+        struct dial dial;
+};
+
+/* Connect, and send the PROXY header where one is required. Returns 0, or -1 with the reason. */
+static int
+open_listener(struct listener_check *check, enum dial_failure *failure, struct error *error)
+{
+        dial_close(&check->dial);
+        if (dial_connect(&check->dial, &check->address.info, TIMEOUT_MS, failure, error) != 0)
+                return -1;
+        return !check->doctor->config->requires_proxy
+                   ? 0
+                   : dial_send(&check->dial, PROXY_HEADER, strlen(PROXY_HEADER), TIMEOUT_MS, failure, error);
+}
+
+void
+doctor_listener_report(struct doctor *doctor, enum dial_failure failure, const struct error *error)
+{
+        if (failure == DIAL_DENIED) {
+                doctor_fail(doctor, EX_NOPERM, "%s: this user may not connect to the socket", error->text);
+                doctor_remedy(doctor, "run it as the daemon's user: sudo -u gatepost gatepost -c %s doctor",
+                              doctor->file);
+                return;
+        }
+        doctor_fail(doctor, EX_UNAVAILABLE, "%s%s", error->text,
+                    failure == DIAL_REFUSED
+                        ? ": nothing listens there; gatepostd does not run, or with another "
+                          "configuration"
+                        : "");
+        doctor_remedy(doctor,
+                      "start it: systemctl start gatepostd; if it does not start: journalctl -u gatepostd");
+}
+
+static int
+connect_to(struct listener_check *check)
+{
+        enum dial_failure failure;
+        struct error error;
+
+        doctor_begin(check->doctor, "listen", "%s", check->listen->text);
+        if (open_listener(check, &failure, &error) == 0)
+                return 1;
+        doctor_listener_report(check->doctor, failure, &error);
+        return 0;
+}
+
+/* Write the names for which the certificate is valid. */
+static void
+list_names(const X509 *certificate, char *text, size_t size)
+{
+        GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+
+        text[0] = '\0';
+        for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
+                int type;
+                const ASN1_STRING *name = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names, i), &type);
+                size_t len = strlen(text);
+
+                if (type == GEN_DNS && len < size)
+                        (void)snprintf(text + len, size - len, "%s%.*s", len == 0 ? "" : ", ",
+                                       ASN1_STRING_length(name), (const char *)ASN1_STRING_get0_data(name));
+        }
+        sk_GENERAL_NAME_pop_free(names, GENERAL_NAME_free);
+        if (text[0] == '\0')
+                (void)snprintf(text, size, "no DNS name");
+}
+
+/* After a handshake: is it the certificate of the configuration, and would a sender trust it? */
+static void
+report_certificate(struct listener_check *check)
+{
+        struct doctor *doctor = check->doctor;
+        long verified = SSL_get_verify_result(check->dial.session);
+        X509 *served = SSL_get1_peer_certificate(check->dial.session);
+        int is_same = served != NULL && X509_cmp(served, doctor->config->certificate->leaf) == 0;
+        char names[200] = "";
+
+        if (served != NULL)
+                list_names(served, names, sizeof(names));
+        X509_free(served);
+        if (!is_same)
+                doctor_warn(doctor,
+                            "gatepostd serves another certificate than %s has: systemctl reload gatepostd",
+                            doctor->config->tls_certificate_file);
+        else if (verified != X509_V_OK)
+                doctor_warn(
+                    doctor,
+                    "for %s; this machine's authorities do not confirm it (%s): the service will refuse "
+                    "it, unless it trusts the issuer; add missing intermediate certificates to the file",
+                    names, X509_verify_cert_error_string(verified));
+        else
+                doctor_pass(doctor, "%s, for %s, trusted by this machine's authorities",
+                            SSL_get_version(check->dial.session), names);
+}
+
+static int
+secure(struct listener_check *check)
+{
+        struct doctor *doctor = check->doctor;
+        SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+        enum dial_failure failure;
+        struct error error;
+        int result;
+
+        doctor_begin(doctor, "tls", "%s", check->listen->text);
+        if (context == NULL || SSL_CTX_set_default_verify_paths(context) != 1) {
+                SSL_CTX_free(context);
+                doctor_skip(doctor, "OpenSSL cannot verify certificates on this machine");
+                return 0;
+        }
+        result = dial_secure(&check->dial, context, NULL, TIMEOUT_MS, &failure, &error);
+        SSL_CTX_free(context);
+        if (result == 0) {
+                report_certificate(check);
+                return 1;
+        }
+        doctor_fail(doctor, EX_CONFIG, "no TLS: %s; the configuration has a certificate", error.text);
+        doctor_remedy(doctor,
+                      "restart gatepostd, if the certificate was configured after its start: systemctl "
+                      "restart gatepostd; else see what listens there: ss -ltnp");
+        return 0;
+}
+
+/* Send a GET and read the head of the answer. Returns 0, or -1 with the reason. */
+static int
+get(struct listener_check *check, const char *path, char head[HEAD_MAX], enum dial_failure *failure,
+    struct error *error)
+{
+        char *request = mem_printf(
+            "GET %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: gatepost-doctor\r\nConnection: close\r\n"
+            "\r\n",
+            path);
+        int result = dial_send(&check->dial, request, strlen(request), TIMEOUT_MS, failure, error);
+        size_t len = 0;
+
+        free(request);
+        head[0] = '\0';
+        while (result == 0 && len + 1 < HEAD_MAX && strstr(head, "\r\n\r\n") == NULL) {
+                result = dial_receive(&check->dial, head + len, 1, TIMEOUT_MS, failure, error);
+                len += result == 0;
+                head[len] = '\0';
+        }
+        return result;
+}
+
+static void
+report_impostor(struct listener_check *check, const char *head)
+{
+        const char *server = strcasestr(head, "\r\nServer: ");
+        int len = server == NULL ? 0 : (int)strcspn(server + 10, "\r\n");
+
+        doctor_fail(check->doctor, EX_UNAVAILABLE, "another program than gatepostd answers: %.*s%s%.*s",
+                    (int)strcspn(head, "\r\n"), head, server == NULL ? "" : ", ", len,
+                    server == NULL ? "" : server + 10);
+        doctor_remedy(check->doctor, "find it (ss -ltnp) and stop it, or change `listen` in [receiver] of %s",
+                      check->doctor->file);
+}
+
+/* A GET is answered by gatepostd with 405, 404 or 429, and always with a request id. */
+static void
+identify(struct listener_check *check)
+{
+        struct doctor *doctor = check->doctor;
+        char head[HEAD_MAX];
+        enum dial_failure failure;
+        struct error error;
+        int result = get(check, doctor->config->sources[0].path, head, &failure, &error);
+
+        if (doctor->config->certificate != NULL)
+                doctor_begin(doctor, "listen", "%s", check->listen->text);
+        if (result != 0 && doctor->config->tls_client_ca_file != NULL)
+                doctor_skip(doctor, "it requires a certificate of the client, and this command has none");
+        else if (result == 0 && strncmp(head, "HTTP/1.", 7) == 0 &&
+                 strcasestr(head, "\r\nx-request-id:") != NULL)
+                doctor_pass(doctor, "gatepostd answers");
+        else if (result == 0 || head[0] != '\0')
+                report_impostor(check, head);
+        else if (doctor->config->certificate == NULL && broker_dialer_finds_tls(&check->address.info)) {
+                doctor_fail(doctor, EX_CONFIG, "this port speaks TLS; the configuration has no certificate");
+                doctor_remedy(doctor,
+                              "restart gatepostd, if the certificate was removed from the configuration: "
+                              "systemctl restart gatepostd");
+        } else {
+                doctor_fail(doctor, EX_UNAVAILABLE, "no answer to HTTP: %s", error.text);
+                doctor_remedy(doctor,
+                              "see what listens there: ss -ltnp; and what gatepostd logs: journalctl -u "
+                              "gatepostd");
+        }
+}
+
+void
+doctor_check_listeners(struct doctor *doctor)
+{
+        const struct config *config = doctor->config;
+
+        if (!(config->roles & CONFIG_RECEIVER))
+                return;
+        for (size_t i = 0; i < config->n_listen; i++) {
+                struct listener_check check = {.doctor = doctor,
+                                               .listen = &config->listen[i],
+                                               .dial = {.fd = -1}};
+
+                if (own_url_address(check.listen, &check.address) != 0) {
+                        doctor_begin(doctor, "listen", "%s", check.listen->text);
+                        doctor_skip(doctor, "port 0: only gatepostd knows which port it has got");
+                        continue;
+                }
+                if (connect_to(&check) && (config->certificate == NULL || secure(&check)))
+                        identify(&check);
+                dial_close(&check.dial);
+        }
+}

@@ -1,0 +1,229 @@
+#include "cli/doctor.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "cli/terminal.h"
+
+#define ERASE_LINE "\r\033[K"
+#define DETAIL_SIZE 1200
+
+static const struct {
+        const char *name;
+        const char *tick;
+        const char *word;
+        enum terminal_colour colour;
+} results[DOCTOR_N_RESULTS] = {
+    [DOCTOR_OK] = {"ok", "\xe2\x9c\x93", "ok  ", TERMINAL_BLUE},
+    [DOCTOR_WARNING] = {"warning", "!", "warn", TERMINAL_BOLD},
+    [DOCTOR_FAILED] = {"failed", "\xe2\x9c\x97", "FAIL", TERMINAL_RED},
+    [DOCTOR_SKIPPED] = {"skipped", "-", "skip", TERMINAL_FAINT},
+};
+
+/* Whether the person's locale can show the ticks. */
+static int
+is_utf8(void)
+{
+        locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+        int result = 0;
+
+        if (locale != (locale_t)0) {
+                result = strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
+                freelocale(locale);
+        }
+        return result;
+}
+
+void
+doctor_report_begin(struct doctor_report *report, int as_json)
+{
+        const char *term = getenv("TERM");
+
+        *report = (struct doctor_report){.has_ticks = is_utf8()};
+        report->shows_waiting =
+            !as_json && isatty(STDOUT_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
+        if (!as_json)
+                return;
+        report->json = json_new(1);
+        json_open_object(report->json, NULL);
+        json_open_array(report->json, "steps");
+}
+
+static void
+print(const char *text)
+{
+        text_print(stdout, text, strlen(text));
+}
+
+void
+doctor_begin(struct doctor *doctor, const char *name, const char *subject, ...)
+{
+        struct doctor_report *report = &doctor->report;
+        va_list args;
+
+        report->name = name;
+        report->began_ms = clock_monotonic_ms();
+        va_start(args, subject);
+        (void)vsnprintf(report->subject, sizeof(report->subject), subject, args);
+        va_end(args);
+        if (!report->shows_waiting)
+                return;
+        printf(ERASE_LINE "%s %s ", report->has_ticks ? "\xe2\x80\xa6" : "... ", name);
+        print(report->subject);
+        (void)fflush(stdout);
+}
+
+static void
+put_json(struct doctor_report *report, enum doctor_result result, const char *detail)
+{
+        struct json_writer *json = report->json;
+
+        json_open_object(json, NULL);
+        json_member(json, "name", report->name);
+        json_bytes(json, "subject", report->subject, strlen(report->subject));
+        json_member(json, "result", results[result].name);
+        json_bytes(json, "detail", detail, strlen(detail));
+        json_number(json, "milliseconds", clock_monotonic_ms() - report->began_ms);
+        json_close_object(json);
+}
+
+static void
+end(struct doctor_report *report, enum doctor_result result, const char *detail, va_list args)
+{
+        char text[DETAIL_SIZE];
+
+        (void)vsnprintf(text, sizeof(text), detail, args);
+        report->n_results[result]++;
+        if (result == DOCTOR_FAILED && report->cause == NULL)
+                report->cause = mem_printf("%s%s%s: %s", report->name, *report->subject == '\0' ? "" : " ",
+                                           report->subject, text);
+        if (report->json != NULL) {
+                put_json(report, result, text);
+                return;
+        }
+        printf("%s%s%s%s %s%s", report->shows_waiting ? ERASE_LINE : "",
+               terminal_colour(results[result].colour),
+               report->has_ticks ? results[result].tick : results[result].word,
+               terminal_colour(TERMINAL_DEFAULT), report->name, *report->subject == '\0' ? "" : " ");
+        print(report->subject);
+        if (*text != '\0')
+                printf(": ");
+        print(text);
+        putchar('\n');
+        (void)fflush(stdout);
+}
+
+void
+doctor_pass(struct doctor *doctor, const char *detail, ...)
+{
+        va_list args;
+
+        va_start(args, detail);
+        end(&doctor->report, DOCTOR_OK, detail, args);
+        va_end(args);
+}
+
+void
+doctor_warn(struct doctor *doctor, const char *detail, ...)
+{
+        va_list args;
+
+        va_start(args, detail);
+        end(&doctor->report, DOCTOR_WARNING, detail, args);
+        va_end(args);
+}
+
+void
+doctor_skip(struct doctor *doctor, const char *detail, ...)
+{
+        va_list args;
+
+        va_start(args, detail);
+        end(&doctor->report, DOCTOR_SKIPPED, detail, args);
+        va_end(args);
+}
+
+void
+doctor_fail(struct doctor *doctor, int status, const char *detail, ...)
+{
+        struct doctor_report *report = &doctor->report;
+        va_list args;
+
+        if (report->status == 0)
+                report->status = status;
+        report->has_remedy = report->n_results[DOCTOR_FAILED] > 0;
+        va_start(args, detail);
+        end(report, DOCTOR_FAILED, detail, args);
+        va_end(args);
+}
+
+void
+doctor_remedy(struct doctor *doctor, const char *remedy, ...)
+{
+        struct doctor_report *report = &doctor->report;
+        char text[DETAIL_SIZE];
+        va_list args;
+
+        if (report->has_remedy)
+                return; /* of a later failure, which may only follow from the first */
+        report->has_remedy = 1;
+        va_start(args, remedy);
+        (void)vsnprintf(text, sizeof(text), remedy, args);
+        va_end(args);
+        report->remedy = mem_strdup(text);
+}
+
+static void
+print_json(struct doctor_report *report)
+{
+        json_close_array(report->json);
+        if (report->cause == NULL)
+                json_null(report->json, "cause");
+        else
+                json_bytes(report->json, "cause", report->cause, strlen(report->cause));
+        if (report->remedy == NULL)
+                json_null(report->json, "remedy");
+        else
+                json_bytes(report->json, "remedy", report->remedy, strlen(report->remedy));
+        json_close_object(report->json);
+        json_print(report->json);
+}
+
+static void
+print_count(const struct doctor_report *report, enum doctor_result result, const char *what)
+{
+        size_t n = report->n_results[result];
+
+        if (n > 0)
+                printf(", %zu %s%s", n, what, n == 1 || result == DOCTOR_SKIPPED ? "" : "s");
+}
+
+int
+doctor_report_end(struct doctor_report *report)
+{
+        if (report->json != NULL) {
+                print_json(report);
+        } else if (report->cause == NULL) {
+                printf("\nno trouble found: %zu ok", report->n_results[DOCTOR_OK]);
+                print_count(report, DOCTOR_WARNING, "warning");
+                print_count(report, DOCTOR_SKIPPED, "skipped");
+                putchar('\n');
+        } else {
+                printf("\ncause: ");
+                print(report->cause);
+                printf("; remedy: ");
+                print(report->remedy == NULL ? "see gatepost-guide(7)" : report->remedy);
+                putchar('\n');
+        }
+        free(report->cause);
+        free(report->remedy);
+        return report->status;
+}

@@ -1,0 +1,134 @@
+#include "cli/doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/mem.h"
+#include "cli/doctor_kafka.h"
+#include "cli/kafka_access.h"
+#include "kafka/topics_check.h"
+
+/* The topics, as `gatepost topics list` and the daemon check them. */
+
+/* The present topic. */
+struct topic_report {
+        struct doctor *doctor;
+        const struct topic_state *state;
+        size_t n;
+};
+
+static void
+on_finding(const struct topic_finding *finding, void *arg)
+{
+        struct topic_report *report = arg;
+        struct doctor *doctor = report->doctor;
+        const char *command = strstr(finding->text, "create it: ");
+
+        if (!(doctor->config->roles & CONFIG_ROUTER) && (finding->routing_only || !finding->fatal))
+                return; /* for routers, whose account can see more */
+        report->n++;
+        if (!finding->fatal) {
+                doctor_warn(doctor, "%s", finding->text);
+                return;
+        }
+        doctor_fail(doctor, report->state->hidden ? EX_NOPERM : EX_CONFIG, "%s", finding->text);
+        if (command != NULL)
+                doctor_remedy(doctor, "%s", command + strlen("create it: "));
+        else
+                doctor_remedy(doctor,
+                              "correct it as the message says; gatepost topics list shows all of them");
+}
+
+static void
+check_topic(struct doctor *doctor, const struct topic_need *need, const struct topic_state *state)
+{
+        struct topic_report report = {doctor, state, 0};
+
+        doctor_begin(doctor, "topic", "%s", need->name);
+        topics_check(doctor->config, need, state, on_finding, &report);
+        if (report.n == 0)
+                doctor_pass(doctor, "%d partition%s, %d replica%s", state->partitions,
+                            state->partitions == 1 ? "" : "s", state->replicas,
+                            state->replicas == 1 ? "" : "s");
+}
+
+static const struct topic_state *
+find_state(const struct topic_need *needs, const struct topic_state *states, size_t n, const char *name)
+{
+        for (size_t i = 0; i < n; i++) {
+                if (strcmp(needs[i].name, name) == 0)
+                        return &states[i];
+        }
+        return NULL;
+}
+
+/* Return the number of kinds and patterns of a topic. */
+static size_t
+count_rules(const struct topic_table *topics, const char *name)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < topic_table_size(topics); i++)
+                count += strcmp(topic_table_rule(topics, i)->topic, name) == 0;
+        return count;
+}
+
+/* With the kind as key, all events of a topic of one kind are in one partition. */
+static void
+check_keys(struct doctor *doctor, const struct topic_need *needs, const struct topic_state *states, size_t n)
+{
+        const struct config *config = doctor->config;
+        const char *example = NULL;
+        size_t count = 0, s = 0;
+
+        while (s < config->n_sources && config->sources[s].rules.key_from != EVENT_KEY_KIND)
+                s++;
+        for (size_t i = 0; s < config->n_sources && i < topic_table_size(config->topics); i++) {
+                const struct topic_rule *rule = topic_table_rule(config->topics, i);
+                const struct topic_state *state = find_state(needs, states, n, rule->topic);
+
+                if (strchr(rule->pattern, '*') != NULL || count_rules(config->topics, rule->topic) > 1 ||
+                    state == NULL || state->partitions < 2)
+                        continue;
+                example = example == NULL ? rule->topic : example;
+                count++;
+        }
+        if (count == 0)
+                return;
+        doctor_begin(doctor, "keys", "[source %s]", config->sources[s].name);
+        doctor_warn(
+            doctor,
+            "key = kind: all events of %s%s go to one of its partitions, so one consumer of a group gets "
+            "them all; if several are to share them, set key = delivery-id or a pointer such as /invoiceId",
+            example, count == 1 ? "" : ", and of other topics of one kind,");
+}
+
+void
+doctor_check_topics(struct doctor *doctor)
+{
+        const struct config *config = doctor->config;
+        size_t n, n_checked;
+        struct topic_need *needs;
+        struct topic_state *states;
+        struct error error;
+
+        if (doctor_kafka_is_embedded(doctor, "topics"))
+                return;
+        needs = topics_needed(config, &n);
+        states = mem_alloc(n * sizeof(*states));
+        n_checked = config->roles & CONFIG_ROUTER ? n : 1; /* a receiver uses only `deliveries` */
+        doctor_begin(doctor, "topic", "%s", "");
+        if (topics_describe(doctor->client, needs, n_checked, states, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0) {
+                doctor_fail(doctor, EX_UNAVAILABLE, "%s", error.text);
+                doctor_remedy(doctor,
+                              "see whether all brokers run: kafka-broker-api-versions.sh, and their logs");
+        } else {
+                for (size_t i = 0; i < n_checked; i++)
+                        check_topic(doctor, &needs[i], &states[i]);
+                if (config->roles & CONFIG_ROUTER)
+                        check_keys(doctor, needs, states, n_checked);
+        }
+        free(states);
+        free(needs);
+}

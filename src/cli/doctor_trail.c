@@ -1,0 +1,253 @@
+#include "cli/doctor_trail.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "cli/doctor_daemon.h"
+#include "cli/kafka_access.h"
+#include "cli/sign.h"
+#include "cli/status.h"
+#include "kafka/offsets.h"
+
+#define DECIDE_TIMEOUT_MS 30000
+#define PAUSE_MS 50
+#define TOLERANCE_PART 10 /* a skew above this part of the tolerance warns */
+
+struct sent {
+        char delivery_id[SIGN_ID_SIZE];
+        int64_t sent_ms, answered_ms;
+        int32_t partition; /* -1: not found in `deliveries` */
+        int64_t offset;
+};
+
+struct doctor_trail {
+        struct doctor *doctor;
+        struct sent *items;
+        size_t n;
+        struct offsets *offsets;
+        struct range *ranges; /* of `deliveries`: first what was there before, then what came since */
+        size_t n_ranges;
+        struct error error;    /* why it cannot be followed; empty: it can */
+        double n_tests_before; /* of the daemon, where the broker is inside */
+        int64_t answered_ms;   /* the last one */
+};
+
+struct doctor_trail *
+doctor_trail_begin(struct doctor *doctor)
+{
+        struct doctor_trail *trail = mem_alloc(sizeof(*trail));
+        const struct config *config = doctor->config;
+
+        trail->doctor = doctor;
+        trail->n_tests_before = status_number(doctor->status, "testDeliveries");
+        if (!(config->roles & CONFIG_ROUTER)) {
+                (void)error_set(&trail->error,
+                                "no router is configured here; gatepost doctor --to URL on the router's "
+                                "machine follows it to the end");
+        } else if (!config->embedded) {
+                trail->offsets = offsets_new(config, NULL, &trail->error);
+                if (trail->offsets != NULL &&
+                    offsets_stable_ranges(trail->offsets, config->deliveries_topic, &trail->ranges,
+                                          &trail->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &trail->error) != 0)
+                        (void)error_prefix(&trail->error, "%s", config->deliveries_topic);
+        }
+        return trail;
+}
+
+void
+doctor_trail_free(struct doctor_trail *trail)
+{
+        offsets_free(trail->offsets);
+        free(trail->ranges);
+        free(trail->items);
+        free(trail);
+}
+
+void
+doctor_trail_add(struct doctor_trail *trail, const char *delivery_id, int64_t sent_ms, int64_t answered_ms)
+{
+        struct sent *sent;
+
+        trail->items = mem_resize(trail->items, trail->n + 1, sizeof(*trail->items));
+        sent = &trail->items[trail->n++];
+        *sent = (struct sent){.sent_ms = sent_ms, .answered_ms = answered_ms, .partition = -1};
+        (void)snprintf(sent->delivery_id, sizeof(sent->delivery_id), "%s", delivery_id);
+        trail->answered_ms = clock_monotonic_ms();
+}
+
+/* Compare the broker's clock with ours: it stamped the record between sending and the answer. */
+static void
+learn_clock(struct doctor *doctor, const struct sent *sent, const rd_kafka_message_t *message)
+{
+        rd_kafka_timestamp_type_t type;
+        int64_t stamped_ms = rd_kafka_message_timestamp(message, &type);
+
+        if (type != RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME)
+                return;
+        doctor->knows_skew = 1;
+        if (stamped_ms < sent->sent_ms)
+                doctor->skew_ms = stamped_ms - sent->sent_ms;
+        else if (stamped_ms > sent->answered_ms)
+                doctor->skew_ms = stamped_ms - sent->answered_ms;
+        else
+                doctor->skew_ms = 0;
+}
+
+static enum range_answer
+on_record(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+{
+        struct doctor_trail *trail = arg;
+
+        (void)index;
+        (void)error;
+        for (size_t i = 0; i < trail->n; i++) {
+                struct sent *sent = &trail->items[i];
+
+                if (message->key_len != strlen(sent->delivery_id) ||
+                    memcmp(message->key, sent->delivery_id, message->key_len) != 0)
+                        continue;
+                sent->partition = message->partition;
+                sent->offset = message->offset;
+                learn_clock(trail->doctor, sent, message);
+        }
+        return RANGE_GO_ON;
+}
+
+/* Find the records of the deliveries. Returns 0, or -1 with the reason. */
+static int
+find_records(struct doctor_trail *trail)
+{
+        const struct config *config = trail->doctor->config;
+        struct range *now;
+        size_t n;
+
+        if (offsets_stable_ranges(trail->offsets, config->deliveries_topic, &now, &n, KAFKA_ACCESS_TIMEOUT_MS,
+                                  &trail->error) != 0)
+                return -1;
+        for (size_t i = 0; i < n; i++)
+                now[i].from = i < trail->n_ranges ? trail->ranges[i].to : now[i].from;
+        free(trail->ranges);
+        trail->ranges = now;
+        trail->n_ranges = n;
+        if (range_read(config, NULL, trail->ranges, n, on_record, trail, &trail->error) != RANGE_DONE)
+                return -1;
+        for (size_t i = 0; i < trail->n; i++) {
+                if (trail->items[i].partition < 0)
+                        return error_set(&trail->error,
+                                         "it is not in %s of these brokers; does the receiver write to "
+                                         "other brokers, or with another prefix?",
+                                         config->deliveries_topic);
+        }
+        return 0;
+}
+
+/* Whether the group has committed beyond all deliveries. Returns 1 or 0; -1 with the reason. */
+static int
+are_decided(struct doctor_trail *trail)
+{
+        int64_t *committed = mem_alloc(trail->n_ranges * sizeof(*committed));
+        int result =
+            offsets_committed(trail->offsets, trail->doctor->config->deliveries_topic,
+                              (int32_t)trail->n_ranges, committed, KAFKA_ACCESS_TIMEOUT_MS, &trail->error);
+
+        result = result == 0 ? 1 : -1;
+        for (size_t i = 0; i < trail->n && result == 1; i++)
+                result = committed[trail->items[i].partition] > trail->items[i].offset;
+        free(committed);
+        return result;
+}
+
+/* Where the broker is inside the daemon: whether the router has counted all of them. */
+static int
+are_counted(struct doctor_trail *trail)
+{
+        struct json_value *status = doctor_daemon_status(trail->doctor);
+        double counted = status_number(status, "testDeliveries") - trail->n_tests_before;
+
+        json_tree_free(status);
+        return counted >= (double)trail->n;
+}
+
+static void
+report_undecided(struct doctor *doctor, const char *topic)
+{
+        doctor_fail(doctor, EX_UNAVAILABLE, "the router has not decided on it within %d s",
+                    DECIDE_TIMEOUT_MS / 1000);
+        doctor_remedy(doctor,
+                      "see whether a router runs for %s, what it restores, and why it waits: gatepost status "
+                      "on its machine",
+                      topic);
+}
+
+static void
+wait_for_router(struct doctor *doctor, struct doctor_trail *trail)
+{
+        int64_t until_ms = clock_monotonic_ms() + DECIDE_TIMEOUT_MS;
+        int result;
+
+        do {
+                result = doctor->config->embedded ? are_counted(trail) : are_decided(trail);
+                if (result == 0)
+                        clock_sleep_ms(PAUSE_MS);
+        } while (result == 0 && clock_monotonic_ms() < until_ms);
+        if (result < 0)
+                doctor_skip(doctor, "not verified: %s", trail->error.text);
+        else if (result == 0)
+                report_undecided(doctor, doctor->config->deliveries_topic);
+        else
+                doctor_pass(doctor, "recognised and dropped within %" PRId64 " ms of the answer",
+                            clock_monotonic_ms() - trail->answered_ms);
+}
+
+void
+doctor_trail_follow(struct doctor *doctor, struct doctor_trail *trail)
+{
+        if (trail->n == 0)
+                return;
+        doctor_begin(doctor, "router", "%s", doctor->config->deliveries_topic);
+        if (trail->error.text[0] != '\0') {
+                doctor_skip(doctor, "not verified: %s", trail->error.text);
+        } else if (!doctor->config->embedded && find_records(trail) != 0) {
+                doctor_fail(doctor, EX_CONFIG, "the test delivery was accepted, but not found: %s",
+                            trail->error.text);
+                doctor_remedy(doctor,
+                              "compare [kafka] and [topics] of the receiver and this file; systemctl restart "
+                              "gatepostd after a change");
+        } else {
+                wait_for_router(doctor, trail);
+        }
+}
+
+void
+doctor_check_clock(struct doctor *doctor)
+{
+        const struct config *config = doctor->config;
+        uint64_t tolerance_ms = UINT64_MAX;
+        int64_t skew_ms = doctor->skew_ms < 0 ? -doctor->skew_ms : doctor->skew_ms;
+        char limit[NUMBER_TEXT_SIZE];
+
+        doctor_begin(doctor, "clock", "%s", "");
+        if (!doctor->knows_skew) {
+                doctor_skip(doctor, "a broker's clock is only known from the record of a test delivery");
+                return;
+        }
+        for (size_t s = 0; s < config->n_sources; s++) {
+                if (config->sources[s].tolerance_ms < tolerance_ms)
+                        tolerance_ms = config->sources[s].tolerance_ms;
+        }
+        (void)number_format_duration(tolerance_ms / TOLERANCE_PART, limit);
+        if ((uint64_t)skew_ms > tolerance_ms / TOLERANCE_PART)
+                doctor_warn(doctor,
+                            "the broker's clock is %" PRId64
+                            " ms %s this machine's, more than a tenth of tolerance "
+                            "(%s): deliveries may be refused as stale; synchronise both by NTP (timedatectl)",
+                            skew_ms, doctor->skew_ms > 0 ? "ahead of" : "behind", limit);
+        else
+                doctor_pass(doctor, "differs from the broker's by %" PRId64 " ms at most", skew_ms);
+}

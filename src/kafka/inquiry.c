@@ -1,0 +1,198 @@
+#include "kafka/inquiry.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kafka/wire.h"
+
+#define TIMEOUT_MS 8000
+#define UNKNOWN INT32_MIN /* instead of operations */
+
+static int
+call(struct dial *dial, struct wire_request *request, struct wire_answer *answer, struct error *error)
+{
+        enum dial_failure failure;
+
+        return wire_call(dial, request, answer, TIMEOUT_MS, &failure, error);
+}
+
+/* Finish reading: an answer that is too short is an error. */
+static int
+end(struct wire_answer *answer, int result, struct error *error)
+{
+        if (result == 0 && answer->is_short)
+                result = error_set(error, "the broker's answer is too short");
+        wire_clear(answer);
+        return result;
+}
+
+static void
+note(struct inquiry_answer *answer, int code, int64_t operations)
+{
+        answer->code = code;
+        answer->operations = (int32_t)operations;
+        answer->is_known = code != 0 || operations != UNKNOWN;
+}
+
+static void
+skip_partition(struct wire_answer *answer)
+{
+        wire_skip(answer, 2 + 4 + 4 + 4); /* error, index, leader and its epoch */
+        for (int list = 0; list < 3; list++)
+                wire_skip(answer, 4 * (size_t)wire_get_count(answer)); /* replicas: all, in-sync, offline */
+}
+
+static void
+read_topic(struct wire_answer *answer, struct inquiry_answer *topics, size_t n)
+{
+        int code = (int)wire_get(answer, 2);
+        char *name = wire_get_string(answer);
+        int64_t operations;
+
+        wire_skip(answer, 1);
+        for (int32_t i = wire_get_count(answer); i > 0 && !answer->is_short; i--)
+                skip_partition(answer);
+        operations = wire_get(answer, 4);
+        for (size_t i = 0; i < n && !answer->is_short; i++) {
+                if (strcmp(topics[i].name, name) == 0)
+                        note(&topics[i], code, operations);
+        }
+        free(name);
+}
+
+int
+inquiry_topics(struct dial *dial, struct inquiry_answer *topics, size_t n, struct error *error)
+{
+        struct wire_request request;
+        struct wire_answer answer;
+        int result;
+
+        wire_begin(&request, WIRE_METADATA, 8);
+        wire_put(&request, (int64_t)n, 4);
+        for (size_t i = 0; i < n; i++)
+                wire_put_string(&request, topics[i].name);
+        wire_put(&request, 0, 1); /* do not create topics */
+        wire_put(&request, 0, 1); /* operations on the cluster are not asked for */
+        wire_put(&request, 1, 1); /* operations on topics are */
+        result = call(dial, &request, &answer, error);
+        if (result == 0) {
+                wire_skip(&answer, 4);
+                for (int32_t i = wire_get_count(&answer); i > 0 && !answer.is_short; i--) {
+                        wire_skip(&answer, 4);
+                        wire_skip_string(&answer);
+                        wire_skip(&answer, 4);
+                        wire_skip_string(&answer);
+                }
+                wire_skip_string(&answer);
+                wire_skip(&answer, 4);
+                for (int32_t i = wire_get_count(&answer); i > 0 && !answer.is_short; i--)
+                        read_topic(&answer, topics, n);
+        }
+        return end(&answer, result, error);
+}
+
+int
+inquiry_coordinator(struct dial *dial, enum inquiry_coordinator kind, const char *name,
+                    struct inquiry_broker *broker, int *code, struct error *error)
+{
+        struct wire_request request;
+        struct wire_answer answer;
+        int result;
+
+        wire_begin(&request, WIRE_FIND_COORDINATOR, 1);
+        wire_put_string(&request, name);
+        wire_put(&request, kind, 1);
+        result = call(dial, &request, &answer, error);
+        if (result == 0) {
+                char *host;
+
+                wire_skip(&answer, 4);
+                *code = (int)wire_get(&answer, 2);
+                wire_skip_string(&answer);
+                wire_skip(&answer, 4);
+                host = wire_get_string(&answer);
+                (void)snprintf(broker->host, sizeof(broker->host), "%s", host);
+                (void)snprintf(broker->port, sizeof(broker->port), "%" PRId64, wire_get(&answer, 4));
+                free(host);
+        }
+        return end(&answer, result, error);
+}
+
+static void
+skip_member(struct wire_answer *answer)
+{
+        size_t len;
+
+        wire_skip_string(answer);
+        wire_skip_string(answer);
+        wire_skip_string(answer);
+        (void)wire_get_bytes(answer, &len);
+        (void)wire_get_bytes(answer, &len);
+}
+
+int
+inquiry_group(struct dial *coordinator, struct inquiry_answer *group, struct error *error)
+{
+        struct wire_request request;
+        struct wire_answer answer;
+        int result;
+
+        wire_begin(&request, WIRE_DESCRIBE_GROUPS, 3);
+        wire_put(&request, 1, 4);
+        wire_put_string(&request, group->name);
+        wire_put(&request, 1, 1);
+        result = call(coordinator, &request, &answer, error);
+        if (result == 0) {
+                int code;
+
+                wire_skip(&answer, 4);
+                (void)wire_get_count(&answer);
+                code = (int)wire_get(&answer, 2);
+                for (int text = 0; text < 4; text++)
+                        wire_skip_string(&answer);
+                for (int32_t i = wire_get_count(&answer); i > 0 && !answer.is_short; i--)
+                        skip_member(&answer);
+                note(group, code, wire_get(&answer, 4));
+        }
+        return end(&answer, result, error);
+}
+
+int
+inquiry_transactional_id(struct dial *coordinator, const char *name, int *code, struct error *error)
+{
+        struct wire_request request;
+        struct wire_answer answer;
+        int result;
+
+        wire_begin(&request, WIRE_END_TXN, 1);
+        wire_put_string(&request, name);
+        wire_put(&request, INT64_MAX, 8); /* no producer: Kafka counts from 0 */
+        wire_put(&request, 0, 2);
+        wire_put(&request, 0, 1); /* abort */
+        result = call(coordinator, &request, &answer, error);
+        if (result == 0) {
+                wire_skip(&answer, 4);
+                *code = (int)wire_get(&answer, 2);
+        }
+        return end(&answer, result, error);
+}
+
+int
+inquiry_producer_id(struct dial *dial, int *code, struct error *error)
+{
+        struct wire_request request;
+        struct wire_answer answer;
+        int result;
+
+        wire_begin(&request, WIRE_INIT_PRODUCER_ID, 0);
+        wire_put_string(&request, NULL);
+        wire_put(&request, 60000, 4);
+        result = call(dial, &request, &answer, error);
+        if (result == 0) {
+                wire_skip(&answer, 4);
+                *code = (int)wire_get(&answer, 2);
+        }
+        return end(&answer, result, error);
+}

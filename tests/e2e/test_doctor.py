@@ -1,0 +1,610 @@
+"""gatepost doctor: a healthy installation, and for each kind of trouble the cause on the last line."""
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+import pytest
+from cluster import Cluster
+
+import waiting
+from accounts import Accounts
+from audit_side import audit
+from authority import Authority
+from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from fake_service import FakeService, answers
+from installation import BUILD, Installation
+from preload import FakeClock
+from reloading import reload
+from signing import SECRET, Delivery
+
+EX_UNAVAILABLE, EX_NOPERM, EX_CONFIG = 69, 77, 78
+UTF_8 = {"LC_ALL": "C.UTF-8"}
+OTHER_SECRET = b"another secret, of the tests of doctor"
+
+
+class Checkup:
+    """A run of `gatepost doctor`."""
+
+    def __init__(self, done):
+        self.status, self.lines, self.stderr = done.returncode, done.stdout.splitlines(), done.stderr
+        self.cause = self.lines[-1]
+
+    def having(self, mark):
+        return [line for line in self.lines if line.startswith(f"{mark} ")]
+
+
+def examine(installation, config, *arguments, **options):
+    """Run it with a configuration, or the file of a daemon."""
+    done = installation.gatepost("doctor", *arguments, config=config, environment=UTF_8 | options.pop("environment", {}), **options)
+    assert SECRET.decode() not in done.stdout + done.stderr
+    return Checkup(done)
+
+
+def expect(checkup, status, *words):
+    """The cause is the last line, the first cross, and what depends on it is skipped."""
+    assert checkup.status == status, checkup.lines
+    assert checkup.cause.startswith("cause: ") and "; remedy: " in checkup.cause, checkup.cause
+    for word in words:
+        assert word in checkup.cause, checkup.cause
+    first = checkup.having("✗")[0].removeprefix("✗ ")
+    assert checkup.cause.startswith(f"cause: {first}; remedy: "), (first, checkup.cause)
+
+
+def by_sockets(installation, roles="receiver, router"):
+    """A configuration whose listeners the command line can find, with nothing to warn of."""
+    config = installation.config(roles)
+    for section, name in (("receiver", "receiver.sock"), ("admin", "admin.sock")):
+        config[section]["listen"] = f"unix:{config.directory}/{name}"
+    config["source invoicing"]["key"] = "delivery-id"
+    return config
+
+
+def file_of(daemon):
+    """The daemon's configuration file, which is not written again."""
+    return str(daemon.config.directory / f"{daemon.name}.conf")
+
+
+# A healthy installation
+
+@pytest.fixture(scope="module")
+def healthy(shared):
+    config = by_sockets(shared)
+    config["source invoicing"]["secret_file"] = [config["source invoicing"]["secret_file"], config.secret_file("next", OTHER_SECRET)]
+    config["source invoicing"]["webhook_id"] = ["the-first", "the-second"]
+    config.source("orders", b"the secret of the orders of the tests", kind="/meta/type", key="delivery-id")
+    shared.create_topics(config)
+    return shared.start(config)
+
+
+def test_healthy_installation_gets_all_ticks_and_consumers_see_nothing(shared, healthy):
+    checkup = examine(shared, file_of(healthy))
+    assert (checkup.status, checkup.stderr) == (0, ""), checkup.lines
+    assert [line for line in checkup.lines[:-2] if not line.startswith("✓ ")] == []
+    assert checkup.cause == f"no trouble found: {len(checkup.lines) - 2} ok"
+    text = "\n".join(checkup.lines)
+    for step in ("configuration", "files", "resolve", "connect", "login", "client", "permission topic", "permission group",
+                 "permission transactional-id", "topic", "listen", "daemon /healthz", "daemon /readyz", "delivery", "router", "clock"):
+        assert f"\n✓ {step} " in f"\n{text}" or f"\n✓ {step}:" in f"\n{text}", step
+    sent = [line for line in checkup.lines if line.startswith("✓ delivery ")]
+    assert len(sent) == 3 and all("answered 200 in " in line for line in sent)
+    assert "secret 2 of [source invoicing]" in sent[1] and "/webhooks/orders" in sent[2]
+    shared.kafka.wait_until_routed()
+    assert shared.kafka.read() == [] and shared.kafka.ends(shared.kafka.deliveries)
+    waiting.until(lambda: healthy.metric("gatepost_test_deliveries_total") == 3, 30, "the test deliveries in the metrics")
+    assert healthy.metric("gatepost_quarantined_total") == healthy.metric("gatepost_duplicates_total") == 0
+    result = audit(shared, config=file_of(healthy))
+    assert result.faults == (0, 0, 0) and result.report["expected"] == 0
+
+
+def test_running_router_is_not_disturbed(shared, healthy):
+    before = shared.kafka.members()
+    for _ in range(3):
+        assert examine(shared, file_of(healthy)).status == 0
+        healthy.accept(Delivery(webhook_id="the-first"))
+    shared.kafka.wait_until_routed()
+    assert shared.kafka.members() == before
+    assert healthy.metric("gatepost_transactions_total", result="aborted") == 0
+    assert healthy.log.count("partition assigned") == 3 and " warning " not in healthy.log and " error " not in healthy.log
+
+
+def test_json_has_the_same_steps(shared, healthy):
+    text = examine(shared, file_of(healthy))
+    document = json.loads("\n".join(examine(shared, file_of(healthy), "--json").lines))
+    assert set(document) == {"steps", "cause", "remedy"} and document["cause"] is document["remedy"] is None
+    for step in document["steps"]:
+        assert set(step) == {"name", "subject", "result", "detail", "milliseconds"} and step["milliseconds"] >= 0
+    names = [f"{step['name']} {step['subject']}".strip() for step in document["steps"]]
+    assert names == [line[2:].partition(": ")[0] for line in text.lines[:-2]]
+    assert {step["result"] for step in document["steps"]} == {"ok"}
+
+
+def test_ticks_are_words_where_the_locale_is_not_utf_8(shared, healthy):
+    checkup = examine(shared, file_of(healthy), environment={"LC_ALL": "C"})
+    assert checkup.status == 0 and all(line.isascii() for line in checkup.lines)
+    assert {line.split()[0] for line in checkup.lines[:-2]} == {"ok"}
+
+
+def test_no_send_appends_nothing(shared, healthy):
+    before = shared.kafka.ends(shared.kafka.deliveries)
+    checkup = examine(shared, file_of(healthy), "--no-send")
+    assert checkup.status == 0 and [line.split(":")[0] for line in checkup.having("-")] == ["- delivery", "- clock"]
+    assert shared.kafka.ends(shared.kafka.deliveries) == before
+
+
+def test_kind_as_key_of_topics_with_partitions_is_a_warning(shared, healthy):
+    config = by_sockets(shared)
+    config["source invoicing"]["key"] = "kind"
+    checkup = examine(shared, config, "--no-send")
+    (warning,) = [line for line in checkup.having("!") if line.startswith("! keys ")]
+    assert f"{shared.prefix}.invoice.accepted" in warning and "one consumer of a group" in warning
+
+
+def test_changed_files_are_newer_than_the_daemon(shared, healthy):
+    path = pathlib.Path(file_of(healthy))
+    try:
+        os.utime(path, (time.time() + 60, time.time() + 60))
+        checkup = examine(shared, path)
+    finally:
+        os.utime(path, (0, 0))
+    (warning,) = checkup.having("!")
+    assert warning.startswith("! daemon configuration: ") and "systemctl reload gatepostd" in warning and checkup.status == 0
+
+
+def test_embedded_broker_is_checked_by_the_daemons_counters(installation):
+    config = by_sockets(installation)
+    config["kafka"]["bootstrap.servers"] = "embedded"
+    daemon = installation.start(config)
+    checkup = examine(installation, file_of(daemon))
+    assert checkup.status == 0 and any("recognised and dropped" in line for line in checkup.having("✓")), checkup.lines
+    assert [line.split(":")[0] for line in checkup.having("-")] == ["- brokers", "- topics", "- clock"]
+
+
+def test_receiver_and_router_apart(installation):
+    """Each checks what its role needs; with --to, the router's machine sees a delivery to the end."""
+    receiver = installation.daemon(by_sockets(installation, "receiver"))
+    receiver.config["receiver"]["listen"] = ["127.0.0.1:0", f"unix:{receiver.config.directory}/receiver.sock"]
+    router = installation.daemon(by_sockets(installation, "router"))
+    installation.create_topics()
+    for daemon in (receiver, router):
+        daemon.start().wait_until_ready()
+    checkup = examine(installation, receiver.config, "--to", f"http://{receiver.address}")
+    assert checkup.status == 0 and not [line for line in checkup.lines if "group" in line or "invoice.accepted" in line]
+    assert any(line.startswith("- router ") and "no router is configured here" in line for line in checkup.lines)
+    checkup = examine(installation, router.config)
+    assert checkup.status == 0 and any(line.startswith("- delivery: no receiver") for line in checkup.lines), checkup.lines
+    checkup = examine(installation, router.config, "--to", f"http://{receiver.address}")
+    assert checkup.status == 0 and any(line.startswith("✓ router ") for line in checkup.lines), checkup.lines
+    assert any(line.startswith("✓ clock") for line in checkup.lines)
+
+
+def test_skewed_clock_is_a_warning(installation, plain_build):
+    installation.create_topics()
+    daemon = installation.start(by_sockets(installation))
+    installation.build = plain_build
+    path = pathlib.Path(file_of(daemon))
+    clock = FakeClock(daemon)
+    clock.set(-60)
+    checkup = examine(installation, path, environment=daemon.environment)
+    (warning,) = [line for line in checkup.having("!") if line.startswith("! clock")]
+    assert "ahead of this machine's, more than a tenth of tolerance (30s)" in warning and checkup.status == 0
+
+
+# Brokers
+
+def trouble(installation, **kafka):
+    """What it says about properties of [kafka]."""
+    config = installation.config()
+    config["kafka"].update({name.replace("__", "."): value for name, value in kafka.items()})
+    return examine(installation, config)
+
+
+def test_closed_port(offline):
+    with socket.socket() as reserved:  # bound, but not listening
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+        checkup = trouble(offline, bootstrap__servers=f"127.0.0.1:{port}")
+    expect(checkup, EX_UNAVAILABLE, f"connect 127.0.0.1:{port}", "Connection refused", "bootstrap.servers")
+    assert any(line.startswith("- client: needs what failed above (brokers)") for line in checkup.lines)
+    assert any(line.startswith("- delivery: needs what failed above") for line in checkup.lines)
+
+
+def test_unresolvable_name(offline):
+    expect(trouble(offline, bootstrap__servers="kafka1.invalid:9092"), EX_UNAVAILABLE, "resolve kafka1.invalid", "DNS")
+
+
+def test_one_broker_of_several_is_enough_to_go_on(shared, broker, healthy):
+    config = by_sockets(shared)
+    config["kafka"]["bootstrap.servers"] = f"kafka1.invalid:9092,{broker.bootstrap}"
+    checkup = examine(shared, config, "--no-send")
+    expect(checkup, EX_UNAVAILABLE, "resolve kafka1.invalid")
+    assert any(line.startswith("✓ topic ") for line in checkup.lines)
+
+
+@pytest.mark.parametrize("address, cannot", [("kafka-internal.invalid:9092", "resolve kafka-internal.invalid"), (None, "connect 127.0.0.1:")])
+def test_advertised_address_that_this_machine_cannot_reach(tmp_path, address, cannot):
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        address = address or f"127.0.0.1:{reserved.getsockname()[1]}"
+        with Cluster(properties={"advertised.listeners": f"PLAINTEXT://{address}"}) as cluster:
+            installation = Installation(tmp_path, cluster.bootstrap)
+            checkup = examine(installation, installation.config())
+            installation.clean_up()
+    expect(checkup, EX_UNAVAILABLE, cannot, "advertised.listeners", f"advertises {address}")
+    assert f"✓ connect {cluster.bootstrap}: connected" in checkup.lines
+
+
+def test_tls_to_a_port_without(offline, broker):
+    expect(trouble(offline, bootstrap__servers=broker.bootstrap, security__protocol="ssl"), EX_CONFIG,
+           f"tls {broker.bootstrap}", "does not speak TLS", "security.protocol = plaintext")
+
+
+def test_login_at_a_port_without(offline, broker):
+    config = offline.config()
+    config["kafka"].update({"bootstrap.servers": broker.bootstrap, "security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN",
+                            "sasl.username": "gatepost", "sasl.password_file": config.secret_file("password", b"a password")})
+    expect(examine(offline, config), EX_CONFIG, f"login {broker.bootstrap}", "security.protocol = plaintext")
+
+
+def test_port_of_another_service(offline):
+    with FakeService() as service:
+        address = service.url.split("/")[2]
+        expect(trouble(offline, bootstrap__servers=address), EX_UNAVAILABLE, f"kafka {address}", "no answer as from a broker of Kafka")
+
+
+# A Kafka with TLS, logins and permissions
+
+NAMES = ("gatepost-receiver", "gatepost-router")
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def secured(authority):
+    certificate, key = authority.issue("broker", names="IP:127.0.0.1")
+    both = authority.directory / "broker-both.pem"
+    both.write_text(key.read_text() + certificate.read_text())
+    with Cluster(secured=both, passwords={name: Accounts.password(name) for name in NAMES}) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def site(secured, authority, tmp_path_factory):
+    each = Installation(tmp_path_factory.mktemp("site"), secured.bootstrap)
+    each.accounts = Accounts(secured, authority, each.directory, each.prefix)
+    each.bindings = each.accounts.grant_all()
+    each.create_topics(partitions=1)
+    yield each
+    each.clean_up()
+
+
+def secured_config(site, role="router", mechanism="PLAIN"):
+    return site.accounts.use(by_sockets(site, role), f"gatepost-{role}", mechanism)
+
+
+@pytest.mark.parametrize("role", ["receiver", "router"])
+def test_permissions_of_the_guide_are_enough(site, role):
+    checkup = examine(site, secured_config(site, role), "--no-send")
+    kafka = [line for line in checkup.lines if line[2:].startswith(("resolve", "connect", "tls", "login", "client", "permission", "topic"))]
+    assert len(kafka) > 6 and all(line.startswith("✓ ") for line in kafka), checkup.lines
+    assert any(line.startswith("✓ tls ") and "TLSv1" in line for line in kafka)
+
+
+@pytest.fixture
+def without(site):
+    """A function that takes a permission away until the end of the test."""
+    revoked = []
+
+    def revoke(account, resource, operation):
+        (binding,) = [each for each in site.bindings if each.principal == f"User:{account}" and each.operation.name == operation
+                      and f"{each.restype.name} {each.name}".endswith(resource)]
+        site.accounts.revoke(binding)
+        revoked.append(binding)
+    yield revoke
+    for binding in revoked:
+        site.accounts.grant(binding)
+
+
+DENIED = [("receiver", ".deliveries", "WRITE", "topic", ".deliveries", "Write"),
+          ("router", ".deliveries", "READ", "topic", ".deliveries", "Read"),
+          ("router", ".quarantine", "WRITE", "topic", ".quarantine", "Write"),
+          ("router", ".invoice.", "WRITE", "topic", ".invoice.accepted", "Write"),
+          ("router", "GROUP {}.router", "READ", "group", ".router", "Read"),
+          ("router", ".router-", "WRITE", "transactional-id", ".router-", "Write")]
+
+
+@pytest.mark.parametrize("role, resource, operation, option, name, word", DENIED)
+def test_missing_permission(site, without, role, resource, operation, option, name, word):
+    without(f"gatepost-{role}", resource.format(site.prefix), operation)
+    expect(examine(site, secured_config(site, role)), EX_NOPERM, f"permission {option} {site.prefix}{name}",
+           f"lacks the permission {word}", f"--operation {word} --{option} {site.prefix}{name}")
+
+
+def test_unreadable_settings_are_a_warning(site, without):
+    without("gatepost-router", ".quarantine", "DESCRIBE_CONFIGS")
+    checkup = examine(site, secured_config(site), "--no-send")
+    assert any(line.startswith(f"! permission topic {site.prefix}.quarantine: without DescribeConfigs") for line in checkup.lines)
+
+
+def spoil_password(site, config, authority):
+    config["kafka"]["sasl.password_file"] = config.secret_file("password", b"wrong")
+
+
+def spoil_user(site, config, authority):
+    config["kafka"]["sasl.username"] = "nobody"
+
+
+def spoil_authority(site, config, authority):
+    directory = config.directory / "other"
+    directory.mkdir()
+    config["kafka"]["ssl.ca.location"] = Authority(directory).certificate
+
+
+def spoil_name(site, config, authority):
+    config["kafka"]["bootstrap.servers"] = config["kafka"]["bootstrap.servers"].replace("127.0.0.1", "localhost")
+
+
+def spoil_tls(site, config, authority):
+    config["kafka"]["security.protocol"] = "sasl_plaintext"
+
+
+def spoil_login(site, config, authority):
+    config.sections["kafka"] = {"bootstrap.servers": config["kafka"]["bootstrap.servers"], "security.protocol": "ssl",
+                                "ssl.ca.location": authority.certificate}
+
+
+def spoil_mechanism(site, config, authority):
+    config["kafka"]["sasl.mechanism"] = "SCRAM-SHA-256"
+
+
+LOGINS = [(spoil_password, EX_NOPERM, ("login ", "rejects the login of gatepost-router", "sasl.password_file")),
+          (spoil_user, EX_NOPERM, ("login ", "rejects the login of nobody")),
+          (spoil_authority, EX_UNAVAILABLE, ("tls ", "the broker's certificate: ", "ssl.ca.location")),
+          (spoil_name, EX_UNAVAILABLE, ("tls localhost:", "hostname mismatch", "as its certificate does")),
+          (spoil_tls, EX_CONFIG, ("this port speaks TLS", "security.protocol = sasl_ssl")),
+          (spoil_login, EX_CONFIG, ("this port requires a login", "PLAIN", "sasl.mechanism")),
+          (spoil_mechanism, EX_CONFIG, ("does not support sasl.mechanism = SCRAM-SHA-256", "SCRAM-SHA-512"))]
+
+
+@pytest.mark.parametrize("spoil, status, words", LOGINS, ids=[each[0].__name__ for each in LOGINS])
+def test_wrong_tls_or_login(site, authority, spoil, status, words):
+    config = secured_config(site)
+    spoil(site, config, authority)
+    checkup = examine(site, config)
+    expect(checkup, status, *words)
+    assert b"wrong" not in "".join(checkup.lines).encode() or spoil is not spoil_password
+
+
+def test_scram_is_told_apart_from_librdkafka(site, new_library):
+    """The check-up logs in by SCRAM itself, whether or not librdkafka can."""
+    site.accounts.set_password("gatepost-router", Accounts.password("gatepost-router"))
+    checkup = examine(site, secured_config(site, mechanism="SCRAM-SHA-512"), "--no-send", environment=new_library)
+    assert any(line.startswith("✓ login ") and line.endswith("by SCRAM-SHA-512") for line in checkup.lines), checkup.lines
+    assert any(line.startswith("✓ client: ") for line in checkup.lines)
+    config = secured_config(site, mechanism="SCRAM-SHA-512")
+    spoil_password(site, config, None)
+    expect(examine(site, config, environment=new_library), EX_NOPERM, "rejects the login of gatepost-router by SCRAM-SHA-512")
+
+
+# Topics
+
+def test_missing_topic(installation):
+    installation.create_topics()
+    config = by_sockets(installation)
+    config["events"]["invoice.*"] = f"{installation.prefix}.everything"
+    expect(examine(installation, config), EX_CONFIG, f"topic {installation.prefix}.everything", "missing", "topics create")
+
+
+def test_short_retention(installation):
+    installation.create_topics()
+    installation.kafka.configure(installation.kafka.deliveries, "retention.ms", "1000")
+    expect(examine(installation, by_sockets(installation)), EX_CONFIG, f"topic {installation.kafka.deliveries}", "retention.ms")
+
+
+# The daemon
+
+@pytest.fixture
+def stopped(installation):
+    """A healthy installation whose daemon is not started yet."""
+    installation.create_topics()
+    return installation.daemon(by_sockets(installation))
+
+
+def test_daemon_down(installation, stopped):
+    expect(examine(installation, stopped.config), EX_UNAVAILABLE, "listen unix:", "systemctl start gatepostd")
+
+
+def test_daemon_not_ready(installation, stopped):
+    daemon = stopped.start().wait_until_ready()
+    installation.kafka.delete(installation.kafka.deliveries)
+    daemon.wait_until_not_ready(60)
+    daemon.config["topics"]["prefix"] = f"{installation.prefix}o"
+    installation.create_topics(daemon.config)
+    checkup = examine(installation, daemon.config)
+    expect(checkup, EX_UNAVAILABLE, "daemon /readyz: not ready: ", "the topic of deliveries has been deleted")
+    assert not any(line.startswith("✓ delivery") for line in checkup.lines)
+
+
+def test_another_program_on_the_port(installation, stopped):
+    with FakeService() as service:
+        stopped.config["receiver"]["listen"] = service.url.split("/")[2]
+        expect(examine(installation, stopped.config), EX_UNAVAILABLE, "listen 127.0.0.1:", "another program than gatepostd",
+               "BaseHTTP", "ss -ltnp")
+
+
+def test_silent_program_on_the_port_is_not_waited_for(installation, stopped):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        stopped.config["receiver"]["listen"] = "%s:%d" % server.getsockname()
+        expect(examine(installation, stopped.config), EX_UNAVAILABLE, "no answer to HTTP: no answer within")
+
+
+def change_secret(config):
+    config["source invoicing"]["secret_file"] = config.secret_file("changed", OTHER_SECRET)
+
+
+def change_prefix(config):
+    config["source invoicing"]["header_prefix"] = "x-other"
+
+
+def change_path(config):
+    config["source invoicing"]["path"] = "/other"
+
+
+def change_webhook_id(config):
+    config["source invoicing"]["webhook_id"] = "another"
+
+
+@pytest.mark.parametrize("change, answer", [(change_secret, "401 (INVALID_SIGNATURE)"), (change_prefix, "400 (VALIDATION_ERROR)"),
+                                            (change_path, "404 (NOT_FOUND)"), (change_webhook_id, "403 (FORBIDDEN)")])
+def test_daemon_that_was_not_reloaded(installation, stopped, change, answer):
+    stopped.config["source invoicing"]["webhook_id"] = "the-one"
+    daemon = stopped.start().wait_until_ready()
+    change(daemon.config)
+    checkup = examine(installation, daemon.config)
+    expect(checkup, EX_CONFIG, "delivery ", f"answered {answer}: ", "systemctl reload gatepostd")
+    reload(daemon)
+    assert examine(installation, file_of(daemon)).status == 0
+    installation.kafka.wait_until_routed()
+    assert installation.kafka.read() == []
+
+
+def test_receiver_of_other_brokers_or_topics(installation, stopped):
+    """The delivery is accepted, but goes elsewhere."""
+    stopped.start().wait_until_ready()
+    other = Installation(installation.directory / "other", installation.bootstrap)
+    other.directory.mkdir()
+    config = by_sockets(other)
+    config["receiver"]["listen"] = stopped.config["receiver"]["listen"]
+    other.create_topics(config)
+    config["admin"]["listen"] = "off"
+    expect(examine(other, config), EX_CONFIG, "router ", "accepted, but not found", "prefix")
+    other.clean_up()
+
+
+def test_no_router_decides(installation):
+    installation.create_topics()
+    receiver = installation.start(by_sockets(installation, "receiver"))
+    both = by_sockets(installation)
+    both["receiver"]["listen"], both["admin"]["listen"] = receiver.config["receiver"]["listen"], "off"
+    expect(examine(installation, both), EX_UNAVAILABLE, "router ", "has not decided on it within 30 s", "gatepost status")
+
+
+def test_tls_of_the_listener(installation, stopped, authority):
+    certificate, key = authority.issue("gateway", names="DNS:gateway.example")
+    stopped.config.tls(certificate, key)
+    daemon = stopped.start().wait_until_ready()
+    checkup = examine(installation, file_of(daemon))
+    (warning,) = [line for line in checkup.having("!") if line.startswith("! tls ")]
+    assert "for gateway.example" in warning and "unable to get local issuer certificate" in warning and checkup.status == 0
+    checkup = examine(installation, file_of(daemon), environment={"SSL_CERT_FILE": str(authority.certificate)})
+    assert any(line.startswith("✓ tls ") and "gateway.example" in line for line in checkup.lines), checkup.lines
+    daemon.config.tls(*authority.issue("renewed", names="DNS:gateway.example"))
+    checkup = examine(installation, daemon.config)
+    assert any(line.startswith("! tls ") and "serves another certificate" in line for line in checkup.lines)
+
+
+def test_listener_with_tls_in_the_file_only(installation, stopped, authority):
+    daemon = stopped.start().wait_until_ready()
+    daemon.config.tls(*authority.issue("late"))
+    expect(examine(installation, daemon.config), EX_CONFIG, "tls unix:", "no TLS", "restart gatepostd")
+
+
+def test_certificate_of_clients_is_required(installation, stopped, authority):
+    stopped.config.tls(*authority.issue("strict"))
+    stopped.config["receiver"]["tls_client_ca_file"] = authority.certificate
+    daemon = stopped.start().wait_until_ready()
+    checkup = examine(installation, file_of(daemon))
+    assert checkup.status == 0 and len([line for line in checkup.having("-") if "certificate of the client" in line]) == 2, checkup.lines
+
+
+# Files
+
+def test_certificate_that_has_expired(offline, authority):
+    config = offline.config().tls(*authority.issue("old", begin="20200101000000Z", end="20200102000000Z"))
+    expect(examine(offline, config), EX_CONFIG, "certificate ", "expired at 2020-01-02", "replace the files")
+
+
+def test_mistake_in_the_configuration(offline):
+    config = offline.config()
+    config["receiver"]["ack_timout"] = "8s"
+    checkup = examine(offline, config)
+    expect(checkup, EX_CONFIG, "configuration ", "did you mean ack_timeout?", "gatepost check")
+    assert len(checkup.having("-")) == 12
+
+
+def test_secret_that_this_user_cannot_read(offline):
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        directory.chmod(0o755)
+        program = shutil.copy(BUILD / "gatepost", directory)  # the build may be in a directory that others cannot enter
+        config = offline.config()
+        config.directory = directory
+        config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET)
+        path = config.write()
+        path.chmod(0o644)
+        done = subprocess.run([program, "-c", path, "doctor"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
+                              env=ENVIRONMENT | UTF_8, user=65533, group=65533, extra_groups=[])
+    assert_no_sanitizer_report(done.stderr)
+    expect(Checkup(done), EX_NOPERM, "cannot open", "Permission denied", "sudo -u gatepost gatepost -c")
+
+
+# The service
+
+@pytest.fixture
+def service():
+    with FakeService() as service:
+        yield service
+
+
+@pytest.fixture
+def subscribed(shared, healthy, service):
+    """The healthy daemon's configuration, with a service."""
+    config = by_sockets(shared)
+    config.sections = {name: dict(options) for name, options in healthy.config.sections.items()}
+    del config.sections["source orders"]
+    config["service"].update(base_url=service.url, api_key_file=config.secret_file("api-key", b"the-api-key-of-the-tests"))
+    return config
+
+
+def test_webhook_that_leads_here(shared, service, subscribed):
+    service.add({"url": "https://gateway.example/webhooks/invoicing", "events": ["*"]})
+    checkup = examine(shared, subscribed, "--no-send")
+    assert checkup.status == 0
+    assert "✓ webhook [source invoicing]: https://gateway.example/webhooks/invoicing has the events *" in checkup.lines
+
+
+def test_no_webhook_leads_here(shared, service, subscribed):
+    service.add({"url": "https://gateway.example/elsewhere", "events": ["*"]})
+    checkup = examine(shared, subscribed, "--no-send")
+    assert checkup.status == 0 and any(line.startswith("! webhook ") and "gatepost subscriptions ensure" in line for line in checkup.lines)
+
+
+@pytest.mark.parametrize("answer, status, words", [
+    (401, EX_NOPERM, ("rejects the API key (401)", "api_key_file")), (403, EX_NOPERM, ("does not allow this API key", "another key")),
+    (404, EX_CONFIG, ("does not have this path", "base_url")), (500, EX_UNAVAILABLE, ("has failed (500)", "later"))])
+def test_service_that_refuses(shared, service, subscribed, answer, status, words):
+    service.faults = [answers(answer, {"ok": False, "error": {"code": "ANY", "message": "as it says"}})]
+    expect(examine(shared, subscribed, "--no-send"), status, f"service {service.url}", "as it says", *words)
+
+
+def test_interrupt_ends_it_with_what_was_found(offline):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        config = offline.config()
+        config["kafka"]["bootstrap.servers"] = ",".join(["%s:%d" % server.getsockname()] * 3)
+        process = subprocess.Popen([BUILD / "gatepost", "-c", config.write(), "doctor"], stdout=subprocess.PIPE, text=True,
+                                   env=ENVIRONMENT | UTF_8)
+        connected = threading.Event()
+        threading.Thread(target=lambda: (server.accept(), connected.set()), daemon=True).start()
+        assert connected.wait(30)
+        process.terminate()
+        output = process.communicate(timeout=60)[0]
+    assert output.splitlines()[-1].startswith("cause: kafka "), output
