@@ -215,7 +215,7 @@ is_unix(int fd)
 
 struct admin *
 admin_new(struct event_base *base, const struct config *config, int passed, const struct health *health,
-          const struct metrics *metrics, struct error *error)
+          struct metrics *metrics, struct error *error)
 {
         struct admin *admin = mem_alloc(sizeof(*admin));
         char name[LISTENER_NAME_SIZE], value[LOG_QUOTED_SIZE];
@@ -241,6 +241,7 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
         }
         log_info("listening for=admin opened_by=%s address=%s", admin->is_passed ? "manager" : "daemon",
                  log_value(name, strlen(listener_name(admin->fd, name, sizeof(name))), value));
+        metrics_add_listener(metrics, "admin", name, 0);
         return admin;
 }
 

@@ -18,8 +18,7 @@ struct admin;
  * config says. config, health and metrics must outlive it. Return NULL and the reason when that fails.
  */
 struct admin *admin_new(struct event_base *base, const struct config *config, int passed,
-                        const struct health *health, const struct metrics *metrics,
-                        struct error *error) MUST_CHECK;
+                        const struct health *health, struct metrics *metrics, struct error *error) MUST_CHECK;
 
 /*
  * Resume accepting after a lack of memory, and log when another process has shut down the socket. Call it

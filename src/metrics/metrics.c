@@ -198,11 +198,17 @@ free_kind(struct metrics_kind *kind)
 void
 metrics_free(struct metrics *metrics)
 {
+        struct metrics_listener *listener;
         struct metrics_source *source;
         struct metrics_kind *kind;
 
         if (metrics == NULL)
                 return;
+        while ((listener = metrics->listeners) != NULL) {
+                metrics->listeners = listener->next;
+                free(listener->address);
+                free(listener);
+        }
         while ((kind = atomic_load(&metrics->kinds)) != NULL) {
                 atomic_store(&metrics->kinds, atomic_load(&kind->next));
                 free_kind(kind);
@@ -326,6 +332,17 @@ metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t la
         atomic_store_explicit(&metrics->remembered_ids, remembered_ids, memory_order_relaxed);
         atomic_store_explicit(&metrics->lag, lag, memory_order_relaxed);
         atomic_store_explicit(&metrics->oldest_ms, oldest_ms, memory_order_relaxed);
+}
+
+void
+metrics_add_listener(struct metrics *metrics, const char *purpose, const char *address, int has_tls)
+{
+        struct metrics_listener **at = &metrics->listeners;
+
+        while (*at != NULL)
+                at = &(*at)->next;
+        *at = mem_alloc(sizeof(**at));
+        **at = (struct metrics_listener){NULL, purpose, mem_strdup(address), has_tls};
 }
 
 struct connection_stats *

@@ -45,6 +45,14 @@ struct metrics_kind {
         _Atomic(struct metrics_events *) events; /* of each source that is or was configured with it */
 };
 
+/* A listening socket. */
+struct metrics_listener {
+        struct metrics_listener *next;
+        const char *purpose; /* a constant */
+        char *address;
+        int has_tls;
+};
+
 /* Sums over the Kafka clients of one role. */
 struct metrics_clients {
         counter requests;
@@ -63,9 +71,10 @@ struct metrics_window {
 };
 
 struct metrics {
-        const struct config *config;              /* the first configuration */
-        const struct config *newest;              /* held; for its sources */
-        int64_t certificate_end_s;                /* 0: no certificate */
+        const struct config *config; /* the first configuration */
+        const struct config *newest; /* held; for its sources */
+        int64_t certificate_end_s;   /* 0: no certificate */
+        struct metrics_listener *listeners;
         _Atomic(struct metrics_source *) sources; /* the first is for no source */
         _Atomic(struct metrics_kind *) kinds;
         counter tests;

@@ -3,90 +3,43 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
-#include "base/text.h"
 #include "kafka/outage.h"
 #include "metrics/metrics_state.h"
-
-struct writer {
-        const struct metrics *metrics;
-        struct json_writer *json;
-        struct metrics_partition *partitions;
-        size_t n_partitions;
-        int has_failed; /* memory has */
-};
-
-/*
- * Return a copy of a text with \xNN for bytes that are not UTF-8 and for control characters, as in the
- * Prometheus text. The caller frees it. Return NULL when memory fails.
- */
-static char *
-copy_printable(struct writer *writer, const char *text)
-{
-        char *copy = NULL;
-        size_t len;
-        FILE *out = open_memstream(&copy, &len);
-
-        if (out != NULL)
-                text_print(out, text, strlen(text));
-        if (out != NULL && fclose(out) == 0)
-                return copy;
-        free(copy);
-        writer->has_failed = 1;
-        return NULL;
-}
+#include "metrics/status_writer.h"
 
 static void
-put_member(struct writer *writer, const char *name, const char *text)
-{
-        char *copy = copy_printable(writer, text);
-
-        json_member(writer->json, name, copy);
-        free(copy);
-}
-
-static void
-put_fraction(struct writer *writer, const char *name, double value)
-{
-        char text[32];
-
-        (void)snprintf(text, sizeof(text), "%.9g", value);
-        json_literal(writer->json, name, text);
-}
-
-static void
-put_count(struct writer *writer, const char *name, uint64_t count)
+put_count(struct status_writer *writer, const char *name, uint64_t count)
 {
         json_number(writer->json, name, (int64_t)count);
 }
 
 static void
-put_versions(struct writer *writer)
+put_versions(struct status_writer *writer)
 {
         json_open_object(writer->json, "versions");
         for (size_t i = 0; i < METRICS_N_VERSIONS; i++) {
                 const struct metrics_version version = metrics_version(i);
 
-                put_member(writer, i == 0 ? "gatepostd" : version.name, version.text);
+                status_writer_text(writer, i == 0 ? "gatepostd" : version.name, version.text);
         }
         json_close_object(writer->json);
 }
 
 static void
-put_process(struct writer *writer)
+put_process(struct status_writer *writer)
 {
         int64_t now_s = clock_now_ms() / 1000;
         char time[CLOCK_RFC3339_SIZE];
 
-        put_member(writer, "instance", writer->metrics->config->instance);
-        put_member(writer, "time", clock_format_s(now_s, time));
+        status_writer_text(writer, "instance", writer->metrics->config->instance);
+        status_writer_text(writer, "time", clock_format_s(now_s, time));
         json_number(writer->json, "startTimeSeconds", writer->metrics->start_s);
         json_number(writer->json, "uptimeSeconds", now_s - writer->metrics->start_s);
         put_versions(writer);
 }
 
 static void
-put_readiness(struct writer *writer)
+put_readiness(struct status_writer *writer)
 {
         const struct health *health = writer->metrics->health;
         int is_ready = 1;
@@ -96,14 +49,14 @@ put_readiness(struct writer *writer)
                 char reason[HEALTH_REASON_SIZE] = "ready";
 
                 is_ready &= health->parts[i].is_ready(health->parts[i].arg, reason) != 0;
-                put_member(writer, health->parts[i].name, reason);
+                status_writer_text(writer, health->parts[i].name, reason);
         }
         json_close_object(writer->json);
         json_flag(writer->json, "ready", is_ready);
 }
 
 static void
-put_brokers(struct writer *writer)
+put_brokers(struct status_writer *writer)
 {
         const struct brokers *brokers = &writer->metrics->brokers;
 
@@ -112,25 +65,25 @@ put_brokers(struct writer *writer)
                 const struct broker *broker = &brokers->items[i];
 
                 json_open_object(writer->json, NULL);
-                put_member(writer, "broker", broker->name);
+                status_writer_text(writer, "broker", broker->name);
                 json_flag(writer->json, "up", broker->is_up);
                 if (broker->rtt_us == 0)
                         json_null(writer->json, "roundTripSeconds");
                 else
-                        put_fraction(writer, "roundTripSeconds", (double)broker->rtt_us / 1e6);
+                        status_writer_fraction(writer, "roundTripSeconds", (double)broker->rtt_us / 1e6);
                 json_close_object(writer->json);
         }
         json_close_array(writer->json);
 }
 
 static void
-put_outage(struct writer *writer)
+put_outage(struct status_writer *writer)
 {
         char cause[OUTAGE_CAUSE_SIZE];
         int64_t since_s;
 
         if (outage_read(cause, &since_s)) {
-                put_member(writer, "kafkaProblem", cause);
+                status_writer_text(writer, "kafkaProblem", cause);
                 json_number(writer->json, "kafkaUnreachableSinceSeconds", since_s);
         } else {
                 json_null(writer->json, "kafkaProblem");
@@ -139,7 +92,7 @@ put_outage(struct writer *writer)
 }
 
 static void
-put_kafka(struct writer *writer)
+put_kafka(struct status_writer *writer)
 {
         json_flag(writer->json, "kafkaReachable", metrics_get(&writer->metrics->kafka_reachable) != 0);
         put_outage(writer);
@@ -163,7 +116,7 @@ put_kafka(struct writer *writer)
 
 /* The number of values and two quantiles; without values, the quantiles are null. */
 static void
-put_figures(struct writer *writer, const struct histogram_scale *scale,
+put_figures(struct status_writer *writer, const struct histogram_scale *scale,
             const struct histogram_figures *figures)
 {
         static const struct {
@@ -176,13 +129,13 @@ put_figures(struct writer *writer, const struct histogram_scale *scale,
                 if (figures->count == 0)
                         json_null(writer->json, quantiles[i].name);
                 else
-                        put_fraction(writer, quantiles[i].name,
-                                     histogram_quantile(scale, figures, quantiles[i].q));
+                        status_writer_fraction(writer, quantiles[i].name,
+                                               histogram_quantile(scale, figures, quantiles[i].q));
         }
 }
 
 static void
-put_histogram(struct writer *writer, const char *name, enum metrics_histogram which)
+put_histogram(struct status_writer *writer, const char *name, enum metrics_histogram which)
 {
         const struct histogram *histogram = &writer->metrics->histograms[which];
         struct histogram_figures all, recent;
@@ -199,7 +152,7 @@ put_histogram(struct writer *writer, const char *name, enum metrics_histogram wh
 }
 
 static void
-put_outcomes(struct writer *writer, const struct metrics_source *source)
+put_outcomes(struct status_writer *writer, const struct metrics_source *source)
 {
         json_open_object(writer->json, source->name);
         for (size_t o = 0; o < OUTCOME_N; o++)
@@ -210,7 +163,7 @@ put_outcomes(struct writer *writer, const struct metrics_source *source)
 
 /* Requests to no source come last. */
 static void
-put_requests(struct writer *writer)
+put_requests(struct status_writer *writer)
 {
         const struct metrics_source *none = atomic_load(&writer->metrics->sources);
         const struct metrics_source *each = atomic_load(&none->next);
@@ -223,7 +176,7 @@ put_requests(struct writer *writer)
 }
 
 static void
-put_secrets(struct writer *writer)
+put_secrets(struct status_writer *writer)
 {
         const struct config *config = writer->metrics->newest;
 
@@ -233,8 +186,8 @@ put_secrets(struct writer *writer)
 
                 for (size_t i = 0; i < source->n_secret_files; i++) {
                         json_open_object(writer->json, NULL);
-                        put_member(writer, "source", source->name);
-                        put_member(writer, "file", source->secret_files[i].path);
+                        status_writer_text(writer, "source", source->name);
+                        status_writer_text(writer, "file", source->secret_files[i].path);
                         json_number(writer->json, "modifiedSeconds", source->secret_files[i].written_s);
                         json_close_object(writer->json);
                 }
@@ -243,7 +196,7 @@ put_secrets(struct writer *writer)
 }
 
 static void
-put_refusals(struct writer *writer)
+put_refusals(struct status_writer *writer)
 {
         struct recent_event events[RECENT_EVENTS];
         size_t n = recent_read(metrics_recent_refusals((struct metrics *)(uintptr_t)writer->metrics), events);
@@ -255,19 +208,19 @@ put_refusals(struct writer *writer)
                 json_open_object(writer->json, NULL);
                 json_number(writer->json, "timeSeconds", events[i].time_s);
                 put_count(writer, "count", events[i].count);
-                put_member(writer, "source", events[i].source);
-                put_member(writer, "outcome", events[i].outcome);
+                status_writer_text(writer, "source", events[i].source);
+                status_writer_text(writer, "outcome", events[i].outcome);
                 json_number(writer->json, "status", events[i].status);
-                put_member(writer, "client", address_format(&events[i].client, client));
-                put_member(writer, "requestId", events[i].request_id);
-                put_member(writer, "detail", events[i].detail);
+                status_writer_text(writer, "client", address_format(&events[i].client, client));
+                status_writer_text(writer, "requestId", events[i].request_id);
+                status_writer_text(writer, "detail", events[i].detail);
                 json_close_object(writer->json);
         }
         json_close_array(writer->json);
 }
 
 static void
-put_receiver(struct writer *writer)
+put_receiver(struct status_writer *writer)
 {
         const struct metrics *metrics = writer->metrics;
 
@@ -281,14 +234,14 @@ put_receiver(struct writer *writer)
 }
 
 static void
-put_partitions(struct writer *writer)
+put_partitions(struct status_writer *writer)
 {
         json_open_array(writer->json, "partitions");
         for (size_t i = 0; i < writer->n_partitions; i++) {
                 json_open_object(writer->json, NULL);
                 json_number(writer->json, "partition", writer->partitions[i].id);
-                put_member(writer, "state", writer->partitions[i].state);
-                put_member(writer, "cause", writer->partitions[i].cause);
+                status_writer_text(writer, "state", writer->partitions[i].state);
+                status_writer_text(writer, "cause", writer->partitions[i].cause);
                 put_count(writer, "lagRecords", writer->partitions[i].lag);
                 json_close_object(writer->json);
         }
@@ -296,12 +249,12 @@ put_partitions(struct writer *writer)
 }
 
 static void
-put_events(struct writer *writer)
+put_events(struct status_writer *writer)
 {
         json_open_object(writer->json, "events");
         for (const struct metrics_kind *kind = atomic_load(&writer->metrics->kinds); kind != NULL;
              kind = atomic_load(&kind->next)) {
-                char *name = copy_printable(writer, kind->name);
+                char *name = status_writer_copy(writer, kind->name);
 
                 put_count(writer, name, metrics_events_of(kind));
                 free(name);
@@ -310,7 +263,7 @@ put_events(struct writer *writer)
 }
 
 static void
-put_decisions(struct writer *writer)
+put_decisions(struct status_writer *writer)
 {
         uint64_t duplicates = 0, quarantined[QUARANTINE_N_REASONS] = {0};
         const struct metrics_source *each = atomic_load(&writer->metrics->sources);
@@ -330,7 +283,7 @@ put_decisions(struct writer *writer)
 }
 
 static void
-put_recently_quarantined(struct writer *writer)
+put_recently_quarantined(struct status_writer *writer)
 {
         struct recent_event events[RECENT_EVENTS];
         size_t n =
@@ -340,10 +293,10 @@ put_recently_quarantined(struct writer *writer)
         for (size_t i = 0; i < n; i++) {
                 json_open_object(writer->json, NULL);
                 json_number(writer->json, "timeSeconds", events[i].time_s);
-                put_member(writer, "source", events[i].source);
-                put_member(writer, "reason", events[i].outcome);
-                put_member(writer, "detail", events[i].detail);
-                put_member(writer, "deliveryId", events[i].delivery_id);
+                status_writer_text(writer, "source", events[i].source);
+                status_writer_text(writer, "reason", events[i].outcome);
+                status_writer_text(writer, "detail", events[i].detail);
+                status_writer_text(writer, "deliveryId", events[i].delivery_id);
                 json_number(writer->json, "partition", events[i].partition);
                 json_number(writer->json, "offset", events[i].offset);
                 json_close_object(writer->json);
@@ -352,7 +305,7 @@ put_recently_quarantined(struct writer *writer)
 }
 
 static void
-put_oldest(struct writer *writer)
+put_oldest(struct status_writer *writer)
 {
         uint64_t oldest_ms = metrics_get(&writer->metrics->oldest_ms);
 
@@ -363,7 +316,7 @@ put_oldest(struct writer *writer)
 }
 
 static void
-put_router(struct writer *writer)
+put_router(struct status_writer *writer)
 {
         const struct metrics *metrics = writer->metrics;
 
@@ -383,12 +336,13 @@ put_router(struct writer *writer)
 }
 
 static void
-write_document(struct writer *writer)
+write_document(struct status_writer *writer)
 {
         json_open_object(writer->json, NULL);
         put_process(writer);
         put_readiness(writer);
         put_kafka(writer);
+        metrics_configuration(writer);
         if (writer->metrics->config->roles & CONFIG_RECEIVER)
                 put_receiver(writer);
         if (writer->metrics->config->roles & CONFIG_ROUTER)
@@ -398,7 +352,7 @@ write_document(struct writer *writer)
 
 /* Copy the partitions, so that nothing is written under their lock. Returns 0, or -1 when memory fails. */
 static int
-copy_partitions(struct writer *writer)
+copy_partitions(struct status_writer *writer)
 {
         const struct metrics *metrics = writer->metrics;
         pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&metrics->mutex;
@@ -417,7 +371,7 @@ copy_partitions(struct writer *writer)
 char *
 metrics_status(const struct metrics *metrics, size_t *len)
 {
-        struct writer writer = {.metrics = metrics, .json = json_new_checked()};
+        struct status_writer writer = {.metrics = metrics, .json = json_new_checked()};
         char *text = NULL;
 
         if (writer.json == NULL)

@@ -51,12 +51,13 @@ open_tls(struct receiver *receiver, struct error *error)
 static void
 add_listener(struct receiver *receiver, int fd, const char *opened_by)
 {
+        int has_tls = receiver->config->certificate != NULL;
         char name[LISTENER_NAME_SIZE], value[LOG_QUOTED_SIZE];
 
         receiver->listeners[receiver->n_listeners++] = fd;
-        log_info("listening for=receiver tls=%s opened_by=%s address=%s",
-                 receiver->config->certificate == NULL ? "off" : "on", opened_by,
+        log_info("listening for=receiver tls=%s opened_by=%s address=%s", has_tls ? "on" : "off", opened_by,
                  log_value(name, strlen(listener_name(fd, name, sizeof(name))), value));
+        metrics_add_listener(receiver->shared->metrics, "receiver", name, has_tls);
 }
 
 static int

@@ -1,0 +1,41 @@
+#include "metrics/status_writer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+char *
+status_writer_copy(struct status_writer *writer, const char *text)
+{
+        char *copy = NULL;
+        size_t len;
+        FILE *out = open_memstream(&copy, &len);
+
+        if (out != NULL)
+                text_print(out, text, strlen(text));
+        if (out != NULL && fclose(out) == 0)
+                return copy;
+        free(copy);
+        writer->has_failed = 1;
+        return NULL;
+}
+
+void
+status_writer_text(struct status_writer *writer, const char *name, const char *text)
+{
+        char *copy = status_writer_copy(writer, text);
+
+        json_member(writer->json, name, copy);
+        free(copy);
+}
+
+void
+status_writer_fraction(struct status_writer *writer, const char *name, double value)
+{
+        char text[32];
+
+        (void)snprintf(text, sizeof(text), "%.9g", value);
+        json_literal(writer->json, name, text);
+}
