@@ -2,12 +2,14 @@
 // Fetches /status every two seconds and fills the tables with its numbers. Keeps the numbers of the last five minutes and
 // draws them. A number that is drawn has a key, which its <data data-key> and the data- attributes of the figures name.
 (() => {
-  const EVERY_MS = 2000, TIMEOUT_MS = 5000, KEEP_S = 300, RATE_S = 10;
+  const EVERY_MS = 2000, TIMEOUT_MS = 5000, KEEP_S = 300, RATE_S = 10, SHOWN = 5;
+  const OLD_S = 60, CERTIFICATE_S = 14 * 86400; // from then on the state warns
   const history = new Map(); // key: [{t, value}], with null where counting was interrupted
-  let startTime = null, paused = false, timer = null;
+  let startTime = null, ahead = 0, paused = false, timer = null; // ahead: the daemon's clock, in seconds
   document.documentElement.classList.add("scripted");
 
   const seconds = () => performance.now() / 1000;
+  const serverNow = () => seconds() + ahead;
   const byId = (id) => document.getElementById(id);
 
   // Numbers of /status, by key
@@ -27,7 +29,7 @@
 
   function recentTimes(status) {
     const numbers = {};
-    for (const name of ["ackSeconds", "deliverySeconds"]) {
+    for (const name of ["ackSeconds", "deliverySeconds", "commitSeconds"]) {
       for (const q of ["p50", "p99"]) if (status[name]) numbers[`${name}/${q}`] = status[name].recent[q];
     }
     return numbers;
@@ -47,6 +49,7 @@
     const t = seconds();
     if (startTime !== null && status.startTimeSeconds !== startTime) interrupt();
     startTime = status.startTimeSeconds;
+    ahead = Date.parse(status.time) / 1000 - t;
     for (const [key, value] of Object.entries(numbers)) {
       if (!history.has(key)) history.set(key, []);
       const samples = history.get(key);
@@ -96,6 +99,12 @@
     return `${Math.floor(n / large)} ${largeName} ${Math.floor(n % large / small)} ${smallName}`;
   }
 
+  // With a single unit, so that its width hardly changes.
+  function age(s) {
+    const [unit, name] = s < 120 ? [1, "s"] : s < 7200 ? [60, "min"] : s < 2 * 86400 ? [3600, "h"] : [86400, "d"];
+    return `${Math.max(0, Math.floor(s / unit))} ${name}`;
+  }
+
   // Tables
 
   function element(tag, attributes, ...children) {
@@ -105,104 +114,218 @@
     return made;
   }
 
+  const joined = (parts) => parts.filter((part) => part).join(", ");
+  const plural = (n, word) => `${grouped(n)} ${word}${n === 1 ? "" : "s"}`;
+
   function setText(node, text) {
     if (node.textContent !== text) node.textContent = text;
   }
 
-  // A name may break after its punctuation.
-  const breakable = (name) => name.split(/(?<=[._\-/:])/).flatMap((part, i) => (i ? [element("wbr", {}), part] : [part]));
+  // A name may break after its punctuation. All texts become text nodes: paths, names and causes come from the network.
+  const breakable = (name) => name.split(/(?<=[._\-/:,=])/).flatMap((part, i) => (i ? [element("wbr", {}), part] : [part]));
+  const moment = (at) => new Date(at * 1000).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC");
 
-  // A row has a name, cells, each a text or {key, value}, a class, and, when its number is drawn, `drawn`: rate or level.
-  function makeRow({ name, cells, drawn }) {
-    const row = element("tr", drawn ? { "data-row": drawn } : {}, element("th", { scope: "row" }, ...breakable(name)));
-    for (const { key } of cells) row.append(element("td", {}, ...(key ? [element("data", { "data-key": key })] : [])));
-    if (drawn) row.append(element("td", { class: "rate" }), element("td", { class: "plot" }));
-    return row;
+  // A cell is a text, or has a text, the time of an event, and small lines below, which are cells.
+  function cellNodes(cell) {
+    if (typeof cell === "string") return breakable(cell);
+    const time = cell.at === undefined ? [] : [element("time", { "data-at": cell.at, datetime: new Date(cell.at * 1000).toISOString(), title: moment(cell.at) })];
+    return [...breakable(cell.text ?? ""), ...time, ...(cell.small ?? []).map((line) => element("small", {}, ...cellNodes(line)))];
   }
 
-  // Change only what has changed, so that a focus or a selection stays.
-  function fill(id, rows) {
-    const body = byId(id), names = JSON.stringify(rows.map(({ name }) => name));
-    if (body.names !== names) body.replaceChildren(...rows.map(makeRow));
-    body.names = names;
-    rows.forEach(({ cells, className }, i) => {
-      body.rows[i].className = className ?? "";
-      cells.forEach((cell, n) => {
-        const place = body.rows[i].cells[n + 1];
-        if (!cell.key) return setText(place, cell);
-        place.firstChild.setAttribute("value", cell.value);
-        return setText(place.firstChild, grouped(cell.value));
-      });
+  // A row, and, if there are lines below it, one that spans all columns.
+  function makeFacts({ cells, className, below }) {
+    const first = element("tr", { class: joined([className, below && "above"]).replace(",", "") }, element("th", { scope: "row" }, ...cellNodes(cells[0])),
+      ...cells.slice(1).map((cell) => element("td", {}, ...cellNodes(cell))));
+    return below ? [first, element("tr", { class: "below" }, element("td", { colspan: cells.length }, ...cellNodes({ small: below })))] : [first];
+  }
+
+  // Show or hide a table, and what stands for it while it is empty.
+  function showTable(body, isEmpty) {
+    const instead = byId(`${body.id}-empty`);
+    body.closest("table").hidden = isEmpty;
+    if (instead) instead.hidden = !isEmpty;
+  }
+
+  // Rows are {cells, className, below}. Change only what has changed, so that a focus or a selection stays.
+  function fillFacts(id, rows) {
+    const body = byId(id), now = JSON.stringify(rows);
+    if (body.shown !== now) body.replaceChildren(...rows.flatMap(makeFacts));
+    body.shown = now;
+    showTable(body, rows.length === 0);
+  }
+
+  const makeCount = ({ name, key, drawn }) => element("tr", { "data-row": drawn }, element("th", { scope: "row" }, ...breakable(name)),
+    element("td", {}, element("data", { "data-key": key })), element("td", { class: "rate" }), element("td", { class: "plot" }));
+
+  // Rows are {name, key, value, drawn}; those that are 0 are left out. What is drawn is a rate or a level.
+  function fillCounts(id, all) {
+    const body = byId(id), rows = all.filter(({ value }) => value !== 0), names = JSON.stringify(rows.map(({ name }) => name));
+    if (body.shown !== names) body.replaceChildren(...rows.map(makeCount));
+    body.shown = names;
+    rows.forEach(({ value }, i) => {
+      const place = body.rows[i].querySelector("data");
+      place.setAttribute("value", value);
+      setText(place, grouped(value));
     });
-    body.closest("table").hidden = body.nodeName === "TBODY" && rows.length === 0;
+    showTable(body, rows.length === 0);
   }
 
-  const countRow = (numbers, key, name, drawn = "rate") =>
-    ({ name, cells: [{ key, value: numbers[key] }], drawn, className: numbers[key] === 0 ? "nil" : "" });
+  const countRow = (numbers, key, name, drawn = "rate") => ({ name, key, value: numbers[key], drawn });
   const countRows = (numbers, prefix) => Object.keys(numbers).filter((key) => key.startsWith(`${prefix}/`))
     .map((key) => countRow(numbers, key, key.slice(prefix.length + 1)));
 
-  const timeRow = (status, key, name, words = time) =>
-    ({ name, cells: [words(status[key].p50), words(status[key].p99), grouped(status[key].count)] });
+  function showAges() {
+    const now = serverNow();
+    for (const place of document.querySelectorAll("time[data-at]")) setText(place, `${age(now - place.dataset.at)} ago`);
+  }
 
-  function fillReceiver(status, numbers) {
-    const ends = ["accepted", "refused", "failed"];
-    fill("outcomes", countRows(numbers, "outcome"));
-    fill("sources", Object.entries(status.requests).map(([source, outcomes]) => {
-      const counts = countRequests([outcomes]);
-      return { name: source || "no source", cells: ends.map((end) => grouped(counts[`requests/${end}`])) };
-    }));
-    fill("all-sources", [{ name: "all sources", cells: ends.map((end) => ({ key: `requests/${end}`, value: numbers[`requests/${end}`] })) }]);
-    fill("receiver-times", [timeRow(status, "ackSeconds", "from request to answer"), timeRow(status, "verifySeconds", "verifying a signature")]);
+  // Sections
+
+  function groupBy(all, keyOf) {
+    const groups = new Map();
+    for (const each of all) groups.set(keyOf(each), [...(groups.get(keyOf(each)) ?? []), each]);
+    return groups;
+  }
+
+  // The last events, of which the first SHOWN are shown.
+  function fillEvents(id, events, cells) {
+    fillFacts(id, events.slice(0, SHOWN).map((each) => ({ cells: cells(each) })));
+    const more = byId(`${id}-more`);
+    more.hidden = events.length <= SHOWN;
+    setText(more, `${events.length - SHOWN} more in /status and gatepost status.`);
+  }
+
+  const requestsIn = (numbers, ...ends) => joined(ends.map((end) => numbers[`requests/${end}`] && `${grouped(numbers[`requests/${end}`])} ${end}`));
+
+  function fillRefused(status, numbers) {
+    const refused = numbers["requests/refused"], failed = numbers["requests/failed"];
+    setText(byId("refused-count"), refused + failed === 0 ? "" : `${requestsIn(numbers, "refused", "failed")} since the start`);
+    fillEvents("refusals", status.refusals ?? [], (each) => [
+      { at: each.timeSeconds, small: each.count > 1 ? [`${grouped(each.count)} times`] : [] },
+      { text: each.outcome, small: [joined([each.source, String(each.status)])] },
+      { text: each.detail || "–", small: [joined([each.client && `from ${each.client}`, each.requestId && `request ${each.requestId}`])] }]);
+    byId("refusals-empty").hidden = refused + failed > 0 || (status.refusals ?? []).length > 0;
+  }
+
+  function fillQuarantined(status, numbers) {
+    setText(byId("quarantined-count"), numbers.quarantined === 0 ? "" : `${grouped(numbers.quarantined)} since the start; gatepost quarantine list shows all`);
+    fillCounts("reasons", countRows(numbers, "reason"));
+    const recent = status.recentlyQuarantined ?? [], groups = groupBy(recent, (each) => [each.reason, each.source, each.detail].join("\n"));
+    fillEvents("recent", [...groups.values()], ([each, ...others]) => [
+      { at: each.timeSeconds, small: others.length ? [`${others.length + 1} of the last ${recent.length}`] : [] },
+      { text: each.reason, small: each.source ? [each.source] : [] },
+      { text: each.detail || "–", small: [joined([each.deliveryId, `partition ${each.partition}`, `offset ${each.offset}`])] }]);
+    byId("recent-empty").hidden = numbers.quarantined > 0 || (status.recentlyQuarantined ?? []).length > 0;
+  }
+
+  function sourceRow(status, source) {
+    const files = (status.secrets ?? []).filter((each) => each.source === source.name);
+    const below = [`headers ${source.headerPrefix}-*, tolerance ${time(source.toleranceSeconds).replace(".0", "")}`,
+      joined([source.webhookIds ? plural(source.webhookIds, "webhook-id") : "any webhook-id", `replay guard ${source.replayGuard ? "on" : "off"}`, plural(source.secrets, "secret")]),
+      ...files.map(({ file, modifiedSeconds }) => ({ text: `${file}, changed `, at: modifiedSeconds }))];
+    return { cells: [source.name, source.path, ...requestCell(status, source.name)], below };
+  }
+
+  function requestCell(status, name) {
+    const outcomes = status.requests?.[name];
+    return outcomes ? [requestsIn(countRequests([outcomes]), "accepted", "refused", "failed") || "none yet"] : [];
+  }
+
+  function fillSources(status) {
+    const rows = (status.configuration?.sources ?? []).map((source) => sourceRow(status, source));
+    if (sum(status.requests?.[""] ?? {}) > 0) rows.push({ cells: ["no source", "other paths", ...requestCell(status, "")] });
+    fillFacts("sources", rows);
+  }
+
+  // 0, 1, 2, 5 as 0–2, 5
+  function ranges(numbers) {
+    const parts = [];
+    for (const n of numbers) {
+      if (parts.length && parts.at(-1)[1] === n - 1) parts.at(-1)[1] = n;
+      else parts.push([n, n]);
+    }
+    return parts.map(([first, last]) => (first === last ? String(first) : `${first}–${last}`)).join(", ");
+  }
+
+  // A row for each state and cause.
+  function partitionRows(partitions) {
+    return [...groupBy(partitions, (each) => joined([each.state, each.cause]))].map(([name, members]) => ({
+      cells: [name, ranges(members.map((each) => each.partition)), grouped(members.reduce((n, each) => n + each.lagRecords, 0))],
+      className: isWell(members[0]) ? "" : "down" }));
   }
 
   function fillRouter(status, numbers) {
-    const roundedUp = (n) => whole(n === null ? null : Math.ceil(n));
-    fill("kinds", countRows(numbers, "event"));
-    fill("all-kinds", [countRow(numbers, "events", "all kinds")]);
-    fill("reasons", countRows(numbers, "reason"));
-    fill("all-reasons", [countRow(numbers, "quarantined", "all reasons")]);
-    fill("work", [countRow(numbers, "lag", "lag, in records", "level"),
-      { name: "age of the oldest record", cells: [time(status.oldestRecordSeconds === null ? 0 : Math.max(0, Date.parse(status.time) / 1000 - status.oldestRecordSeconds)), "", ""] },
-      countRow(numbers, "duplicates", "duplicates dropped"), countRow(numbers, "committed", "transactions committed"),
-      countRow(numbers, "aborted", "transactions aborted"), countRow(numbers, "remembered", "delivery-ids remembered", "level")]);
-    fill("partitions", status.partitions.map(({ partition, state, cause, lagRecords }) =>
-      ({ name: String(partition), cells: [state, cause, grouped(lagRecords)], className: ["routing", "restoring"].includes(state) ? "words" : "words down" })));
-    fill("router-times", [timeRow(status, "deliverySeconds", "from reception to event"), timeRow(status, "commitSeconds", "committing a batch"),
-      timeRow(status, "batchRecords", "records in a batch", roundedUp)]);
+    fillQuarantined(status, numbers);
+    fillCounts("kinds", countRows(numbers, "event"));
+    fillFacts("partitions", partitionRows(status.partitions));
+    fillCounts("work", [countRow(numbers, "lag", "lag, in records", "level"), countRow(numbers, "duplicates", "duplicates dropped"),
+      countRow(numbers, "committed", "transactions committed"), countRow(numbers, "aborted", "transactions aborted"),
+      countRow(numbers, "remembered", "delivery-ids remembered", "level")]);
   }
 
-  function keyRows(status) {
-    const left = status.certificateExpirySeconds - Date.parse(status.time) / 1000;
-    const rows = (status.secrets ?? []).map(({ source, file, modifiedSeconds }) =>
-      ({ name: `${source}, ${file}`, cells: [`${duration(Date.parse(status.time) / 1000 - modifiedSeconds)} old`], className: "words" }));
-    if (status.certificateExpirySeconds !== undefined) {
-      rows.push({ name: "TLS certificate", cells: [left > 0 ? `${duration(left)} left` : "expired"], className: left > 0 ? "words" : "words down" });
-    }
-    return rows;
+  function fillReceiver(status, numbers) {
+    fillRefused(status, numbers);
+    fillCounts("outcomes", countRows(numbers, "outcome"));
   }
 
-  function fillProcess(status) {
-    const brokers = status.brokers.map(({ broker, up, roundTripSeconds }) =>
-      ({ name: broker, cells: [up ? "connected" : "down", time(roundTripSeconds)], className: up ? "words" : "words down" }));
+  function fillKafka(status) {
     setText(byId("kafka-state"), status.kafkaReachable ? "reachable" : "away");
-    fill("brokers", brokers.length ? brokers : [{ name: "none known yet", cells: ["–", "–"], className: "words" }]);
-    fill("clients", Object.entries(status.kafkaClients).map(([name, { requests, errors, timeouts, queuedRecords }]) =>
-      ({ name, cells: [requests, errors, timeouts, queuedRecords].map(grouped) })));
-    fill("keys", keyRows(status));
-    fill("versions", Object.entries(status.versions).map(([name, version]) => ({ name, cells: [version], className: "words" })));
+    fillFacts("brokers", status.brokers.map(({ broker, up, roundTripSeconds }) =>
+      ({ cells: [broker, up ? "connected" : "down", time(roundTripSeconds)], className: up ? "" : "down" })));
+    fillFacts("clients", Object.entries(status.kafkaClients).map(([name, { requests, errors, timeouts, queuedRecords }]) =>
+      ({ cells: [name, joined([plural(requests, "request"), errors + timeouts && `${grouped(errors + timeouts)} lost`,
+        queuedRecords && `${plural(queuedRecords, "record")} queued`])] })));
+  }
+
+  function fillConfiguration(status) {
+    const { file, loadedSeconds, listeners, topics, dedupWindowSeconds } = status.configuration ?? {};
+    if (!status.configuration) return;
+    const left = status.certificateExpirySeconds - serverNow(), byTopic = groupBy(topics.events, ({ topic }) => topic);
+    fillFacts("listeners", listeners.map((each) => ({ cells: [each.address, each.for, each.tls ? "on" : "off"] })));
+    fillFacts("objects", [["file", file], ["loaded", { at: loadedSeconds }],
+      ...(status.certificateExpirySeconds === undefined ? [] : [["certificate", left > 0 ? `expires in ${duration(left)}, ${moment(status.certificateExpirySeconds)}` : "expired"]]),
+      ["deliveries", topics.deliveries], ["quarantine", topics.quarantine], ["dedup window", duration(dedupWindowSeconds)],
+      ["versions", joined(Object.entries(status.versions).map(([name, version]) => `${name} ${version}`))]].map((cells) => ({ cells })));
+    setText(byId("topics-count"), `${plural(byTopic.size, "topic")} of events`);
+    fillFacts("topics", [...byTopic].map(([topic, rules]) => ({ cells: [topic, joined(rules.map(({ kinds }) => kinds))] })));
+  }
+
+  // State
+
+  const isWell = ({ state }) => ["routing", "restoring"].includes(state);
+
+  // What an operator should look at although all roles are ready.
+  function warnings(status) {
+    const bad = (status.partitions ?? []).filter((each) => !isWell(each)), now = serverNow();
+    const found = partitionRows(bad).map(({ cells: [state, partitions] }) => `partition ${partitions}: ${state}`);
+    for (const { broker, up } of status.brokers) if (!up && status.kafkaReachable) found.push(`broker ${broker} is down`);
+    if (status.oldestRecordSeconds && now - status.oldestRecordSeconds > OLD_S) found.push(`a delivery has waited to be routed since ${moment(status.oldestRecordSeconds)}`);
+    if (status.certificateExpirySeconds - now < CERTIFICATE_S) found.push(`the certificate expires at ${moment(status.certificateExpirySeconds)}`);
+    return found;
+  }
+
+  function causes(status) {
+    const since = status.kafkaUnreachableSinceSeconds ? ` since ${moment(status.kafkaUnreachableSinceSeconds)}` : "";
+    const kafka = status.kafkaProblem ? [`Kafka unreachable${since}: ${status.kafkaProblem}`] : [];
+    const roles = [...groupBy(Object.entries(status.roles), ([, reason]) => reason)].map(([reason, members]) =>
+      `${joined(members.map(([role]) => role))}: ${kafka.length ? reason.replace(`: ${status.kafkaProblem}`, "") : reason}`);
+    return [...kafka, ...roles, ...warnings(status)];
+  }
+
+  function showState(className, verdict, lines) {
+    const items = [...byId("causes").children].map((item) => item.textContent);
+    byId("state").className = className;
+    setText(byId("verdict"), verdict);
+    if (items.join("\n") !== lines.join("\n")) byId("causes").replaceChildren(...lines.map((line) => element("li", {}, line)));
   }
 
   function fillHeader(status) {
-    const verdict = status.ready ? "Ready" : "Not ready", reasons = Object.entries(status.roles).map(([role, reason]) => `${role}: ${reason}`);
-    const items = [...byId("roles").children].map((item) => item.textContent);
-    document.title = `${verdict} · ${status.instance} · Gatepost`;
+    const n = warnings(status).length, word = status.ready ? "Ready" : "Not ready";
+    document.title = `${word} · ${status.instance} · Gatepost`;
     setText(byId("instance"), status.instance);
-    byId("state").className = status.ready ? "ready" : "unready";
-    setText(byId("verdict"), verdict);
-    if (items.join("\n") !== reasons.join("\n")) byId("roles").replaceChildren(...reasons.map((reason) => element("li", {}, reason)));
+    showState(status.ready ? (n ? "warned" : "ready") : "unready", status.ready && n ? `Ready, with ${plural(n, "warning")}` : word, causes(status));
     byId("now").dateTime = status.time;
-    setText(byId("now"), status.time.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC"));
+    setText(byId("now"), moment(Date.parse(status.time) / 1000));
     setText(byId("uptime"), duration(status.uptimeSeconds));
   }
 
@@ -212,7 +335,10 @@
     fillHeader(status);
     if (has.receiver) fillReceiver(status, numbers);
     if (has.router) fillRouter(status, numbers);
-    fillProcess(status);
+    fillSources(status);
+    fillKafka(status);
+    fillConfiguration(status);
+    showAges();
     byId("numbers").hidden = false;
   }
 
@@ -264,24 +390,13 @@
       `${row.cells[0].textContent}${isLevel ? "" : " a second"}, last 5 minutes: highest ${words(top)}`);
   }
 
-  // Add to a figure a number behind each name, and the axes.
+  // Add to a figure a number behind each name, its scale and its plot.
   function furnish(figure) {
-    if (figure.querySelector("b")) return;
+    if (figure.plot) return;
     for (const item of figure.querySelectorAll("li")) item.append(" ", document.createElement("b")); // <output> is read out each time it changes
-    const [above, plot, below] = ["axis", "plot", "axis"].map((name) => {
-      const part = document.createElement("div");
-      part.className = name;
-      figure.append(part);
-      return part;
-    });
-    above.append(document.createElement("span"));
-    for (const text of ["5 minutes ago", "now"]) {
-      const mark = document.createElement("span");
-      mark.textContent = text;
-      below.append(mark);
-    }
-    figure.plot = plot;
-    figure.scale = above.firstChild;
+    figure.scale = element("span", {});
+    figure.plot = element("div", {});
+    figure.append(element("div", { class: "axis" }, element("span", {}, "5 min"), figure.scale), figure.plot);
   }
 
   // What a figure draws, how it writes the values, and the least height of its axis.
@@ -298,8 +413,11 @@
     const lines = all.map((samples) => series(samples, plot)), top = ceiling(highest(lines), least);
     const values = all.map((samples) => words(now(samples, samples.length - 1)));
     const items = [...figure.querySelectorAll("li")];
-    items.forEach((item, i) => setText(item.lastChild, values[i]));
-    setText(figure.scale, words(top).replace(/\.0\b/, ""));
+    items.forEach((item, i) => {
+      setText(item.lastChild, values[i]);
+      item.className = ["0", "–"].includes(values[i]) ? "nil" : "";
+    });
+    setText(figure.scale, `to ${words(top).replace(/\.0\b/, "")}`);
     const title = figure.querySelector("figcaption").textContent.trim();
     draw(figure.plot, lines, top, `${title}, last 5 minutes: highest ${words(highest(lines))}; now ` +
       items.map((item, i) => `${item.firstChild.textContent.trim()} ${values[i]}`).join(", "));
@@ -313,14 +431,12 @@
   // Fetching
 
   function showNoAnswer(reason) {
+    const since = byId("now").textContent;
     interrupt();
     document.documentElement.classList.add("silent-page");
-    if (byId("state").className === "silent") return;
-    const since = byId("now").textContent;
-    byId("state").className = "silent";
-    setText(byId("verdict"), since ? `No answer since ${since}` : "No answer");
-    byId("roles").replaceChildren(element("li", {}, since ? `${reason}; the numbers below are from then` : reason));
+    showState("silent", since ? `No answer since ${since}` : "No answer", [since ? `${reason}; the numbers below are from then` : reason]);
     document.title = `no answer · ${document.title.split(" · ").slice(-2).join(" · ")}`;
+    showAges();
   }
 
   function unreachable(error) { // fetch() throws a TypeError for each failure of the network
