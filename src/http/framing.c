@@ -5,7 +5,8 @@
 #include "base/bytes.h"
 #include "base/pool.h"
 
-#define FIRST_SIZE 768 /* bytes first allocated for a head; most heads fit */
+#define FIRST_SIZE 768     /* bytes first allocated for a head; most heads fit */
+#define TLS_HANDSHAKE 0x16 /* the first byte of a ClientHello (RFC 8446 section 5.1) */
 #define CHUNK_DIGITS_MAX 16
 #define TOO_MUCH_BESIDES "chunk extensions and trailer fields are too long"
 
@@ -289,6 +290,8 @@ take_byte(struct framing *framing, char c)
 
         framing->text[framing->len++] = c;
         count_besides(framing, c);
+        if (framing->state == FRAMING_IN_HEAD && framing->len == 1 && c == TLS_HANDSHAKE)
+                return "the client speaks TLS, but this port does not";
         if (framing->state == FRAMING_AFTER_CHUNK && c != (framing->len == 1 ? '\r' : '\n'))
                 return "no line end after a chunk";
         if ((c == '\n') != (before == '\r'))

@@ -253,9 +253,12 @@ take_request_line(struct head *head, const char *text, const char *line, size_t 
 {
         size_t method_len = head_token_len(line, len), target_len = 0, path_len;
         const char *target = line + method_len + 1, *version, *wrong;
+        static const char proxy[] = "PROXY TCP";
 
         if (method_len == 0 || method_len >= len || line[method_len] != ' ')
                 return fail(fault, 400, "the request line is malformed");
+        if (len > strlen(proxy) && memcmp(line, proxy, strlen(proxy)) == 0)
+                return fail(fault, 400, "a PROXY protocol header, but proxy_protocol is off");
         while (target + target_len < line + len && target[target_len] > 0x20 && target[target_len] < 0x7f)
                 target_len++;
         version = target + target_len + 1;

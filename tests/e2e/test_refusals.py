@@ -1,6 +1,7 @@
 """Why a request was refused: the log and /status name the cause, which the client is not told."""
 
 import re
+import ssl
 import time
 
 import pytest
@@ -147,6 +148,18 @@ def test_webhook_id_that_is_not_listed_is_shown(daemon):
 def test_bad_request_is_shown_with_what_is_wrong(daemon):
     reply = http_client.raw(daemon.address, b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n")
     assert cause(daemon, reply) == ("", "bad_request", "Content-Length is malformed")
+
+
+def test_client_that_speaks_tls_to_a_plain_port_is_shown(daemon):
+    with pytest.raises(ssl.SSLError):
+        http_client.connect(daemon.address, tls=ssl.create_default_context()).close()
+    assert refusals(daemon)[0]["detail"] == "the client speaks TLS, but this port does not"
+    assert refusals(daemon)[0]["outcome"] == "bad_request"
+
+
+def test_proxy_protocol_that_is_not_expected_is_shown(daemon):
+    reply = http_client.raw(daemon.address, b"PROXY TCP4 192.0.2.7 127.0.0.1 1 2\r\nPOST /a HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert cause(daemon, reply) == ("", "bad_request", "a PROXY protocol header, but proxy_protocol is off")
 
 
 @pytest.mark.parametrize("seconds, age", [(7205, "2 hours old"), (-1190, "19 minutes in the future"), (400, "6 minutes old")])
