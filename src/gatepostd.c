@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "daemon/daemon.h"
 #include "daemon/reload.h"
+#include "http/listen_check.h"
 #include "http/tls.h"
 #include "kafka/clients_check.h"
 
@@ -91,7 +92,8 @@ main(int argc, char **argv)
                 return EX_CONFIG;
         log_warnings(config);
         if (tls_check_strength(config, problems_print) != 0 || clients_check(config, problems_print) != 0 ||
-            (only_check && tls_check_dates(config, problems_print) != 0))
+            (only_check &&
+             (tls_check_dates(config, problems_print) != 0 || listen_check(config, problems_print) != 0)))
                 status = EX_CONFIG;
         else if (!only_check)
                 status = daemon_run(config);

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "config/config.h"
+#include "http/listen_check.h"
 #include "http/tls.h"
 #include "kafka/clients_check.h"
 
@@ -56,6 +57,7 @@ check(const struct config *config)
         status = tls_check_strength(config, report);
         status |= tls_check_dates(config, report);
         status |= clients_check(config, report);
+        status |= listen_check(config, report);
         return status != 0 || (is_strict && reported.n_warnings > 0) ? EX_CONFIG : 0;
 }
 

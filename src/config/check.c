@@ -1,5 +1,6 @@
 #include "config/load.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,10 @@ check_topic(const struct config *config, size_t i, size_t line, struct problems 
         if (strcmp(topic, config->deliveries_topic) == 0 || strcmp(topic, config->quarantine_topic) == 0)
                 problems_add(problems, line,
                              "%s cannot be used for events: it is one of Gatepost's own topics", topic);
+        if (strncmp(topic, "__", 2) == 0)
+                problems_add(problems, line,
+                             "%s cannot be used for events: topics that begin with __ are Kafka's own",
+                             topic);
         if (collide(topic, config->deliveries_topic))
                 other = config->deliveries_topic;
         else if (collide(topic, config->quarantine_topic))
@@ -140,6 +145,23 @@ later_line(const struct ini *ini, const char *section, const char *one, const ch
         size_t a = ini_line(ini, section, "", one), b = ini_line(ini, section, "", other);
 
         return a > b ? a : b;
+}
+
+/* Set the lines of the addresses; those that are invalid are reported, and the configuration is refused. */
+static void
+set_lines(struct config *config, const struct ini *ini)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < ini->n && n < config->n_listen; i++) {
+                const struct ini_entry *entry = &ini->entries[i];
+
+                if (entry->name != NULL && strcmp(entry->section, "receiver") == 0 &&
+                    strcmp(entry->name, "listen") == 0)
+                        config->listen[n++].line = entry->line;
+        }
+        if (config->admin != NULL)
+                config->admin->line = ini_line(ini, "admin", "", "listen");
 }
 
 /* A value of 0 is invalid and has been reported. */
@@ -249,6 +271,9 @@ check_router(const struct config *config, const struct ini *ini, struct problems
 static void
 check_service(const struct config *config, const struct ini *ini, struct problems *problems)
 {
+        if (config->service_ca_file != NULL && access(config->service_ca_file, F_OK) != 0 && errno != EACCES)
+                problems_add(problems, ini_line(ini, "service", "", "ca_file"), "ca_file: cannot open %s: %s",
+                             config->service_ca_file, strerror(errno));
         if (config->service_api_key != NULL && config->service_api_key_file != NULL)
                 problems_add(problems, later_line(ini, "service", "api_key", "api_key_file"),
                              "set either api_key or api_key_file, not both");
@@ -293,6 +318,7 @@ check_config(struct config *config, const struct ini *ini, struct problems *prob
         for (size_t i = 0; i < config->n_sources; i++)
                 check_source(config, &config->sources[i], ini, problems);
         set_topics(config, ini, problems);
+        set_lines(config, ini);
         if (config->roles & CONFIG_RECEIVER) {
                 check_receiver(config, ini, problems);
                 check_tls(config, ini, problems);

@@ -30,12 +30,14 @@ struct config_listen {
         char *text; /* as configured: 0.0.0.0:8443, [::1]:8443, unix:/run/gatepost/receiver.sock */
         struct sockaddr_storage address;
         socklen_t address_len;
+        size_t line; /* in the file; 0: the default */
 };
 
 /* A file from which a secret was read. */
 struct config_secret_file {
         char *path;
         int64_t written_s; /* since the epoch */
+        const char *doubt; /* secrets_doubt() of the secret */
 };
 
 struct config_source {
@@ -58,6 +60,7 @@ struct config_property {
         char *name;
         char *value;
         int secret;
+        size_t line; /* in the file */
 };
 
 struct config {

@@ -1,9 +1,11 @@
 #include "config/endpoint.h"
 
 #include <arpa/inet.h>
+#include <libgen.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/un.h>
 
 #include "base/address.h"
@@ -20,6 +22,8 @@ parse_unix(const char *path, struct config_listen *listen, struct error *error)
 
         if (path[0] != '/')
                 return error_set(error, "unix:%.64s: a socket's path begins with a slash", path);
+        if (path[len - 1] == '/')
+                return error_set(error, "unix:%.64s: a socket's path does not end with a slash", path);
         if (len >= sizeof(address->sun_path))
                 return error_set(error, "a socket's path has at most %zu bytes",
                                  sizeof(address->sun_path) - 1);
@@ -39,7 +43,8 @@ parse_address(const char *host, in_port_t port, struct config_listen *listen)
         if (host[0] == '[' && len > 2 && host[len - 1] == ']') {
                 char *inner = mem_strndup(host + 1, len - 2);
                 int ok = inet_pton(AF_INET6, inner, &in6->sin6_addr) == 1 &&
-                         !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr); /* not possible with IPV6_V6ONLY */
+                         !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr) && /* not possible with IPV6_V6ONLY */
+                         !IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr);
 
                 in6->sin6_family = AF_INET6;
                 in6->sin6_port = htons(port);
@@ -64,6 +69,12 @@ fail(const char *text, struct error *error)
         const char *colon = strrchr(text, ':'), *port = colon == NULL ? "" : colon + 1;
         size_t digits = strspn(port, "0123456789");
 
+        if (strncasecmp(text, "[fe80:", 6) == 0)
+                return error_set(
+                    error,
+                    "'%.100s': a link-local address needs an interface, which cannot be named here; "
+                    "use another address of this machine, or [::]",
+                    text);
         if (strchr(text, ',') != NULL)
                 return error_set(error, "'%.100s': listen takes one address and may be repeated", text);
         if (strstr(text, "://") != NULL)
@@ -112,6 +123,22 @@ is_any(const struct config_listen *listen)
                                                     : IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
 }
 
+/* Return whether two paths of sockets are the same, also if they are written in different ways. */
+static int
+is_same_path(const char *a, const char *b)
+{
+        char *path_a = mem_strdup(a), *path_b = mem_strdup(b);
+        char *real_a = realpath(dirname(path_a), NULL), *real_b = realpath(dirname(path_b), NULL);
+        int is_same = strcmp(a, b) == 0 || (real_a != NULL && real_b != NULL && strcmp(real_a, real_b) == 0 &&
+                                            strcmp(strrchr(a, '/'), strrchr(b, '/')) == 0);
+
+        free(real_a);
+        free(real_b);
+        free(path_a);
+        free(path_b);
+        return is_same;
+}
+
 int
 endpoint_conflicts(const struct config_listen *a, const struct config_listen *b)
 {
@@ -120,7 +147,8 @@ endpoint_conflicts(const struct config_listen *a, const struct config_listen *b)
         if (a->address.ss_family != b->address.ss_family)
                 return 0;
         if (a->address.ss_family == AF_UNIX)
-                return memcmp(&a->address, &b->address, a->address_len) == 0;
+                return is_same_path(((const struct sockaddr_un *)&a->address)->sun_path,
+                                    ((const struct sockaddr_un *)&b->address)->sun_path);
         if (port == 0 || port != ((const struct sockaddr_in *)&b->address)->sin_port)
                 return 0;
         return is_any(a) || is_any(b) || memcmp(&a->address, &b->address, a->address_len) == 0;

@@ -24,6 +24,7 @@
 #define LONG_LINGER_MS 1000
 #define DEFAULT_HEARTBEAT_MS 3000 /* librdkafka's */
 
+#define IPV6_CHARS "0123456789abcdefABCDEF:."
 #define HOST_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]%"
 
 struct check {
@@ -93,12 +94,16 @@ broker_fault(const char *broker, size_t len)
 
         if (len == 0)
                 return "there is an empty entry in the list";
+        if (len == 8 && strncasecmp(broker, "embedded", 8) == 0)
+                return "did you mean embedded? It is written in lower case and alone";
         if (memmem(broker, len, "://", 3) != NULL)
                 return "write HOST:PORT; security.protocol says whether to use TLS";
         if (strcspn(broker, " \t;") < len)
                 return "brokers are separated by commas: HOST:PORT,HOST:PORT";
-        if (strspn(broker, HOST_CHARS) < len)
+        if (strspn(broker, HOST_CHARS) < len || (bracket == NULL && *broker == '['))
                 return "write HOST:PORT";
+        if (*broker == '[' && strchr("]%", broker[1 + strspn(broker + 1, IPV6_CHARS)]) == NULL)
+                return "only an IPv6 address is in brackets; write HOST:PORT";
         if (colon == NULL || (bracket != NULL && colon < bracket))
                 return NULL; /* the default port */
         if (bracket == NULL && memchr(broker, ':', (size_t)(colon - broker)) != NULL)
@@ -197,6 +202,28 @@ check_oauthbearer(const struct check *check, size_t line)
                         : "it needs a librdkafka with OIDC, which this one lacks; use another mechanism");
 }
 
+/* Return whether it is one of the mechanisms of Kafka that librdkafka has; if not, report it. */
+static int
+check_mechanism(const struct check *check, const char *name, size_t line)
+{
+        static const char *const mechanisms[] = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI",
+                                                 "OAUTHBEARER"};
+        const char *other = NULL;
+
+        for (size_t i = 0; i < ARRAY_LEN(mechanisms); i++) {
+                if (strcmp(name, mechanisms[i]) == 0)
+                        return 1;
+                if (strcasecmp(name, mechanisms[i]) == 0)
+                        other = mechanisms[i];
+        }
+        problems_add(check->problems, line,
+                     "'%.64s' is not a mechanism of Kafka; expected PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, "
+                     "GSSAPI or OAUTHBEARER%s%s%s",
+                     name, other == NULL ? "" : "; did you mean ", other == NULL ? "" : other,
+                     other == NULL ? "" : "?");
+        return 0;
+}
+
 /* Without a mechanism librdkafka uses GSSAPI, which takes no password. */
 static void
 check_sasl(const struct check *check)
@@ -207,6 +234,8 @@ check_sasl(const struct check *check)
         const char *name = mechanism == NULL ? "GSSAPI" : mechanism->value;
         size_t line = line_of(check, mechanism != NULL ? mechanism : find(check, "security.protocol"));
 
+        if (!check_mechanism(check, name, line))
+                return;
         if (strcmp(name, "OAUTHBEARER") == 0)
                 check_oauthbearer(check, line);
         else if (strcmp(name, "GSSAPI") == 0 && (username != NULL || password != NULL))

@@ -139,7 +139,7 @@ add(struct config *config, const struct kafka_properties *properties, const char
                 name = "bootstrap.servers";
         config->kafka = mem_resize(config->kafka, config->n_kafka + 1, sizeof(struct config_property));
         config->kafka[config->n_kafka++] =
-            (struct config_property){mem_strdup(name), mem_strdup(value), is_secret};
+            (struct config_property){mem_strdup(name), mem_strdup(value), is_secret, 0};
         return 0;
 }
 

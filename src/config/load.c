@@ -187,6 +187,7 @@ set_free_form(struct load *load, const struct ini_entry *entry)
         const struct ini_entry *before = find_before(load->ini, entry);
         struct error error;
         int result, is_kafka = strcmp(entry->section, "kafka") == 0;
+        size_t n_properties = load->config->n_kafka;
 
         if (before != NULL && may_be_shown(entry->name)) {
                 problems_add(load->problems, entry->line, "%.64s is already set on line %zu", entry->name,
@@ -199,6 +200,8 @@ set_free_form(struct load *load, const struct ini_entry *entry)
                 result = kafka_values_set(load->config, entry->name, entry->value, &error);
         else
                 result = topic_table_add(load->config->topics, entry->name, entry->value, &error);
+        if (load->config->n_kafka > n_properties)
+                load->config->kafka[n_properties].line = entry->line;
         if (result != 0 && !may_be_shown(entry->name))
                 report_hidden(load, entry);
         else if (result != 0 && !is_kafka && options_section_of(entry->name) != NULL)

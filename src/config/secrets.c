@@ -1,5 +1,6 @@
 #include "config/secrets.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include <openssl/crypto.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "model/signature.h"
 
@@ -144,6 +146,42 @@ secrets_read_signing(const char *path, size_t *len, struct error *error)
         else
                 return secret;
         secrets_free(secret, *len);
+        return NULL;
+}
+
+/* Whether a secret is a placeholder, of the sample or of anybody's template. */
+static int
+is_placeholder(const char *secret)
+{
+        static const char *const words[] = {"at least sixteen bytes",
+                                            "changeme",
+                                            "change-me",
+                                            "change_me",
+                                            "replace-me",
+                                            "replace_me",
+                                            "replaceme",
+                                            "your-secret",
+                                            "your_secret",
+                                            "placeholder",
+                                            "<secret>"};
+
+        for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+                if (strcasestr(secret, words[i]) != NULL)
+                        return 1;
+        }
+        return secret[strspn(secret, (char[]){secret[0], '\0'})] == '\0'; /* one letter, again and again */
+}
+
+const char *
+secrets_doubt(const char *secret)
+{
+        size_t len = strlen(secret);
+
+        if (is_placeholder(secret))
+                return "is a placeholder, which anybody can guess; register a new one: gatepost secret new "
+                       "FILE";
+        if (len > 0 && (isspace((unsigned char)secret[0]) || isspace((unsigned char)secret[len - 1])))
+                return "begins or ends with a blank, which belongs to the secret";
         return NULL;
 }
 

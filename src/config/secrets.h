@@ -22,6 +22,12 @@ char *secrets_read(const char *path, size_t min_len, size_t *len, struct error *
 char *secrets_read_signing(const char *path, size_t *len, struct error *error) MUST_CHECK;
 
 /*
+ * Return what makes a signing secret doubtful, to follow "the secret ": a placeholder, or blanks around it.
+ * Return NULL if nothing does.
+ */
+const char *secrets_doubt(const char *secret);
+
+/*
  * Check that a configured path is a path, and not by mistake the secret itself, which no message may show:
  * the file exists, or the path begins with a slash. Return 0, or -1 with the reason.
  */

@@ -272,12 +272,12 @@ set_secret(struct setting *s)
 }
 
 static void
-add_secret_file(struct config_source *source, const char *path, int64_t written_s)
+add_secret_file(struct config_source *source, const char *path, int64_t written_s, const char *secret)
 {
         source->secret_files =
             mem_resize(source->secret_files, source->n_secret_files + 1, sizeof(*source->secret_files));
         source->secret_files[source->n_secret_files++] =
-            (struct config_secret_file){mem_strdup(path), written_s};
+            (struct config_secret_file){mem_strdup(path), written_s, secrets_doubt(secret)};
 }
 
 static int
@@ -298,7 +298,7 @@ set_secret_file(struct setting *s)
         if (secret == NULL)
                 return -1;
         written_s = secrets_written_s(s->value);
-        add_secret_file(s->source, s->value, written_s);
+        add_secret_file(s->source, s->value, written_s, secret);
         result = add_key(s, secret, len);
         secrets_free(secret, len);
         return result;

@@ -1,33 +1,22 @@
 #include "config/load.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/compiler.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "config/endpoint.h"
 #include "config/secrets.h"
 
 /* What works, but probably not as intended. */
 
-/* Return the line of the n-th listen of [receiver]. */
-static size_t
-listen_line(const struct ini *ini, size_t n)
-{
-        for (size_t i = 0; i < ini->n; i++) {
-                const struct ini_entry *entry = &ini->entries[i];
-
-                if (entry->name != NULL && strcmp(entry->section, "receiver") == 0 &&
-                    strcmp(entry->name, "listen") == 0 && n-- == 0)
-                        return entry->line;
-        }
-        return 0;
-}
+#define SHORT_TOLERANCE_MS 30000
+#define LONG_TOLERANCE_MS (24 * 3600000)
+#define LONG_UNGUARDED_MS 900000
+#define SHORT_WINDOW_MS 3600000
 
 static void
-warn_about_listeners(const struct config *config, const struct ini *ini, struct problems *problems)
+warn_about_listeners(const struct config *config, struct problems *problems)
 {
         int trusts_proxies = config->n_trusted_proxies > 0 || config->trusts_unix_sockets;
 
@@ -35,7 +24,7 @@ warn_about_listeners(const struct config *config, const struct ini *ini, struct 
                 if (endpoint_is_private(&config->listen[i]))
                         continue;
                 problems_warn(
-                    problems, listen_line(ini, i),
+                    problems, config->listen[i].line,
                     "%.100s can be reached from other machines without TLS: bodies can be read on the way; "
                     "set tls_certificate_file and tls_key_file, or listen on 127.0.0.1 behind a proxy",
                     config->listen[i].text);
@@ -44,73 +33,46 @@ warn_about_listeners(const struct config *config, const struct ini *ini, struct 
 }
 
 static void
-warn_about_admin(const struct config *config, const struct ini *ini, struct problems *problems)
+warn_about_admin(const struct config *config, struct problems *problems)
 {
         if (config->admin != NULL && !endpoint_is_private(config->admin))
                 problems_warn(
-                    problems, ini_line(ini, "admin", "", "listen"),
+                    problems, config->admin->line,
                     "%.100s: the admin endpoint has neither TLS nor authentication; restrict access to it by "
                     "a firewall",
                     config->admin->text);
 }
 
-/* Whether a secret is a placeholder, of the sample or of anybody's template. */
-static int
-is_placeholder(const char *secret)
+static const char *
+doubt_in_file(const struct config *config, const struct ini_entry *entry)
 {
-        static const char *const words[] = {"at least sixteen bytes",
-                                            "changeme",
-                                            "change-me",
-                                            "change_me",
-                                            "replace-me",
-                                            "replace_me",
-                                            "replaceme",
-                                            "your-secret",
-                                            "your_secret",
-                                            "placeholder",
-                                            "<secret>"};
+        const struct config_source *source =
+            config_find_source(config, entry->argument, strlen(entry->argument));
 
-        for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-                if (strcasestr(secret, words[i]) != NULL)
-                        return 1;
+        for (size_t i = 0; source != NULL && i < source->n_secret_files; i++) {
+                if (strcmp(source->secret_files[i].path, entry->value) == 0)
+                        return source->secret_files[i].doubt;
         }
-        return secret[strspn(secret, (char[]){secret[0], '\0'})] == '\0'; /* one letter, again and again */
+        return NULL;
 }
 
 static void
-warn_about_secret(const char *secret, const char *where, size_t line, struct problems *problems)
-{
-        size_t len = strlen(secret);
-
-        if (is_placeholder(secret))
-                problems_warn(problems, line,
-                              "%s is a placeholder, which anybody can guess; register a new one: gatepost "
-                              "secret new FILE",
-                              where);
-        if (len > 0 && (isspace((unsigned char)secret[0]) || isspace((unsigned char)secret[len - 1])))
-                problems_warn(problems, line, "%s begins or ends with a blank, which belongs to the secret",
-                              where);
-}
-
-static void
-warn_about_secrets(const struct ini *ini, struct problems *problems)
+warn_about_secrets(const struct config *config, const struct ini *ini, struct problems *problems)
 {
         for (size_t i = 0; i < ini->n; i++) {
                 const struct ini_entry *entry = &ini->entries[i];
-                struct error error;
-                size_t len;
-                char *secret;
+                const char *doubt = NULL, *where = "";
 
                 if (entry->name == NULL || strcmp(entry->section, "source") != 0)
                         continue;
-                if (strcmp(entry->name, "secret") == 0)
-                        warn_about_secret(entry->value, "the secret", entry->line, problems);
-                if (strcmp(entry->name, "secret_file") != 0)
-                        continue;
-                secret = secrets_read_signing(entry->value, &len, &error);
-                if (secret != NULL)
-                        warn_about_secret(secret, "the secret in the file", entry->line, problems);
-                secrets_free(secret, secret == NULL ? 0 : len);
+                if (strcmp(entry->name, "secret") == 0) {
+                        doubt = secrets_doubt(entry->value);
+                } else if (strcmp(entry->name, "secret_file") == 0) {
+                        doubt = doubt_in_file(config, entry);
+                        where = "in the file ";
+                }
+                if (doubt != NULL)
+                        problems_warn(problems, entry->line, "the secret %s%s", where, doubt);
         }
 }
 
@@ -180,13 +142,91 @@ warn_about_prefixes(const struct config *config, const struct ini *ini, struct p
         }
 }
 
+/*
+ * Who captured a delivery can send it again under another delivery-id as long as its timestamp is fresh; only
+ * the replay guard, which has no room for many, prevents that.
+ */
+static void
+warn_about_tolerances(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        for (size_t i = 0; i < config->n_sources; i++) {
+                const struct config_source *source = &config->sources[i];
+                size_t line = ini_line(ini, "source", source->name, "tolerance");
+                char tolerance[NUMBER_TEXT_SIZE];
+
+                (void)number_format_duration(source->tolerance_ms, tolerance);
+                if (source->tolerance_ms < SHORT_TOLERANCE_MS)
+                        problems_warn(
+                            problems, line,
+                            "tolerance = %s refuses genuine deliveries when the clocks differ by that "
+                            "much or a delivery is slow on its way",
+                            tolerance);
+                else if (source->tolerance_ms > LONG_TOLERANCE_MS)
+                        problems_warn(problems, line,
+                                      "who captured a delivery can send it again as another event for %s; "
+                                      "the replay guard knows only the last 262144 deliveries",
+                                      tolerance);
+                else if (!source->replay_guard && source->tolerance_ms > LONG_UNGUARDED_MS)
+                        problems_warn(problems, line,
+                                      "who captured a delivery can send it again as another event for %s, "
+                                      "because replay_guard is off",
+                                      tolerance);
+        }
+}
+
+/* The service repeats a delivery whose answer was lost, and may sign it anew; its intervals are not known. */
+static void
+warn_about_window(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        char window[NUMBER_TEXT_SIZE];
+
+        if (config->dedup_window_ms < SHORT_WINDOW_MS)
+                problems_warn(problems, ini_line(ini, "router", "", "dedup_window"),
+                              "an attempt that is signed anew and comes %s after the first one is published "
+                              "again; see RETRIES in gatepost.conf(5)",
+                              number_format_duration(config->dedup_window_ms, window));
+}
+
+/* Return the line of a trusted_proxy that is any address, or 0. */
+static size_t
+line_of_any_proxy(const struct ini *ini)
+{
+        for (size_t i = 0; i < ini->n; i++) {
+                const struct ini_entry *entry = &ini->entries[i];
+                size_t len;
+
+                if (entry->name == NULL || strcmp(entry->name, "trusted_proxy") != 0)
+                        continue;
+                len = strlen(entry->value);
+                if (len > 2 && strcmp(entry->value + len - 2, "/0") == 0)
+                        return entry->line;
+        }
+        return 0;
+}
+
+static void
+warn_about_proxies(const struct ini *ini, struct problems *problems)
+{
+        size_t line = line_of_any_proxy(ini);
+
+        if (line != 0)
+                problems_warn(problems, line,
+                              "every client is trusted to name the address that is logged and limited; name "
+                              "the proxies only");
+}
+
 void
 warn_about(const struct config *config, const struct ini *ini, struct problems *problems)
 {
-        if (config->roles & CONFIG_RECEIVER)
-                warn_about_listeners(config, ini, problems);
-        warn_about_admin(config, ini, problems);
-        warn_about_secrets(ini, problems);
+        if (config->roles & CONFIG_RECEIVER) {
+                warn_about_listeners(config, problems);
+                warn_about_proxies(ini, problems);
+        }
+        if (config->roles & CONFIG_ROUTER)
+                warn_about_window(config, ini, problems);
+        warn_about_admin(config, problems);
+        warn_about_tolerances(config, ini, problems);
+        warn_about_secrets(config, ini, problems);
         warn_about_shared_secrets(config, ini, problems);
         warn_about_prefixes(config, ini, problems);
 }

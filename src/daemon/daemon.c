@@ -18,6 +18,7 @@
 #include "daemon/parts.h"
 #include "daemon/reload.h"
 #include "daemon/systemd.h"
+#include "http/listen_check.h"
 
 #define DRAIN_MS 20
 /* How often a slow shutdown is logged. */
@@ -318,7 +319,8 @@ static int
 open_daemon(struct daemon *daemon, const struct config *config, struct error *error)
 {
         if (activation_take(&daemon->activation, error) != 0 ||
-            activation_fits(&daemon->activation, config, error) != 0)
+            activation_fits(&daemon->activation, config, error) != 0 ||
+            listen_check_start(config, &daemon->activation, error) != 0)
                 return EX_CONFIG;
         if (open_events(daemon, error) != 0 || parts_open(&daemon->parts, config, &daemon->activation,
                                                           daemon->base, wake_main_thread, daemon, error) != 0)

@@ -1,6 +1,7 @@
 #include "kafka/clients_check.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "kafka/consumer.h"
 #include "kafka/producer.h"
@@ -31,17 +32,41 @@ check_router(const struct config *config, struct error *error)
         return consumer == NULL ? -1 : 0;
 }
 
+/* Return the first property that a message of librdkafka names, or NULL. */
+static const struct config_property *
+named_in(const struct config *config, const char *message)
+{
+        static const char name_chars[] = "abcdefghijklmnopqrstuvwxyz.";
+
+        for (size_t i = 0; i < config->n_kafka; i++) {
+                const char *name = config->kafka[i].name, *at = strstr(message, name);
+
+                if (at != NULL && strspn(at, name_chars) == strlen(name))
+                        return &config->kafka[i];
+        }
+        return NULL;
+}
+
+static void
+report_error(const struct config *config, const struct error *error, problems_reporter *report)
+{
+        char text[sizeof(error->text) + 16];
+        const struct config_property *property = named_in(config, error->text);
+        const struct problem problem = {PROBLEM_ERROR, property == NULL ? 0 : property->line,   text, "kafka",
+                                        NULL,          property == NULL ? NULL : property->name};
+
+        (void)snprintf(text, sizeof(text), "[kafka]: %s", error->text);
+        report(config->file, &problem);
+}
+
 int
 clients_check(const struct config *config, problems_reporter *report)
 {
         struct error error;
-        char text[sizeof(error.text) + 16];
-        const struct problem problem = {PROBLEM_ERROR, 0, text, "kafka", NULL, NULL};
 
         if ((!(config->roles & CONFIG_RECEIVER) || check_receiver(config, &error) == 0) &&
             (!(config->roles & CONFIG_ROUTER) || check_router(config, &error) == 0))
                 return 0;
-        (void)snprintf(text, sizeof(text), "[kafka]: %s", error.text);
-        report(config->file, &problem);
+        report_error(config, &error, report);
         return -1;
 }

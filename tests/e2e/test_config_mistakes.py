@@ -1,15 +1,20 @@
 """Wrong and doubtful configurations: what gatepost check and gatepostd -t say about each, and on which line."""
 
 import json
+import os
+import pathlib
 import re
+import signal
 import subprocess
+import tempfile
 
 import pytest
 
+import waiting
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
 from installation import BUILD
 
-EX_CONFIG = 78
+EX_OSERR, EX_CONFIG = 71, 78
 GOOD = {
     "gatepost": [],
     "receiver": ["listen = 127.0.0.1:0"],
@@ -58,6 +63,14 @@ ERRORS = [
     ("receiver", "trusted_proxy = nginx", "not an address"),
     ("receiver", "trusted_proxy = 10.0.0.1/8", "write 10.0.0.0/8"),
     ("receiver", "proxy_protocol = required", "needs a trusted_proxy"),
+    ("receiver", "listen = [fe80::1]:8080", "link-local"),
+    ("receiver", "listen = unix:/nonexistent/gatepost.sock", "/nonexistent: No such file or directory"),
+    ("receiver", "listen = unix:/etc/passwd/gatepost.sock", "/etc/passwd is not a directory"),
+    ("receiver", "listen = unix:/etc/passwd", "exists and is not a socket"),
+    ("receiver", "listen = unix:/run/gatepost/", "does not end with a slash"),
+    ("receiver", "listen = unix:/tmp/gatepost.sock|listen=unix:/tmp/../tmp/gatepost.sock", "duplicate"),
+    ("admin", "listen = unix:/tmp/./a.sock|[receiver]|listen=unix:/tmp/a.sock", "the admin endpoint needs another"),
+    ("admin", "listen = unix:/nonexistent/admin.sock", "/nonexistent: No such file or directory"),
     ("admin", "listen = 0.0.0.0:9464", "has no authentication"),
     ("admin", "listen = 9464", "has no port"),
     # sizes and times
@@ -93,11 +106,13 @@ ERRORS = [
     ("events", "invoice.* = in voices", "not a topic name"),
     ("events", "invoice.*.x = invoices", "a pattern ends in .*"),
     ("events", "invoice.* = t.deliveries", "one of Gatepost's own topics"),
+    ("events", "invoice.* = __consumer_offsets", "Kafka's own"),
     # the service
     ("service", "base_url = api.example/v1", "not an https URL"),
     ("service", "base_url = http://api.example/v1", "unencrypted"),
     ("service", "base_url = https://api.example/v1/webhooks", "write it without /webhooks"),
     ("service", "api_key_file = /nonexistent/key", "cannot open /nonexistent/key"),
+    ("service", "ca_file = /nonexistent/ca.pem", "cannot open /nonexistent/ca.pem"),
     # Kafka
     ("kafka", "bootstrap.servers = http://kafka1:9092", "write HOST:PORT"),
     ("kafka", "bootstrap.servers = SASL_SSL://kafka1:9092", "security.protocol says"),
@@ -106,6 +121,10 @@ ERRORS = [
     ("kafka", "bootstrap.servers = kafka1:90920", "between 1 and 65535"),
     ("kafka", "bootstrap.servers = ::1:9092", "in brackets"),
     ("kafka", "bootstrap.servers = kafka1:9092,", "empty entry"),
+    ("kafka", "bootstrap.servers = [kafka1:9092]", "only an IPv6 address is in brackets"),
+    ("kafka", "bootstrap.servers = [kafka1:9092,kafka2:9092]", "write HOST:PORT"),
+    ("kafka", "bootstrap.servers = Embedded", "did you mean embedded?"),
+    ("kafka", "bootstrap.servers = embedded,kafka1:9092", "did you mean embedded?"),
     ("kafka", "bootstrap.servers = user:7d8f0c1b@kafka1:9092", "write HOST:PORT"),
     ("kafka", "bootstrap.servers = user:7d8f,0c1b@kafka1:9092", "between 1 and 65535"),
     ("kafka", 'client.id = CORP\\gatepost', "must not contain a quote"),
@@ -126,6 +145,12 @@ ERRORS = [
     ("kafka", f"{SCRAM}|sasl.username = gatepost", "needs sasl.password_file"),
     ("kafka", f"{SASL}|sasl.username = gatepost|sasl.password = p", "defaults to GSSAPI, which takes no user name"),
     ("kafka", f"{SASL}|sasl.mechanism = OAUTHBEARER", "no source of tokens"),
+    ("kafka", f"{SASL}|sasl.mechanism = scram-sha-512|sasl.username = u|sasl.password = p", "did you mean SCRAM-SHA-512?"),
+    ("kafka", f"{SASL}|sasl.mechanism = AWS_MSK_IAM", "'AWS_MSK_IAM' is not a mechanism of Kafka"),
+    ("kafka", "max.poll.interval.ms = 10000", "must be >= `session.timeout.ms`"),
+    ("kafka", "socket.timeout.ms = 300000", "must be set <= `transaction.timeout.ms`"),
+    ("kafka", "fetch.max.bytes = 10", "must be >= `message.max.bytes`"),
+    ("kafka", "security.protocol = SSL|ssl.cipher.suites = RC4", "ssl.cipher.suites failed"),
     ("kafka", "sasl.username = gatepost|sasl.password = p", "no effect without security.protocol = SASL_SSL"),
     ("kafka", "security.protocol = SSL|sasl.mechanism = PLAIN", "no effect without security.protocol = SASL_SSL"),
     ("kafka", "transaction.timeout.ms = 1000", "at least 5000"),
@@ -143,6 +168,13 @@ WARNINGS = [
     ("source invoicing", 'secret = " 7d8f0c1b2a3e4f5061728394a5b6c7d8"', "begins or ends with a blank"),
     ("source invoicing", 'secret = "7d8f0c1b2a3e4f5061728394a5b6c7d8 "', "begins or ends with a blank"),
     ("source invoicing", "header_prefix = invoicing", "begin with x-"),
+    ("receiver", "listen = 127.0.0.1:8080|listen=192.0.2.55:8081|trusted_proxy = 192.0.2.1", "no interface of this machine"),
+    ("receiver", "listen = unix:/run/gatepost-nonexistent/r.sock", "must exist before gatepostd starts"),
+    ("receiver", "trusted_proxy = 0.0.0.0/0", "every client is trusted"),
+    ("source invoicing", "tolerance = 5s", "when the clocks differ"),
+    ("source invoicing", "tolerance = 30h", "send it again as another event for 30h"),
+    ("source invoicing", "tolerance = 1h|replay_guard = off", "because replay_guard is off"),
+    ("router", "dedup_window = 10min", "signed anew"),
     ("source second", "path = /second|secret = 7d8f0c1b2a3e4f5061728394a5b6c7d8", "have a secret in common"),
     ("kafka", "bootstrap.servers = embedded", "for experiments"),
     ("kafka", "security.protocol = SSL|enable.ssl.certificate.verification = false", "not verified"),
@@ -177,6 +209,12 @@ FINE = [
     ("source invoicing", "path = /hook/http://x"),
     ("receiver", "listen = 0.0.0.0:8080|trusted_proxy = 192.0.2.1|listen=[::]:8080"),
 ]
+
+
+def startable(text, directory):
+    """The same configuration on free ports, and with sockets in this directory."""
+    text = re.sub(r"(?m)^(listen ?= ?\S+):(?:80|94)\d\d$", r"\1:0", text)
+    return text.replace("unix:/run/gatepost/", f"unix:{directory}/")
 
 
 def written(section, added):
@@ -323,3 +361,78 @@ def test_check_ends_with_a_summary(check, tmp_path):
     assert last_line(doubtful) == "FILE: ok, 1 source, 9 event topics, 1 warning"
     assert last_line(doubtful, "--strict") == "gatepost check: FILE is refused because of --strict: 1 warning"
     assert last_line(written("kafka", "acks = 1")) == "gatepost check: FILE is refused: 1 error, 0 warnings"
+
+
+# The start
+
+# These addresses depend on the machine: check warns, and gatepostd starts when it has them.
+NOT_HERE = ("192.0.2.55", "gatepost-nonexistent")
+
+
+@pytest.mark.parametrize("section, added", [*FINE, *(row[:2] for row in WARNINGS if not any(each in row[1] for each in NOT_HERE))])
+def test_what_check_accepts_starts(tmp_path, section, added):
+    path, log = tmp_path / "gatepost.conf", tmp_path / "log"
+    path.write_text(startable(written(section, added), tmp_path))
+    path.chmod(0o600)
+    with open(log, "wb") as out:
+        daemon = subprocess.Popen([BUILD / "gatepostd", "-c", path], stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=ENVIRONMENT)
+    try:
+        waiting.until(lambda: "waiting for it" in log.read_text() or " ready" in log.read_text() or daemon.poll() is not None, 60, "the start")
+        assert daemon.poll() is None, log.read_text()
+        daemon.send_signal(signal.SIGTERM)
+        assert daemon.wait(60) == 0, log.read_text()
+    finally:
+        daemon.kill()
+        daemon.wait()
+    assert_no_sanitizer_report(log.read_text())
+
+
+UNPRIVILEGED = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"] if os.getuid() == 0 else []
+
+
+@pytest.fixture
+def unprivileged(tmp_path):
+    """Run a program with a text as a user without privileges. Returns the exit status and what it printed."""
+    def run(text, program, *arguments):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory) / "gatepost.conf"
+            path.write_text(text.replace("DIRECTORY", directory))
+            path.chmod(0o600)
+            if UNPRIVILEGED:
+                os.chown(path, 65534, 65534)
+                os.chmod(directory, 0o755)
+            else:
+                os.chmod(directory, 0o555)
+            done = subprocess.run([*UNPRIVILEGED, BUILD / program, "-c", path, *arguments], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+            os.chmod(directory, 0o755)
+        return done.returncode, done.stderr.replace(str(path), "FILE")
+    return run
+
+
+@pytest.mark.skipif(int(pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()) <= 443, reason="every user may bind port 443")
+@pytest.mark.parametrize("section", ["receiver", "admin"])
+def test_port_that_needs_a_privilege_is_a_warning_and_not_a_restart_loop(unprivileged, section):
+    text = written(section, "listen = 127.0.0.1:443")
+    status, errors = unprivileged(text, "gatepost", "check")
+    assert status == 0 and re.search(r"^FILE:\d+: warning: listen: 127.0.0.1:443: port 443 needs a privilege .*gatepostd.socket", errors, re.M)
+    status, log = unprivileged(text, "gatepostd")
+    assert status == EX_CONFIG and f"[{section}] listen = 127.0.0.1:443: port 443 needs a privilege" in log
+
+
+def test_directory_that_is_not_writable_is_a_warning_and_not_a_restart_loop(unprivileged):
+    text = written("receiver", "listen = unix:DIRECTORY/r.sock")
+    status, errors = unprivileged(text, "gatepost", "check")
+    assert status == 0 and re.search(r"^FILE:3: warning: listen: .* is not writable for gatepostd", errors, re.M), errors
+    status, log = unprivileged(text, "gatepostd")
+    assert status == EX_CONFIG and "is not writable for gatepostd" in log
+
+
+def test_missing_directory_of_a_socket_ends_the_start_with_78(unprivileged):
+    status, log = unprivileged(written("receiver", "listen = unix:/run/gatepost-nonexistent/r.sock"), "gatepostd")
+    assert status == EX_CONFIG and "/run/gatepost-nonexistent: No such file or directory" in log
+
+
+def test_address_that_may_come_later_ends_the_start_with_a_status_for_a_restart(unprivileged):
+    status, log = unprivileged(written("receiver", "listen = 192.0.2.55:8080"), "gatepostd")
+    assert status == EX_OSERR and "Cannot assign requested address" in log
