@@ -60,9 +60,12 @@ def test_image_is_not_run_by_root_and_ends_in_order():
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="debootstrap and chroot need root")
-def test_image_is_built_and_run_in_a_chroot(installation, plain_build, tmp_path):
-    examples.run("make", "-C", plain_build, "--no-print-directory", "-s", "dist")
-    built = image.Image(CONTAINERFILE.read_text(), plain_build, {"VERSION": VERSION}, tmp_path)
+def test_image_is_built_and_run_in_a_chroot(installation, tmp_path):
+    release = tmp_path / "release"
+    release.mkdir()
+    for command in ([ROOT / "configure", "--quiet"], ["make", "--no-print-directory", "-s", "dist"]):
+        examples.run(*command, cwd=release, timeout=image.SECONDS)
+    built = image.Image(CONTAINERFILE.read_text(), release, {"VERSION": VERSION}, tmp_path)
     stage = built.last
     installation.create_topics()
     configuration = stage.path("/etc/gatepost")

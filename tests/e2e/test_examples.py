@@ -81,7 +81,7 @@ def configurations():
 
 
 def test_every_configuration_passes_the_check(offline, authority):
-    """With the addresses as they are. The only warnings are those that a comment explains."""
+    """With the addresses as they are. A comment explains each warning."""
     secret = offline.config().secret_file("checked", SECRET)
     certificate, key = authority.issue("checked", days=90)
     files = {"secret_file": secret, "sasl.password_file": secret, "api_key_file": secret, "tls_certificate_file": certificate,
@@ -122,7 +122,7 @@ def test_every_managed_kafka_has_sources():
 
 
 def test_settings_for_event_hubs_are_accepted(offline):
-    """Those that the guide names, by the spelling of gatepost.conf."""
+    """The guide shows them as gatepost.conf spells them."""
     section = MANAGED.partition(".Ss Azure Event Hubs")[2].partition(".Ss ")[0].replace("\\(dq", '"')
     settings = dict(re.findall(r"([a-z.]+) = (\S+)", section))
     assert {"request.timeout.ms", "metadata.max.age.ms", "socket.keepalive.enable", "sasl.username"} == set(settings)
@@ -147,7 +147,7 @@ def secured(authority):
 
 @pytest.fixture
 def site(secured, authority, tmp_path):
-    """An installation whose accounts have the permissions of the guide; `gatepost` has those of both roles."""
+    """An installation whose accounts have the permissions of the guide; `gatepost` has the permissions of both roles."""
     each = Installation(tmp_path, secured.bootstrap)
     each.accounts = Accounts(secured, authority, tmp_path, each.prefix)
     for name in ACCOUNTS:

@@ -92,9 +92,9 @@ def reserved_port():
         yield holder.getsockname()[1]
 
 
-def run(*command, **options):
+def run(*command, timeout=2 * SECONDS, **options):
     done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=SECONDS, **options)
+                          stderr=subprocess.STDOUT, text=True, timeout=timeout, **options)
     assert done.returncode == 0, done.stdout
     return done.stdout
 
