@@ -212,7 +212,7 @@
     fillCounts("reasons", countRows(numbers, "reason"));
     const recent = status.recentlyQuarantined ?? [], groups = groupBy(recent, (each) => [each.reason, each.source, each.detail].join("\n"));
     fillEvents("recent", [...groups.values()], ([each, ...others]) => [
-      { at: each.timeSeconds, small: others.length ? [`${others.length + 1} of the last ${recent.length}`] : [] },
+      { at: each.timeSeconds, small: others.length ? [`${others.length + 1} times`] : [] },
       { text: each.reason, small: each.source ? [each.source] : [] },
       { text: each.detail || "–", small: [joined([each.deliveryId, `partition ${each.partition}`, `offset ${each.offset}`])] }]);
     byId("recent-empty").hidden = numbers.quarantined > 0 || (status.recentlyQuarantined ?? []).length > 0;

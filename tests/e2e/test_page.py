@@ -48,7 +48,7 @@ LARGE_COUNTS = """(() => {
   });
   return [beyond.map((cell) => cell.parentElement.textContent), document.documentElement.scrollWidth];
 })()"""
-# The elements, of those that match, that are not wholly in the window before anybody scrolls.
+# The texts of visible elements that reach below the window before anybody scrolls.
 BELOW = """((selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility())
   .filter((e) => e.getBoundingClientRect().bottom > innerHeight).map((e) => e.textContent))"""
 VISIBLE = """((selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility()).length)"""
