@@ -37,6 +37,29 @@ set_default_instance(struct config *config, struct problems *problems)
         config->instance = mem_strdup(host);
 }
 
+/* Consumers recognise events by ce_source and ce_id, so sources must not share one. */
+static void
+set_event_names(const struct config *config, struct config_source *source, const struct ini *ini,
+                struct problems *problems)
+{
+        size_t line = ini_line(ini, "source", source->name, "ce_source");
+
+        if (source->ce_source == NULL && line == 0)
+                source->ce_source = mem_printf("/%s", source->name);
+        source->rules.ce_source = source->ce_source;
+        source->rules.ce_type_prefix = source->ce_type_prefix;
+        source->rules.ce_dataschema_base = source->ce_dataschema_base;
+        for (const struct config_source *other = config->sources; other < source && source->ce_source != NULL;
+             other++) {
+                if (other->ce_source != NULL && strcmp(other->ce_source, source->ce_source) == 0)
+                        problems_add(
+                            problems, line != 0 ? line : ini_line(ini, "source", other->name, "ce_source"),
+                            "[source %s] and [source %s] have the same ce_source; their events could not "
+                            "be told apart",
+                            other->name, source->name);
+        }
+}
+
 static void
 check_source(struct config *config, struct config_source *source, const struct ini *ini,
              struct problems *problems)
@@ -44,6 +67,7 @@ check_source(struct config *config, struct config_source *source, const struct i
         size_t line = ini_line(ini, "source", source->name, NULL);
 
         source->rules.source = source->name;
+        set_event_names(config, source, ini, problems);
         if (config->verify) {
                 source->rules.keys = source->keys;
                 source->rules.n_keys = source->n_keys;

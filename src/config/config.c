@@ -20,6 +20,9 @@ free_source(struct config_source *source)
         free(source->name);
         free(source->path);
         free(source->header_prefix);
+        free(source->ce_source);
+        free(source->ce_type_prefix);
+        free(source->ce_dataschema_base);
         for (size_t i = 0; i < source->n_keys; i++)
                 signature_key_free(source->keys[i]);
         free(source->keys);

@@ -45,6 +45,9 @@ struct config_source {
         char *name;
         char *path;          /* begins with a slash, has no `?` */
         char *header_prefix; /* lowercase, without the final hyphen */
+        char *ce_source;     /* these three are in the rules, too */
+        char *ce_type_prefix;
+        char *ce_dataschema_base;
         struct signature_key **keys;
         size_t n_keys;                           /* at least 1 */
         struct config_secret_file *secret_files; /* files of the keys that come from files */

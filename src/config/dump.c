@@ -34,6 +34,8 @@ computed(const struct dump *dump, const struct option_row *option, const struct 
                 return dump->config->instance;
         if (strcmp(option->name, "header_prefix") == 0)
                 return source->header_prefix;
+        if (strcmp(option->name, "ce_source") == 0)
+                return source->ce_source;
         return option->fallback;
 }
 

@@ -91,6 +91,13 @@ static const struct option_row options[] = {
      "key of event records: kind, delivery-id, webhook-id or a JSON pointer"},
     {"source", "subject", OPTION_POINTER, NULL, 0, 0, IN_SOURCE(rules.subject), 0,
      "JSON pointer to the value of ce_subject; no default"},
+    {"source", "ce_source", OPTION_CE_SOURCE, NULL, 1, RULES_SOURCE_MAX, IN_SOURCE(ce_source), 0,
+     "ce_source of events, a URI or a path; default: a slash and the name of the source"},
+    {"source", "ce_type_prefix", OPTION_CE_TYPE, NULL, 1, RULES_TYPE_PREFIX_MAX, IN_SOURCE(ce_type_prefix), 0,
+     "text before the kind in ce_type, such as com.example.; no default"},
+    {"source", "ce_dataschema_base", OPTION_CE_SCHEMA, NULL, 1, RULES_SCHEMA_BASE_MAX,
+     IN_SOURCE(ce_dataschema_base), 0,
+     "URI of the directory with the schemas, for ce_dataschema; no default"},
 
     {"topics", "prefix", OPTION_NAME, "gatepost", 1, 200, AT(topics_prefix), OPTION_RESTART,
      "prefix of topics and of the consumer group"},

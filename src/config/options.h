@@ -26,6 +26,9 @@ enum option_type {
         OPTION_WEBHOOK_ID,   /* repeatable */
         OPTION_POINTER,      /* struct pointer */
         OPTION_KEY,          /* the key rule */
+        OPTION_CE_SOURCE,    /* a URI-reference of at most max bytes */
+        OPTION_CE_TYPE,      /* a prefix of ce_type of at most max bytes */
+        OPTION_CE_SCHEMA,    /* the beginning of a URI, of at most max bytes */
         OPTION_URL,          /* https, or http to a loopback host */
         OPTION_API_KEY,      /* of the service */
         OPTION_FILE,         /* a file that check.c or the command line reads */

@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "config/endpoint.h"
+#include "config/event_names.h"
 #include "config/secrets.h"
 
 /* A value and the field to set. */
@@ -346,6 +347,24 @@ set_key(struct setting *s)
 }
 
 static int
+set_ce_source(struct setting *s)
+{
+        return event_names_check_source(s->value, s->option->max, s->error) != 0 ? -1 : set_text(s);
+}
+
+static int
+set_ce_type(struct setting *s)
+{
+        return event_names_check_type_prefix(s->value, s->option->max, s->error) != 0 ? -1 : set_text(s);
+}
+
+static int
+set_ce_schema(struct setting *s)
+{
+        return event_names_check_schema_base(s->value, s->option->max, s->error) != 0 ? -1 : set_text(s);
+}
+
+static int
 set_url(struct setting *s)
 {
         return endpoint_check_url(s->value, s->error) != 0 ? -1 : set_text(s);
@@ -390,6 +409,9 @@ static int (*const setters[])(struct setting *s) = {
     [OPTION_WEBHOOK_ID] = set_webhook_id,
     [OPTION_POINTER] = set_pointer,
     [OPTION_KEY] = set_key,
+    [OPTION_CE_SOURCE] = set_ce_source,
+    [OPTION_CE_TYPE] = set_ce_type,
+    [OPTION_CE_SCHEMA] = set_ce_schema,
     [OPTION_URL] = set_url,
     [OPTION_API_KEY] = set_api_key,
     [OPTION_FILE] = set_text,

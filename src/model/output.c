@@ -44,22 +44,50 @@ event_id(const struct record *record, struct output_event *event)
         return (struct span){event->id, key.len + 1 + released.len};
 }
 
+static struct span
+event_type(const struct verdict *verdict, struct output_event *event)
+{
+        const char *prefix = verdict->rules->ce_type_prefix;
+        const struct span kind = verdict->kind;
+        size_t len = prefix == NULL ? 0 : strlen(prefix);
+
+        if (len == 0 || len + kind.len > sizeof(event->type))
+                return kind;
+        memcpy(event->type, prefix, len);
+        memcpy(event->type + len, kind.data, kind.len);
+        return (struct span){event->type, len + kind.len};
+}
+
+/* Return the URI of the schema, or no data if the source has none. */
+static struct span
+event_schema(const struct verdict *verdict, struct output_event *event)
+{
+        const char *base = verdict->rules->ce_dataschema_base;
+        const char *name = topic_table_documented_name(verdict->kind.data, verdict->kind.len);
+
+        if (base == NULL)
+                return (struct span){NULL, 0};
+        (void)snprintf(event->schema, sizeof(event->schema), "%s%s.v1.json", base,
+                       name == NULL ? "event" : name);
+        return text_span(event->schema);
+}
+
 void
 output_describe_event(const struct record *record, const struct verdict *verdict, struct output_event *event)
 {
         event->n = 0;
-        (void)snprintf(event->source, sizeof(event->source), "/%s", verdict->rules->source);
         format_time(record, event->time);
 
         add_event_header(event, "content-type", text_span("application/json"));
         add_event_header(event, "ce_specversion", text_span("1.0"));
         add_event_header(event, "ce_id", event_id(record, event));
-        add_event_header(event, "ce_type", verdict->kind);
-        add_event_header(event, "ce_source", text_span(event->source));
+        add_event_header(event, "ce_type", event_type(verdict, event));
+        add_event_header(event, "ce_source", text_span(verdict->rules->ce_source));
         if (event->time[0] != '\0')
                 add_event_header(event, "ce_time", text_span(event->time));
         add_event_header(event, "ce_webhookid", record->webhook_id);
         add_event_header(event, "ce_subject", verdict->subject);
+        add_event_header(event, "ce_dataschema", event_schema(verdict, event));
         add_event_header(event, RECORD_TRACEPARENT, record->traceparent);
         add_event_header(event, RECORD_TRACESTATE, record->tracestate);
 }

@@ -8,17 +8,24 @@
 #include "model/record.h"
 #include "model/release.h"
 
-#define OUTPUT_EVENT_MAX_HEADERS 10
+#define OUTPUT_EVENT_MAX_HEADERS 11
 
 /* The longest delivery-id that the judge accepts, a dot, and the ID of a release, without a NUL. */
 #define OUTPUT_EVENT_ID_SIZE (JUDGE_TEXT_MAX + 1 + RELEASE_ID_SIZE)
+
+/* The longest prefix and the longest kind that has a topic, without a NUL. */
+#define OUTPUT_EVENT_TYPE_SIZE (RULES_TYPE_PREFIX_MAX + 255)
+
+/* The longest directory of schemas, and the name of a schema with a NUL. */
+#define OUTPUT_EVENT_SCHEMA_SIZE (RULES_SCHEMA_BASE_MAX + 64)
 
 /* The record headers of an event: CloudEvents 1.0, Kafka protocol binding, binary content mode. */
 struct output_event {
         struct record_header headers[OUTPUT_EVENT_MAX_HEADERS];
         size_t n;
         char id[OUTPUT_EVENT_ID_SIZE];
-        char source[80];
+        char type[OUTPUT_EVENT_TYPE_SIZE];
+        char schema[OUTPUT_EVENT_SCHEMA_SIZE];
         char time[CLOCK_RFC3339_SIZE];
 };
 
@@ -27,7 +34,7 @@ struct output_event {
  * Fill in the headers of the event that a record becomes by a verdict of VERDICT_PUBLISH. The spans belong to
  * the record, the verdict and event. ce_id is the delivery-id; for a release it is
  * `<delivery-id>.<gatepost-released>`, because a release is an event of its own, and ce_source and ce_id
- * together must be unique (CloudEvents 1.0.2, section 3.1.1).
+ * together must be unique (CloudEvents 1.0.2, section 3.1.1). ce_dataschema names a file in etc/schemas.
  */
 void output_describe_event(const struct record *record, const struct verdict *verdict,
                            struct output_event *event);

@@ -17,6 +17,9 @@ static const char *const documented_kinds[] = {
     "invoice.pending",  "invoice.amended",  "invoice.cancelled", "held_unmapped_decision",
 };
 
+/* The service does not document the names of the kinds in this family. */
+#define DOCUMENTED_FAMILY "reporting_batch"
+
 struct topic_table *
 topic_table_new(void)
 {
@@ -137,7 +140,20 @@ topic_table_add_defaults(struct topic_table *table, const char *prefix)
 {
         for (size_t i = 0; i < ARRAY_LEN(documented_kinds); i++)
                 add_default(table, documented_kinds[i], prefix, documented_kinds[i]);
-        add_default(table, "reporting_batch.*", prefix, "reporting_batch");
+        add_default(table, DOCUMENTED_FAMILY ".*", prefix, DOCUMENTED_FAMILY);
+}
+
+const char *
+topic_table_documented_name(const char *kind, size_t len)
+{
+        static const char family[] = DOCUMENTED_FAMILY ".";
+
+        for (size_t i = 0; i < ARRAY_LEN(documented_kinds); i++) {
+                if (strlen(documented_kinds[i]) == len && memcmp(documented_kinds[i], kind, len) == 0)
+                        return documented_kinds[i];
+        }
+        return len > sizeof(family) - 1 && memcmp(family, kind, sizeof(family) - 1) == 0 ? DOCUMENTED_FAMILY
+                                                                                         : NULL;
 }
 
 /* Return the rule whose pattern is the kind's first len bytes and a star, or NULL. */

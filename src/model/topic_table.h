@@ -46,6 +46,13 @@ const struct topic_rule *topic_table_find(const struct topic_table *table, const
 size_t topic_table_size(const struct topic_table *table);
 const struct topic_rule *topic_table_rule(const struct topic_table *table, size_t index);
 
+/**
+ * topic_table_documented_name(kind, len):
+ * Return the name by which the service documents a kind of len bytes: the kind itself, or the family
+ * reporting_batch. Return NULL for any other kind.
+ */
+const char *topic_table_documented_name(const char *kind, size_t len);
+
 /* Return whether Kafka accepts the name: 1 to 249 of [a-zA-Z0-9._-], but not "." or "..". */
 int topic_name_is_valid(const char *name);
 

@@ -6,7 +6,8 @@ const fs = require('fs');
 const { Parser } = require('@asyncapi/parser');
 
 async function main() {
-  const { document, diagnostics } = await new Parser().parse(fs.readFileSync(process.argv[2], 'utf8'));
+  const source = process.argv[2]; // to which references to other files are relative
+  const { document, diagnostics } = await new Parser().parse(fs.readFileSync(source, 'utf8'), { source });
   const found = diagnostics.map(({ code, message, path, severity }) => ({ code, message, path: path.join('.'), severity }));
   process.stdout.write(JSON.stringify({ diagnostics: found, document: document ? document.json() : null }));
 }

@@ -2,8 +2,12 @@
 
 import dataclasses
 import json
+import re
+import shutil
 
+import jsonschema
 import pytest
+from referencing import Registry, Resource
 
 import asyncapi
 import http_client
@@ -13,11 +17,12 @@ from signing import KINDS, Delivery, event_body, event_topic, unique
 from test_sandbox_deliveries import fire
 from test_sandbox_invoices import OUTCOMES, invoice, submit
 
+SCHEMAS = "https://schemas.example/gatepost/"
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "vendor=1"}
 REASONS = {"malformed-json", "missing-kind", "unknown-kind", "invalid-field", "conflicting-body", "replayed-signature",
            "unknown-source", "unverified"}
 NOT_MET = {"unpublishable"}  # needs a record that Kafka refuses
-OPTIONAL = {"ce_subject", "gatepost-request-id", "gatepost-replay-of", "gatepost-released",
+OPTIONAL = {"ce_subject", "ce_dataschema", "gatepost-request-id", "gatepost-replay-of", "gatepost-released",
             "gatepost-release-signature", *TRACE}
 # A newer version of AsyncAPI is not an error in the document.
 NO_FAULTS = {"asyncapi-latest-version"}
@@ -36,6 +41,7 @@ def test_document_is_valid(document):
 
 def test_parser_reports_errors(tmp_path):
     text = asyncapi.PATH.read_text()
+    shutil.copytree(asyncapi.SCHEMAS, tmp_path / "schemas")
     wrong = tmp_path / "asyncapi.yaml"
     wrong.write_text(text.replace("action: send", "action: shout", 1).replace("retention.bytes: -1", "retention.bytes: no"))
     diagnostics, _ = asyncapi.read(wrong)
@@ -126,6 +132,7 @@ def records(shared, tmp_path_factory):
     config = shared.config()
     config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET.encode())
     config["source invoicing"]["subject"] = "/invoiceId"
+    config["source invoicing"]["ce_dataschema_base"] = SCHEMAS
     config["router"]["verify"] = "on"
     shared.create_topics(config)
     daemon = shared.start(config)
@@ -182,6 +189,31 @@ def test_schemas_reject_nonconforming_records(document, records, topic):
         assert name == "gatepost-detail" or channel.problems(emptied), name
     assert all(channel.problems(each) for other in TOPICS for each in records[other]
                if other != topic and {topic, other} != {"quarantine", "deliveries"})
+
+
+# The schemas as files
+
+def test_every_schema_file_is_valid_and_installed(records):
+    makefile = (asyncapi.ROOT / "Makefile.am").read_text()
+    for path in asyncapi.SCHEMAS.iterdir():
+        jsonschema.Draft7Validator.check_schema(json.loads(path.read_text()))
+        assert f"etc/schemas/{path.name}" in makefile, path.name
+        assert re.fullmatch(r"[a-z_.]+\.v[0-9]+\.json", path.name)
+
+
+def test_every_event_names_a_schema_file_that_it_matches(records):
+    """As a consumer does it: the schema by its URI, the files that it refers to relative to that."""
+    files = {SCHEMAS + path.name: Resource.from_contents(json.loads(path.read_text())) for path in asyncapi.SCHEMAS.iterdir()}
+    registry, used = Registry().with_resources(files.items()), set()
+    for record in sum((records[event_topic(kind)] for kind in KINDS), []):
+        uri = record.header("ce_dataschema")
+        validator = jsonschema.Draft7Validator({"$ref": uri}, registry=registry)
+        validator.validate(json.loads(record.value))
+        assert list(validator.iter_errors({"event": "another"}))
+        assert list(validator.iter_errors(json.loads(record.value) | {"terminal": "yes"}))
+        used.add(uri)
+    assert {event_topic(kind) for kind in KINDS} == {uri.removeprefix(SCHEMAS).removesuffix(".v1.json") for uri in used}
+    assert set(files) - used == {SCHEMAS + "event.v1.json", SCHEMAS + "clearance.v1.json"}
 
 
 # The body: its schema accepts exactly what Gatepost publishes

@@ -6,7 +6,7 @@
 #include "spans.h"
 #include "suites.h"
 
-static const struct event_rules rules = {.source = "invoicing"};
+static struct event_rules rules;
 static struct output_event event;
 static struct record record;
 static struct verdict verdict;
@@ -14,6 +14,7 @@ static struct verdict verdict;
 static void
 set_up(void)
 {
+        rules = (struct event_rules){.source = "invoicing", .ce_source = "/invoicing"};
         memset(&event, 0xff, sizeof(event)); /* the previous content must not matter */
         record = (struct record){
             .key = SPAN("d-1"),
@@ -73,13 +74,15 @@ END_TEST
 START_TEST(test_subject_and_trace_context_are_added_if_present)
 {
         verdict.subject = SPAN("INV-1");
+        rules.ce_dataschema_base = "https://schemas.example/";
         record.traceparent = SPAN("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
         record.tracestate = SPAN("congo=t61rcWkgMzE");
         output_describe_event(&record, &verdict, &event);
         ck_assert_uint_eq(event.n, OUTPUT_EVENT_MAX_HEADERS);
         assert_header(7, "ce_subject", "INV-1");
-        assert_header(8, "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
-        assert_header(9, "tracestate", "congo=t61rcWkgMzE");
+        assert_header(8, "ce_dataschema", "https://schemas.example/invoice.accepted.v1.json");
+        assert_header(9, "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+        assert_header(10, "tracestate", "congo=t61rcWkgMzE");
 }
 END_TEST
 
@@ -91,14 +94,55 @@ START_TEST(test_kind_may_contain_nul_bytes)
 }
 END_TEST
 
-START_TEST(test_longest_source_name_fits)
+START_TEST(test_configured_names_are_used)
 {
-        static const char name[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-        const struct event_rules long_rules = {.source = name};
-
-        verdict.rules = &long_rules;
+        rules.ce_source = "https://invoicing.example/eu";
+        rules.ce_type_prefix = "com.example.";
         output_describe_event(&record, &verdict, &event);
-        assert_header(4, "ce_source", "/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
+        ck_assert_uint_eq(event.n, 7);
+        assert_header(3, "ce_type", "com.example.invoice.accepted");
+        assert_header(4, "ce_source", "https://invoicing.example/eu");
+}
+END_TEST
+
+START_TEST(test_longest_names_fit)
+{
+        static char source[RULES_SOURCE_MAX + 1], prefix[RULES_TYPE_PREFIX_MAX + 1], kind[255],
+            base[RULES_SCHEMA_BASE_MAX + 1];
+        static const char suffix[] = "held_unmapped_decision.v1.json";
+
+        memset(source, 's', sizeof(source) - 1);
+        memset(prefix, 'p', sizeof(prefix) - 1);
+        memset(base, 'b', sizeof(base) - 1);
+        memset(kind, 'k', sizeof(kind));
+        rules =
+            (struct event_rules){.ce_source = source, .ce_type_prefix = prefix, .ce_dataschema_base = base};
+        verdict.kind = (struct span){kind, sizeof(kind)};
+        output_describe_event(&record, &verdict, &event);
+        ck_assert_uint_eq(event.headers[3].value.len, RULES_TYPE_PREFIX_MAX + 255);
+        ck_assert_int_eq(event.headers[3].value.data[RULES_TYPE_PREFIX_MAX], 'k');
+        assert_header(4, "ce_source", source);
+        verdict.kind = SPAN("held_unmapped_decision");
+        output_describe_event(&record, &verdict, &event);
+        ck_assert_uint_eq(event.headers[7].value.len, RULES_SCHEMA_BASE_MAX + sizeof(suffix) - 1);
+        ck_assert_mem_eq(event.headers[7].value.data + RULES_SCHEMA_BASE_MAX, suffix, sizeof(suffix) - 1);
+}
+END_TEST
+
+START_TEST(test_schema_is_that_of_the_documented_kind_or_family)
+{
+        static const char *const cases[][2] = {
+            {"invoice.cancelled", "urn:x/invoice.cancelled.v1.json"},
+            {"reporting_batch.overdue", "urn:x/reporting_batch.v1.json"},
+            {"reporting_batch.", "urn:x/event.v1.json"},
+            {"invoice.future", "urn:x/event.v1.json"},
+            {"../../etc/passwd", "urn:x/event.v1.json"},
+        };
+
+        rules.ce_dataschema_base = "urn:x/";
+        verdict.kind = (struct span){cases[_i][0], strlen(cases[_i][0])};
+        output_describe_event(&record, &verdict, &event);
+        assert_header(7, "ce_dataschema", cases[_i][1]);
 }
 END_TEST
 
@@ -154,7 +198,9 @@ suite_cloudevents(void)
         tcase_add_test(tcase, test_released_event_has_its_own_id);
         tcase_add_test(tcase, test_subject_and_trace_context_are_added_if_present);
         tcase_add_test(tcase, test_kind_may_contain_nul_bytes);
-        tcase_add_test(tcase, test_longest_source_name_fits);
+        tcase_add_test(tcase, test_configured_names_are_used);
+        tcase_add_test(tcase, test_longest_names_fit);
+        tcase_add_loop_test(tcase, test_schema_is_that_of_the_documented_kind_or_family, 0, 5);
         tcase_add_test(tcase, test_invalid_timestamp_omits_the_time);
         tcase_add_test(tcase, test_missing_webhook_id_omits_its_header);
         tcase_add_test(tcase, test_earliest_and_latest_timestamps_have_a_time);

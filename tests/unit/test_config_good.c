@@ -75,6 +75,23 @@ START_TEST(test_source_gets_its_defaults)
         ck_assert_str_eq(source->rules.kind.text, "/event");
         ck_assert_int_eq(source->rules.key_from, EVENT_KEY_KIND);
         ck_assert_uint_eq(source->rules.subject.n_segments, 0);
+        ck_assert_str_eq(source->rules.ce_source, "/invoicing");
+        ck_assert_ptr_null(source->rules.ce_type_prefix);
+        ck_assert_ptr_null(source->rules.ce_dataschema_base);
+}
+END_TEST
+
+START_TEST(test_source_may_have_names_for_its_events)
+{
+        const struct config_source *second =
+            &load_good("[source two]\nsecret = another secret of 16 bytes\npath = /two\n"
+                       "ce_source = https://invoicing.example/eu\nce_type_prefix = com.example.\n"
+                       "ce_dataschema_base = https://schemas.example/gatepost/\n")
+                 ->sources[1];
+
+        ck_assert_str_eq(second->rules.ce_source, "https://invoicing.example/eu");
+        ck_assert_str_eq(second->rules.ce_type_prefix, "com.example.");
+        ck_assert_str_eq(second->rules.ce_dataschema_base, "https://schemas.example/gatepost/");
 }
 END_TEST
 
@@ -243,6 +260,7 @@ suite_config_good(void)
         tcase_add_checked_fixture(tests, scratch_setup, teardown);
         tcase_add_test(tests, test_minimal_file_gets_the_documented_defaults);
         tcase_add_test(tests, test_source_gets_its_defaults);
+        tcase_add_test(tests, test_source_may_have_names_for_its_events);
         tcase_add_test(tests, test_options_of_every_type_are_accepted);
         tcase_add_test(tests, test_router_alone_needs_no_listen_address);
         tcase_add_test(tests, test_every_source_has_its_own_settings);

@@ -6,7 +6,7 @@
 #include "spans.h"
 #include "suites.h"
 
-static const struct event_rules rules = {.source = "invoicing"};
+static const struct event_rules rules = {.source = "invoicing", .ce_source = "/invoicing"};
 static const struct topic_rule topic = {.topic = "p.invoice.accepted"};
 static const struct record record = {
     .partition = 3, .offset = 12345678901, .key = {"d-1", 3}, .body = {"{}", 2}, .source = {"invoicing", 9}};

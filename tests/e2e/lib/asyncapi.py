@@ -9,6 +9,7 @@ import jsonschema
 
 ROOT = pathlib.Path(__file__).parents[3]
 PATH = ROOT / "etc" / "asyncapi.yaml"
+SCHEMAS = ROOT / "etc" / "schemas"
 MODULES = ROOT / "build" / "asyncapi" / "node_modules"
 SECONDS = 120
 PREFIX = "{prefix}"

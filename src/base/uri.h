@@ -1,0 +1,15 @@
+#ifndef BASE_URI_H
+#define BASE_URI_H
+
+/*
+ * The syntax of URIs (RFC 3986, appendix A): ASCII only, `%` only before two hexadecimal digits, brackets
+ * only around an address. Nothing is resolved or normalised.
+ */
+
+/* Return whether the text is a URI, or a relative reference such as /eu (section 4.1), and not empty. */
+int uri_is_reference(const char *text);
+
+/* Return whether the text is an absolute-URI (section 4.3): it begins with a scheme, and has no fragment. */
+int uri_is_absolute(const char *text);
+
+#endif

@@ -1,0 +1,70 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "scratch.h"
+#include "suites.h"
+
+#define SOURCE_S "[source s]\npath = /s\nsecret = another secret of 16 bytes\n"
+
+START_TEST(test_invalid_name_for_events_is_refused)
+{
+        static const char *const cases[][2] = {
+            {SOURCE_S "ce_source = invoicing eu\n", "is not a URI or a path"},
+            {SOURCE_S "ce_source = /50%\n", "%NN"},
+            {SOURCE_S "ce_source =\n", "value is missing"},
+            {SOURCE_S "ce_source = /invoicing\n",
+             "[source invoicing] and [source s] have the same ce_source"},
+            {SOURCE_S "ce_type_prefix = com.example\n", "end it with a dot"},
+            {SOURCE_S "ce_type_prefix = com.example .\n", "is not a prefix"},
+            {SOURCE_S "ce_dataschema_base = /schemas/\n", "is not an absolute URI"},
+            {SOURCE_S "ce_dataschema_base = https://schemas.example/?v=1/\n", "is not an absolute URI"},
+            {SOURCE_S "ce_dataschema_base = https://schemas.example/gatepost\n", "does not end with a slash"},
+        };
+
+        scratch_expect_refused(cases[_i][0], cases[_i][1]);
+}
+END_TEST
+
+START_TEST(test_overlong_name_for_events_is_refused)
+{
+        static const char *const names[] = {"ce_source = /", "ce_type_prefix = ", "ce_dataschema_base = x:/"};
+        static const char *const ends[] = {"", ".", "/"};
+        static const int most[] = {RULES_SOURCE_MAX - 1, RULES_TYPE_PREFIX_MAX - 1,
+                                   RULES_SCHEMA_BASE_MAX - 4};
+        char more[1024], letters[600];
+
+        memset(letters, 'x', sizeof(letters));
+        (void)snprintf(more, sizeof(more), SOURCE_S "%s%.*s%s\n", names[_i], most[_i], letters, ends[_i]);
+        struct loaded loaded = scratch_load_more(more);
+        ck_assert_str_eq(loaded.messages, "");
+        scratch_release(&loaded);
+        (void)snprintf(more, sizeof(more), SOURCE_S "%s%.*s%s\n", names[_i], most[_i] + 1, letters, ends[_i]);
+        scratch_expect_refused(more, "is longer than");
+}
+END_TEST
+
+START_TEST(test_sources_conflict_whichever_comes_first)
+{
+        struct loaded loaded =
+            scratch_load_more(SOURCE_S "ce_source = /t\n"
+                                       "[source t]\npath = /t\nsecret = a third secret of 16 bytes\n");
+
+        ck_assert_uint_eq(scratch_count(&loaded), 1);
+        (void)scratch_expect(&loaded, SCRATCH_MINIMAL_LINES + 4, "[source s] and [source t]");
+        scratch_release(&loaded);
+}
+END_TEST
+
+Suite *
+suite_event_names(void)
+{
+        Suite *suite = suite_create("event_names");
+        TCase *tests = tcase_create("options");
+
+        tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
+        tcase_add_loop_test(tests, test_invalid_name_for_events_is_refused, 0, 9);
+        tcase_add_loop_test(tests, test_overlong_name_for_events_is_refused, 0, 3);
+        tcase_add_test(tests, test_sources_conflict_whichever_comes_first);
+        suite_add_tcase(suite, tests);
+        return suite;
+}

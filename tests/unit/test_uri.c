@@ -1,0 +1,69 @@
+#include <check.h>
+
+#include "base/compiler.h"
+#include "base/uri.h"
+#include "suites.h"
+
+static const char *const absolute[] = {
+    "https://invoicing.example/eu",
+    "https://schemas.example",
+    "urn:example:gatepost",
+    "HTTP://user:pass@host:8080/a/b;c=1?q=/?&x=%20",
+    "http://[::1]:80/",
+    "http://[v1.a:b]/",
+    "mailto:ops@invoicing.example",
+    "a+b-c.1:x",
+    "file:///etc",
+    "x:",
+};
+
+static const char *const relative[] = {
+    "/invoicing", "//host/path", "name", "./1:2", "/a:b", "?q", "#f", "/a%C3%A9#f?/", "https://h/#fragment",
+};
+
+static const char *const neither[] = {
+    "",           " ",           "a b",
+    "/\xc3\xa9",  "/%",          "/%4",
+    "/%zz",       "1:2",         ":x",
+    "/a\tb",      "/a\x7f",      "/<x>",
+    "/\"",        "/{x}",        "/\\",
+    "/^",         "/`",          "/|",
+    "http://[::", "http://[]/",  "http://[::1]x/",
+    "/[x]",       "http://h:8x", "http://a@b@c",
+    "#a#b",       "/\n",         "http://h:80:80/",
+};
+
+START_TEST(test_absolute_uri_is_a_reference_too)
+{
+        ck_assert_int_eq(uri_is_absolute(absolute[_i]), 1);
+        ck_assert_int_eq(uri_is_reference(absolute[_i]), 1);
+}
+END_TEST
+
+START_TEST(test_relative_reference_and_uri_with_fragment_are_not_absolute)
+{
+        ck_assert_int_eq(uri_is_absolute(relative[_i]), 0);
+        ck_assert_int_eq(uri_is_reference(relative[_i]), 1);
+}
+END_TEST
+
+START_TEST(test_malformed_text_is_neither)
+{
+        ck_assert_int_eq(uri_is_absolute(neither[_i]), 0);
+        ck_assert_int_eq(uri_is_reference(neither[_i]), 0);
+}
+END_TEST
+
+Suite *
+suite_uri(void)
+{
+        Suite *suite = suite_create("uri");
+        TCase *tcase = tcase_create("syntax");
+
+        tcase_add_loop_test(tcase, test_absolute_uri_is_a_reference_too, 0, ARRAY_LEN(absolute));
+        tcase_add_loop_test(tcase, test_relative_reference_and_uri_with_fragment_are_not_absolute, 0,
+                            ARRAY_LEN(relative));
+        tcase_add_loop_test(tcase, test_malformed_text_is_neither, 0, ARRAY_LEN(neither));
+        suite_add_tcase(suite, tcase);
+        return suite;
+}
