@@ -1,7 +1,10 @@
 """The examples for consumers in etc/examples, on a real Kafka."""
 
+import json
+import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import sqlite3
@@ -17,25 +20,41 @@ from asyncapi import ROOT
 from signing import Delivery, event_body
 
 SECONDS = 60
+PREPARED = ROOT / "build" / "examples"
 EX_SIGTERM_OF_JAVA = 143
 
 
 class Example:
     """A program of etc/examples, in a directory of its own."""
 
-    def __init__(self, directory, name, command, run=""):
+    def __init__(self, directory, name, command, run="", environment=None):
         self.directory = directory
+        self.name = name
         self.run = run  # distinguishes its output from that of others in the directory
         self.command = command
+        self.environment = environment
         self.process = None
         self._runs = 0
         shutil.copy(ROOT / "etc" / "examples" / name, directory)
+
+    def another(self, directory, run=""):
+        return Example(directory, self.name, self.command, run, self.environment)
+
+    @property
+    def stored(self):
+        """(ce_id, ce_type, body) of each event that it has processed, sorted."""
+        if (self.directory / "events.db").exists():
+            with sqlite3.connect(self.directory / "events.db") as database:
+                return sorted((id, kind, body.encode()) for id, kind, body in
+                              database.execute("SELECT id, kind, body FROM event"))
+        lines = [json.loads(line) for line in (self.directory / "events.jsonl").read_text().splitlines()]
+        return sorted((line["id"], line["type"], line["body"].encode()) for line in lines)
 
     def start(self, *arguments):
         self._runs += 1
         with open(self._file("out"), "wb") as out, open(self._file("err"), "wb") as err:
             self.process = subprocess.Popen([*self.command, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                            cwd=self.directory)
+                                            cwd=self.directory, env=self.environment)
         return self
 
     def _file(self, what):
@@ -74,9 +93,35 @@ def as_printed(delivery):
     return delivery.delivery_id, "invoice.accepted", delivery.body
 
 
+def make(language, directory):
+    if language == "python":
+        return Example(directory, "consume.py", [sys.executable, "consume.py"])
+    if language == "cloudevents":
+        return Example(directory, "consume_cloudevents.py", [sys.executable, "consume_cloudevents.py"])
+    assert (PREPARED / language).is_dir(), f"there is no {PREPARED / language}: `tests/run --prepare` makes it, and needs Go and npm"
+    if language == "go":
+        return Example(directory, "go/consume.go", [PREPARED / "go" / "consume"])
+    environment = os.environ | {"NODE_PATH": str(PREPARED / "node" / "node_modules")}
+    return Example(directory, "node/consume.js", ["node", "consume.js"], environment=environment)
+
+
+@pytest.fixture
+def example(request, tmp_path):
+    each = make(request.param, tmp_path)
+    yield each
+    each.clean_up()
+
+
+def languages(*names):
+    return pytest.mark.parametrize("example", names, indirect=True)
+
+
+in_each_language = languages("python", "cloudevents", "go", "node")  # Java has no store
+
+
 @pytest.fixture
 def python(tmp_path):
-    each = Example(tmp_path, "consume.py", [sys.executable, "consume.py"])
+    each = make("python", tmp_path)
     yield each
     each.clean_up()
 
@@ -154,8 +199,9 @@ def show_each_event_once(example, topic, stopped):
     assert topic.is_processed() and "not committed" not in example.errors
 
 
-def test_python_consumer_sees_each_event_once_and_no_aborted_ones(python, topic):
-    show_each_event_once(python, topic, 0)
+@in_each_language
+def test_consumer_sees_each_event_once_and_no_aborted_ones(example, topic):
+    show_each_event_once(example, topic, 0)
 
 
 @pytest.mark.slow
@@ -179,25 +225,50 @@ def test_python_consumer_stores_released_events_separately(python, topic):
     released = [each.but(delivery_id=f"{each.delivery_id}.{ids[each.delivery_id]}") for each in (conflict, replay)]
     python.start(*topic.arguments()).wait_for(first, genuine, *released)
     python.stop()
-    assert sorted(events_in(python)) == sorted((id, kind, body.decode()) for id, kind, body in
-                                               map(as_printed, [first, genuine, *released]))
+    assert python.stored == sorted(map(as_printed, [first, genuine, *released]))
 
 
-def events_in(python):
-    with sqlite3.connect(python.directory / "events.db") as database:
-        return database.execute("SELECT id, kind, body FROM event").fetchall()
-
-
-def test_python_consumer_skips_events_it_has_already_processed(python, topic):
-    """Another group starts at the beginning: the same records, as after a crash before the offsets were committed."""
+@in_each_language
+def test_consumer_skips_events_it_has_already_processed(example, topic):
+    """Killed, and then another group starts at the beginning: the same records, as if the offsets had not been committed."""
     deliveries = [topic.accept() for _ in range(20)]
-    python.start(*topic.arguments("one")).wait_for(*deliveries)
-    python.stop()
+    example.start(*topic.arguments("one")).wait_for(*deliveries)
+    example.clean_up()
     new = topic.accept()
-    python.start(*topic.arguments("two")).wait_for(new)
-    python.stop()
-    expected = sorted(as_printed(each) for each in [*deliveries, new])
-    assert sorted((id, kind, body.encode()) for id, kind, body in events_in(python)) == expected
+    example.start(*topic.arguments("two")).wait_for(new)
+    example.stop()
+    assert example.stored == sorted(as_printed(each) for each in [*deliveries, new])
+
+
+@languages("go", "node")
+def test_consumer_processes_an_event_again_whose_line_was_cut_off_by_a_crash(example, topic):
+    deliveries = [topic.accept() for _ in range(3)]
+    example.start(*topic.arguments("one")).wait_for(*deliveries)
+    example.stop()
+    journal = example.directory / "events.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines)[:-5])
+    (cut,) = [each for each in deliveries if each.delivery_id.encode() in lines[-1]]
+    example.start(*topic.arguments("two")).wait_for(cut)
+    example.stop()
+    assert example.stored == sorted(map(as_printed, deliveries))
+
+
+@languages("go", "node")
+def test_consumer_gets_an_event_again_that_it_could_not_store(example, topic):
+    """The file may not grow: the event is stored later, once, and its offset is not committed before."""
+    first = topic.accept()
+    example.start(*topic.arguments()).wait_for(first)
+    waiting.until(topic.is_processed, SECONDS, "offsets to be committed")
+    size = (example.directory / "events.jsonl").stat().st_size
+    resource.prlimit(example.process.pid, resource.RLIMIT_FSIZE, (size + 10, size + 10))
+    second = topic.accept()
+    waiting.until(lambda: example.errors, SECONDS, "the error")
+    assert not topic.is_processed()
+    example.clean_up()
+    example.start(*topic.arguments()).wait_for(second)
+    example.stop()
+    assert example.stored == sorted(map(as_printed, [first, second]))
 
 
 def test_python_consumer_gets_an_event_again_after_a_processing_failure(python, topic):
@@ -212,16 +283,17 @@ def test_python_consumer_gets_an_event_again_after_a_processing_failure(python, 
     python.stop()
 
 
-def test_python_consumers_in_one_group_share_the_work(python, topic, tmp_path_factory):
+@in_each_language
+def test_consumers_in_one_group_share_the_work(example, topic, tmp_path_factory):
     """One member leaves and the other continues without waiting for the session to time out."""
-    other = Example(tmp_path_factory.mktemp("other"), "consume.py", python.command)
+    other = example.another(tmp_path_factory.mktemp("other"))
     try:
         first = topic.accept()
-        python.start(*topic.arguments()).wait_for(first)
+        example.start(*topic.arguments()).wait_for(first)
         waiting.until(topic.is_processed, SECONDS, "offsets to be committed")
         other.start(*topic.arguments())
         waiting.until(lambda: topic.members() == 2, SECONDS, "two members")
-        python.stop()
+        example.stop()
         waiting.until(lambda: topic.members() == 1, 20, "the other to be the only member")
         second = topic.accept()
         other.wait_for(second)
@@ -236,7 +308,7 @@ def test_python_consumers_process_events_exactly_once_across_rebalances_and_cras
     config = installation.config()
     config["source invoicing"]["key"] = "delivery-id"
     topic = Topic(installation, config)
-    others = [Example(tmp_path, "consume.py", python.command, name) for name in ("b", "c")]
+    others = [python.another(tmp_path, name) for name in ("b", "c")]
     deliveries = []
 
     def send(until, what):
@@ -252,13 +324,13 @@ def test_python_consumers_process_events_exactly_once_across_rebalances_and_cras
         others[0].stop()
         seen = len(others[1].printed)
         send(lambda: len(others[1].printed) > seen, "the third to continue alone")
-        waiting.until(lambda: len(events_in(python)) >= len(deliveries), SECONDS, "all events")
+        waiting.until(lambda: len(python.stored) >= len(deliveries), SECONDS, "all events")
         others[1].stop()
     finally:
         for each in others:
             each.clean_up()
     expected = sorted(as_printed(each) for each in deliveries)
-    assert sorted((id, kind, body.encode()) for id, kind, body in events_in(python)) == expected
+    assert python.stored == expected
     assert topic.is_processed()
 
 

@@ -1,0 +1,149 @@
+// Consume events, each once: go run . BROKERS GROUP TOPIC...
+//
+// Needs Go 1.18 or newer. Appends each event to events.jsonl, which is also the memory of what has been processed. A group
+// of several members needs one store for all: a database with a unique key of source and id. SIGTERM stops the consumer
+// after the current batch.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+type event struct {
+	Source string `json:"source"`
+	ID     string `json:"id"`
+	Type   string `json:"type"`
+	Body   string `json:"body"`
+}
+
+// A journal holds the processed events: one line each, on disk before their offsets are committed.
+type journal struct {
+	file *os.File
+	seen map[[2]string]bool
+}
+
+func openJournal(name string) (*journal, error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{file: file, seen: map[[2]string]bool{}}
+	var end int64
+	for reader := bufio.NewReader(file); ; {
+		line, err := reader.ReadBytes('\n')
+		if err != nil { // the end, or a line that was cut off by a crash
+			break
+		}
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		j.seen[[2]string{e.Source, e.ID}] = true
+		end += int64(len(line))
+	}
+	if err := file.Truncate(end); err != nil {
+		return nil, err
+	}
+	_, err = file.Seek(end, 0)
+	return j, err
+}
+
+// add writes an event, and returns false if it was processed before.
+func (j *journal) add(e event) (bool, error) {
+	key := [2]string{e.Source, e.ID}
+	if j.seen[key] {
+		return false, nil
+	}
+	j.seen[key] = true
+	line, err := json.Marshal(e)
+	if err == nil {
+		_, err = j.file.Write(append(line, '\n'))
+	}
+	return true, err
+}
+
+func process(record *kgo.Record, j *journal) error {
+	e := event{Body: string(record.Value)}
+	for _, header := range record.Headers {
+		switch header.Key {
+		case "ce_source":
+			e.Source = string(header.Value)
+		case "ce_id":
+			e.ID = string(header.Value)
+		case "ce_type":
+			e.Type = string(header.Value)
+		}
+	}
+	isNew, err := j.add(e)
+	if isNew && err == nil {
+		fmt.Println(e.Source, e.ID, e.Type, e.Body) // a new event: process it here
+	}
+	return err
+}
+
+// poll processes a batch and commits its offsets. The group is not rebalanced meanwhile.
+func poll(ctx context.Context, client *kgo.Client, j *journal) error {
+	fetches := client.PollRecords(ctx, 500)
+	defer client.AllowRebalance()
+	for _, failed := range fetches.Errors() {
+		if ctx.Err() == nil {
+			return fmt.Errorf("%s, partition %d: %w", failed.Topic, failed.Partition, failed.Err)
+		}
+	}
+	for _, record := range fetches.Records() {
+		if record.Attrs.IsControl() {
+			continue // the end of a transaction
+		}
+		if err := process(record, j); err != nil {
+			return err
+		}
+	}
+	if err := j.file.Sync(); err != nil {
+		return err
+	}
+	if err := client.CommitUncommittedOffsets(context.Background()); err != nil {
+		log.Print("offsets were not committed: ", err) // they will be with the next batch, or the events come again
+	}
+	return nil
+}
+
+func main() {
+	if len(os.Args) < 4 {
+		log.Fatal("usage: consume BROKERS GROUP TOPIC...")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	j, err := openJournal("events.jsonl")
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(strings.Split(os.Args[1], ",")...),
+		kgo.ConsumerGroup(os.Args[2]),
+		kgo.ConsumeTopics(os.Args[3:]...),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords(), // so that their offsets are committed, too, and the lag becomes 0
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.DisableAutoCommit(),
+		kgo.BlockRebalanceOnPoll(),
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for ctx.Err() == nil {
+		if err := poll(ctx, client, j); err != nil {
+			log.Fatal(err)
+		}
+	}
+	client.CloseAllowingRebalance() // leaves the group, so that other members get its partitions at once
+}

@@ -1,0 +1,70 @@
+// Consume events, each once: node consume.js BROKERS GROUP TOPIC...
+//
+// Needs Node.js 18 or newer and kafkajs, which reads events that are compressed with gzip; other codecs need a package of
+// their own. Appends each event to events.jsonl, which is also the memory of what has been processed. A group of several
+// members needs one store for all: a database with a unique key of source and id. SIGTERM stops the consumer after the
+// current batch.
+'use strict';
+
+const fs = require('fs');
+const { Kafka, logLevel } = require('kafkajs');
+
+const [brokers, groupId, ...topics] = process.argv.slice(2);
+
+// The processed events: one line each, on disk before their offsets are committed.
+class Journal {
+  constructor(name) {
+    this.file = fs.openSync(name, fs.constants.O_RDWR | fs.constants.O_CREAT, 0o600);
+    const content = fs.readFileSync(this.file);
+    this.end = content.lastIndexOf('\n') + 1; // a crash may have cut off the last line
+    const lines = content.subarray(0, this.end).toString().split('\n').slice(0, -1);
+    this.seen = new Set(lines.map(line => key(JSON.parse(line))));
+  }
+
+  // Returns the events that are new, after they have been written.
+  add(events) {
+    const added = new Map(events.filter(event => !this.seen.has(key(event))).map(event => [key(event), event]));
+    const data = Buffer.from([...added.values()].map(event => JSON.stringify(event) + '\n').join(''));
+    fs.ftruncateSync(this.file, this.end);
+    for (let written = 0; written < data.length;)
+      written += fs.writeSync(this.file, data, written, data.length - written, this.end + written);
+    fs.fsyncSync(this.file);
+    this.end += data.length;
+    added.forEach((_, each) => this.seen.add(each));
+    return [...added.values()];
+  }
+}
+
+const key = event => JSON.stringify([event.source, event.id]);
+
+function toEvent({ headers, value }) {
+  return { source: String(headers.ce_source), id: String(headers.ce_id), type: String(headers.ce_type), body: String(value) };
+}
+
+async function main() {
+  const journal = new Journal('events.jsonl');
+  const kafka = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.WARN });
+  const consumer = kafka.consumer({ groupId, readUncommitted: false });
+  consumer.on(consumer.events.CRASH, ({ payload }) => {
+    if (!payload.restart) {
+      console.error(payload.error);
+      process.exit(1);
+    }
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'])
+    process.once(signal, () => consumer.disconnect().then(() => process.exit(0))); // leaves the group
+  await consumer.connect();
+  await consumer.subscribe({ topics, fromBeginning: true });
+  await consumer.run({
+    // Offsets are committed when this has returned, and not if it throws: then the batch comes again.
+    eachBatch: async ({ batch }) => {
+      for (const event of journal.add(batch.messages.map(toEvent)))
+        console.log(event.source, event.id, event.type, event.body); // a new event: process it here
+    },
+  });
+}
+
+main().catch(error => {
+  console.error(error);
+  process.exit(1);
+});
