@@ -177,14 +177,15 @@ after_tls(const struct dial *dial, int result, int64_t until_ms, int timeout_ms,
           struct error *error)
 {
         int code = SSL_get_error(dial->session, result), system_code = errno;
-        long verified;
+        long verified = X509_V_OK;
 
         if (code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE)
                 return wait_for(dial->fd, code == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, until_ms) == 0
                            ? 0
                            : time_out(timeout_ms, failure, error);
         *failure = DIAL_FAILED;
-        verified = SSL_get_verify_result(dial->session);
+        if (SSL_get_verify_mode(dial->session) & SSL_VERIFY_PEER)
+                verified = SSL_get_verify_result(dial->session);
         if (code == SSL_ERROR_SSL && verified != X509_V_OK) {
                 ERR_clear_error();
                 return error_set(error, "%s", X509_verify_cert_error_string(verified));

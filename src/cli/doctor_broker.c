@@ -122,6 +122,13 @@ reconnect(struct check *check)
         return dial_connect(&check->dial, check->addresses, BROKER_DIALER_TIMEOUT_MS, &failure, &error) == 0;
 }
 
+/* Whether the broker's certificate is verified, unless enable.ssl.certificate.verification = false. */
+static int
+verifies(const struct check *check)
+{
+        return (SSL_get_verify_mode(check->dial.session) & SSL_VERIFY_PEER) != 0;
+}
+
 static int
 secure(struct check *check)
 {
@@ -132,10 +139,11 @@ secure(struct check *check)
 
         doctor_begin(doctor, "tls", "%s", check->name);
         if (broker_dialer_secure(doctor->dialer, &check->dial, check->broker->host, &failure, &error) == 0) {
-                doctor_pass(doctor, "%s, certificate verified", SSL_get_version(check->dial.session));
+                doctor_pass(doctor, "%s, certificate %sverified", SSL_get_version(check->dial.session),
+                            verifies(check) ? "" : "not ");
                 return 1;
         }
-        if (SSL_get_verify_result(check->dial.session) != X509_V_OK) {
+        if (verifies(check) && SSL_get_verify_result(check->dial.session) != X509_V_OK) {
                 doctor_fail(doctor, EX_UNAVAILABLE, "the broker's certificate: %s", error.text);
                 doctor_remedy(doctor,
                               "set ssl.ca.location in [kafka] to the authority that signed the broker's "
@@ -173,6 +181,12 @@ greet(struct check *check)
                             broker_dialer_protocol(doctor->dialer));
                 doctor_remedy(doctor, "set security.protocol = %s in [kafka], or use a port without TLS",
                               broker_dialer_uses_login(doctor->dialer) ? "sasl_ssl" : "ssl");
+        } else if (broker_dialer_uses_tls(doctor->dialer)) {
+                doctor_fail(doctor, EX_UNAVAILABLE, "no answer after the handshake of TLS: %s", error.text);
+                doctor_remedy(
+                    doctor, "%s",
+                    "if the broker requires certificates of its clients (ssl.client.auth), set "
+                    "ssl.certificate.location and ssl.key.location in [kafka] to one that it trusts");
         } else {
                 doctor_fail(doctor, EX_UNAVAILABLE, "no answer as from a broker of Kafka: %s", error.text);
                 doctor_remedy(doctor, "%s", "check host and port of bootstrap.servers in [kafka]");

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "cli/kafka_access.h"
+#include "cli/terminal.h"
 #include "kafka/client.h"
 
 /* The brokers: those of bootstrap.servers, librdkafka with them, and those that they advertise. */
@@ -47,7 +48,7 @@ check_broker(const struct doctor_broker *broker, void *arg)
 {
         struct doctor *doctor = arg;
 
-        if (!doctor_broker_check(doctor, broker) || doctor->usable != NULL)
+        if (terminal_is_interrupted() || !doctor_broker_check(doctor, broker) || doctor->usable != NULL)
                 return;
         doctor->usable = mem_alloc(sizeof(*doctor->usable));
         *doctor->usable = *broker;

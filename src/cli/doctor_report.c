@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,6 +16,7 @@
 
 #define ERASE_LINE "\r\033[K"
 #define DETAIL_SIZE 1200
+#define WAITING_COLUMNS 60
 
 static const struct {
         const char *name;
@@ -22,7 +24,7 @@ static const struct {
         const char *word;
         enum terminal_colour colour;
 } results[DOCTOR_N_RESULTS] = {
-    [DOCTOR_OK] = {"ok", "\xe2\x9c\x93", "ok  ", TERMINAL_BLUE},
+    [DOCTOR_OK] = {"ok", "\xe2\x9c\x93", "ok  ", TERMINAL_GREEN},
     [DOCTOR_WARNING] = {"warning", "!", "warn", TERMINAL_BOLD},
     [DOCTOR_FAILED] = {"failed", "\xe2\x9c\x97", "FAIL", TERMINAL_RED},
     [DOCTOR_SKIPPED] = {"skipped", "-", "skip", TERMINAL_FAINT},
@@ -63,6 +65,21 @@ print(const char *text)
         text_print(stdout, text, strlen(text));
 }
 
+/* Return how many bytes of a text are safe on a terminal and fit into so many columns. */
+static size_t
+fitting(const char *text, size_t columns)
+{
+        size_t len = 0;
+
+        for (size_t n; text[len] != '\0' && columns > 0; columns--) {
+                n = text_printable(text + len, strlen(text + len));
+                if (n == 0)
+                        break;
+                len += n;
+        }
+        return len;
+}
+
 void
 doctor_begin(struct doctor *doctor, const char *name, const char *subject, ...)
 {
@@ -76,8 +93,9 @@ doctor_begin(struct doctor *doctor, const char *name, const char *subject, ...)
         va_end(args);
         if (!report->shows_waiting)
                 return;
-        printf(ERASE_LINE "%s %s ", report->has_ticks ? "\xe2\x80\xa6" : "... ", name);
-        print(report->subject);
+        /* On one line of the terminal, which is erased. */
+        printf(ERASE_LINE "%s %s %.*s", report->has_ticks ? "\xe2\x80\xa6" : "...", name,
+               (int)fitting(report->subject, WAITING_COLUMNS), report->subject);
         (void)fflush(stdout);
 }
 
@@ -209,6 +227,11 @@ print_count(const struct doctor_report *report, enum doctor_result result, const
 int
 doctor_report_end(struct doctor_report *report)
 {
+        if (terminal_is_interrupted() && report->cause == NULL) {
+                report->cause = mem_strdup("interrupted before the end");
+                report->remedy = mem_strdup("run it again");
+                report->status = EX_TEMPFAIL;
+        }
         if (report->json != NULL) {
                 print_json(report);
         } else if (report->cause == NULL) {

@@ -16,6 +16,7 @@
 #include "kafka/offsets.h"
 
 #define DECIDE_TIMEOUT_MS 30000
+#define FIND_TIMEOUT_MS 5000
 #define PAUSE_MS 50
 #define TOLERANCE_PART 10 /* a skew above this part of the tolerance warns */
 
@@ -119,9 +120,9 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
         return RANGE_GO_ON;
 }
 
-/* Find the records of the deliveries. Returns 0, or -1 with the reason. */
+/* Read the records that were appended since the last call. Returns 0, or -1 with the reason. */
 static int
-find_records(struct doctor_trail *trail)
+read_newest(struct doctor_trail *trail)
 {
         const struct config *config = trail->doctor->config;
         struct range *now;
@@ -135,16 +136,41 @@ find_records(struct doctor_trail *trail)
         free(trail->ranges);
         trail->ranges = now;
         trail->n_ranges = n;
-        if (range_read(config, NULL, trail->ranges, n, on_record, trail, &trail->error) != RANGE_DONE)
-                return -1;
-        for (size_t i = 0; i < trail->n; i++) {
-                if (trail->items[i].partition < 0)
+        return range_read(config, NULL, trail->ranges, n, on_record, trail, &trail->error) == RANGE_DONE ? 0
+                                                                                                         : -1;
+}
+
+static int
+are_found(const struct doctor_trail *trail)
+{
+        size_t i = 0;
+
+        while (i < trail->n && trail->items[i].partition >= 0)
+                i++;
+        return i == trail->n;
+}
+
+/*
+ * Find the records of the deliveries, which an open transaction of `quarantine release` may hide for a time.
+ * Returns 0, or -1 with the reason.
+ */
+static int
+find_records(struct doctor_trail *trail)
+{
+        int64_t until_ms = clock_monotonic_ms() + FIND_TIMEOUT_MS;
+
+        for (;;) {
+                if (read_newest(trail) != 0)
+                        return -1;
+                if (are_found(trail))
+                        return 0;
+                if (clock_monotonic_ms() >= until_ms)
                         return error_set(&trail->error,
-                                         "it is not in %s of these brokers; does the receiver write to "
-                                         "other brokers, or with another prefix?",
-                                         config->deliveries_topic);
+                                         "it is not in %s of these brokers; does the receiver write to other "
+                                         "brokers, or with another prefix?",
+                                         trail->doctor->config->deliveries_topic);
+                clock_sleep_ms(PAUSE_MS);
         }
-        return 0;
 }
 
 /* Whether the group has committed beyond all deliveries. Returns 1 or 0; -1 with the reason. */

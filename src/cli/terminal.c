@@ -13,11 +13,9 @@
 #define STEPS_PER_CLOCK_READ 256
 #define ERASE_LINE "\r\033[K"
 
-static const char *const colour_codes[] = {[TERMINAL_DEFAULT] = "\033[0m",
-                                           [TERMINAL_FAINT] = "\033[2m",
-                                           [TERMINAL_BOLD] = "\033[1m",
-                                           [TERMINAL_BLUE] = "\033[34m",
-                                           [TERMINAL_RED] = "\033[31m"};
+static const char *const colour_codes[] = {
+    [TERMINAL_DEFAULT] = "\033[0m", [TERMINAL_FAINT] = "\033[2m",  [TERMINAL_BOLD] = "\033[1m",
+    [TERMINAL_BLUE] = "\033[34m",   [TERMINAL_GREEN] = "\033[32m", [TERMINAL_RED] = "\033[31m"};
 
 static volatile sig_atomic_t is_interrupted;
 

@@ -5,7 +5,14 @@
 
 /* The person at the terminal: colours, interrupts and a progress line. */
 
-enum terminal_colour { TERMINAL_DEFAULT, TERMINAL_FAINT, TERMINAL_BOLD, TERMINAL_BLUE, TERMINAL_RED };
+enum terminal_colour {
+        TERMINAL_DEFAULT,
+        TERMINAL_FAINT,
+        TERMINAL_BOLD,
+        TERMINAL_BLUE,
+        TERMINAL_GREEN,
+        TERMINAL_RED,
+};
 
 /**
  * terminal_colour(colour):

@@ -125,7 +125,7 @@ broker_dialer_greet(struct dial *dial, enum dial_failure *failure, struct error 
 
         wire_begin(&request, WIRE_API_VERSIONS, 0);
         result = wire_call(dial, &request, &answer, BROKER_DIALER_TIMEOUT_MS, failure, error);
-        if (result == 0 && wire_get(&answer, 2) != 0)
+        if (result == 0 && (wire_get(&answer, 2) != 0 || answer.is_short))
                 result = error_set(error, "the broker refuses the first request of every client");
         wire_clear(&answer);
         return result;
@@ -176,11 +176,14 @@ exchange(struct dial *dial, const void *message, size_t len, enum broker_login *
 
                 why = wire_get_string(&answer);
                 bytes = wire_get_bytes(&answer, &n);
-                if (code == 0)
+                if (code == 0 && !answer.is_short)
                         reply = mem_strndup((const char *)bytes, n);
+                else if (code == 0)
+                        (void)error_set(error, "the broker's answer is too short");
                 else
                         (void)error_set(error, "%s", *why == '\0' ? rd_kafka_err2str(code) : why);
-                *login = code == 0 ? BROKER_LOGIN_DONE : BROKER_LOGIN_REJECTED;
+                if (!answer.is_short)
+                        *login = code == 0 ? BROKER_LOGIN_DONE : BROKER_LOGIN_REJECTED;
                 free(why);
         }
         wire_clear(&answer);

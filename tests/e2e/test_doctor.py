@@ -1,8 +1,10 @@
 """gatepost doctor: a healthy installation, and for each kind of trouble the cause on the last line."""
 
+import contextlib
 import json
 import os
 import pathlib
+import pty
 import shutil
 import socket
 import subprocess
@@ -129,6 +131,28 @@ def test_ticks_are_words_where_the_locale_is_not_utf_8(shared, healthy):
     checkup = examine(shared, file_of(healthy), environment={"LC_ALL": "C"})
     assert checkup.status == 0 and all(line.isascii() for line in checkup.lines)
     assert {line.split()[0] for line in checkup.lines[:-2]} == {"ok"}
+
+
+def in_terminal(config, **environment):
+    """The output on a terminal."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen([BUILD / "gatepost", "-c", config, "doctor", "--no-send"], stdin=its, stdout=its, stderr=its,
+                               env=ENVIRONMENT | UTF_8 | {"TERM": "xterm"} | environment)
+    os.close(its)
+    output = b""
+    with contextlib.suppress(OSError):  # EIO at the end
+        while read := os.read(ours, 65536):
+            output += read
+    os.close(ours)
+    assert process.wait(30) == 0
+    return output.decode()
+
+
+def test_terminal_shows_what_it_waits_for_and_colours(shared, healthy):
+    output = in_terminal(file_of(healthy))
+    assert "\r\x1b[K… client " in output and "\x1b[32m✓\x1b[0m client: " in output
+    plain = in_terminal(file_of(healthy), NO_COLOR="1")
+    assert "… client " in plain and "\r\x1b[K✓ client: " in plain and "\x1b[3" not in plain
 
 
 def test_no_send_appends_nothing(shared, healthy):
@@ -384,6 +408,15 @@ def test_wrong_tls_or_login(site, authority, spoil, status, words):
     assert b"wrong" not in "".join(checkup.lines).encode() or spoil is not spoil_password
 
 
+def test_certificate_that_is_not_verified(site, authority):
+    config = secured_config(site)
+    spoil_authority(site, config, authority)
+    config["kafka"]["enable.ssl.certificate.verification"] = "false"
+    checkup = examine(site, config, "--no-send")
+    assert any(line.startswith("✓ tls ") and line.endswith("certificate not verified") for line in checkup.lines), checkup.lines
+    assert any(line.startswith("✓ client: ") for line in checkup.lines)
+
+
 def test_scram_is_told_apart_from_librdkafka(site, new_library):
     """The check-up logs in by SCRAM itself, whether or not librdkafka can."""
     site.accounts.set_password("gatepost-router", Accounts.password("gatepost-router"))
@@ -393,6 +426,32 @@ def test_scram_is_told_apart_from_librdkafka(site, new_library):
     config = secured_config(site, mechanism="SCRAM-SHA-512")
     spoil_password(site, config, None)
     expect(examine(site, config, environment=new_library), EX_NOPERM, "rejects the login of gatepost-router by SCRAM-SHA-512")
+
+
+def test_certificate_of_clients(authority, tmp_path, site, plain_build, monkeypatch):
+    """A broker that requires one: without it, from files, and from a keystore."""
+    both, listener = authority.directory / "broker-both.pem", "listener.name.secured."
+    with Cluster(secured=both, passwords={name: Accounts.password(name) for name in NAMES}, properties={
+            f"{listener}ssl.client.auth": "required", f"{listener}ssl.truststore.type": "PEM",
+            f"{listener}ssl.truststore.location": str(authority.certificate)}) as cluster:
+        config = secured_config(site)
+        config["kafka"]["bootstrap.servers"] = cluster.secured_bootstrap
+        expect(examine(site, config), EX_UNAVAILABLE, "no answer after the handshake of TLS: ", "certificate", "ssl.certificate.location")
+        certificate, key = authority.issue("gatepost-router")
+        key.chmod(0o600)
+        config["kafka"].update({"ssl.certificate.location": certificate, "ssl.key.location": key})
+        checkup = examine(site, config, "--no-send")
+        assert f"✓ login {cluster.secured_bootstrap}: by PLAIN" in checkup.lines, checkup.lines
+        store = tmp_path / "keystore.p12"
+        subprocess.run(["openssl", "pkcs12", "-export", "-in", certificate, "-inkey", key, "-out", store, "-passout", "pass:of the store"],
+                       check=True)
+        store.chmod(0o600)
+        del config["kafka"]["ssl.certificate.location"], config["kafka"]["ssl.key.location"]
+        config["kafka"].update({"ssl.keystore.location": store,
+                                "ssl.keystore.password_file": config.secret_file("store-password", b"of the store")})
+        monkeypatch.setattr(site, "build", plain_build)  # librdkafka 2.0.2 leaks the certificate of a keystore
+        checkup = examine(site, config, "--no-send")
+        assert f"✓ login {cluster.secured_bootstrap}: by PLAIN" in checkup.lines, checkup.lines
 
 
 # Topics
@@ -607,4 +666,27 @@ def test_interrupt_ends_it_with_what_was_found(offline):
         assert connected.wait(30)
         process.terminate()
         output = process.communicate(timeout=60)[0]
-    assert output.splitlines()[-1].startswith("cause: kafka "), output
+    assert output.splitlines()[-1].startswith("cause: kafka ") and output.count("✗ kafka ") == 1, output
+
+
+def answer_once(server, answer):
+    """Read one request of Kafka's protocol, and send these bytes."""
+    connection, _ = server.accept()
+    with connection, contextlib.suppress(OSError):
+        connection.recv(65536)
+        connection.sendall(answer)
+        connection.recv(1)
+
+
+HOSTILE = [b"", b"\0\0\0\0", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\4\0\0\0\2", b"\0\0\0\4\0\0\0\1", b"HTTP/1.1 400 Bad\r\n\r\n",
+           b"\x15\x03\x03\0\2\2\x46"]
+
+
+@pytest.mark.parametrize("answer", HOSTILE, ids=[each.hex() or "closed" for each in HOSTILE])
+def test_nonsense_from_a_broker(offline, answer):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=answer_once, args=(server, answer), daemon=True).start()
+        config = offline.config()
+        config["kafka"]["bootstrap.servers"] = address = "%s:%d" % server.getsockname()
+        checkup = examine(offline, config)
+    expect(checkup, EX_UNAVAILABLE, f"kafka {address}", "no answer as from a broker of Kafka")
