@@ -118,7 +118,8 @@ def test_installed_files_are_owned_and_writable_by_root_only(machine, deb):
 def test_files_named_in_the_documentation_are_installed(machine, deb):
     machine.install(deb)
     for page, some in (("usr/share/doc/gatepost/README.Debian", "/usr/share/gatepost"),
-                       ("usr/share/man/man8/gatepostd.8.gz", "/usr/share/gatepost/alerts.yml")):
+                       ("usr/share/man/man8/gatepostd.8.gz", "/usr/share/gatepost/alerts.yml"),
+                       ("usr/share/man/man7/gatepost-consumers.7.gz", "/usr/share/gatepost/schemas")):
         text = subprocess.run(["zcat", "-f", machine.root / page], stdout=subprocess.PIPE, text=True, check=True).stdout
         named = set(re.findall(r"/usr/[\w./-]*\w", text))
         assert some in named and not {path for path in named if not (machine.root / path[1:]).exists()}, named
