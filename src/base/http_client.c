@@ -8,8 +8,6 @@
 
 #include "base/mem.h"
 
-#define CONNECT_TIMEOUT_MS 10000L
-
 /* The body of an answer so far. */
 struct received {
         struct http_client_answer *answer;
@@ -74,7 +72,8 @@ add_lines(struct curl_slist **lines, const struct http_client_request *request)
 static void
 set_connection(CURL *curl, const struct http_client_request *request)
 {
-        long connect_ms = request->timeout_ms < CONNECT_TIMEOUT_MS ? request->timeout_ms : CONNECT_TIMEOUT_MS;
+        long connect_ms =
+            request->timeout_ms < HTTP_CLIENT_TIMEOUT_MS ? request->timeout_ms : HTTP_CLIENT_TIMEOUT_MS;
 
         (void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR,
                                strncasecmp(request->url, "http:", 5) == 0 ? "http" : "https");
@@ -153,7 +152,8 @@ perform(CURL *easy, const struct http_client_request *request, struct http_clien
 {
         struct received received = {answer, 1, request->max_answer};
         CURLcode code;
-        long status = 0;
+        curl_off_t took_us = 0;
+        long status = 0, os_error = 0;
 
         (void)curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
         (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
@@ -161,7 +161,23 @@ perform(CURL *easy, const struct http_client_request *request, struct http_clien
         code = curl_easy_perform(easy);
         (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
         answer->status = (int)status;
+        (void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
+        answer->os_error = code == CURLE_COULDNT_CONNECT ? (int)os_error : 0;
+        (void)curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &took_us);
+        answer->took_us = took_us;
         return answer->is_cut && code == CURLE_WRITE_ERROR ? CURLE_OK : code;
+}
+
+/* Copy the values of the headers that the request asks for. */
+static void
+keep_headers(CURL *easy, const struct http_client_request *request, struct http_client_answer *answer)
+{
+        struct curl_header *header;
+
+        for (size_t i = 0; i < request->n_keeps && i < HTTP_CLIENT_MAX_KEPT; i++) {
+                if (curl_easy_header(easy, request->keeps[i], 0, CURLH_HEADER, -1, &header) == CURLHE_OK)
+                        answer->kept[i] = mem_strdup(header->value);
+        }
 }
 
 int
@@ -177,9 +193,13 @@ http_client_call(const struct http_client_request *request, struct http_client_a
                 code = perform(transfer.easy, request, answer);
         if (code != CURLE_OK) {
                 free(answer->body);
-                *answer = (struct http_client_answer){.failure = failure_of(code)};
+                *answer = (struct http_client_answer){.failure = failure_of(code),
+                                                      .os_error = answer->os_error,
+                                                      .took_us = answer->took_us};
                 result = error_set(error, "%s",
                                    transfer.reason[0] != '\0' ? transfer.reason : curl_easy_strerror(code));
+        } else {
+                keep_headers(transfer.easy, request, answer);
         }
         http_client_release(&transfer);
         return result;

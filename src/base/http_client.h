@@ -2,6 +2,7 @@
 #define BASE_HTTP_CLIENT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <curl/curl.h>
 
@@ -12,6 +13,11 @@
  * HTTP requests by libcurl: one at a time by http_client_call(), or prepared for libcurl's multi interface.
  * Redirects are not followed.
  */
+
+/* Default time limit of a call that a person waits for. */
+#define HTTP_CLIENT_TIMEOUT_MS 10000
+
+#define HTTP_CLIENT_MAX_KEPT 4
 
 /* A request, over HTTP or HTTPS. */
 struct http_client_request {
@@ -25,8 +31,10 @@ struct http_client_request {
         size_t n_headers;
         const void *body; /* JSON; NULL: none */
         size_t len;
-        long timeout_ms;   /* of the whole call */
-        size_t max_answer; /* bytes of the answer's body that http_client_call() reads */
+        long timeout_ms;          /* of the whole call */
+        size_t max_answer;        /* bytes of the answer's body that http_client_call() reads */
+        const char *const *keeps; /* names of the answer's headers to keep */
+        size_t n_keeps;           /* at most HTTP_CLIENT_MAX_KEPT */
 };
 
 enum http_client_failure {
@@ -42,6 +50,9 @@ struct http_client_answer {
         size_t len;
         int is_cut;                       /* the body was longer than max_answer */
         enum http_client_failure failure; /* if there is no answer */
+        int os_error;                     /* errno of a connection that failed, or 0 */
+        int64_t took_us;                  /* the whole call */
+        char *kept[HTTP_CLIENT_MAX_KEPT]; /* values of the headers to keep, or NULL; the caller frees them */
 };
 
 /**

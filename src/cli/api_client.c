@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/service_answer.h"
+#include "cli/wait_note.h"
 #include "config/secrets.h"
 
 #define MAX_CALLS 4
@@ -157,9 +158,13 @@ api_client_call(struct api_client *client, const char *method, const char *path,
         };
         struct http_client_answer received;
         struct error error;
+        int result;
 
         *answer = (struct api_client_answer){.n_calls = answer->n_calls + 1};
-        if (http_client_call(&request, &received, &error) != 0) {
+        wait_note_begin(url, client->timeout_ms);
+        result = http_client_call(&request, &received, &error);
+        wait_note_end();
+        if (result != 0) {
                 answer->failure = explain(client, received.failure, error.text);
                 answer->is_hopeless =
                     received.failure == HTTP_CLIENT_UNTRUSTED || received.failure == HTTP_CLIENT_HOPELESS;

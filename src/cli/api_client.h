@@ -9,7 +9,6 @@
 #include "config/config.h"
 
 #define API_CLIENT_ANSWER_MAX 1048576 /* bytes */
-#define API_CLIENT_TIMEOUT_MS UINT64_C(30000)
 
 /*
  * A client of the invoicing service's API: over HTTPS with certificate and host name verified, or over HTTP

@@ -174,7 +174,7 @@ run_plan(const struct audit_plan *plan)
 static int
 run(const struct config *config)
 {
-        int status = kafka_access_check(config, args.bootstrap);
+        int status = kafka_access_find(config, &args.bootstrap);
         struct audit_plan plan;
 
         if (status != 0)
@@ -195,7 +195,7 @@ static const struct command_option options[] = {
 
 const struct command audit_command = {
     .name = "audit",
-    .help = "compare the published events with the deliveries: lost, duplicated, unexpected",
+    .help = "count lost, duplicated and unexpected events",
     .run = run,
     COMMAND_OPTIONS(options),
 };

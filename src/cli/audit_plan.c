@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/daemon_status.h"
 #include "cli/kafka_access.h"
 #include "kafka/offsets.h"
 #include "model/dedup.h"
@@ -208,20 +209,83 @@ check_committed(const struct audit_plan *plan)
         return 0;
 }
 
+/* Return a member, or -1 if it is no whole number. */
+static int64_t
+read_integer(const struct json_value *object, const char *name)
+{
+        const struct json_value *member = json_tree_get(object, name);
+
+        return member == NULL || member->type != JSON_NUMBER ? -1 : strtoll(member->text, NULL, 10);
+}
+
+/* An embedded broker keeps no committed offsets: ask gatepostd what it has routed. Returns an exit status. */
+static int
+ask_daemon(struct audit_plan *plan)
+{
+        struct json_value *report;
+        const struct json_value *partitions;
+        int status = daemon_status_read(plan->config, &report);
+
+        if (status != 0)
+                return status;
+        for (size_t p = 0; p < plan->n_deliveries; p++)
+                plan->committed[p] = -1;
+        partitions = json_tree_get(report, "partitions");
+        for (const struct json_value *each = partitions == NULL ? NULL : partitions->first; each != NULL;
+             each = each->next) {
+                int64_t partition = read_integer(each, "partition");
+
+                if (partition >= 0 && partition < (int64_t)plan->n_deliveries)
+                        plan->committed[partition] = read_integer(each, "committedOffset");
+        }
+        json_tree_free(report);
+        return command_fail(0, "the embedded broker keeps no committed offsets; using those of gatepostd");
+}
+
+/* Ask for the committed offsets. Returns 0, or an exit status after printing the reason. */
+static int
+ask_committed(struct audit_plan *plan, struct offsets *offsets)
+{
+        struct error error;
+
+        if (plan->config->embedded)
+                return ask_daemon(plan);
+        if (offsets_committed(offsets, plan->config->deliveries_topic, (int32_t)plan->n_deliveries,
+                              plan->committed, COMMITTED_TIMEOUT_MS, &error) == 0)
+                return 0;
+        return command_fail(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s", error.text);
+}
+
+/* List the partitions: the first request to Kafka. Returns 0, or -1 with the reason. */
+static int
+ask_partitions(struct audit_plan *plan, struct offsets *offsets, struct error *error)
+{
+        int result;
+
+        kafka_access_begin(plan->config, plan->bootstrap);
+        result = list_partitions(plan, offsets, error);
+        kafka_access_end();
+        return result;
+}
+
 /* Ask Kafka in the order that the header explains. Returns 0, or an exit status after printing the reason. */
 static int
 ask(struct audit_plan *plan, struct offsets *offsets)
 {
         struct error error;
-        int status;
+        int status = 0, result = ask_partitions(plan, offsets, &error);
 
-        if (list_partitions(plan, offsets, &error) != 0 ||
-            offsets_committed(offsets, plan->config->deliveries_topic, (int32_t)plan->n_deliveries,
-                              plan->committed, COMMITTED_TIMEOUT_MS, &error) != 0 ||
-            ask_bounds(offsets, plan->published, plan->n_published, &error) != 0 ||
-            ask_bounds(offsets, plan->deliveries, plan->n_deliveries, &error) != 0)
+        if (result == 0)
+                status = ask_committed(plan, offsets);
+        if (result == 0 && status == 0 &&
+            (ask_bounds(offsets, plan->published, plan->n_published, &error) != 0 ||
+             ask_bounds(offsets, plan->deliveries, plan->n_deliveries, &error) != 0))
+                result = -1;
+        if (result != 0)
                 return command_fail(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
                                     error.text);
+        if (status != 0)
+                return status;
         for (size_t p = 0; p < plan->n_deliveries; p++)
                 plan->begin[p] = plan->deliveries[p].from;
         status = check_committed(plan);

@@ -3,6 +3,7 @@
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
@@ -40,18 +41,27 @@ static void
 print_usage(FILE *out, const struct command *command)
 {
         const struct command_option *option;
+        char *words = NULL;
+        size_t size;
+        FILE *usage = open_memstream(&words, &size);
 
-        fprintf(out, "usage: gatepost%s%s", *command->name == '\0' ? "" : " ", command->name);
+        if (usage == NULL)
+                return;
+        fprintf(usage, "gatepost%s%s", *command->name == '\0' ? "" : " ", command->name);
         for (size_t i = 0; (option = command_option_at(command, i)) != NULL; i++) {
                 if (option->name != NULL && option->is_required)
-                        fprintf(out, " --%s %s", option->name, option->argument);
+                        fprintf(usage, " --%s %s", option->name, option->argument);
         }
-        fputs(" [OPTION...]", out);
+        fputs(" [OPTION...]", usage);
         for (size_t i = 0; (option = command_option_at(command, i)) != NULL; i++) {
                 if (option->name == NULL)
-                        fprintf(out, " %s", option->argument);
+                        fprintf(usage, " %s", option->argument);
         }
-        fputc('\n', out);
+        if (fclose(usage) == 0) {
+                fputs("usage: ", out);
+                text_print_wrapped(out, words, strlen("usage: "));
+        }
+        free(words);
 }
 
 /* Write an option as in `-c, --config FILE`. Returns its length. */
@@ -84,7 +94,8 @@ command_help(const struct command *command)
         putchar('\n');
         for (size_t i = 0; (option = command_option_at(command, i)) != NULL; i++) {
                 (void)format_option(option, text, sizeof(text));
-                printf("  %-*s  %s\n", width, text, option->help);
+                printf("  %-*s  ", width, text);
+                text_print_wrapped(stdout, option->help, (size_t)width + 4);
         }
         if (command->list_commands != NULL)
                 command->list_commands(command);

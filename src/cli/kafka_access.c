@@ -1,18 +1,53 @@
 #include "cli/kafka_access.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sysexits.h>
 
+#include "base/json_tree.h"
 #include "cli/command.h"
+#include "cli/daemon_status.h"
+#include "cli/wait_note.h"
 #include "kafka/client.h"
 
 int
-kafka_access_check(const struct config *config, const char *bootstrap)
+kafka_access_find(const struct config *config, const char **bootstrap)
 {
-        if (bootstrap != NULL || !config->embedded)
+        static char address[64];
+        const struct json_value *embedded;
+        struct json_value *report;
+        int status;
+
+        if (*bootstrap != NULL || !config->embedded)
                 return 0;
-        return command_fail(EX_USAGE, "the broker is embedded in gatepostd, which logs its address when it "
-                                      "starts: pass it with --bootstrap ADDR");
+        status = daemon_status_read(config, &report);
+        if (status != 0)
+                return command_fail(status, "the broker is embedded in gatepostd, which knows its address; "
+                                            "pass it with --bootstrap ADDR if you know it");
+        embedded = json_tree_get(report, "embeddedBroker");
+        if (embedded != NULL && embedded->type == JSON_STRING && strlen(embedded->text) < sizeof(address))
+                *bootstrap = strcpy(address, embedded->text);
+        json_tree_free(report);
+        if (*bootstrap != NULL)
+                return 0;
+        return command_fail(EX_UNAVAILABLE, "gatepostd at %s has no embedded broker, unlike %s; restart it",
+                            config->admin->text, config->file);
+}
+
+void
+kafka_access_begin(const struct config *config, const char *bootstrap)
+{
+        const char *brokers = bootstrap != NULL ? bootstrap : config_property(config, "bootstrap.servers");
+        char what[256];
+
+        (void)snprintf(what, sizeof(what), "Kafka at %s", brokers == NULL ? "its brokers" : brokers);
+        wait_note_begin(what, KAFKA_ACCESS_TIMEOUT_MS);
+}
+
+void
+kafka_access_end(void)
+{
+        wait_note_end();
 }
 
 rd_kafka_t *

@@ -11,7 +11,7 @@
 #include "kafka/topics.h"
 
 /* Time that the command line waits for an answer from Kafka. */
-#define KAFKA_ACCESS_TIMEOUT_MS 8000
+#define KAFKA_ACCESS_TIMEOUT_MS 10000
 
 /* The option --bootstrap of a command, whose value goes to a text. */
 /* clang-format off */
@@ -19,11 +19,16 @@
     {"bootstrap", "ADDR", "connect to these brokers instead of the configured ones", .text = &(destination)}
 /* clang-format on */
 
-/*
- * Check that the address of the brokers is known. Returns 0, or EX_USAGE after printing that an embedded
- * broker needs --bootstrap.
+/**
+ * kafka_access_find(config, bootstrap):
+ * If the broker is embedded in gatepostd and *bootstrap, the value of --bootstrap, is NULL, ask gatepostd for
+ * its address. Returns 0, or an exit status after printing why it does not tell.
  */
-int kafka_access_check(const struct config *config, const char *bootstrap) MUST_CHECK;
+int kafka_access_find(const struct config *config, const char **bootstrap) MUST_CHECK;
+
+/* A first request to Kafka begins, or has ended: a note on a terminal says what takes so long. */
+void kafka_access_begin(const struct config *config, const char *bootstrap);
+void kafka_access_end(void);
 
 /* Return a client for administration, or NULL after printing the reason. */
 rd_kafka_t *kafka_access_open(const struct config *config, const char *bootstrap);

@@ -149,12 +149,11 @@ drop_extras(struct quarantine *quarantine)
 }
 
 int
-quarantine_load(struct quarantine *quarantine, const struct config *config,
-                const struct quarantine_query *query)
+quarantine_load(struct quarantine *quarantine, const struct config *config, struct quarantine_query *query)
 {
         struct offsets *offsets;
         struct error error;
-        int status = kafka_access_check(config, query->bootstrap);
+        int status = kafka_access_find(config, &query->bootstrap);
 
         memset(quarantine, 0, sizeof(*quarantine));
         quarantine->config = config;

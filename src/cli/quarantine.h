@@ -117,11 +117,12 @@ int quarantine_add_id(const char *text, struct quarantine_query *query, struct e
 
 /**
  * quarantine_load(quarantine, config, query):
- * Read the queried records and find out whether they were released. Every queried ID must exist. Returns 0,
+ * Read the queried records and find out whether they were released. Every queried ID must exist. The address
+ * of an embedded broker is added to the query. Returns 0,
  * or an exit status after printing the reason; call quarantine_clear() in either case.
  */
 int quarantine_load(struct quarantine *quarantine, const struct config *config,
-                    const struct quarantine_query *query) MUST_CHECK;
+                    struct quarantine_query *query) MUST_CHECK;
 void quarantine_clear(struct quarantine *quarantine);
 
 /* Return the record with this ID, or NULL. */

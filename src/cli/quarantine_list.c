@@ -98,7 +98,7 @@ static const struct command_option options[] = {
 
 const struct command quarantine_list_command = {
     .name = "quarantine list",
-    .help = "list the records in quarantine, their reasons and their releases",
+    .help = "list the quarantined deliveries and their releases",
     .run = run,
     COMMAND_OPTIONS(options),
 };

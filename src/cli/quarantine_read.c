@@ -56,9 +56,13 @@ quarantine_read_bounds(struct quarantine *quarantine, struct offsets *offsets)
 {
         const struct quarantine_query *query = quarantine->query;
         struct error error;
+        int result;
 
-        if (offsets_stable_ranges(offsets, quarantine->config->quarantine_topic, &quarantine->ranges,
-                                  &quarantine->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
+        kafka_access_begin(quarantine->config, query->bootstrap);
+        result = offsets_stable_ranges(offsets, quarantine->config->quarantine_topic, &quarantine->ranges,
+                                       &quarantine->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error);
+        kafka_access_end();
+        if (result != 0)
                 return command_fail(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
                                     error.text);
         for (size_t i = 0; i < query->n_ids; i++) {

@@ -60,7 +60,7 @@ static const struct command_option options[] = {
 
 const struct command secret_command = {
     .name = "secret new",
-    .help = "create a file with a random secret, readable by its owner only",
+    .help = "create a file with a random secret",
     .run_with_file = run,
     COMMAND_OPTIONS(options),
 };

@@ -8,17 +8,22 @@
 
 #include "base/clock.h"
 #include "base/http_client.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/own_url.h"
 #include "cli/sign.h"
 #include "cli/source_choice.h"
+#include "cli/wait_note.h"
 #include "config/config.h"
+#include "model/judge.h"
 #include "model/sample.h"
 
 #define ANSWER_MAX 65536
-#define TIMEOUT_MS 30000
+
+/* Of the answer; --json shows them. */
+static const char *const headers_kept[] = {"content-type", "x-request-id", "retry-after"};
 
 static struct {
         const char *to;
@@ -29,8 +34,10 @@ static struct {
         const char *webhook_id;
         uint64_t age_ms;
         uint64_t repeat;
+        uint64_t timeout_ms;
         int forge;
-} args = {.repeat = 1};
+        int as_json;
+} args = {.repeat = 1, .timeout_ms = HTTP_CLIENT_TIMEOUT_MS};
 
 struct send_job {
         struct sign_input signing;
@@ -61,6 +68,27 @@ choose_url(const struct config *config, struct send_job *job)
         return 0;
 }
 
+/* Warn about a kind that has no topic: it may be misspelt, or be sent to see it quarantined. */
+static void
+check_kind(const struct config *config)
+{
+        size_t n = topic_table_size(config->topics);
+        const char **names, *closest;
+
+        if (topic_table_find(config->topics, args.kind, strlen(args.kind)) != NULL ||
+            strcmp(args.kind, JUDGE_TEST_KIND) == 0)
+                return;
+        names = mem_alloc((n + 1) * sizeof(*names));
+        for (size_t i = 0; i < n; i++)
+                names[i] = topic_table_rule(config->topics, i)->pattern;
+        closest = text_closest(args.kind, names, n);
+        fputs("gatepost send: warning: no topic for the kind ", stderr);
+        text_print(stderr, args.kind, strlen(args.kind));
+        fprintf(stderr, "; the router will quarantine it%s%s%s\n", closest == NULL ? "" : "; did you mean ",
+                closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+        free(names);
+}
+
 static int
 prepare(const struct config *config, struct send_job *job)
 {
@@ -72,6 +100,7 @@ prepare(const struct config *config, struct send_job *job)
                 return EX_USAGE;
         sign_choose_ids(signing, args.delivery_id, args.webhook_id);
         if (args.kind != NULL) {
+                check_kind(config);
                 signing->body = sample_body(args.kind);
                 signing->len = strlen(signing->body);
         } else {
@@ -106,6 +135,69 @@ status_for(int http_status)
         return http_status >= 400 && http_status < 500 ? EX_DATAERR : EX_TEMPFAIL;
 }
 
+/* Print the answer as a JSON object on one line; without an answer, the reason is in error. */
+static void
+print_json(const struct send_job *job, const struct http_client_answer *answer, const struct error *error)
+{
+        struct json_writer *json = json_new(0);
+        char milliseconds[32];
+
+        (void)snprintf(milliseconds, sizeof(milliseconds), "%.3f", (double)answer->took_us / 1000);
+        json_open_object(json, NULL);
+        if (error == NULL)
+                json_number(json, "status", answer->status);
+        else
+                json_null(json, "status");
+        json_bytes(json, "deliveryId", job->signing.delivery_id, strlen(job->signing.delivery_id));
+        json_literal(json, "milliseconds", milliseconds);
+        if (error != NULL) {
+                json_bytes(json, "error", error->text, strlen(error->text));
+        } else {
+                json_open_object(json, "headers");
+                for (size_t i = 0; i < ARRAY_LEN(headers_kept); i++) {
+                        if (answer->kept[i] != NULL)
+                                json_bytes(json, headers_kept[i], answer->kept[i], strlen(answer->kept[i]));
+                }
+                json_close_object(json);
+                json_bytes(json, "body", answer->body, answer->len);
+        }
+        json_close_object(json);
+        json_print(json);
+}
+
+static void
+print_text(const struct http_client_answer *answer)
+{
+        printf("%d ", answer->status);
+        text_print(stdout, answer->body, strlen(answer->body));
+        putchar('\n');
+}
+
+static void
+print_failure(const char *url, const struct error *error)
+{
+        fputs("gatepost send: ", stderr);
+        text_print(stderr, url, strlen(url));
+        fputs(": ", stderr);
+        text_print(stderr, error->text, strlen(error->text)); /* it may quote a certificate */
+        fputc('\n', stderr);
+}
+
+/* Call the receiver, and name the time limit if that was the reason. Returns 0, or -1 with the reason. */
+static int
+call(const struct http_client_request *request, struct http_client_answer *answer, struct error *error)
+{
+        int result;
+
+        wait_note_begin(request->url, request->timeout_ms);
+        result = http_client_call(request, answer, error);
+        wait_note_end();
+        if (result != 0 && answer->failure == HTTP_CLIENT_TIMED_OUT)
+                (void)error_set(error, "no answer within %g s; --timeout allows more",
+                                (double)request->timeout_ms / 1000);
+        return result;
+}
+
 /* Post the delivery and print the answer. Returns an exit status. */
 static int
 post(const struct send_job *job, const char *const headers[DELIVERY_N_HEADERS])
@@ -120,25 +212,25 @@ post(const struct send_job *job, const char *const headers[DELIVERY_N_HEADERS])
             .n_headers = DELIVERY_N_HEADERS,
             .body = job->signing.body,
             .len = job->signing.len,
-            .timeout_ms = TIMEOUT_MS,
+            .timeout_ms = (long)args.timeout_ms,
             .max_answer = ANSWER_MAX,
+            .keeps = headers_kept,
+            .n_keeps = ARRAY_LEN(headers_kept),
         };
         struct http_client_answer answer;
         struct error error;
+        int result = call(&request, &answer, &error);
 
-        if (http_client_call(&request, &answer, &error) != 0) {
-                fputs("gatepost send: ", stderr);
-                text_print(stderr, request.url, strlen(request.url));
-                fputs(": ", stderr);
-                text_print(stderr, error.text, strlen(error.text)); /* it may quote a certificate */
-                fputc('\n', stderr);
-                return EX_TEMPFAIL;
-        }
-        printf("%d ", answer.status);
-        text_print(stdout, answer.body, strlen(answer.body));
-        putchar('\n');
+        if (args.as_json)
+                print_json(job, &answer, result == 0 ? NULL : &error);
+        else if (result == 0)
+                print_text(&answer);
+        if (result != 0)
+                print_failure(request.url, &error);
         free(answer.body);
-        return status_for(answer.status);
+        for (size_t i = 0; i < ARRAY_LEN(headers_kept); i++)
+                free(answer.kept[i]);
+        return result == 0 ? status_for(answer.status) : EX_TEMPFAIL;
 }
 
 /* Sign and post once. Returns an exit status. */
@@ -201,6 +293,9 @@ static const struct command_option options[] = {
     {"age", "TIME", "sign with a timestamp of this age, such as 1h", .duration_ms = &args.age_ms,
      .max = UINT64_C(31536000000)},
     {"forge", NULL, "sign with a wrong secret", .flag = &args.forge},
+    {"json", NULL, "print JSON, one object per line", .flag = &args.as_json},
+    {"timeout", "TIME", "wait this long for each answer (default: 10s)", .duration_ms = &args.timeout_ms,
+     .min = 1, .max = 600000},
     {"repeat", "N", "send it N times, signed each time", .number = &args.repeat, .min = 1, .max = 1000000},
 };
 

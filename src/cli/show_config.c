@@ -17,7 +17,7 @@ static const struct command_option options[] = {
 
 const struct command show_config_command = {
     .name = "config",
-    .help = "print the effective configuration and the origin of each value",
+    .help = "print each option, its value and where it comes from",
     .run_with_file = run,
     COMMAND_OPTIONS(options),
 };

@@ -8,62 +8,18 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/http_client.h"
-#include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/own_url.h"
+#include "cli/daemon_status.h"
 #include "cli/terminal.h"
 
 #define CLEAR_SCREEN "\033[H\033[J"
-#define TIMEOUT_MS 5000
-#define REPORT_MAX (4u << 20) /* bytes */
-#define MAX_COUNT 1e15        /* larger numbers are not counts */
+#define MAX_COUNT 1e15 /* larger numbers are not counts */
 
 static void
 clear_status(struct status *status)
 {
         json_tree_free(status->report);
         status->report = NULL;
-}
-
-/* Read the report. Return 0, or -1 with the reason. */
-static int
-parse_report(const struct http_client_answer *answer, struct status *status, struct error *error)
-{
-        if (answer->status == 404)
-                return error_set(error, "not found; the server is an older gatepostd, or another program");
-        if (answer->is_cut)
-                return error_set(error, "the answer is longer than %u bytes", REPORT_MAX);
-        status->report = json_tree_parse(answer->body, answer->len, error);
-        if (status->report == NULL)
-                return error_prefix(error, "the server is not gatepostd");
-        if (answer->status == 200 && json_tree_get(status->report, "startTimeSeconds") != NULL)
-                return 0;
-        clear_status(status);
-        return error_set(error, "the server is not gatepostd");
-}
-
-static int
-read_status(const struct own_url *endpoint, struct status *status, struct error *error)
-{
-        struct http_client_answer answer;
-        char *url = mem_printf("%s/status", endpoint->url);
-        const struct http_client_request request = {.method = "GET",
-                                                    .url = url,
-                                                    .socket_path = endpoint->socket_path,
-                                                    .timeout_ms = TIMEOUT_MS,
-                                                    .max_answer = REPORT_MAX};
-        int result = http_client_call(&request, &answer, error);
-
-        status->read_ms = clock_monotonic_ms();
-        if (result == 0) {
-                result = parse_report(&answer, status, error);
-                free(answer.body);
-        }
-        if (result != 0)
-                (void)error_prefix(error, "%s", url);
-        free(url);
-        return result;
 }
 
 double
@@ -167,16 +123,14 @@ show(const struct status *status, const struct status *earlier)
 
 /* Read and print the status, which replaces the earlier one. Returns an exit status. */
 static int
-ask(const struct own_url *endpoint, struct status *earlier, int *has_earlier)
+ask(const struct config *config, struct status *earlier, int *has_earlier)
 {
-        struct status status;
-        struct error error;
-        int exit_status;
+        struct status status = {0};
+        int exit_status = daemon_status_read(config, &status.report);
 
-        if (read_status(endpoint, &status, &error) != 0) {
-                fprintf(stderr, "gatepost status: %s\n", error.text);
-                return EX_UNAVAILABLE;
-        }
+        status.read_ms = clock_monotonic_ms();
+        if (exit_status != 0)
+                return exit_status;
         show(&status, *has_earlier ? earlier : NULL);
         exit_status = status_flag(status.report, "ready") ? 0 : EX_TEMPFAIL;
         if (*has_earlier)
@@ -190,26 +144,17 @@ static int
 run(const struct config *config)
 {
         struct status earlier;
-        struct own_url endpoint;
         int has_earlier = 0, exit_status;
 
-        if (config->admin == NULL || own_url_make(config->admin, NULL, "", &endpoint) != 0) {
-                fprintf(
-                    stderr,
-                    "gatepost status: the configuration does not say where to ask: [admin] listen is %s\n",
-                    config->admin == NULL ? "off" : "at a port that only gatepostd knows");
-                return EX_CONFIG;
-        }
         terminal_catch_interrupts();
-        exit_status = ask(&endpoint, &earlier, &has_earlier);
+        exit_status = ask(config, &earlier, &has_earlier);
         while (args.watches && has_earlier && !terminal_is_interrupted() && fflush(stdout) == 0) {
                 (void)poll(NULL, 0, (int)args.watch_ms);
                 if (!terminal_is_interrupted())
-                        exit_status = ask(&endpoint, &earlier, &has_earlier);
+                        exit_status = ask(config, &earlier, &has_earlier);
         }
         if (has_earlier)
                 clear_status(&earlier);
-        free(endpoint.url);
         return exit_status;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/http_client.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -31,7 +32,7 @@ check_kind(const struct topic_table *documented, const char *kind)
                 closest == NULL ? "" : "?");
 }
 
-static struct subscription_args args = {.timeout_ms = API_CLIENT_TIMEOUT_MS};
+static struct subscription_args args = {.timeout_ms = HTTP_CLIENT_TIMEOUT_MS};
 static const char *events;
 
 static int
@@ -315,7 +316,7 @@ check_id(struct error *error)
      .text = &args.secret_file}
 #define CALL_OPTIONS \
     {"json", NULL, "print JSON", .flag = &args.as_json}, \
-    {"timeout", "TIME", "end each call of the service after this time (default: 30s)", \
+    {"timeout", "TIME", "end each call of the service after this time (default: 10s)", \
      .duration_ms = &args.timeout_ms, .min = 1, .max = 600000}
 /* clang-format on */
 

@@ -70,6 +70,20 @@ choose_topics(const struct config *config, size_t *n)
         return topics;
 }
 
+/* Return whether records are read from the beginning because an embedded broker does not search by time. */
+static int
+searches_itself(const struct config *config)
+{
+        return config->embedded && args.from_ms != READER_FROM_BEGINNING && args.from_ms != READER_FROM_END;
+}
+
+/* Return whether a record may be older than --from: then it is not printed. */
+static int
+is_too_old(const struct config *config, const rd_kafka_message_t *message)
+{
+        return searches_itself(config) && rd_kafka_message_timestamp(message, NULL) < args.from_ms;
+}
+
 /* Return whether to print a record: its topic may hold other kinds, too. */
 static int
 has_wanted_kind(const rd_kafka_message_t *message)
@@ -101,7 +115,7 @@ find_failure(const struct reader *reader)
 
 /* Print records until interrupted or, with --until-end, until the end. Returns an exit status. */
 static int
-follow(struct reader *reader)
+follow(const struct config *config, struct reader *reader)
 {
         int status = 0;
 
@@ -117,7 +131,7 @@ follow(struct reader *reader)
                                 status = command_fail(EX_UNAVAILABLE, "Kafka has not answered for a minute");
                         continue;
                 }
-                if (has_wanted_kind(message)) {
+                if (has_wanted_kind(message) && !is_too_old(config, message)) {
                         if (args.as_json)
                                 show_record_json(message);
                         else
@@ -132,7 +146,8 @@ follow(struct reader *reader)
 static int
 run(const struct config *config)
 {
-        int status = kafka_access_check(config, args.bootstrap);
+        int status = kafka_access_find(config, &args.bootstrap);
+        struct reader_wish wish;
         struct reader *reader;
         struct error error;
         const char **topics, *unmatched;
@@ -146,14 +161,17 @@ run(const struct config *config)
                                     "no topic has events of the kind %s; gatepost topics list shows all",
                                     unmatched);
         topics = choose_topics(config, &n);
-        reader =
-            reader_new(config, args.bootstrap, &(struct reader_wish){topics, n, args.from_ms, args.until_end},
-                       KAFKA_ACCESS_TIMEOUT_MS, &error);
+        wish = (struct reader_wish){topics, n, args.from_ms, args.until_end};
+        if (searches_itself(config))
+                wish.from_ms = READER_FROM_BEGINNING;
+        kafka_access_begin(config, args.bootstrap);
+        reader = reader_new(config, args.bootstrap, &wish, KAFKA_ACCESS_TIMEOUT_MS, &error);
+        kafka_access_end();
         free(topics);
         if (reader == NULL)
                 return command_fail(EX_UNAVAILABLE, "%s", error.text);
         terminal_catch_interrupts();
-        status = follow(reader);
+        status = follow(config, reader);
         reader_free(reader);
         return status;
 }

@@ -85,6 +85,31 @@ create_all(const struct config *config, rd_kafka_t *client, const struct topic_s
         return status;
 }
 
+/* Print what the embedded broker has: gatepostd itself creates the topics there. Returns an exit status. */
+static int
+show_embedded(const struct config *config, rd_kafka_t *client)
+{
+        size_t n, n_missing = 0;
+        struct topic_need *needs = topics_needed(config, &n);
+        struct topic_state *states = mem_alloc(n * sizeof(*states));
+        struct error error;
+        int result = topics_describe_partitions(client, needs, n, states, KAFKA_ACCESS_TIMEOUT_MS, &error);
+
+        for (size_t i = 0; i < n && result == 0; i++) {
+                printf("%-40s %s\n", needs[i].name, states[i].exists ? "exists, unchanged" : "missing");
+                n_missing += !states[i].exists;
+        }
+        free(states);
+        free(needs);
+        if (result != 0)
+                return command_fail(EX_UNAVAILABLE, "%s", error.text);
+        if (n_missing == 0)
+                return 0;
+        return command_fail(EX_TEMPFAIL,
+                            "gatepostd creates the topics of its embedded broker, when it starts "
+                            "and at a reload: send it SIGHUP");
+}
+
 static struct {
         uint64_t partitions, replicas; /* 0: the default */
         const char *bootstrap;
@@ -93,14 +118,20 @@ static struct {
 static int
 run(const struct config *config)
 {
-        int status = kafka_access_check(config, args.bootstrap);
+        int status = kafka_access_find(config, &args.bootstrap);
         rd_kafka_t *client = status != 0 ? NULL : kafka_access_open(config, args.bootstrap);
         struct topic_settings settings;
         struct error error;
+        int result;
 
         if (client == NULL)
                 return status != 0 ? status : EX_CONFIG;
-        if (topics_default_settings(client, &settings, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0) {
+        kafka_access_begin(config, args.bootstrap);
+        result = topics_default_settings(client, &settings, KAFKA_ACCESS_TIMEOUT_MS, &error);
+        kafka_access_end();
+        if (result == 0 && config->embedded) {
+                status = show_embedded(config, client);
+        } else if (result != 0) {
                 status = command_fail(EX_UNAVAILABLE, "%s", error.text);
         } else {
                 settings.partitions = args.partitions > 0 ? (int)args.partitions : settings.partitions;

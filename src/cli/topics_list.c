@@ -48,6 +48,14 @@ format_retention(const struct topic_state *state, char text[NUMBER_TEXT_SIZE])
         return text;
 }
 
+/* Check the settings, which an embedded broker does not have. */
+static void
+check(struct topics_list *list, const struct topic_need *need, const struct topic_state *state)
+{
+        if (!list->config->embedded || !state->exists)
+                topics_check(list->config, need, state, on_finding, list);
+}
+
 static void
 show_text(struct topics_list *list, const struct topic_need *need, const struct topic_state *state)
 {
@@ -58,7 +66,7 @@ show_text(struct topics_list *list, const struct topic_need *need, const struct 
                        state->replicas, format_retention(state, retention));
         else
                 printf("%-40s %-10s %10s %8s %9s\n", need->name, use_names[need->use], "missing", "-", "-");
-        topics_check(list->config, need, state, on_finding, list);
+        check(list, need, state);
 }
 
 static void
@@ -72,9 +80,12 @@ show_json(struct topics_list *list, const struct topic_need *need, const struct 
         json_flag(json, "exists", state->exists);
         json_number(json, "partitions", state->partitions);
         json_number(json, "replicas", state->replicas);
-        json_number(json, "retentionMs", state->retention_ms);
+        if (state->exists && !state->settings_known)
+                json_null(json, "retentionMs");
+        else
+                json_number(json, "retentionMs", state->retention_ms);
         json_open_array(json, "findings");
-        topics_check(list->config, need, state, on_finding, list);
+        check(list, need, state);
         json_close_array(json);
         json_close_object(json);
 }
@@ -101,10 +112,25 @@ static struct {
         const char *bootstrap;
 } args;
 
+/* Ask for the topics. Returns 0, or -1 with the reason. */
+static int
+describe(rd_kafka_t *client, const struct config *config, const struct topic_need *needs, size_t n,
+         struct topic_state *states, struct error *error)
+{
+        int result;
+
+        kafka_access_begin(config, args.bootstrap);
+        result =
+            (config->embedded ? topics_describe_partitions : topics_describe)(client, needs, n, states,
+                                                                              KAFKA_ACCESS_TIMEOUT_MS, error);
+        kafka_access_end();
+        return result;
+}
+
 static int
 run(const struct config *config)
 {
-        int status = kafka_access_check(config, args.bootstrap);
+        int status = kafka_access_find(config, &args.bootstrap);
         rd_kafka_t *client = status != 0 ? NULL : kafka_access_open(config, args.bootstrap);
         struct topics_list list = {config, NULL, 0};
         struct topic_need *needs;
@@ -116,12 +142,14 @@ run(const struct config *config)
                 return status != 0 ? status : EX_CONFIG;
         needs = topics_needed(config, &n);
         states = mem_alloc(n * sizeof(*states));
-        if (topics_describe(client, needs, n, states, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0) {
+        if (describe(client, config, needs, n, states, &error) != 0) {
                 status = command_fail(EX_UNAVAILABLE, "%s", error.text);
         } else {
                 list.json = args.as_json ? json_new(1) : NULL;
                 show_all(&list, needs, states, n);
                 status = list.n_fatal > 0 ? EX_DATAERR : 0;
+                if (config->embedded)
+                        (void)command_fail(0, "the embedded broker has no settings of topics to compare");
         }
         free(states);
         free(needs);

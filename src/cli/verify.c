@@ -316,7 +316,7 @@ static const struct command_option options[] = {
 
 const struct command verify_command = {
     .name = "verify",
-    .help = "verify a saved delivery as a receiver does, and diagnose a wrong signature",
+    .help = "verify a saved delivery, and diagnose a wrong signature",
     .check = check,
     .run_with_file = run,
     COMMAND_OPTIONS(options),

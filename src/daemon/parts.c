@@ -83,6 +83,7 @@ parts_open(struct parts *parts, const struct config *config, const struct activa
         if (open_embedded(parts, error) != 0)
                 return -1;
         parts->metrics = metrics_new(config);
+        metrics_set_embedded_broker(parts->metrics, parts->bootstrap);
         parts->health.is_alive = are_alive;
         parts->health.alive_arg = parts;
         metrics_watch_health(parts->metrics, &parts->health);

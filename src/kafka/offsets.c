@@ -15,6 +15,7 @@ struct offsets {
         rd_kafka_t *group;           /* read_committed */
         rd_kafka_t *log;             /* read_uncommitted */
         rd_kafka_resp_err_t failure; /* of the last call */
+        int ignores_times;           /* the mock cluster of librdkafka 2.0.2 finds no record by time */
 };
 
 static rd_kafka_t *
@@ -38,6 +39,7 @@ offsets_new(const struct config *config, const char *bootstrap, struct error *er
 {
         struct offsets *offsets = mem_alloc(sizeof(*offsets));
 
+        offsets->ignores_times = config->embedded;
         offsets->log = open_client(config, bootstrap, "read_uncommitted", client_log_errors, error);
         offsets->group = open_client(config, bootstrap, "read_committed", NULL, error);
         if (offsets->log == NULL || offsets->group == NULL) {
@@ -191,7 +193,7 @@ offsets_begin_at(struct offsets *offsets, struct range *range, int64_t time_ms, 
 {
         int64_t offset;
 
-        if (range->from >= range->to)
+        if (range->from >= range->to || offsets->ignores_times)
                 return 0;
         if (offsets_at_time(offsets, range->topic, range->partition, time_ms, &offset, timeout_ms, error) !=
             0)

@@ -57,8 +57,8 @@ int offsets_at_time(struct offsets *offsets, const char *topic, int32_t partitio
                     int64_t *offset, int timeout_ms, struct error *error) MUST_CHECK;
 
 /*
- * Make a range begin at its first record at a time or later; it becomes empty without such a record. Returns
- * 0, or -1 with the reason.
+ * Make a range begin at its first record at a time or later; it becomes empty without such a record. An
+ * embedded broker does not search by time: the range stays as it is. Returns 0, or -1 with the reason.
  */
 int offsets_begin_at(struct offsets *offsets, struct range *range, int64_t time_ms, int timeout_ms,
                      struct error *error) MUST_CHECK;

@@ -187,11 +187,18 @@ describe_settings(rd_kafka_t *client, const struct topic_need *needs, size_t n, 
 }
 
 int
+topics_describe_partitions(rd_kafka_t *client, const struct topic_need *needs, size_t n,
+                           struct topic_state *states, int timeout_ms, struct error *error)
+{
+        memset(states, 0, n * sizeof(*states));
+        return read_metadata(client, needs, n, states, timeout_ms, error);
+}
+
+int
 topics_describe(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
                 int timeout_ms, struct error *error)
 {
-        memset(states, 0, n * sizeof(*states));
-        if (read_metadata(client, needs, n, states, timeout_ms, error) != 0 ||
+        if (topics_describe_partitions(client, needs, n, states, timeout_ms, error) != 0 ||
             describe_settings(client, needs, n, states, timeout_ms, error) != 0)
                 return -1;
         find_hidden(client, needs, n, states, timeout_ms);

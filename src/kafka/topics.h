@@ -49,6 +49,13 @@ struct topic_need *topics_needed(const struct config *config, size_t *n);
 int topics_describe(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct topic_state *states,
                     int timeout_ms, struct error *error) MUST_CHECK;
 
+/*
+ * Likewise, without settings and hidden topics: an embedded broker does not answer that request (librdkafka
+ * 2.0.2).
+ */
+int topics_describe_partitions(rd_kafka_t *client, const struct topic_need *needs, size_t n,
+                               struct topic_state *states, int timeout_ms, struct error *error) MUST_CHECK;
+
 struct topic_settings {
         int partitions;
         int replicas;

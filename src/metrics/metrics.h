@@ -112,6 +112,9 @@ void metrics_watch_health(struct metrics *metrics, const struct health *health);
 /* Set whether Kafka answers and the topics are right; 0 until this is called. */
 void metrics_set_kafka(struct metrics *metrics, int is_reachable);
 
+/* Set the address of the embedded broker, or NULL; it must outlive the metrics. */
+void metrics_set_embedded_broker(struct metrics *metrics, const char *address);
+
 /* Set the known brokers. Main thread. */
 void metrics_set_brokers(struct metrics *metrics, const struct brokers *brokers);
 
@@ -138,6 +141,7 @@ struct metrics_partition {
         const char *state; /* routing, restoring, waiting, refused or unassigned */
         const char *cause; /* why it is not routed; "" while it is */
         uint64_t lag;
+        int64_t committed; /* records below this offset have been routed; -1: unknown */
 };
 
 /* Set the n partitions that are assigned to this router or to no router; they are copied. */

@@ -91,11 +91,18 @@ put_outage(struct status_writer *writer)
         }
 }
 
+void
+metrics_set_embedded_broker(struct metrics *metrics, const char *address)
+{
+        metrics->embedded_broker = address;
+}
+
 static void
 put_kafka(struct status_writer *writer)
 {
         json_flag(writer->json, "kafkaReachable", metrics_get(&writer->metrics->kafka_reachable) != 0);
         put_outage(writer);
+        json_member(writer->json, "embeddedBroker", writer->metrics->embedded_broker);
         put_brokers(writer);
         json_open_object(writer->json, "kafkaClients");
         for (size_t c = 0; c < CLIENT_N; c++) {
@@ -243,6 +250,10 @@ put_partitions(struct status_writer *writer)
                 status_writer_text(writer, "state", writer->partitions[i].state);
                 status_writer_text(writer, "cause", writer->partitions[i].cause);
                 put_count(writer, "lagRecords", writer->partitions[i].lag);
+                if (writer->partitions[i].committed < 0)
+                        json_null(writer->json, "committedOffset");
+                else
+                        json_number(writer->json, "committedOffset", writer->partitions[i].committed);
                 json_close_object(writer->json);
         }
         json_close_array(writer->json);

@@ -266,6 +266,41 @@ def test_repeated_delivery_is_published_as_one_event(shared, send, reader):
     assert [record.delivery_id for record in shared.kafka.read()].count("chosen-id-1") == 1
 
 
+def test_each_answer_is_an_object_with_json(send, reader):
+    done = send("--kind", "invoice.accepted", "--json", "--repeat", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == 3 and len({each["deliveryId"] for each in answers}) == 1
+    for each in answers:
+        assert each["status"] == 200 and 0 < each["milliseconds"] < 10000
+        assert json.loads(each["body"]) == {"ok": True, "deliveryId": each["deliveryId"]}
+        assert each["headers"]["content-type"] == "application/json" and re.fullmatch("[0-9a-f]{16}", each["headers"]["x-request-id"])
+    assert len({each["headers"]["x-request-id"] for each in answers}) == 3
+    reader.wait_for(answers[0]["deliveryId"])
+
+
+def test_refusals_and_missing_answers_are_objects_with_json(send):
+    done = send("--kind", "invoice.accepted", "--json", "--forge")
+    assert done.returncode == EX_DATAERR and json.loads(done.stdout)["status"] == 401
+    done = send("--kind", "invoice.accepted", "--json", url="http://127.0.0.1:9/")
+    answer = json.loads(done.stdout)
+    assert done.returncode == EX_TEMPFAIL and answer["status"] is None and answer["error"] in done.stderr
+
+
+@pytest.mark.parametrize("kind, closest", [
+    ("invoice.acepted", "invoice.accepted"), ("reporting_batch", "reporting_batch.*"), ("invoice.teleported", None), ("\x1b[31m", None)])
+def test_kind_without_a_topic_is_sent_with_a_warning(send, kind, closest):
+    done = send("--kind", kind)
+    assert done.returncode == 0 and done.stdout.startswith("200 ") and "\x1b" not in done.stderr
+    assert done.stderr.startswith("gatepost send: warning: no topic for the kind ")
+    assert (f"; did you mean {closest}?" in done.stderr) if closest else "did you mean" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["invoice.accepted", "reporting_batch.any", "gatepost.doctor"])
+def test_kind_with_a_topic_is_sent_without_a_warning(send, kind):
+    assert send("--kind", kind).stderr == ""
+
+
 def test_refused_deliveries_exit_65_and_print_the_answer(send):
     for arguments, code in ((["--forge"], "INVALID_SIGNATURE"), (["--age", "1h"], "STALE_TIMESTAMP"),
                             (["--delivery-id", "no good"], "VALIDATION_ERROR")):

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import os
+import re
 import subprocess
 
 import pytest
@@ -86,6 +87,14 @@ def test_help_goes_to_stdout(run, name):
     assert done.stdout.startswith(f"usage: gatepost {name} ")
     for other in ([*name.split(), "-h"], ["help", *name.split()]):
         assert run("/nonexistent", *other).stdout == done.stdout
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS, *sorted(GROUPS)])
+def test_help_fits_80_columns_in_the_imperative(run, name):
+    text = run("/nonexistent", *name.split(), "--help").stdout
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    helps = re.findall(r"^  (?:-|\[?[A-Z]|[a-z ]+  )\S.*?  +(\S+)", text, re.M)
+    assert helps and not [word for word in helps if word.endswith("s") or not word.rstrip(",").islower()], helps
 
 
 @pytest.mark.parametrize("group", sorted(GROUPS))

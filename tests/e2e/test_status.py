@@ -3,10 +3,13 @@
 import http.server
 import json
 import os
+import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -17,7 +20,7 @@ from daemon import ENVIRONMENT
 from installation import BUILD
 from signing import Delivery, event_body
 
-EX_USAGE, EX_UNAVAILABLE, EX_TEMPFAIL, EX_CONFIG = 64, 69, 75, 78
+EX_USAGE, EX_UNAVAILABLE, EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 64, 69, 75, 77, 78
 THREE_DAYS = 3 * 86400
 
 
@@ -207,13 +210,19 @@ def test_daemon_not_ready_exits_75_with_the_reason(offline):
     assert done.returncode == EX_TEMPFAIL and json.loads(done.stdout)["ready"] is False
 
 
-def test_unreachable_daemon_exits_69(offline):
+def test_absent_daemon_exits_69_and_says_how_to_start_it(offline):
     config = offline.config()
     for listen in (f"unix:{config.directory}/nobody.sock", f"127.0.0.1:{free_port()}"):
         config["admin"]["listen"] = listen
+        path = config.write("absent.conf")
         for watch in ([], ["--watch"]):
-            done = offline.gatepost("status", *watch, config=config)
-            assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and "gatepost status: http://" in done.stderr
+            done = offline.gatepost("status", *watch, config=str(path))
+            assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and "curl" not in done.stderr
+            first, *remedies = done.stderr.splitlines()
+            assert first.startswith(f"gatepost status: gatepostd is not running: nobody listens at {listen}, ") and str(path) in first
+            text = "\n".join(remedies)
+            for remedy in ("systemctl start gatepostd", f"gatepostd -c {path}", "systemctl status gatepostd", "journalctl -u gatepostd"):
+                assert remedy in text, remedy
 
 
 def test_unusable_admin_address_exits_78(offline):
@@ -221,7 +230,86 @@ def test_unusable_admin_address_exits_78(offline):
     for listen, told in (("off", "is off"), ("127.0.0.1:0", "only gatepostd knows")):
         config["admin"]["listen"] = listen
         done = offline.gatepost("status", config=config)
-        assert (done.returncode, done.stdout) == (EX_CONFIG, "") and told in done.stderr
+        assert (done.returncode, done.stdout) == (EX_CONFIG, "")
+        assert told in done.stderr and "9464" in done.stderr and "gw1" in done.stderr
+
+
+def test_admin_socket_of_another_user_exits_77(offline):
+    """Only root can become another user to try this."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        listen = f"{directory}/admin.sock"
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(listen)
+            server.listen()
+            os.chmod(listen, 0o600)
+            config = offline.config()
+            config["admin"]["listen"] = f"unix:{listen}"
+            readable = pathlib.Path(directory, "gatepost.conf")
+            shutil.copy(config.write("gatepost.conf"), readable)
+            secret = pathlib.Path(directory, "secret")
+            secret.write_bytes(config["source invoicing"]["secret_file"].read_bytes())
+            readable.write_text(readable.read_text().replace(str(config["source invoicing"]["secret_file"]), str(secret)))
+            for each in (readable, secret):
+                os.chown(each, 65534, 65534)
+                os.chmod(each, 0o600)
+            program = shutil.copy(BUILD / "gatepost", directory)
+            done = subprocess.run([program, "-c", readable, "status"], capture_output=True, text=True, env=ENVIRONMENT,
+                                  user=65534, group=65534, extra_groups=[], timeout=60, cwd=directory)
+    assert (done.returncode, done.stdout) == (EX_NOPERM, ""), done.stderr
+    assert f"may not connect to unix:{listen}" in done.stderr and "sudo -u gatepost" in done.stderr
+
+
+@pytest.fixture
+def silent():
+    """The address of a server that accepts connections and never answers."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def on_a_terminal(config, *arguments):
+    """Run the command line with a terminal as standard error. Returns its exit status and what the terminal shows."""
+    ours, theirs = os.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        running = subprocess.Popen([BUILD / "gatepost", "-c", config, *arguments], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=theirs, env=ENVIRONMENT)
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                more = terminal.read(4096)
+            except OSError:  # EIO: the other side was closed
+                more = b""
+            if not more:
+                return running.wait(), shown.decode()
+            shown += more
+
+
+def test_silent_daemon_is_waited_for_ten_seconds(offline, silent):
+    config = offline.config()
+    config["admin"]["listen"] = silent
+    begin = time.monotonic()
+    code, shown = on_a_terminal(config.write("silent.conf"), "status")
+    assert code == EX_UNAVAILABLE and 10 <= time.monotonic() - begin
+    waits, fails = shown.splitlines()
+    assert waits == f"waiting for http://{silent}/status (10 s at most)"
+    assert fails.startswith(f"gatepost status: gatepostd does not answer at {silent} within 10 s")
+
+
+def test_note_of_waiting_goes_to_a_terminal_only(offline, silent):
+    config = offline.config()
+    path = config.write("silent.conf")
+    send = ["send", "--kind", "invoice.accepted", "--to", silent, "--timeout", "3s"]
+    code, shown = on_a_terminal(path, *send)
+    assert code == EX_TEMPFAIL and shown.startswith(f"waiting for http://{silent}/webhooks/invoicing (3 s at most)\r\n")
+    assert "no answer within 3 s" in shown
+    done = offline.gatepost(*send, config=config)
+    assert done.returncode == EX_TEMPFAIL and "waiting" not in done.stderr and "no answer within 3 s" in done.stderr
+    config["kafka"]["bootstrap.servers"] = silent
+    code, shown = on_a_terminal(config.write("silent.conf"), "topics", "list")
+    assert code == EX_UNAVAILABLE and f"waiting for Kafka at {silent} (10 s at most)" in shown
 
 
 @pytest.mark.parametrize("answer", [
