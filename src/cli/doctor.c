@@ -120,7 +120,7 @@ static const struct command_option options[] = {
 
 const struct command doctor_command = {
     .name = "doctor",
-    .help = "check the whole installation step by step, and find the cause of trouble",
+    .help = "check the installation step by step",
     .run_with_file = run,
     COMMAND_OPTIONS(options),
 };

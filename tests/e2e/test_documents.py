@@ -1,4 +1,4 @@
-"""The documents: run the commands of README, man pages and quickstart."""
+"""The documents: run the commands of README and man pages."""
 
 import pathlib
 import re
@@ -11,7 +11,6 @@ from sandbox import Sandbox
 from signing import Delivery, event_body
 
 ROOT = pathlib.Path(__file__).parents[2]
-QUICKSTART_SECONDS = 900
 
 
 def commands_in(text, indent):
@@ -167,15 +166,3 @@ def test_sample_configuration_is_valid_apart_from_its_secret(installation):
     sample.write_text((ROOT / "etc" / "gatepost.conf").read_text().replace("/etc/gatepost/secrets/invoicing", str(secret)))
     done = installation.gatepost("check", config=str(sample))
     assert done.returncode == 0, done.stderr
-
-
-def test_quickstart_shows_the_result_of_each_delivery():
-    done = subprocess.run([ROOT / "quickstart"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=QUICKSTART_SECONDS)
-    assert done.returncode == 0, done.stdout
-    table = done.stdout.partition("\nResults\n")[2]
-    for result in ("published in invoicing.invoice.accepted", "published in invoicing.invoice.rejected",
-                   "published in invoicing.invoice.duplicate", "published in invoicing.reporting_batch",
-                   "refused: INVALID_SIGNATURE", "refused: STALE_TIMESTAMP", "dropped, a repeat",
-                   "quarantined: unknown-kind", "quarantined: conflicting-body"):
-        assert result in table, done.stdout
