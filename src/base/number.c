@@ -94,10 +94,32 @@ report_unit(const char *text, const char *unit, const struct unit *units, struct
         if (meant != NULL && strcmp(word, meant) == 0)
                 return error_set(error, "'%.64s': a unit follows without a space; write %.*s%s", text, digits,
                                  text, meant);
+        if (units != size_units && strcasecmp(word, "m") == 0)
+                return error_set(error, "'%.32s' is not a unit; did you mean %.*smin or %.*sms?", word,
+                                 digits, text, digits, text);
         if (meant != NULL)
                 return error_set(error, "'%.32s' is not a unit; did you mean %.*s%s? The units are %s", word,
                                  digits, text, meant, names);
         return error_set(error, "'%.32s' is not a unit; the units are %s", word, names);
+}
+
+/* Report a number without a unit, and suggest the most likely unit with which it is in the range. */
+static int
+report_missing_unit(const char *text, uint64_t number, const struct unit *units, const uint64_t range[2],
+                    struct error *error)
+{
+        static const size_t likely[] = {1, 0, 2}; /* s, ms, min; KiB, B, MiB */
+
+        for (size_t i = 0; i < ARRAY_LEN(likely); i++) {
+                const struct unit *unit = &units[likely[i]];
+                uint64_t value;
+
+                if (!__builtin_mul_overflow(number, unit->factor, &value) && value >= range[0] &&
+                    value <= range[1])
+                        return error_set(error, "%.32s needs a unit; did you mean %.32s%s?", text, text,
+                                         unit->name);
+        }
+        return error_set(error, "%.32s needs a unit, such as 30%s", text, units[1].name);
 }
 
 static int
@@ -112,8 +134,7 @@ parse_units(const char *text, const struct unit *units, uint64_t range[2], uint6
                 return error_set(error, "'%.64s' is not a number with a unit, such as 30%s", text,
                                  units[1].name);
         if (*end == '\0')
-                return error_set(error, "%.32s needs a unit; did you mean %.32s%s?", text, text,
-                                 units[1].name);
+                return report_missing_unit(text, *value, units, range, error);
         while (unit->name != NULL && strcmp(unit->name, end) != 0)
                 unit++;
         if (unit->name == NULL)

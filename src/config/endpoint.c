@@ -79,6 +79,10 @@ fail(const char *text, struct error *error)
                 return error_set(error, "'%.100s': listen takes one address and may be repeated", text);
         if (strstr(text, "://") != NULL)
                 return error_set(error, "'%.100s' is a URL; " ENDPOINT_FORMS, text);
+        if (text[0] == '/')
+                return error_set(error, "'%.100s': write unix:%.100s for a socket's path", text, text);
+        if (*text != '\0' && text[strspn(text, ":") + strspn(text + strspn(text, ":"), "0123456789")] == '\0')
+                return error_set(error, "'%.100s' has no address; " ENDPOINT_FORMS, text);
         if (colon == NULL || *port == '\0')
                 return error_set(error, "'%.100s' has no port; " ENDPOINT_FORMS, text);
         if (port[digits] != '\0')

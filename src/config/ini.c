@@ -106,6 +106,9 @@ read_value(char *text, const char **fault)
                         }
                 }
                 *fault = "the value has no closing quote";
+        } else if (*text == '=' || (*text == '>' && is_space(text[1]))) {
+                *fault = "an option is written as name = value, with one =; if the value begins with this "
+                         "character, put the value in double quotes";
         } else if (seems_commented(text)) {
                 *fault =
                     "a comment needs a line of its own; if the # or ; belongs to the value, put the value in "

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/number.h"
@@ -75,13 +76,34 @@ set_duration(struct setting *s)
         return set_with(number_parse_duration, s);
 }
 
+/* Return 1 or 0 for the words that other programs use for on and off, otherwise -1. */
+static int
+meant_switch(const char *word)
+{
+        static const char *const words[][2] = {{"off", "on"}, {"false", "true"},  {"no", "yes"},
+                                               {"0", "1"},    {"none", "always"}, {"disabled", "enabled"}};
+
+        for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+                for (int on = 0; on <= 1; on++) {
+                        if (strcasecmp(word, words[i][on]) == 0)
+                                return on;
+                }
+        }
+        return -1;
+}
+
 static int
 set_switch(struct setting *s)
 {
-        int on = strcmp(s->value, "on") == 0;
+        int on = strcmp(s->value, "on") == 0, meant;
 
-        if (!on && strcmp(s->value, "off") != 0)
-                return error_set(s->error, "'%.64s' is neither on nor off", s->value);
+        if (!on && strcmp(s->value, "off") != 0) {
+                meant = meant_switch(s->value);
+                return error_set(s->error, "'%.64s' is neither on nor off%s", s->value,
+                                 meant < 0   ? ""
+                                 : meant > 0 ? "; did you mean on?"
+                                             : "; did you mean off?");
+        }
         *(int *)s->field = on;
         return 0;
 }
@@ -144,8 +166,8 @@ set_level(struct setting *s)
         if (log_parse_level(s->value, level) == 0)
                 return 0;
         return error_set(s->error,
-                         "'%.64s' is not a level; the levels are debug, info, notice, warning and error",
-                         s->value);
+                         "'%.64s' is not a level; the levels are debug, info, notice, warning and error%s",
+                         s->value, strncasecmp(s->value, "warn", 4) == 0 ? "; did you mean warning?" : "");
 }
 
 static int
@@ -195,6 +217,9 @@ set_admin(struct setting *s)
 
         if (strcmp(s->value, "off") == 0)
                 return 0;
+        if (meant_switch(s->value) == 0)
+                return error_set(s->error, "'%.64s' is neither an address nor off; did you mean off?",
+                                 s->value);
         if (endpoint_parse(s->value, &listen, s->error) != 0)
                 return -1;
         s->config->admin = mem_alloc(sizeof(listen));
@@ -212,7 +237,7 @@ set_path(struct setting *s)
         if (s->value[0] != '/')
                 return error_set(s->error, "'%.64s': a path begins with a slash, such as /webhooks/invoicing",
                                  s->value);
-        if (strchr(s->value, '*') != NULL)
+        if (strpbrk(s->value, "*{}") != NULL || strstr(s->value, "/:") != NULL)
                 return error_set(s->error,
                                  "'%.64s': paths have no patterns; each source has the exact path of its URL",
                                  s->value);
@@ -341,8 +366,10 @@ set_key(struct setting *s)
                 return pointer_parse(s->value, &rules->key, s->error);
         } else
                 return error_set(s->error,
-                                 "'%.64s': a key is kind, delivery-id, webhook-id or a JSON pointer",
-                                 s->value);
+                                 "'%.64s': a key is kind, delivery-id, webhook-id or a JSON pointer, which "
+                                 "begins with a slash, such as /%.64s",
+                                 s->value,
+                                 s->value[strspn(s->value, name_chars)] == '\0' ? s->value : "invoiceId");
         return 0;
 }
 

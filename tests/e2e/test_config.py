@@ -355,6 +355,26 @@ def test_sources_have_settings_of_their_own(installation):
     assert {record.header("ce_source") for record in records} == {"/loose"}
 
 
+def test_captured_delivery_is_refused_by_other_sources_unless_they_share_its_secret(installation):
+    """The replay guard compares the source, as the service may sign for two subscriptions with one secret; check warns of that."""
+    config = installation.config().source("twin", Delivery().secret).source("apart", b"the secret of the source apart")
+    done = installation.gatepost("check", config=config)
+    assert done.returncode == 0 and "[source invoicing] and [source twin] have a secret in common" in done.stderr
+    assert "apart" not in done.stderr
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    captured = daemon.accept()
+    assert daemon.post(captured.but(delivery_id=unique()), source="apart").code == "INVALID_SIGNATURE"
+    twin = daemon.accept(captured.but(delivery_id=unique()), source="twin")
+    again = daemon.accept(captured.but(delivery_id=unique()), source="twin")
+    installation.kafka.wait_until_routed()
+    records = installation.kafka.read()
+    assert {record.header("ce_source") for record in records if record.topic.endswith("invoice.accepted")} == {"/invoicing", "/twin"}
+    (quarantined,) = [record for record in records if record.topic.endswith(".quarantine")]
+    assert (quarantined.header("gatepost-reason"), quarantined.header("gatepost-replay-of")) == ("replayed-signature", twin.delivery_id)
+    assert again.delivery_id in str(quarantined)
+
+
 def test_kerberos_does_not_run_kinit(offline):
     """librdkafka would run kinit in a shell, with principal and keytab from the configuration in the command."""
     ran = offline.directory / "ran"

@@ -117,3 +117,15 @@ def test_account_and_directories_are_created(root):
         stat = directory.stat()
         assert (oct(stat.st_mode & 0o7777), stat.st_uid, stat.st_gid) == (oct(mode), 0, int(account[2])), directory
     assert (root / "run/gatepost").stat().st_uid == int(account[1])
+
+
+def test_socket_units_sample_and_readme_have_the_same_loopback_addresses():
+    top = pathlib.Path(__file__).parents[2]
+    sample = (top / "etc" / "gatepost.conf").read_text()
+    for unit, section in zip(SOCKETS, ("receiver", "admin")):
+        (address,) = re.findall(r"^ListenStream=(.*)$", (top / "systemd" / unit).read_text(), re.M)
+        body = re.search(rf"^\[{section}\]\n(.*?)(?=^\[|\Z)", sample, re.M | re.S)[1]
+        assert re.findall(r"^;?listen = (.*)$", body, re.M) == [address]
+        assert address.startswith("127.0.0.1:")
+    (receiver, _) = (re.findall(r"^ListenStream=(.*)$", (top / "systemd" / unit).read_text(), re.M)[0] for unit in SOCKETS)
+    assert re.findall(r"^ *listen = (.*)$", (top / "README").read_text(), re.M) == [receiver]

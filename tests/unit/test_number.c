@@ -35,10 +35,16 @@ START_TEST(test_invalid_duration_is_refused_with_an_example)
         static const struct {
                 const char *text;
                 const char *reason;
-        } wrong[] = {{"300", "needs a unit"},   {"5m", "units are ms, s, min, h, d"},
-                     {"", "such as 30s"},       {"-5s", "such as 30s"},
-                     {"1.5s", "is not a unit"}, {"s", "such as 30s"},
-                     {"99d", "is not between"}, {"99999999999999999999s", "such as 30s"}};
+        } wrong[] = {{"300", "needs a unit"},
+                     {"5m", "did you mean 5min or 5ms?"},
+                     {"5w", "units are ms, s, min, h, d"},
+                     {"2000000", "did you mean 2000000ms?"},
+                     {"", "such as 30s"},
+                     {"-5s", "such as 30s"},
+                     {"1.5s", "is not a unit"},
+                     {"s", "such as 30s"},
+                     {"99d", "is not between"},
+                     {"99999999999999999999s", "such as 30s"}};
         struct error error;
         uint64_t ms;
 
