@@ -166,3 +166,13 @@ def test_sample_configuration_is_valid_apart_from_its_secret(installation):
     sample.write_text((ROOT / "etc" / "gatepost.conf").read_text().replace("/etc/gatepost/secrets/invoicing", str(secret)))
     done = installation.gatepost("check", config=str(sample))
     assert done.returncode == 0, done.stderr
+
+
+def test_every_variable_that_the_programs_read_is_in_a_manual():
+    sources = "".join(path.read_text() for path in (ROOT / "src").rglob("*.[ch]"))
+    read = set(re.findall(r'getenv\("([A-Z_]+)"\)', sources))
+    named = set()
+    for page in ("gatepost.1", "gatepostd.8", "gatepost-sandbox.1"):
+        section = (ROOT / "man" / page).read_text().partition("\n.Sh ENVIRONMENT\n")[2].partition("\n.Sh ")[0]
+        named |= set(re.findall(r"Ev ([A-Z_]+)", section))
+    assert len(read) >= 9 and read == named, read ^ named
