@@ -163,3 +163,46 @@ config_delivery_policy(const struct config_source *source)
                                         .keys = source->keys,
                                         .n_keys = source->n_keys};
 }
+
+int
+config_add_secret(struct config_source *source, const char *secret, size_t len, struct error *error)
+{
+        struct signature_key *key = signature_key_new(secret, len);
+
+        if (key == NULL)
+                return error_set_openssl(error, "cannot use the secret");
+        source->keys = mem_resize(source->keys, source->n_keys + 1, sizeof(key));
+        source->keys[source->n_keys++] = key;
+        return 0;
+}
+
+static void
+note_secret_file(struct config_source *source, const char *path, const char *secret)
+{
+        source->secret_files =
+            mem_resize(source->secret_files, source->n_secret_files + 1, sizeof(*source->secret_files));
+        source->secret_files[source->n_secret_files++] =
+            (struct config_secret_file){mem_strdup(path), secrets_written_s(path), secrets_doubt(secret)};
+}
+
+int
+config_add_secret_file(struct config_source *source, const char *path, struct error *error)
+{
+        size_t len;
+        char *secret;
+        int result;
+
+        for (size_t i = 0; i < source->n_secret_files; i++) {
+                if (strcmp(source->secret_files[i].path, path) == 0)
+                        return error_set(error, "duplicate %.100s", path);
+        }
+        if (secrets_check_path(path, error) != 0)
+                return -1;
+        secret = secrets_read_signing(path, &len, error);
+        if (secret == NULL)
+                return -1;
+        note_secret_file(source, path, secret);
+        result = config_add_secret(source, secret, len, error);
+        secrets_free(secret, len);
+        return result;
+}

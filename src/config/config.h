@@ -179,6 +179,13 @@ int64_t config_receive_needed(const struct config *config, int64_t max_record);
 struct config *config_for_secret(const char *secret_file, const char *header_prefix,
                                  struct error *error) MUST_CHECK;
 
+/* Add a secret of len bytes to a source. Return 0, or -1 with the reason. */
+int config_add_secret(struct config_source *source, const char *secret, size_t len,
+                      struct error *error) MUST_CHECK;
+
+/* Add a file with a signing secret to a source, and the secret. Return 0, or -1 with the reason. */
+int config_add_secret_file(struct config_source *source, const char *path, struct error *error) MUST_CHECK;
+
 /* Return the source with the name of len bytes, or NULL. */
 const struct config_source *config_find_source(const struct config *config, const char *name, size_t len);
 

@@ -273,19 +273,6 @@ set_header(struct setting *s)
 }
 
 static int
-add_key(struct setting *s, const char *secret, size_t len)
-{
-        struct config_source *source = s->source;
-        struct signature_key *key = signature_key_new(secret, len);
-
-        if (key == NULL)
-                return error_set_openssl(s->error, "cannot use the secret");
-        source->keys = mem_resize(source->keys, source->n_keys + 1, sizeof(key));
-        source->keys[source->n_keys++] = key;
-        return 0;
-}
-
-static int
 set_secret(struct setting *s)
 {
         size_t len = strlen(s->value);
@@ -294,40 +281,13 @@ set_secret(struct setting *s)
                 return error_set(s->error, "the secret is shorter than %d bytes", SIGNATURE_SECRET_MIN);
         if (secrets_check_mode(s->config->file_mode, s->config->file, s->error) != 0)
                 return -1;
-        return add_key(s, s->value, len);
-}
-
-static void
-add_secret_file(struct config_source *source, const char *path, int64_t written_s, const char *secret)
-{
-        source->secret_files =
-            mem_resize(source->secret_files, source->n_secret_files + 1, sizeof(*source->secret_files));
-        source->secret_files[source->n_secret_files++] =
-            (struct config_secret_file){mem_strdup(path), written_s, secrets_doubt(secret)};
+        return config_add_secret(s->source, s->value, len, s->error);
 }
 
 static int
 set_secret_file(struct setting *s)
 {
-        size_t len;
-        char *secret;
-        int64_t written_s;
-        int result;
-
-        for (size_t i = 0; i < s->source->n_secret_files; i++) {
-                if (strcmp(s->source->secret_files[i].path, s->value) == 0)
-                        return error_set(s->error, "duplicate %.100s", s->value);
-        }
-        if (secrets_check_path(s->value, s->error) != 0)
-                return -1;
-        secret = secrets_read_signing(s->value, &len, s->error);
-        if (secret == NULL)
-                return -1;
-        written_s = secrets_written_s(s->value);
-        add_secret_file(s->source, s->value, written_s, secret);
-        result = add_key(s, secret, len);
-        secrets_free(secret, len);
-        return result;
+        return config_add_secret_file(s->source, s->value, s->error);
 }
 
 static int
