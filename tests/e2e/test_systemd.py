@@ -114,8 +114,8 @@ def test_failed_start_is_reported(embedded, manager):
     config = embedded.config()
     config["receiver"]["listen"] = f"unix:{config.directory}/no/such/socket"
     daemon = manager.watch(embedded.daemon(config)).launch()
-    assert daemon.take_exit_status() == os.EX_OSERR
-    assert "cannot bind" in manager.wait_for("STATUS")["STATUS"]
+    assert daemon.take_exit_status() == os.EX_CONFIG
+    assert "No such file or directory" in manager.wait_for("STATUS")["STATUS"]
     assert not manager.having("READY")
 
 
