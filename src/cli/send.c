@@ -82,6 +82,8 @@ check_kind(const struct config *config)
         for (size_t i = 0; i < n; i++)
                 names[i] = topic_table_rule(config->topics, i)->pattern;
         closest = text_closest(args.kind, names, n);
+        if (closest != NULL && strcmp(closest, args.kind) == 0)
+                closest = NULL; /* a pattern, which is no kind itself */
         fputs("gatepost send: warning: no topic for the kind ", stderr);
         text_print(stderr, args.kind, strlen(args.kind));
         fprintf(stderr, "; the router will quarantine it%s%s%s\n", closest == NULL ? "" : "; did you mean ",

@@ -117,7 +117,7 @@ find_failure(const struct reader *reader)
 static int
 follow(const struct config *config, struct reader *reader)
 {
-        int status = 0;
+        int status = 0, is_any = 0;
 
         while (!terminal_is_interrupted() && !ferror(stdout) && status == 0 &&
                !(args.until_end && reader_reached_ends(reader))) {
@@ -132,6 +132,7 @@ follow(const struct config *config, struct reader *reader)
                         continue;
                 }
                 if (has_wanted_kind(message) && !is_too_old(config, message)) {
+                        is_any = 1;
                         if (args.as_json)
                                 show_record_json(message);
                         else
@@ -140,6 +141,8 @@ follow(const struct config *config, struct reader *reader)
                 }
                 rd_kafka_message_destroy(message);
         }
+        if (args.until_end && !is_any && status == 0 && !terminal_is_interrupted())
+                (void)command_fail(0, "no events; a delivery may take a second to become one");
         return status;
 }
 
@@ -157,9 +160,10 @@ run(const struct config *config)
                 return status;
         unmatched = find_unmatched(config);
         if (unmatched != NULL)
-                return command_fail(EX_USAGE,
-                                    "no topic has events of the kind %s; gatepost topics list shows all",
-                                    unmatched);
+                return command_fail(
+                    EX_USAGE,
+                    "no topic has events of the kind %s; gatepost config shows the kinds and topics",
+                    unmatched);
         topics = choose_topics(config, &n);
         wish = (struct reader_wish){topics, n, args.from_ms, args.until_end};
         if (searches_itself(config))

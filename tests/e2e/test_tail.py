@@ -101,6 +101,14 @@ def test_tail_prints_one_line_per_event(shared, daemon, reader):
     assert any(delivery.delivery_id in line or "invoice.received" in line for line in done.stdout.splitlines())
 
 
+def test_tail_until_the_end_says_that_there_are_no_events(installation):
+    config = installation.config()
+    installation.create_topics(config)
+    done = installation.gatepost("tail", "--from", "beginning", "--until-end", "invoice.cancelled", config=config)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "gatepost tail: no events; a delivery may take a second to become one\n"
+
+
 def test_tail_follows_until_terminated(shared, daemon):
     config = daemon.config.write("tail.conf")
     following = subprocess.Popen([BUILD / "gatepost", "-c", config, "tail", "--from", "beginning", "--json",
