@@ -25,17 +25,21 @@
 #define TIMEOUT_MS 15000
 #define ANSWER_MAX 65536
 
-/* Make a body with the kind where the source looks for it, and never twice the same. The caller frees it. */
+/*
+ * Make a body with the kind where the source looks for it, and never twice the same: its first member is
+ * random, and is not the one that leads to the kind. The caller frees it.
+ */
 static char *
 make_body(const struct config_source *source)
 {
         const struct pointer *kind = &source->rules.kind;
         struct json_writer *json = json_new(0);
+        int is_taken = strcmp(kind->segments[0], JUDGE_TEST_KIND) == 0;
         char id[BYTES_UUID_SIZE];
         size_t len;
 
         json_open_object(json, NULL);
-        json_member(json, JUDGE_TEST_KIND, bytes_random_uuid(id));
+        json_member(json, is_taken ? JUDGE_TEST_KIND ".id" : JUDGE_TEST_KIND, bytes_random_uuid(id));
         for (size_t i = 0; i + 1 < kind->n_segments; i++)
                 json_open_object(json, kind->segments[i]);
         json_member(json, kind->segments[kind->n_segments - 1], JUDGE_TEST_KIND);

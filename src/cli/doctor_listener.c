@@ -8,10 +8,12 @@
 
 #include <openssl/x509v3.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/doctor_daemon.h"
 #include "cli/own_url.h"
+#include "cli/terminal.h"
 
 /* The receiver's listeners, step by step: a connection, TLS as a sender sees it, and who answers. */
 
@@ -147,7 +149,7 @@ secure(struct listener_check *check)
         return 0;
 }
 
-/* Send a GET and read the head of the answer. Returns 0, or -1 with the reason. */
+/* Send a GET and read the head of the answer, all within TIMEOUT_MS. Returns 0, or -1 with the reason. */
 static int
 get(struct listener_check *check, const char *path, char head[HEAD_MAX], enum dial_failure *failure,
     struct error *error)
@@ -156,13 +158,17 @@ get(struct listener_check *check, const char *path, char head[HEAD_MAX], enum di
             "GET %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: gatepost-doctor\r\nConnection: close\r\n"
             "\r\n",
             path);
+        int64_t until_ms = clock_monotonic_ms() + TIMEOUT_MS, left_ms = TIMEOUT_MS;
         int result = dial_send(&check->dial, request, strlen(request), TIMEOUT_MS, failure, error);
         size_t len = 0;
 
         free(request);
         head[0] = '\0';
         while (result == 0 && len + 1 < HEAD_MAX && strstr(head, "\r\n\r\n") == NULL) {
-                result = dial_receive(&check->dial, head + len, 1, TIMEOUT_MS, failure, error);
+                left_ms = until_ms - clock_monotonic_ms();
+                if (left_ms <= 0 || terminal_is_interrupted())
+                        return error_set(error, "the answer takes longer than %d s", TIMEOUT_MS / 1000);
+                result = dial_receive(&check->dial, head + len, 1, (int)left_ms, failure, error);
                 len += result == 0;
                 head[len] = '\0';
         }

@@ -13,6 +13,8 @@
 #include "cli/kafka_access.h"
 #include "cli/sign.h"
 #include "cli/status.h"
+#include "cli/terminal.h"
+#include "kafka/message.h"
 #include "kafka/offsets.h"
 
 #define DECIDE_TIMEOUT_MS 30000
@@ -34,6 +36,9 @@ struct doctor_trail {
         struct offsets *offsets;
         struct range *ranges; /* of `deliveries`: first what was there before, then what came since */
         size_t n_ranges;
+        struct range *quarantine; /* likewise; NULL: this account may not read it */
+        size_t n_quarantine;
+        char *reason;          /* why the router has quarantined a test delivery; NULL: it has not */
         struct error error;    /* why it cannot be followed; empty: it can */
         double n_tests_before; /* of the daemon, where the broker is inside */
         int64_t answered_ms;   /* the last one */
@@ -44,6 +49,7 @@ doctor_trail_begin(struct doctor *doctor)
 {
         struct doctor_trail *trail = mem_alloc(sizeof(*trail));
         const struct config *config = doctor->config;
+        struct error ignored;
 
         trail->doctor = doctor;
         trail->n_tests_before = status_number(doctor->status, "testDeliveries");
@@ -57,6 +63,10 @@ doctor_trail_begin(struct doctor *doctor)
                     offsets_stable_ranges(trail->offsets, config->deliveries_topic, &trail->ranges,
                                           &trail->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &trail->error) != 0)
                         (void)error_prefix(&trail->error, "%s", config->deliveries_topic);
+                else if (trail->offsets != NULL &&
+                         offsets_stable_ranges(trail->offsets, config->quarantine_topic, &trail->quarantine,
+                                               &trail->n_quarantine, KAFKA_ACCESS_TIMEOUT_MS, &ignored) != 0)
+                        trail->quarantine = NULL; /* report_decided() says so */
         }
         return trail;
 }
@@ -66,6 +76,8 @@ doctor_trail_free(struct doctor_trail *trail)
 {
         offsets_free(trail->offsets);
         free(trail->ranges);
+        free(trail->quarantine);
+        free(trail->reason);
         free(trail->items);
         free(trail);
 }
@@ -100,19 +112,29 @@ learn_clock(struct doctor *doctor, const struct sent *sent, const rd_kafka_messa
                 doctor->skew_ms = 0;
 }
 
+/* Return the test delivery of a record, or NULL. */
+static struct sent *
+find_sent(const struct doctor_trail *trail, const rd_kafka_message_t *message)
+{
+        for (size_t i = 0; i < trail->n; i++) {
+                struct sent *sent = &trail->items[i];
+
+                if (message->key_len == strlen(sent->delivery_id) &&
+                    memcmp(message->key, sent->delivery_id, message->key_len) == 0)
+                        return sent;
+        }
+        return NULL;
+}
+
 static enum range_answer
 on_record(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
         struct doctor_trail *trail = arg;
+        struct sent *sent = find_sent(trail, message);
 
         (void)index;
         (void)error;
-        for (size_t i = 0; i < trail->n; i++) {
-                struct sent *sent = &trail->items[i];
-
-                if (message->key_len != strlen(sent->delivery_id) ||
-                    memcmp(message->key, sent->delivery_id, message->key_len) != 0)
-                        continue;
+        if (sent != NULL) {
                 sent->partition = message->partition;
                 sent->offset = message->offset;
                 learn_clock(trail->doctor, sent, message);
@@ -120,24 +142,39 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
         return RANGE_GO_ON;
 }
 
-/* Read the records that were appended since the last call. Returns 0, or -1 with the reason. */
-static int
-read_newest(struct doctor_trail *trail)
+static enum range_answer
+on_quarantined(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
-        const struct config *config = trail->doctor->config;
+        struct doctor_trail *trail = arg;
+        struct span reason = message_header(message, RECORD_REASON),
+                    detail = message_header(message, RECORD_DETAIL);
+
+        (void)index;
+        (void)error;
+        if (trail->reason == NULL && find_sent(trail, message) != NULL)
+                trail->reason = mem_printf("%.*s, %.*s", (int)reason.len, reason.len == 0 ? "" : reason.data,
+                                           (int)detail.len, detail.len == 0 ? "" : detail.data);
+        return RANGE_GO_ON;
+}
+
+/* Read the records of a topic that were appended since these ranges. Returns 0, or -1 with the reason. */
+static int
+read_newest(struct doctor_trail *trail, const char *topic, range_record *on, struct range **ranges,
+            size_t *n_ranges)
+{
         struct range *now;
         size_t n;
 
-        if (offsets_stable_ranges(trail->offsets, config->deliveries_topic, &now, &n, KAFKA_ACCESS_TIMEOUT_MS,
-                                  &trail->error) != 0)
+        if (offsets_stable_ranges(trail->offsets, topic, &now, &n, KAFKA_ACCESS_TIMEOUT_MS, &trail->error) !=
+            0)
                 return -1;
         for (size_t i = 0; i < n; i++)
-                now[i].from = i < trail->n_ranges ? trail->ranges[i].to : now[i].from;
-        free(trail->ranges);
-        trail->ranges = now;
-        trail->n_ranges = n;
-        return range_read(config, NULL, trail->ranges, n, on_record, trail, &trail->error) == RANGE_DONE ? 0
-                                                                                                         : -1;
+                now[i].from = i < *n_ranges ? (*ranges)[i].to : now[i].from;
+        free(*ranges);
+        *ranges = now;
+        *n_ranges = n;
+        return range_read(trail->doctor->config, NULL, now, n, on, trail, &trail->error) == RANGE_DONE ? 0
+                                                                                                       : -1;
 }
 
 static int
@@ -151,8 +188,8 @@ are_found(const struct doctor_trail *trail)
 }
 
 /*
- * Find the records of the deliveries, which an open transaction of `quarantine release` may hide for a time.
- * Returns 0, or -1 with the reason.
+ * Find the records of the deliveries, which an open transaction of `quarantine release` may hide for a
+ * time. Returns 0, or -1 with the reason.
  */
 static int
 find_records(struct doctor_trail *trail)
@@ -160,10 +197,13 @@ find_records(struct doctor_trail *trail)
         int64_t until_ms = clock_monotonic_ms() + FIND_TIMEOUT_MS;
 
         for (;;) {
-                if (read_newest(trail) != 0)
+                if (read_newest(trail, trail->doctor->config->deliveries_topic, on_record, &trail->ranges,
+                                &trail->n_ranges) != 0)
                         return -1;
                 if (are_found(trail))
                         return 0;
+                if (terminal_is_interrupted())
+                        return error_set(&trail->error, "interrupted");
                 if (clock_monotonic_ms() >= until_ms)
                         return error_set(&trail->error,
                                          "it is not in %s of these brokers; does the receiver write to other "
@@ -211,6 +251,35 @@ report_undecided(struct doctor *doctor, const char *topic)
                       topic);
 }
 
+/*
+ * The router has decided: it should have recognised the deliveries. A router with another configuration may
+ * not.
+ */
+static void
+report_decided(struct doctor *doctor, struct doctor_trail *trail)
+{
+        const char *topic = doctor->config->quarantine_topic;
+        int64_t took_ms = clock_monotonic_ms() - trail->answered_ms;
+
+        if (!doctor->config->embedded &&
+            (trail->quarantine == NULL ||
+             read_newest(trail, topic, on_quarantined, &trail->quarantine, &trail->n_quarantine) != 0)) {
+                doctor_warn(doctor,
+                            "decided within %" PRId64
+                            " ms of the answer; whether it was dropped is not verified, "
+                            "as %s cannot be read",
+                            took_ms, topic);
+        } else if (trail->reason != NULL) {
+                doctor_fail(doctor, EX_CONFIG, "the router has quarantined it: %s", trail->reason);
+                doctor_remedy(
+                    doctor,
+                    "give the router the sources, secrets and `kind` of this file, and restart it if it is "
+                    "older than version 0.2.0");
+        } else {
+                doctor_pass(doctor, "recognised and dropped within %" PRId64 " ms of the answer", took_ms);
+        }
+}
+
 static void
 wait_for_router(struct doctor *doctor, struct doctor_trail *trail)
 {
@@ -221,14 +290,15 @@ wait_for_router(struct doctor *doctor, struct doctor_trail *trail)
                 result = doctor->config->embedded ? are_counted(trail) : are_decided(trail);
                 if (result == 0)
                         clock_sleep_ms(PAUSE_MS);
-        } while (result == 0 && clock_monotonic_ms() < until_ms);
-        if (result < 0)
+        } while (result == 0 && clock_monotonic_ms() < until_ms && !terminal_is_interrupted());
+        if (result == 0 && terminal_is_interrupted())
+                doctor_skip(doctor, "interrupted");
+        else if (result < 0)
                 doctor_skip(doctor, "not verified: %s", trail->error.text);
         else if (result == 0)
                 report_undecided(doctor, doctor->config->deliveries_topic);
         else
-                doctor_pass(doctor, "recognised and dropped within %" PRId64 " ms of the answer",
-                            clock_monotonic_ms() - trail->answered_ms);
+                report_decided(doctor, trail);
 }
 
 void

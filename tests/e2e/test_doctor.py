@@ -506,6 +506,23 @@ def test_silent_program_on_the_port_is_not_waited_for(installation, stopped):
         expect(examine(installation, stopped.config), EX_UNAVAILABLE, "no answer to HTTP: no answer within")
 
 
+def test_slow_program_on_the_port_is_not_waited_for(installation, stopped):
+    """One byte after the other, each in time."""
+    def answer(server):
+        connection, _ = server.accept()
+        with connection, contextlib.suppress(OSError):
+            while True:
+                connection.sendall(b"H")
+                time.sleep(0.5)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=answer, args=(server,), daemon=True).start()
+        stopped.config["receiver"]["listen"] = "%s:%d" % server.getsockname()
+        begun = time.monotonic()
+        expect(examine(installation, stopped.config), EX_UNAVAILABLE, "another program than gatepostd answers")
+        assert time.monotonic() - begun < 40
+
+
 def change_secret(config):
     config["source invoicing"]["secret_file"] = config.secret_file("changed", OTHER_SECRET)
 
@@ -534,6 +551,21 @@ def test_daemon_that_was_not_reloaded(installation, stopped, change, answer):
     assert examine(installation, file_of(daemon)).status == 0
     installation.kafka.wait_until_routed()
     assert installation.kafka.read() == []
+
+
+def test_router_that_quarantines_the_delivery(installation, stopped):
+    """The file has another `kind` than the running router: every genuine delivery goes to quarantine, too."""
+    daemon = stopped.start().wait_until_ready()
+    daemon.config["source invoicing"]["kind"] = "/type"
+    checkup = examine(installation, daemon.config)
+    expect(checkup, EX_CONFIG, "router ", "has quarantined it: missing-kind, nothing at /event", "`kind`")
+
+
+def test_kind_may_have_the_name_of_the_test_deliveries(installation, stopped):
+    stopped.config["source invoicing"]["kind"] = "/gatepost.doctor"
+    daemon = stopped.start().wait_until_ready()
+    assert examine(installation, file_of(daemon)).status == 0
+    assert daemon.metric("gatepost_quarantined_total") == 0
 
 
 def test_receiver_of_other_brokers_or_topics(installation, stopped):
