@@ -11,8 +11,6 @@
 #include "http/tls.h"
 #include "kafka/clients_check.h"
 
-#define DEFAULT_FILE SYSCONFDIR "/gatepost/gatepost.conf"
-
 static void
 usage(FILE *out)
 {
@@ -25,7 +23,7 @@ usage(FILE *out)
                 "  -t, --test         check the configuration and exit\n"
                 "  -h, --help         show this and exit\n"
                 "  -V, --version      show the version and exit\n",
-                DEFAULT_FILE);
+                CONFIG_DEFAULT_FILE);
 }
 
 /* Warnings of the start, which are logged when the log level is known. */
@@ -57,7 +55,7 @@ main(int argc, char **argv)
                                                 {"help", no_argument, NULL, 'h'},
                                                 {"version", no_argument, NULL, 'V'},
                                                 {NULL, 0, NULL, 0}};
-        const char *file = DEFAULT_FILE;
+        const char *file = CONFIG_DEFAULT_FILE;
         struct config *config;
         int option, only_check = 0, status = 0;
 

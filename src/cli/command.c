@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "config/config.h"
 
 /* Of a command, with its arguments and the common options. */
 #define MAX_OPTIONS 32
@@ -17,11 +18,11 @@
 /* What getopt_long() returns for the first option; for an option with a letter, it returns that. */
 #define FIRST_OPTION 256
 
-static const char *config_file = SYSCONFDIR "/gatepost/gatepost.conf";
+static const char *config_file = CONFIG_DEFAULT_FILE;
 static int wants_help;
 static const struct command_option common_options[] = {
-    {"config", "FILE", "read this configuration file (default: " SYSCONFDIR "/gatepost/gatepost.conf)",
-     .letter = 'c', .text = &config_file},
+    {"config", "FILE", "read this configuration file (default: " CONFIG_DEFAULT_FILE ")", .letter = 'c',
+     .text = &config_file},
     {"help", NULL, "print this help and exit", .letter = 'h', .flag = &wants_help},
 };
 

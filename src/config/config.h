@@ -23,6 +23,9 @@
  */
 enum config_role { CONFIG_RECEIVER = 1, CONFIG_ROUTER = 2 };
 
+/* The configuration, unless -c names another. */
+#define CONFIG_DEFAULT_FILE SYSCONFDIR "/gatepost/gatepost.conf"
+
 #define CONFIG_LISTEN_MAX 64
 
 /* Where to listen: an address of the family, or a path for AF_UNIX. */

@@ -131,8 +131,14 @@ char *
 secrets_read_signing(const char *path, size_t *len, struct error *error)
 {
         static const char mark[] = "\xef\xbb\xbf";
-        char *secret = secrets_read(path, SIGNATURE_SECRET_MIN, len, error);
+        char *secret;
 
+        if (access(path, F_OK) != 0 && errno == ENOENT) {
+                (void)error_set(error, "cannot open %s: %s; make one: gatepost secret new %s", path,
+                                strerror(ENOENT), path);
+                return NULL;
+        }
+        secret = secrets_read(path, SIGNATURE_SECRET_MIN, len, error);
         if (secret == NULL)
                 return NULL;
         if (strncmp(secret, mark, strlen(mark)) == 0)

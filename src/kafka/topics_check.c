@@ -122,8 +122,10 @@ topics_check(const struct config *config, const struct topic_need *need, const s
                 return;
         }
         if (!state->exists) {
-                report(&check, 1, "the topic is missing; create it: gatepost -c %s topics create",
-                       config->file);
+                int is_default = strcmp(config->file, CONFIG_DEFAULT_FILE) == 0;
+
+                report(&check, 1, "the topic is missing; create it: gatepost %s%s%stopics create",
+                       is_default ? "" : "-c ", is_default ? "" : config->file, is_default ? "" : " ");
                 return;
         }
         if (!state->settings_known) {
