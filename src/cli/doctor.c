@@ -1,6 +1,7 @@
 #include "cli/doctor.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
@@ -69,6 +70,20 @@ can_go_on(const struct doctor *doctor, unsigned step)
         return step == BROKERS && doctor->usable != NULL;
 }
 
+/* Without a configuration there is nothing else to check. Programs get each step, and people one line. */
+static int
+skip_all(struct doctor *doctor)
+{
+        static char name[32];
+
+        if (doctor->report.json != NULL)
+                return 0;
+        (void)snprintf(name, sizeof(name), "%d steps skipped", N_STEPS - 1);
+        doctor_begin(doctor, name, "%s", "");
+        doctor_skip(doctor, "they need a valid configuration");
+        return 1;
+}
+
 static void
 check_all(struct doctor *doctor)
 {
@@ -87,6 +102,8 @@ check_all(struct doctor *doctor)
                 steps[i].check(doctor);
                 if (doctor->report.n_results[DOCTOR_FAILED] > n_before && !can_go_on(doctor, i))
                         failed |= NEEDS(i);
+                if (failed & NEEDS(CONFIGURATION) && skip_all(doctor))
+                        return;
         }
 }
 

@@ -56,6 +56,7 @@ struct doctor {
         struct broker_dialer *dialer;
         struct doctor_broker *usable; /* a broker that takes our requests; NULL: none */
         rd_kafka_t *client;           /* NULL: not connected */
+        int reaches_kafka;            /* librdkafka did, with the present configuration */
         struct json_value *status;    /* of the daemon, from /status; NULL: unknown */
         int is_daemon_outdated;       /* the file is newer than the daemon's configuration */
         int64_t skew_ms;              /* the broker's clock minus ours, beyond what the way may take */
@@ -71,6 +72,13 @@ void doctor_warn(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 
 void doctor_skip(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 3);
 void doctor_fail(struct doctor *doctor, int status, const char *detail, ...) PRINTF_LIKE(3, 4);
 void doctor_remedy(struct doctor *doctor, const char *remedy, ...) PRINTF_LIKE(2, 3);
+
+/*
+ * Fail with a message of the daemon or of `check`. If that names a command, as in "...; create it: COMMAND",
+ * the command is the remedy, and stands only there; doctor_remedy() does not change it any more. Later
+ * failures keep it, since only the first failure's remedy is printed.
+ */
+void doctor_fail_as(struct doctor *doctor, int status, const char *text);
 
 /* Prepare to report, and print the last line. doctor_report_end() returns the exit status. */
 void doctor_report_begin(struct doctor_report *report, int as_json);

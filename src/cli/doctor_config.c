@@ -57,7 +57,7 @@ on_problem(const char *file, const struct problem *problem)
                 doctor_fail(loading, EX_NOPERM, "%s", problem->text);
                 advise_on_denied(loading);
         } else {
-                doctor_fail(loading, EX_CONFIG, "%s", problem->text);
+                doctor_fail_as(loading, EX_CONFIG, problem->text);
                 doctor_remedy(loading, "correct it in %s; gatepost check lists all mistakes", file);
         }
 }

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 
 #include "base/mem.h"
@@ -14,7 +13,6 @@
 
 #define TIMEOUT_MS 5000
 #define ANSWER_MAX (4u << 20)
-#define LOADED "\ngatepost_config_last_reload_success_timestamp_seconds "
 
 int
 doctor_daemon_get(const struct doctor *doctor, const char *path, struct http_client_answer *answer,
@@ -49,61 +47,10 @@ doctor_daemon_status(const struct doctor *doctor)
         return status;
 }
 
-/* Return when the daemon loaded its configuration, in seconds since the epoch; 0: unknown. */
-static int64_t
-loaded_s(const struct doctor *doctor)
+const char *
+doctor_kafka_trouble(const struct doctor *doctor)
 {
-        struct http_client_answer answer;
-        struct error error;
-        const char *line;
-        int64_t when_s = 0;
-
-        if (doctor_daemon_get(doctor, "/metrics", &answer, &error) != 0)
-                return 0;
-        line = strstr(answer.body, LOADED);
-        if (line != NULL)
-                when_s = strtoll(line + strlen(LOADED), NULL, 10);
-        free(answer.body);
-        return when_s;
-}
-
-/* Return a file, the configuration or one with a secret, that is newer than what the daemon has, or NULL. */
-static const char *
-find_newer(const struct config *config, int64_t when_s)
-{
-        struct stat st;
-
-        if (when_s == 0)
-                return NULL;
-        if (stat(config->file, &st) == 0 && st.st_mtime > when_s)
-                return config->file;
-        for (size_t s = 0; s < config->n_sources; s++) {
-                for (size_t i = 0; i < config->sources[s].n_secret_files; i++) {
-                        if (config->sources[s].secret_files[i].written_s > when_s)
-                                return config->sources[s].secret_files[i].path;
-                }
-        }
-        return NULL;
-}
-
-static void
-check_age(struct doctor *doctor)
-{
-        const char *version = json_tree_text(json_tree_get(doctor->status, "versions"), "gatepostd");
-        const char *newer = find_newer(doctor->config, loaded_s(doctor));
-
-        doctor_begin(doctor, "daemon", "configuration");
-        doctor->is_daemon_outdated = newer != NULL;
-        if (newer != NULL)
-                doctor_warn(doctor, "%s is newer than what gatepostd has loaded: systemctl reload gatepostd",
-                            newer);
-        else
-                doctor_pass(doctor, "gatepostd has loaded the newest files");
-        if (version == NULL || strcmp(version, PACKAGE_VERSION) == 0)
-                return;
-        doctor_begin(doctor, "daemon", "version");
-        doctor_warn(doctor, "gatepostd is version %s, this command %s: systemctl restart gatepostd", version,
-                    PACKAGE_VERSION);
+        return json_tree_text(doctor->status, "kafkaProblem");
 }
 
 /* Write the lines of an answer as one. */
@@ -146,6 +93,33 @@ check_connection(struct doctor *doctor)
         return result == 0;
 }
 
+/*
+ * The daemon does not reach Kafka, but this command does, with the same options: the daemon has others, as
+ * long as it runs, or has not noticed yet that Kafka is back.
+ */
+static void
+report_kafka(struct doctor *doctor)
+{
+        const char *newer = doctor_age_newer_than_start(doctor);
+
+        if (newer != NULL) {
+                doctor_fail(doctor, EX_UNAVAILABLE,
+                            "gatepostd does not reach Kafka (%s), but this machine does with the present "
+                            "configuration: it uses an earlier one, since %s is newer than its start",
+                            doctor_kafka_trouble(doctor), newer);
+                doctor_remedy(doctor, "systemctl restart gatepostd (changes in [kafka] need a restart)");
+                return;
+        }
+        doctor_fail(doctor, EX_UNAVAILABLE,
+                    "gatepostd does not reach Kafka (%s), but this machine does with the present "
+                    "configuration: it uses an earlier one, or Kafka has only just come back",
+                    doctor_kafka_trouble(doctor));
+        doctor_remedy(
+            doctor,
+            "systemctl restart gatepostd (changes in [kafka] need a restart), unless another gatepost doctor "
+            "finds it ready in a minute");
+}
+
 /* Check /healthz or /readyz. Returns whether it is 200. */
 static int
 check_path(struct doctor *doctor, const char *path, const char *what)
@@ -166,6 +140,8 @@ check_path(struct doctor *doctor, const char *path, const char *what)
         join_lines(answer.body, reasons, sizeof(reasons));
         if (answer.status == 200) {
                 doctor_pass(doctor, "%s", what);
+        } else if (answer.status == 503 && doctor->reaches_kafka && doctor_kafka_trouble(doctor) != NULL) {
+                report_kafka(doctor);
         } else if (answer.status == 503) {
                 doctor_fail(doctor, EX_UNAVAILABLE, "not %s: %s", what, reasons);
                 doctor_remedy(doctor,
@@ -195,6 +171,7 @@ doctor_check_daemon(struct doctor *doctor)
         if (!check_path(doctor, "/healthz", "alive"))
                 return;
         doctor->status = doctor_daemon_status(doctor);
-        check_age(doctor);
+        doctor_age_check(doctor);
         (void)check_path(doctor, "/readyz", "ready");
+        doctor_refusals_check(doctor);
 }

@@ -14,6 +14,21 @@ int doctor_daemon_get(const struct doctor *doctor, const char *path, struct http
 /* Read /status. Returns it, to be released by json_tree_free(), or NULL. */
 struct json_value *doctor_daemon_status(const struct doctor *doctor);
 
+/* Return why the daemon does not reach Kafka, by its own account, or NULL. */
+const char *doctor_kafka_trouble(const struct doctor *doctor);
+
+/* doctor_age.c: Report whether files are newer than what the daemon has of them. */
+void doctor_age_check(struct doctor *doctor);
+
+/*
+ * Return a file that the daemon reads at its start only and that has changed since, or NULL: one with a
+ * secret of [kafka]; or the configuration, if Kafka is what troubles the daemon.
+ */
+const char *doctor_age_newer_than_start(const struct doctor *doctor);
+
+/* doctor_refusals.c: Warn of deliveries that the daemon has refused lately. */
+void doctor_refusals_check(struct doctor *doctor);
+
 /* doctor_listener.c: Report that a socket of the daemon cannot be connected to. */
 void doctor_listener_report(struct doctor *doctor, enum dial_failure failure, const struct error *error);
 

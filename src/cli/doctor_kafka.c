@@ -130,6 +130,7 @@ doctor_check_client(struct doctor *doctor)
                 report_client(doctor, err, &last);
                 return;
         }
+        doctor->reaches_kafka = 1;
         doctor_pass(doctor, "librdkafka %s connects; %d broker%s", rd_kafka_version_str(),
                     metadata->broker_cnt, metadata->broker_cnt == 1 ? "" : "s");
         rd_kafka_metadata_destroy(metadata);

@@ -204,7 +204,7 @@ identify(struct listener_check *check)
                 doctor_skip(doctor, "it requires a certificate of the client, and this command has none");
         else if (result == 0 && strncmp(head, "HTTP/1.", 7) == 0 &&
                  strcasestr(head, "\r\nx-request-id:") != NULL)
-                doctor_pass(doctor, "gatepostd answers");
+                doctor_pass(doctor, "gatepostd answers (and counts this GET as refused: method_not_allowed)");
         else if (result == 0 || head[0] != '\0')
                 report_impostor(check, head);
         else if (doctor->config->certificate == NULL && broker_dialer_finds_tls(&check->address.info)) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/terminal.h"
@@ -197,6 +198,23 @@ doctor_remedy(struct doctor *doctor, const char *remedy, ...)
         (void)vsnprintf(text, sizeof(text), remedy, args);
         va_end(args);
         report->remedy = mem_strdup(text);
+}
+
+void
+doctor_fail_as(struct doctor *doctor, int status, const char *text)
+{
+        static const char *const marks[] = {"; create it: ", "; make one: ", "; correct it: ", "; fix it: "};
+        const char *at = NULL;
+        size_t i = 0;
+
+        while (i < ARRAY_LEN(marks) && (at = strstr(text, marks[i])) == NULL)
+                i++;
+        if (at == NULL || doctor->report.n_results[DOCTOR_FAILED] > 0) {
+                doctor_fail(doctor, status, "%s", text);
+                return;
+        }
+        doctor_fail(doctor, status, "%.*s", (int)(at - text), text);
+        doctor_remedy(doctor, "%s", at + strlen(marks[i]));
 }
 
 static void

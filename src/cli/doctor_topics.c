@@ -23,7 +23,6 @@ on_finding(const struct topic_finding *finding, void *arg)
 {
         struct topic_report *report = arg;
         struct doctor *doctor = report->doctor;
-        const char *command = strstr(finding->text, "create it: ");
 
         if (!(doctor->config->roles & CONFIG_ROUTER) && (finding->routing_only || !finding->fatal))
                 return; /* for routers, whose account can see more */
@@ -32,12 +31,12 @@ on_finding(const struct topic_finding *finding, void *arg)
                 doctor_warn(doctor, "%s", finding->text);
                 return;
         }
-        doctor_fail(doctor, report->state->hidden ? EX_NOPERM : EX_CONFIG, "%s", finding->text);
-        if (command != NULL)
-                doctor_remedy(doctor, "%s", command + strlen("create it: "));
-        else
+        doctor_fail_as(doctor, report->state->hidden ? EX_NOPERM : EX_CONFIG, finding->text);
+        if (report->state->hidden)
                 doctor_remedy(doctor,
-                              "correct it as the message says; gatepost topics list shows all of them");
+                              "allow it by kafka-acls.sh, or create the topic: gatepost topics create");
+        else
+                doctor_remedy(doctor, "gatepost topics list shows what each topic needs");
 }
 
 static void

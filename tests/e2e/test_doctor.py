@@ -460,13 +460,17 @@ def test_missing_topic(installation):
     installation.create_topics()
     config = by_sockets(installation)
     config["events"]["invoice.*"] = f"{installation.prefix}.everything"
-    expect(examine(installation, config), EX_CONFIG, f"topic {installation.prefix}.everything", "missing", "topics create")
+    checkup = examine(installation, config)
+    expect(checkup, EX_CONFIG, f"topic {installation.prefix}.everything", "the topic is missing; remedy: gatepost -c ")
+    assert checkup.cause.endswith(" topics create") and checkup.cause.count("topics create") == 1
 
 
 def test_short_retention(installation):
     installation.create_topics()
     installation.kafka.configure(installation.kafka.deliveries, "retention.ms", "1000")
-    expect(examine(installation, by_sockets(installation)), EX_CONFIG, f"topic {installation.kafka.deliveries}", "retention.ms")
+    checkup = examine(installation, by_sockets(installation))
+    expect(checkup, EX_CONFIG, f"topic {installation.kafka.deliveries}", "retention.ms", "; remedy: kafka-configs.sh ")
+    assert checkup.cause.count("kafka-configs.sh") == 1
 
 
 # The daemon
@@ -491,6 +495,78 @@ def test_daemon_not_ready(installation, stopped):
     checkup = examine(installation, daemon.config)
     expect(checkup, EX_UNAVAILABLE, "daemon /readyz: not ready: ", "the topic of deliveries has been deleted")
     assert not any(line.startswith("✓ delivery") for line in checkup.lines)
+
+
+def status_of(daemon):
+    return daemon.admin("/status").json
+
+
+def wait_for_trouble(daemon):
+    waiting.until(lambda: status_of(daemon)["kafkaProblem"] is not None, 60, "the daemon's trouble with Kafka")
+
+
+def make_newer(path):
+    """Than the start of the daemon, by whole seconds."""
+    os.utime(path, (time.time() + 5, time.time() + 5))
+
+
+RESTART = "systemctl restart gatepostd (changes in [kafka] need a restart)"
+
+
+def test_other_brokers_take_effect_at_a_restart_only(installation, stopped):
+    bootstrap = stopped.config["kafka"]["bootstrap.servers"]
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        stopped.config["kafka"]["bootstrap.servers"] = "%s:%d" % reserved.getsockname()
+        daemon = stopped.start()
+        wait_for_trouble(daemon)
+        daemon.config["kafka"]["bootstrap.servers"] = bootstrap
+        reload(daemon)
+        path = file_of(daemon)
+        os.utime(path, (0, 0))
+        checkup = examine(installation, path)
+        expect(checkup, EX_UNAVAILABLE, "daemon /readyz", "Connection refused", "or Kafka has only just come back", RESTART)
+        make_newer(path)
+        checkup = examine(installation, path)
+    expect(checkup, EX_UNAVAILABLE, "gatepostd does not reach Kafka (", "Connection refused",
+           f"but this machine does with the present configuration: it uses an earlier one, since {path} is newer")
+    assert checkup.cause.endswith(f"; remedy: {RESTART}")
+    (warning,) = checkup.having("!")
+    assert warning.startswith(f"! daemon configuration: {path} is newer than the start") and "systemctl restart" in warning
+    assert "reload" not in "".join(checkup.lines)
+
+
+def test_other_password_takes_effect_at_a_restart_only(site):
+    config = secured_config(site)
+    right, wrong = config["kafka"]["sasl.password_file"], config.secret_file("changing", b"not the password")
+    config["kafka"]["sasl.password_file"] = wrong
+    daemon = site.daemon(config).start()
+    wait_for_trouble(daemon)
+    pathlib.Path(wrong).write_bytes(pathlib.Path(right).read_bytes())
+    make_newer(wrong)
+    os.utime(file_of(daemon), (0, 0))
+    checkup = examine(site, file_of(daemon))
+    expect(checkup, EX_UNAVAILABLE, "gatepostd does not reach Kafka (", f"since {wrong} is newer than its start")
+    assert checkup.cause.endswith(f"; remedy: {RESTART}")
+    assert any(line.startswith(f"! daemon configuration: {wrong} is newer than the start") for line in checkup.lines)
+    daemon.stop()
+    daemon.restart()
+    os.utime(wrong, (0, 0))
+    assert not examine(site, file_of(daemon), "--no-send").having("!")
+
+
+def test_refused_deliveries_are_a_warning(installation, stopped):
+    daemon = stopped.start().wait_until_ready()
+    checkup = examine(installation, file_of(daemon))
+    assert "✓ refusals: no delivery refused within an hour" in checkup.lines and not checkup.having("!")
+    assert any(line.startswith("✓ listen ") and "method_not_allowed" in line for line in checkup.lines)
+    assert [each["outcome"] for each in status_of(daemon)["refusals"]] == ["method_not_allowed"]
+    for _ in range(2):
+        assert daemon.post(Delivery(secret=OTHER_SECRET)).status == 401
+    checkup = examine(installation, file_of(daemon))
+    (warning,) = checkup.having("!")
+    detail = status_of(daemon)["refusals"][1]["detail"]
+    assert checkup.status == 0 and warning == f"! refusals: 2 requests refused, the last as forged: {detail}; see gatepost status"
 
 
 def test_another_program_on_the_port(installation, stopped):
@@ -629,7 +705,36 @@ def test_mistake_in_the_configuration(offline):
     config["receiver"]["ack_timout"] = "8s"
     checkup = examine(offline, config)
     expect(checkup, EX_CONFIG, "configuration ", "did you mean ack_timeout?", "gatepost check")
-    assert len(checkup.having("-")) == 12
+    assert checkup.having("-") == ["- 12 steps skipped: they need a valid configuration"]
+    document = json.loads("\n".join(examine(offline, config, "--json").lines))
+    assert [step["result"] for step in document["steps"]] == ["failed"] + ["skipped"] * 12
+
+
+def test_missing_secret_is_made_by_a_command(offline):
+    config = offline.config()
+    config["source invoicing"]["secret_file"] = path = f"{config.directory}/no-such-secret"
+    checkup = examine(offline, config)
+    expect(checkup, EX_CONFIG, f"cannot open {path}: No such file or directory; remedy: gatepost secret new {path}")
+    assert checkup.cause.endswith(f"gatepost secret new {path}")
+    done = offline.gatepost("check", config=config)
+    assert f"No such file or directory; make one: gatepost secret new {path}\n" in done.stderr
+
+
+def test_secret_that_others_can_read_has_one_remedy(offline):
+    config = offline.config()
+    path = config["source invoicing"]["secret_file"]
+    pathlib.Path(path).chmod(0o644)
+    checkup = examine(offline, config)
+    expect(checkup, EX_CONFIG, "others can read it (mode 0644)")
+    assert checkup.cause.endswith(f"; remedy: chmod o= {path}") and checkup.cause.count("chmod") == 1
+
+
+def test_each_later_failure_keeps_its_remedy(offline):
+    config = offline.config()
+    config["source invoicing"]["secret_file"] = [f"{config.directory}/{name}" for name in ("first", "second")]
+    checkup = examine(offline, config)
+    expect(checkup, EX_CONFIG, f"gatepost secret new {config.directory}/first")
+    assert checkup.having("✗")[1].endswith(f"; make one: gatepost secret new {config.directory}/second")
 
 
 def test_secret_that_this_user_cannot_read(offline):

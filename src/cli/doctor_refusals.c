@@ -1,0 +1,53 @@
+#include "cli/doctor_daemon.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "cli/status.h"
+
+/* Whether the daemon refuses requests that may well be deliveries. */
+
+#define RECENT_S 3600
+
+/* Whether a refusal is recent, and may be that of a delivery which the sender cannot get through. */
+static int
+matters(const struct json_value *refusal)
+{
+        static const char *const outcomes[] = {"malformed", "forged", "stale_genuine", "not_found"};
+        const char *outcome = json_tree_text(refusal, "outcome");
+
+        if (outcome == NULL ||
+            (double)clock_now_ms() / 1000 - status_number(refusal, "timeSeconds") > RECENT_S)
+                return 0;
+        for (size_t i = 0; i < ARRAY_LEN(outcomes); i++) {
+                if (strcmp(outcome, outcomes[i]) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
+void
+doctor_refusals_check(struct doctor *doctor)
+{
+        const struct json_value *refusals = json_tree_get(doctor->status, "refusals"), *last = NULL;
+        const char *detail;
+        double n = 0;
+
+        if (refusals == NULL)
+                return; /* not a receiver, or an older daemon */
+        doctor_begin(doctor, "refusals", "%s", "");
+        for (const struct json_value *each = refusals->first; each != NULL; each = each->next) {
+                if (!matters(each))
+                        continue;
+                last = last == NULL ? each : last; /* the newest is the first */
+                n += status_number(each, "count");
+        }
+        if (last == NULL) {
+                doctor_pass(doctor, "no delivery refused within an hour");
+                return;
+        }
+        detail = json_tree_text(last, "detail");
+        doctor_warn(doctor, "%.0f request%s refused, the last as %s: %s; see gatepost status", n,
+                    n == 1 ? "" : "s", json_tree_text(last, "outcome"), detail == NULL ? "" : detail);
+}
