@@ -158,6 +158,21 @@ check_path(struct doctor *doctor, const char *path, const char *what)
         return answer.status == 200;
 }
 
+/* Something answers as gatepostd does on /healthz, as many programs do, but has no report of its state. */
+static void
+report_other_program(struct doctor *doctor)
+{
+        doctor_begin(doctor, "daemon", "/status");
+        doctor_fail(doctor, EX_UNAVAILABLE,
+                    "another program than gatepostd answers on %s, or gatepostd before version 0.2.0",
+                    doctor->config->admin->text);
+        doctor_remedy(
+            doctor,
+            "find it (ss -ltnp) and stop it, or change `listen` in [admin] of %s; systemctl restart "
+            "gatepostd after an upgrade",
+            doctor->file);
+}
+
 void
 doctor_check_daemon(struct doctor *doctor)
 {
@@ -171,6 +186,10 @@ doctor_check_daemon(struct doctor *doctor)
         if (!check_path(doctor, "/healthz", "alive"))
                 return;
         doctor->status = doctor_daemon_status(doctor);
+        if (status_number(doctor->status, "startTimeSeconds") == 0) {
+                report_other_program(doctor);
+                return;
+        }
         doctor_age_check(doctor);
         (void)check_path(doctor, "/readyz", "ready");
         doctor_refusals_check(doctor);

@@ -576,6 +576,15 @@ def test_another_program_on_the_port(installation, stopped):
                "BaseHTTP", "ss -ltnp")
 
 
+def test_another_program_on_the_admin_port(installation, stopped):
+    """It answers 200 on /healthz and /readyz, as many do, and nonsense on /status."""
+    with FakeService() as service:
+        service.faults = [answers(200, body=b"null")] * 5
+        stopped.config["admin"]["listen"] = service.url.split("/")[2]
+        stopped.config["gatepost"]["roles"] = "router"
+        expect(examine(installation, stopped.config), EX_UNAVAILABLE, "daemon /status: another program than gatepostd")
+
+
 def test_silent_program_on_the_port_is_not_waited_for(installation, stopped):
     with socket.create_server(("127.0.0.1", 0)) as server:
         stopped.config["receiver"]["listen"] = "%s:%d" % server.getsockname()
