@@ -138,15 +138,18 @@ def test_cause_is_named_everywhere(offline, config, secured, spoil, parts):
 
 
 class Relay:
-    """Connects a port, where nobody listens while this is not open, to another port."""
+    """Connects a port, which is its own but refuses connections while this is not open, to another port."""
 
     def __init__(self, to):
-        self.port = closed_port()
+        self._listener = socket.socket()
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
         self._to = to
         self._sockets = []
 
     def __enter__(self):
-        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self._listener.listen()
         threading.Thread(target=self._accept, daemon=True).start()
         return self
 
