@@ -1,10 +1,12 @@
 #include "model/judge.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "model/digest.h"
 #include "model/release.h"
@@ -29,6 +31,7 @@ static const char *const reason_names[QUARANTINE_N_REASONS] = {
     [QUARANTINE_REPLAYED_SIGNATURE] = "replayed-signature",
     [QUARANTINE_UNKNOWN_SOURCE] = "unknown-source",
     [QUARANTINE_UNVERIFIED] = "unverified",
+    [QUARANTINE_SPOOLED_TOO_LONG] = "spooled-too-long",
     [QUARANTINE_UNPUBLISHABLE] = "unpublishable",
 };
 
@@ -325,9 +328,37 @@ check_origin(const struct record *record, struct verdict *verdict)
         return 1;
 }
 
+/*
+ * Quarantine a record that was in a receiver's spool for more than half of the dedup window: an earlier copy,
+ * or another attempt of the same delivery, may have been routed and forgotten. The other half is for the time
+ * between the service's attempts. A record without a valid time of reception may be of any age.
+ */
+static int
+was_spooled_too_long(const struct dedup *dedup, const struct record *record, struct verdict *verdict)
+{
+        uint64_t limit_ms = dedup_window_ms(dedup) / 2;
+        int64_t received_ms = 0;
+
+        if (record->spooled.len == 0 || record->released.len > 0)
+                return 0;
+        if (clock_parse_ms(record->received.data, record->received.len, &received_ms) != 0) {
+                quarantine(verdict, QUARANTINE_SPOOLED_TOO_LONG,
+                           "it was spooled, and gatepost-received is missing or malformed");
+                return 1;
+        }
+        if (record->timestamp_ms - received_ms <= (int64_t)limit_ms)
+                return 0;
+        quarantine(verdict, QUARANTINE_SPOOLED_TOO_LONG,
+                   "it was spooled for %" PRId64
+                   " s, more than half of dedup_window; it may have been published",
+                   (record->timestamp_ms - received_ms) / 1000);
+        return 1;
+}
+
 /* Decide about the first record of an identity. */
 static int
-decide_new(struct judge *judge, const struct record *record, struct verdict *verdict)
+decide_new(struct judge *judge, const struct dedup *dedup, const struct record *record,
+           struct verdict *verdict)
 {
         enum decode_result result;
 
@@ -339,6 +370,8 @@ decide_new(struct judge *judge, const struct record *record, struct verdict *ver
                            shown_len(record->replay_of), record->replay_of.data);
                 return 0;
         }
+        if (was_spooled_too_long(dedup, record, verdict))
+                return 0;
         if (decoder_run(judge->decoder, verdict->rules, record->body, &judge->decoded, &result) != 0)
                 return -1;
         decide_by_body(judge, record, result, verdict);
@@ -366,5 +399,5 @@ judge_decide(struct judge *judge, struct dedup *dedup, const struct record *reco
         }
         if (verdict->action == VERDICT_QUARANTINE)
                 return 0;
-        return decide_new(judge, record, verdict);
+        return decide_new(judge, dedup, record, verdict);
 }

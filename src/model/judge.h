@@ -19,7 +19,8 @@ enum quarantine_reason {
         QUARANTINE_CONFLICTING_BODY,
         QUARANTINE_REPLAYED_SIGNATURE,
         QUARANTINE_UNKNOWN_SOURCE,
-        QUARANTINE_UNVERIFIED,    /* only with [router] verify = on */
+        QUARANTINE_UNVERIFIED, /* only with [router] verify = on */
+        QUARANTINE_SPOOLED_TOO_LONG,
         QUARANTINE_UNPUBLISHABLE, /* decided by the router when Kafka refuses the record */
         QUARANTINE_N_REASONS,
 };

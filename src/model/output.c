@@ -143,6 +143,8 @@ describe_stub(const struct record *record, struct output *output)
         keep_header(output, RECORD_INSTANCE, record->instance);
         keep_header(output, RECORD_REPLAY_OF, record->replay_of);
         keep_header(output, RECORD_RELEASED, record->released);
+        keep_header(output, RECORD_SPOOLED, record->spooled);
+        keep_header(output, RECORD_SPOOL_SIGNATURE, record->spool_signature);
 }
 
 /* Describe a quarantined record: the unchanged delivery or its stub, with the reason. */

@@ -40,7 +40,7 @@ void output_describe_event(const struct record *record, const struct verdict *ve
                            struct output_event *event);
 
 #define OUTPUT_QUARANTINE_HEADERS 4
-#define OUTPUT_STUB_HEADERS 9
+#define OUTPUT_STUB_HEADERS 11
 #define OUTPUT_STUB_TEXT_MAX 1024
 
 /*

@@ -21,6 +21,7 @@ static const struct {
     FIELD(RECORD_RECEIVED, received),       FIELD(RECORD_REQUEST_ID, request_id),
     FIELD(RECORD_INSTANCE, instance),       FIELD(RECORD_REPLAY_OF, replay_of),
     FIELD(RECORD_RELEASED, released),       FIELD(RECORD_RELEASE_SIGNATURE, release_signature),
+    FIELD(RECORD_SPOOLED, spooled),         FIELD(RECORD_SPOOL_SIGNATURE, spool_signature),
     FIELD(RECORD_TRACEPARENT, traceparent), FIELD(RECORD_TRACESTATE, tracestate),
 };
 

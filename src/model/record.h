@@ -15,6 +15,8 @@
 #define RECORD_REPLAY_OF "gatepost-replay-of"
 #define RECORD_RELEASED "gatepost-released"
 #define RECORD_RELEASE_SIGNATURE "gatepost-release-signature"
+#define RECORD_SPOOLED "gatepost-spooled"
+#define RECORD_SPOOL_SIGNATURE "gatepost-spool-signature"
 #define RECORD_REASON "gatepost-reason"
 #define RECORD_DETAIL "gatepost-detail"
 #define RECORD_PARTITION "gatepost-partition"
@@ -51,6 +53,8 @@ struct record {
         struct span replay_of;
         struct span released;
         struct span release_signature; /* model/reverification.h */
+        struct span spooled;           /* when the spool was drained, RFC 3339; no data: it was not spooled */
+        struct span spool_signature;   /* model/reverification.h */
         struct span traceparent;
         struct span tracestate;
 };

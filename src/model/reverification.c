@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "model/release.h"
 
 #define KEY_MAX 1024
@@ -12,10 +13,10 @@
 
 /* Return 1, or 0 after setting why. */
 static int
-check_age(const struct event_rules *rules, const struct record *record, int64_t signed_s, const char *what,
+check_age(const struct event_rules *rules, int64_t arrived_ms, int64_t signed_s, const char *what,
           struct error *why)
 {
-        int64_t age_ms = record->timestamp_ms - signed_s * 1000;
+        int64_t age_ms = arrived_ms - signed_s * 1000;
         uint64_t apart_ms = age_ms < 0 ? -(uint64_t)age_ms : (uint64_t)age_ms;
         uint64_t max_ms = rules->tolerance_ms + REVERIFICATION_ALLOWANCE_MS;
 
@@ -39,12 +40,59 @@ judge_signature(const struct event_rules *rules, int matches, const char *header
         return REVERIFICATION_REFUSED;
 }
 
+/*
+ * Write the text that a receiver signs for a spooled record, which begins differently from all others. Return
+ * its length, or 0 if it does not fit.
+ */
+static size_t
+write_spooled(const struct record *record, char head[HEAD_SIZE])
+{
+        size_t len;
+
+        if (record->key.len > 64 || record->source.len > 64 || record->received.len >= CLOCK_RFC3339_SIZE ||
+            record->timestamp.len != TIMESTAMP_SIZE - 1 || record->signature.len > SIGNATURE_HEADER_LEN)
+                return 0;
+        len = (size_t)snprintf(head, HEAD_SIZE, "spool.%.*s.%.*s.%.*s.%zu.", (int)record->received.len,
+                               record->received.data, (int)record->source.len, record->source.data,
+                               (int)record->timestamp.len, record->timestamp.data, record->key.len);
+        memcpy(head + len, record->key.data, record->key.len);
+        return len + record->key.len;
+}
+
+/*
+ * Return whether a receiver has signed the time of reception, which is then in *received_ms; -1 if memory or
+ * OpenSSL fails.
+ */
+static int
+has_signed_reception(const struct event_rules *rules, const struct record *record, int64_t *received_ms)
+{
+        uint8_t signature[SIGNATURE_SIZE];
+        char head[HEAD_SIZE];
+        size_t len;
+        int genuine = 0;
+
+        if (record->spooled.len == 0 || record->spool_signature.data == NULL ||
+            signature_parse(record->spool_signature.data, record->spool_signature.len, signature) != 0 ||
+            clock_parse_ms(record->received.data, record->received.len, received_ms) != 0)
+                return 0;
+        len = write_spooled(record, head);
+        for (size_t i = 0; i < rules->n_keys && len > 0; i++) {
+                int result = signature_matches(rules->keys[i], head, len, record->signature.data,
+                                               record->signature.len, signature);
+
+                if (result < 0)
+                        return -1;
+                genuine |= result;
+        }
+        return genuine;
+}
+
 static enum reverification
 check_delivery(const struct event_rules *rules, const struct record *record, struct error *why)
 {
         uint8_t signature[SIGNATURE_SIZE];
         char timestamp[TIMESTAMP_SIZE];
-        int64_t signed_s = record_signed_s(record);
+        int64_t signed_s = record_signed_s(record), arrived_ms = record->timestamp_ms;
 
         if (signed_s < 0) {
                 (void)error_set(why, "gatepost-timestamp is missing or malformed");
@@ -55,7 +103,9 @@ check_delivery(const struct event_rules *rules, const struct record *record, str
                 (void)error_set(why, "gatepost-signature is missing or malformed");
                 return REVERIFICATION_MALFORMED;
         }
-        if (!check_age(rules, record, signed_s, "the delivery", why))
+        if (has_signed_reception(rules, record, &arrived_ms) < 0)
+                return REVERIFICATION_FAILED;
+        if (!check_age(rules, arrived_ms, signed_s, "the delivery", why))
                 return REVERIFICATION_REFUSED;
         memcpy(timestamp, record->timestamp.data, TIMESTAMP_SIZE - 1);
         timestamp[TIMESTAMP_SIZE - 1] = '\0';
@@ -118,7 +168,7 @@ check_release(const struct event_rules *rules, const struct record *record, stru
                 (void)error_set(why, "gatepost-release-signature is missing or malformed");
                 return REVERIFICATION_MALFORMED;
         }
-        if (!check_age(rules, record, record_signed_s(&when), "the release", why))
+        if (!check_age(rules, record->timestamp_ms, record_signed_s(&when), "the release", why))
                 return REVERIFICATION_REFUSED;
         memcpy(now, text.data, TIMESTAMP_SIZE - 1);
         now[TIMESTAMP_SIZE - 1] = '\0';
@@ -149,5 +199,20 @@ reverification_sign_release(const struct signature_key *key, const struct record
                 return -1;
         text[TIMESTAMP_SIZE - 1] = ' ';
         signature_format(signature, text + TIMESTAMP_SIZE);
+        return 0;
+}
+
+int
+reverification_sign_spooled(const struct signature_key *key, const struct record *record,
+                            char text[SPOOL_SIGNATURE_SIZE])
+{
+        uint8_t signature[SIGNATURE_SIZE];
+        char head[HEAD_SIZE];
+        size_t len = write_spooled(record, head);
+
+        if (len == 0 ||
+            signature_sign(key, head, len, record->signature.data, record->signature.len, signature) != 0)
+                return -1;
+        signature_format(signature, text);
         return 0;
 }

@@ -15,6 +15,10 @@
  * age may exceed the tolerance by REVERIFICATION_ALLOWANCE_MS, for the longest ack_timeout and for clocks
  * that differ.
  *
+ * A record that was in a receiver's spool (gatepost-spooled) is appended long after it was received. The
+ * receiver signs the time of reception with the source's secret, in gatepost-spool-signature, and the
+ * delivery must have been fresh at that time. model/judge.c limits how long it may have been spooled.
+ *
  * A release may have any age. It has its own signature, which `gatepost quarantine release` makes with the
  * source's secret over the time, gatepost-released, source, signed timestamp, delivery-id and body, and which
  * must be as fresh as above. So an administrator can release unverified records, and nobody can turn a
@@ -47,5 +51,16 @@ enum reverification reverification_check(const struct event_rules *rules, const 
  */
 int reverification_sign_release(const struct signature_key *key, const struct record *record, int64_t now_s,
                                 char text[RELEASE_SIGNATURE_SIZE]) MUST_CHECK;
+
+#define SPOOL_SIGNATURE_SIZE 72 /* with the NUL: as gatepost-signature */
+
+/**
+ * reverification_sign_spooled(key, record, text):
+ * Write gatepost-spool-signature for a record of a receiver: the signature over gatepost-received, source,
+ * signed timestamp, delivery-id and gatepost-signature, which covers the body. Return 0, or -1 if a text is
+ * too long, or memory or OpenSSL fails.
+ */
+int reverification_sign_spooled(const struct signature_key *key, const struct record *record,
+                                char text[SPOOL_SIGNATURE_SIZE]) MUST_CHECK;
 
 #endif

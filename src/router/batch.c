@@ -25,14 +25,15 @@ receptions_grow(struct batch_receptions *receptions)
 
 /*
  * Add the reception of an event's delivery. Ignore records that do not say it, which no receiver wrote, and
- * released ones, which have spent most of the time in quarantine. Returns 0, or -1 when memory fails.
+ * released and spooled ones, which have spent most of the time in quarantine or on a receiver's disk. Returns
+ * 0, or -1 when memory fails.
  */
 static int
 receptions_add(struct batch_receptions *receptions, const struct record *record)
 {
         int64_t received_ms;
 
-        if (record->released.len > 0 ||
+        if (record->released.len > 0 || record->spooled.len > 0 ||
             clock_parse_ms(record->received.data, record->received.len, &received_ms) != 0)
                 return 0;
         if (receptions->n > 0 && receptions->runs[receptions->n - 1].received_ms == received_ms) {
