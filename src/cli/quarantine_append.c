@@ -62,12 +62,12 @@ settle(struct append_work *work, struct quarantine_release *release, enum releas
 }
 
 static void
-on_report(void *record_arg, const char *reason, int may_be_there, void *arg)
+on_report(void *record_arg, const struct producer_outcome *outcome, void *arg)
 {
+        const char *reason = outcome->failure;
         struct quarantine_release *release = record_arg;
         struct append_work *work = arg;
 
-        (void)may_be_there;
         work->unacknowledged -= release->len;
         if (reason == NULL)
                 settle(work, release, RELEASE_ACKNOWLEDGED, NULL);
@@ -169,21 +169,25 @@ static void
 append_release(struct append_work *work, const rd_kafka_message_t *message,
                const struct release_headers *headers, struct quarantine_release *release)
 {
-        struct span key = {message->key, message->key_len};
-        void *body = message->len == 0 ? NULL : mem_alloc(message->len);
+        struct producer_record record = {
+            .key = {message->key, message->key_len},
+            .body = message->len == 0 ? NULL : mem_alloc(message->len),
+            .body_len = message->len,
+            .arg = release,
+        };
         struct error error;
 
-        if (body != NULL)
-                memcpy(body, message->payload, message->len);
+        if (record.body != NULL)
+                memcpy(record.body, message->payload, message->len);
         while (work->unacknowledged >= MAX_UNACKNOWLEDGED)
                 wait_for_acks(work);
-        while (producer_append(work->producer, key, body, message->len, make_headers(message, headers),
-                               release, &error) != 0) {
+        while (record.headers = make_headers(message, headers),
+               producer_append(work->producer, &record, &error) != 0) {
                 struct error broken;
 
                 if (producer_outstanding(work->producer) == 0 ||
                     producer_is_broken(work->producer, &broken)) {
-                        free(body);
+                        free(record.body);
                         settle(work, release, RELEASE_FAILED, error.text);
                         return;
                 }

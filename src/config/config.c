@@ -93,6 +93,7 @@ config_free(const struct config *held)
         free(config->service_ca_file);
         free(config->tls_certificate_file);
         free(config->tls_key_file);
+        free(config->spool);
         free(config->tls_client_ca_file);
         certificate_free(config->certificate);
         free(config);

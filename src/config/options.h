@@ -31,6 +31,7 @@ enum option_type {
         OPTION_CE_SCHEMA,    /* the beginning of a URI, of at most max bytes */
         OPTION_URL,          /* https, or http to a loopback host */
         OPTION_API_KEY,      /* of the service */
+        OPTION_DIRECTORY,    /* a directory that the daemon writes to */
         OPTION_FILE,         /* a file that check.c or the command line reads */
         OPTION_PRIVATE_FILE, /* a secret file that the command line reads */
 };

@@ -49,6 +49,7 @@ is_same(const struct option_row *option, const struct config *now, const struct 
                 return *(const unsigned *)a == *(const unsigned *)b;
         case OPTION_NAME:
         case OPTION_FILE:
+        case OPTION_DIRECTORY:
                 return is_same_text(*(char *const *)a, *(char *const *)b);
         case OPTION_LISTEN:
                 return is_same_listen(now, then);

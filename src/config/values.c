@@ -401,6 +401,7 @@ static int (*const setters[])(struct setting *s) = {
     [OPTION_CE_SCHEMA] = set_ce_schema,
     [OPTION_URL] = set_url,
     [OPTION_API_KEY] = set_api_key,
+    [OPTION_DIRECTORY] = set_text,
     [OPTION_FILE] = set_text,
     [OPTION_PRIVATE_FILE] = set_private_file,
 };

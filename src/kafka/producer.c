@@ -28,14 +28,16 @@ static void
 on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 {
         struct producer *producer = opaque;
-        const char *failure = client_append_error(message);
+        const struct producer_outcome outcome = {
+            .failure = client_append_error(message),
+            .may_be_there = rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED,
+            .is_final = client_is_final(message->err),
+        };
 
         (void)client;
-        if (failure == NULL)
+        if (outcome.failure == NULL)
                 outage_end();
-        producer->report(message->_private, failure,
-                         rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED,
-                         producer->arg);
+        producer->report(message->_private, &outcome, producer->arg);
 }
 
 /* librdkafka reports far more often than needed; pass on one report in STATISTICS_INTERVAL_MS. */
@@ -182,27 +184,34 @@ producer_free(struct producer *producer)
 }
 
 int
-producer_append(struct producer *producer, struct span key, void *body, size_t len,
-                rd_kafka_headers_t *headers, void *record_arg, struct error *error)
+producer_append(struct producer *producer, struct producer_record *record, struct error *error)
 {
         static char empty[1]; /* NULL would make a record without a value */
+        void *body = record->body_len == 0 ? empty : record->body;
+        int flags = record->body_len == 0 ? RD_KAFKA_MSG_F_COPY
+                    : record->keeps_body  ? 0
+                                          : RD_KAFKA_MSG_F_FREE;
         rd_kafka_vu_t fields[] = {
             {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = producer->topic},
-            {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)key.data, key.len}},
-            {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {len == 0 ? empty : body, len}},
-            {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = len == 0 ? RD_KAFKA_MSG_F_COPY : RD_KAFKA_MSG_F_FREE},
-            {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = record_arg},
-            {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
+            {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)record->key.data, record->key.len}},
+            {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {body, record->body_len}},
+            {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = flags},
+            {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = record->arg},
+            {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = record->headers},
         };
         rd_kafka_error_t *failure =
-            rd_kafka_produceva(producer->client, fields, ARRAY_LEN(fields) - (headers == NULL));
+            rd_kafka_produceva(producer->client, fields, ARRAY_LEN(fields) - (record->headers == NULL));
 
-        if (failure == NULL)
+        if (failure == NULL) {
+                if (record->body_len == 0 && !record->keeps_body)
+                        free(record->body);
                 return 0;
+        }
         (void)error_set(error, "%s", rd_kafka_error_string(failure));
+        record->is_final = client_is_final(rd_kafka_error_code(failure));
         rd_kafka_error_destroy(failure);
-        if (headers != NULL)
-                rd_kafka_headers_destroy(headers);
+        if (record->headers != NULL)
+                rd_kafka_headers_destroy(record->headers);
         return -1;
 }
 

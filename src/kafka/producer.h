@@ -16,12 +16,29 @@
  */
 struct producer;
 
+/* What became of a record. */
+struct producer_outcome {
+        const char *failure; /* NULL: every in-sync replica has it; else why not, a constant */
+        int may_be_there;    /* after a failure: it may be in Kafka nevertheless, now or later */
+        int is_final;        /* after a failure: another attempt would fail as well, as for one too large */
+};
+
 /*
  * Report a record; called once for each record that producer_append() accepted, from producer_serve() or
- * producer_free(), unless producer_free() has to abandon librdkafka. reason is NULL when every in-sync
- * replica has the record. Otherwise may_be_there says whether it may be in Kafka nevertheless, now or later.
+ * producer_free(), unless producer_free() has to abandon librdkafka.
  */
-typedef void producer_report(void *record_arg, const char *reason, int may_be_there, void *arg);
+typedef void producer_report(void *record_arg, const struct producer_outcome *outcome, void *arg);
+
+/* A record to be appended. */
+struct producer_record {
+        struct span key; /* copied */
+        void *body;      /* allocated by malloc(); may be NULL if body_len is 0 */
+        size_t body_len;
+        int keeps_body;              /* the caller keeps the body, unchanged until the report */
+        rd_kafka_headers_t *headers; /* may be NULL */
+        void *arg;                   /* for the report */
+        int is_final;                /* set when it is not accepted: another attempt would fail as well */
+};
 
 /**
  * producer_new(config, bootstrap, wake_fd, report, arg, error):
@@ -43,13 +60,13 @@ void producer_watch(struct producer *producer,
                     void (*statistics)(const struct statistics_totals *totals, void *arg));
 
 /**
- * producer_append(producer, key, body, len, headers, record_arg, error):
- * Append a record. Copies key. Takes ownership of body, allocated by malloc() or NULL if len is 0, except on
- * failure; and of headers, which may be NULL, even on failure. Returns 0; or -1 with the reason when there is
- * no room or the producer is broken, and then reports nothing.
+ * producer_append(producer, record, error):
+ * Append a record. Takes ownership of its body, unless the caller keeps it, except on failure; and of its
+ * headers, even on failure. Returns 0; or -1 with the reason when there is no room, the record is too large,
+ * or the producer is broken, and then reports nothing.
  */
-int producer_append(struct producer *producer, struct span key, void *body, size_t len,
-                    rd_kafka_headers_t *headers, void *record_arg, struct error *error) MUST_CHECK;
+int producer_append(struct producer *producer, struct producer_record *record,
+                    struct error *error) MUST_CHECK;
 
 /**
  * producer_connect(producer, timeout_ms):

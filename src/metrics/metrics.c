@@ -358,6 +358,12 @@ metrics_watch_budget(struct metrics *metrics, struct memory_budget *budget)
 }
 
 void
+metrics_watch_spool(struct metrics *metrics, const struct spool_stats *stats)
+{
+        metrics->spool = stats;
+}
+
+void
 metrics_watch_health(struct metrics *metrics, const struct health *health)
 {
         metrics->health = health;
@@ -433,18 +439,4 @@ const struct histogram_figures *
 metrics_window_start(const struct metrics *metrics, enum metrics_histogram which)
 {
         return &metrics->window.slots[metrics->window.next][which];
-}
-
-const char *
-metrics_client_name(const struct metrics *metrics, enum metrics_client client)
-{
-        static const struct {
-                const char *name;
-                unsigned role;
-        } clients[CLIENT_N] = {
-            [CLIENT_RECEIVER] = {"receiver", CONFIG_RECEIVER},
-            [CLIENT_ROUTER] = {"router", CONFIG_ROUTER},
-        };
-
-        return metrics->config->roles & clients[client].role ? clients[client].name : NULL;
 }

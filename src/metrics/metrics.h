@@ -11,6 +11,7 @@
 #include "kafka/statistics.h"
 #include "metrics/health.h"
 #include "metrics/recent.h"
+#include "metrics/spool_stats.h"
 #include "model/judge.h"
 
 /*
@@ -105,6 +106,9 @@ struct connection_stats *metrics_connections(struct metrics *metrics);
 
 /* Report the use of this memory budget; NULL: none. Main thread. */
 void metrics_watch_budget(struct metrics *metrics, struct memory_budget *budget);
+
+/* Report this spool; NULL: none. Main thread. */
+void metrics_watch_spool(struct metrics *metrics, const struct spool_stats *stats);
 
 /* Report the readiness of these parts; NULL: none. Main thread. */
 void metrics_watch_health(struct metrics *metrics, const struct health *health);

@@ -98,6 +98,20 @@ metrics_version(size_t i)
         return versions[i];
 }
 
+const char *
+metrics_client_name(const struct metrics *metrics, enum metrics_client client)
+{
+        static const struct {
+                const char *name;
+                unsigned role;
+        } clients[CLIENT_N] = {
+            [CLIENT_RECEIVER] = {"receiver", CONFIG_RECEIVER},
+            [CLIENT_ROUTER] = {"router", CONFIG_ROUTER},
+        };
+
+        return metrics->config->roles & clients[client].role ? clients[client].name : NULL;
+}
+
 static void
 render_build(FILE *out)
 {

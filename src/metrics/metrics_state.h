@@ -93,9 +93,10 @@ struct metrics {
         size_t n_partitions;
         counter kafka_reachable;
         struct connection_stats connections;
-        struct memory_budget *budget; /* NULL: no receiver runs */
-        const struct health *health;  /* NULL: not known yet */
-        const char *embedded_broker;  /* address; NULL: there is none */
+        struct memory_budget *budget;    /* NULL: no receiver runs */
+        const struct spool_stats *spool; /* NULL: none */
+        const struct health *health;     /* NULL: not known yet */
+        const char *embedded_broker;     /* address; NULL: there is none */
         struct brokers brokers;
         struct metrics_clients clients[CLIENT_N];
         int64_t start_s;

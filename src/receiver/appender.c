@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "kafka/producer.h"
 #include "model/record.h"
+#include "model/reverification.h"
 
 #define RETRY_PRODUCER_MS 1000
 #define CONNECT_TIMEOUT_MS 2000
@@ -37,17 +38,17 @@ note_failure(struct appender *appender)
 }
 
 static void
-on_report(void *record_arg, const char *reason, int may_be_there, void *arg)
+on_report(void *record_arg, const struct producer_outcome *outcome, void *arg)
 {
         struct appender *appender = arg;
 
-        if (reason == NULL) {
+        if (outcome->failure == NULL) {
                 appender->failing_since_ms = 0;
                 appender->stuck_ms = STUCK_MS;
         } else {
                 note_failure(appender);
         }
-        pending_report(&appender->pending, record_arg, reason, may_be_there);
+        pending_report(&appender->pending, record_arg, outcome);
 }
 
 static void
@@ -138,36 +139,173 @@ appender_renew(struct appender *appender)
         return appender->producer != NULL;
 }
 
-static int
-add(rd_kafka_headers_t *headers, const char *name, const char *value)
+/* The headers of a delivery's record in `deliveries`, and the texts that are made for them. */
+struct record_headers {
+        const char *names[12];
+        const char *values[12];
+        size_t n;
+        char received[CLOCK_RFC3339_SIZE];
+        char spool_signature[SPOOL_SIGNATURE_SIZE];
+};
+
+static void
+add(struct record_headers *headers, const char *name, const char *value)
 {
-        return value == NULL ||
-               rd_kafka_header_add(headers, name, -1, value, -1) == RD_KAFKA_RESP_ERR_NO_ERROR;
+        if (value == NULL)
+                return;
+        headers->names[headers->n] = name;
+        headers->values[headers->n++] = value;
 }
 
-/* Return the headers of a delivery's record in `deliveries`, or NULL when memory fails. */
-static rd_kafka_headers_t *
-record_headers(const struct config *config, const struct screened *screened, int64_t now_ms,
-               const char *request_id, const char *replay_of)
+static void
+list_headers(const struct config *config, const struct screened *screened, int64_t now_ms,
+             const char *request_id, const char *replay_of, struct record_headers *headers)
 {
         const struct delivery *delivery = &screened->delivery;
-        rd_kafka_headers_t *headers = rd_kafka_headers_new(11);
-        char received[CLOCK_RFC3339_SIZE];
 
-        if (headers == NULL)
-                return NULL;
-        if (add(headers, RECORD_SOURCE, screened->source->name) &&
-            add(headers, RECORD_WEBHOOK_ID, delivery->webhook_id) &&
-            add(headers, RECORD_TIMESTAMP, delivery->timestamp_text) &&
-            add(headers, RECORD_SIGNATURE, delivery->signature_text) &&
-            add(headers, RECORD_RECEIVED, clock_format_ms(now_ms, received)) &&
-            add(headers, RECORD_REQUEST_ID, request_id) && add(headers, RECORD_INSTANCE, config->instance) &&
-            add(headers, RECORD_REPLAY_OF, replay_of) &&
-            add(headers, RECORD_TRACEPARENT, screened->traceparent) &&
-            add(headers, RECORD_TRACESTATE, screened->tracestate))
-                return headers;
-        rd_kafka_headers_destroy(headers);
-        return NULL;
+        headers->n = 0;
+        add(headers, RECORD_SOURCE, screened->source->name);
+        add(headers, RECORD_WEBHOOK_ID, delivery->webhook_id);
+        add(headers, RECORD_TIMESTAMP, delivery->timestamp_text);
+        add(headers, RECORD_SIGNATURE, delivery->signature_text);
+        add(headers, RECORD_RECEIVED, clock_format_ms(now_ms, headers->received));
+        add(headers, RECORD_REQUEST_ID, request_id);
+        add(headers, RECORD_INSTANCE, config->instance);
+        add(headers, RECORD_REPLAY_OF, replay_of);
+        add(headers, RECORD_TRACEPARENT, screened->traceparent);
+        add(headers, RECORD_TRACESTATE, screened->tracestate);
+}
+
+/* Return them for librdkafka, or NULL when memory fails. */
+static rd_kafka_headers_t *
+make_headers(const struct record_headers *list)
+{
+        rd_kafka_headers_t *headers = rd_kafka_headers_new(list->n);
+
+        for (size_t i = 0; headers != NULL && i < list->n; i++) {
+                if (rd_kafka_header_add(headers, list->names[i], -1, list->values[i], -1) != 0) {
+                        rd_kafka_headers_destroy(headers);
+                        return NULL;
+                }
+        }
+        return headers;
+}
+
+static struct span
+span_of(const char *text)
+{
+        return (struct span){text, strlen(text)};
+}
+
+/* Sign the time of reception, for routers that verify. Returns 0, or -1 when memory or OpenSSL fails. */
+static int
+sign_reception(const struct screened *screened, struct record_headers *headers)
+{
+        const struct delivery *delivery = &screened->delivery;
+        const struct record record = {.key = span_of(delivery->delivery_id),
+                                      .source = span_of(screened->source->name),
+                                      .timestamp = span_of(delivery->timestamp_text),
+                                      .signature = span_of(delivery->signature_text),
+                                      .received = span_of(headers->received)};
+
+        return reverification_sign_spooled(screened->source->keys[0], &record, headers->spool_signature);
+}
+
+/*
+ * Get ready to spool the delivery, now or when Kafka does not acknowledge it: by then its request's headers
+ * are gone. Takes the body of the request. Returns 0, or -1 when memory fails.
+ */
+static int
+prepare_spooling(struct pending *pending, struct http_request *request, const struct screened *screened,
+                 struct record_headers *headers, int64_t now_ms)
+{
+        struct segment_record *record = &pending->item.item.record;
+        size_t size = 64, len = 0;
+        uint8_t *fields;
+        int failed;
+
+        if (sign_reception(screened, headers) != 0)
+                return -1;
+        for (size_t i = 0; i < headers->n; i++)
+                size += strlen(headers->names[i]) + strlen(headers->values[i]) + 8;
+        fields = malloc(size + DELIVERY_ID_MAX + sizeof(RECORD_SPOOL_SIGNATURE) + SPOOL_SIGNATURE_SIZE);
+        if (fields == NULL)
+                return -1;
+        size += DELIVERY_ID_MAX + sizeof(RECORD_SPOOL_SIGNATURE) + SPOOL_SIGNATURE_SIZE;
+        failed = segment_add_field(fields, size, &len, "", span_of(screened->delivery.delivery_id));
+        for (size_t i = 0; i < headers->n; i++)
+                failed |=
+                    segment_add_field(fields, size, &len, headers->names[i], span_of(headers->values[i]));
+        failed |=
+            segment_add_field(fields, size, &len, RECORD_SPOOL_SIGNATURE, span_of(headers->spool_signature));
+        if (failed != 0) {
+                free(fields);
+                return -1;
+        }
+        pending->body = http_request_take_body(request, &record->body.len);
+        record->body.data = pending->body;
+        record->fields = (struct span){(const char *)fields, len};
+        record->received_ms = now_ms;
+        return 0;
+}
+
+/* Whether Kafka is likely to acknowledge a delivery. */
+static int
+is_worth_trying(const struct appender *appender)
+{
+        return appender->producer != NULL && producer_has_id(appender->producer) &&
+               !receiver_shared_is_away(appender->shared);
+}
+
+/* Hand the delivery to Kafka. Returns 0, or -1 with the reason; then nothing is reported. */
+static int
+produce(struct appender *appender, struct pending *pending, struct http_request *request,
+        const struct screened *screened, const struct record_headers *list, struct error *error)
+{
+        struct producer_record record = {
+            .key = span_of(screened->delivery.delivery_id),
+            .keeps_body = appender->shared->spool != NULL,
+            .headers = make_headers(list),
+            .arg = pending,
+        };
+
+        if (record.headers == NULL)
+                return error_set(error, "out of memory");
+        if (record.keeps_body) {
+                record.body = pending->body;
+                record.body_len = pending->bytes;
+        } else {
+                record.body = http_request_take_body(request, &record.body_len);
+        }
+        pending->in_kafka = 1;
+        if (producer_append(appender->producer, &record, error) == 0)
+                return 0;
+        pending->in_kafka = 0;
+        if (!record.keeps_body)
+                free(record.body);
+        return -1;
+}
+
+/* Hand the delivery to Kafka if that is worth trying, else to the spool, else to Kafka. */
+static int
+hand_over(struct appender *appender, struct pending *pending, struct http_request *request,
+          const struct screened *screened, const struct record_headers *list, struct error *error)
+{
+        struct spool *spool = appender->shared->spool;
+        int is_worth = spool == NULL || is_worth_trying(appender);
+
+        if (is_worth && produce(appender, pending, request, screened, list, error) == 0)
+                return 0;
+        if (spool != NULL && spool_writer_refuses(spool_writer(spool),
+                                                  segment_record_size(&pending->item.item.record)) == NULL) {
+                pending_spool(&appender->pending, pending);
+                return 0;
+        }
+        if (is_worth)
+                return -1;
+        if (appender->producer == NULL)
+                return error_set(error, "Kafka is not reachable, and the spool is full or has failed");
+        return produce(appender, pending, request, screened, list, error);
 }
 
 const char *
@@ -175,28 +313,23 @@ appender_append(struct appender *appender, struct http_request *request, const s
                 const char *original, int64_t began_ns)
 {
         const struct delivery *delivery = &screened->delivery;
-        rd_kafka_headers_t *headers = record_headers(appender->shared->config, screened, clock_now_ms(),
-                                                     http_request_id(request), original);
-        struct span key = {delivery->delivery_id, strlen(delivery->delivery_id)};
-        struct pending *pending = NULL;
-        struct error error;
-        size_t len;
-        void *body;
+        int64_t now_ms = clock_now_ms();
+        struct record_headers list;
+        struct pending *pending =
+            pending_add(&appender->pending, request, screened, original != NULL, began_ns);
+        struct error error = {"out of memory"};
 
-        if (headers != NULL)
-                pending = pending_add(&appender->pending, request, screened, original != NULL, began_ns);
         if (pending == NULL) {
-                if (headers != NULL)
-                        rd_kafka_headers_destroy(headers);
                 if (original == NULL && screened->source->replay_guard)
                         receiver_shared_end_append(appender->shared, screened->source->name,
                                                    delivery->signature, delivery->delivery_id, 0);
                 return "out of memory; send it again";
         }
+        list_headers(appender->shared->config, screened, now_ms, http_request_id(request), original, &list);
         crash_point("before-append");
-        body = http_request_take_body(request, &len);
-        if (producer_append(appender->producer, key, body, len, headers, pending, &error) != 0) {
-                free(body);
+        if ((appender->shared->spool != NULL &&
+             prepare_spooling(pending, request, screened, &list, now_ms) != 0) ||
+            hand_over(appender, pending, request, screened, &list, &error) != 0) {
                 pending_cancel(&appender->pending, pending, error.text);
                 return "no room for the delivery; send it again";
         }
@@ -214,7 +347,7 @@ appender_new(struct receiver_shared *shared, int wake_fd, struct error *error)
         appender->wake_fd = wake_fd;
         appender->stuck_ms = STUCK_MS;
         pthread_mutex_init(&appender->mutex, NULL);
-        pending_init(&appender->pending, shared);
+        pending_init(&appender->pending, shared, wake_fd);
         appender->producer =
             producer_new(shared->config, shared->bootstrap, wake_fd, on_report, appender, error);
         if (appender->producer == NULL) {
@@ -231,6 +364,7 @@ appender_free(struct appender *appender)
         if (appender == NULL)
                 return;
         close_producer(appender);
+        pending_await_spool(&appender->pending);
         free(appender);
 }
 
@@ -239,6 +373,7 @@ appender_serve(struct appender *appender)
 {
         if (appender->producer != NULL)
                 producer_serve(appender->producer);
+        pending_serve(&appender->pending);
         (void)appender_renew(appender);
 }
 

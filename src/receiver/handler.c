@@ -186,6 +186,16 @@ handler_head(struct handler *handler, struct http_request *request)
         }
 }
 
+/* Whether Kafka or the spool may take a body of this size. */
+static int
+can_store(const struct handler *handler, size_t len, int has_producer)
+{
+        const struct receiver_shared *shared = handler->shared;
+
+        return (atomic_load(&shared->may_append) && has_producer) ||
+               (shared->spool != NULL && spool_writer_refuses(spool_writer(shared->spool), len) == NULL);
+}
+
 void
 handler_complete(struct handler *handler, struct http_request *request)
 {
@@ -213,7 +223,7 @@ handler_complete(struct handler *handler, struct http_request *request)
                 refuse(handler, request, screened, &refusal);
         else if (handler->refuse_from_ms != 0 && progress->began_ns / 1000000 >= handler->refuse_from_ms)
                 refuse_for_now(handler, request, screened, "the receiver is stopping; send it again");
-        else if (!atomic_load(&handler->shared->may_append) || !has_producer)
+        else if (!can_store(handler, body.len, has_producer))
                 refuse_without_kafka(handler, request, screened);
 }
 

@@ -188,7 +188,7 @@ accept_when_ready(struct lane *lane)
 
         if (lane->stopping || atomic_load(&lane->is_open))
                 return;
-        if (clock_monotonic_ms() < lane->shared->hold_until_ms &&
+        if (lane->shared->spool == NULL && clock_monotonic_ms() < lane->shared->hold_until_ms &&
             !(atomic_load(&lane->shared->may_append) && appender_is_ready(lane->appender, &error)))
                 return;
         http_server_hold(lane->server, 0);

@@ -1,6 +1,7 @@
 #include "receiver/pending.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +10,28 @@
 #include "base/crash.h"
 #include "base/pool.h"
 #include "kafka/outage.h"
+#include "spool/spool.h"
+
+/* Time for the disk, after which a delivery is answered 503. */
+#define SPOOL_TIMEOUT_MS 8000
 
 void
-pending_init(struct pending_list *list, struct receiver_shared *shared)
+pending_init(struct pending_list *list, struct receiver_shared *shared, int wake_fd)
 {
         list->shared = shared;
         TAILQ_INIT(&list->waiting);
-        TAILQ_INIT(&list->abandoned);
+        TAILQ_INIT(&list->spooling);
+        TAILQ_INIT(&list->answered);
+        spool_inbox_init(&list->inbox, wake_fd);
+}
+
+static void
+move(struct pending *pending, struct pending_head *list)
+{
+        if (pending->list != NULL)
+                TAILQ_REMOVE(pending->list, pending, entry);
+        pending->list = list;
+        TAILQ_INSERT_TAIL(list, pending, entry);
 }
 
 struct pending *
@@ -38,14 +54,35 @@ pending_add(struct pending_list *list, struct http_request *request, const struc
                        screened->delivery.delivery_id);
         pending->is_guarded = screened->source->replay_guard && !is_replay;
         memcpy(pending->signature, screened->delivery.signature, sizeof(pending->signature));
-        TAILQ_INSERT_TAIL(&list->waiting, pending, entry);
+        move(pending, &list->waiting);
         return pending;
 }
 
+/* Tell the replay guard what became of the delivery, once. */
+static void
+end_append(struct receiver_shared *shared, struct pending *pending)
+{
+        if (pending->is_guarded)
+                receiver_shared_end_append(shared, pending->account->name, pending->signature,
+                                           pending->delivery_id, pending->may_be_stored);
+        pending->is_guarded = 0;
+}
+
+/* Release the delivery when all reports have come. */
 static void
 release(struct pending_list *list, struct pending *pending)
 {
+        if (pending->in_kafka || pending->in_spool) {
+                if (pending->request == NULL && pending->list != &list->answered)
+                        move(pending, &list->answered);
+                return;
+        }
+        end_append(list->shared, pending);
+        TAILQ_REMOVE(pending->list, pending, entry);
         memory_budget_release(list->shared->budget, pending->memory);
+        if (!pending->is_leaked)
+                free(pending->body);
+        free((void *)(uintptr_t)pending->item.item.record.fields.data);
         pool_free(pending);
 }
 
@@ -97,8 +134,7 @@ note_result(struct receiver_shared *shared, const char *reason)
         char quoted[LOG_QUOTED_SIZE];
 
         if (reason == NULL) {
-                if (atomic_load_explicit(&shared->failed_ms, memory_order_relaxed) != 0)
-                        atomic_store(&shared->failed_ms, 0);
+                receiver_shared_note_append(shared);
                 return;
         }
         atomic_store(&shared->failed_ms, clock_monotonic_ms());
@@ -106,50 +142,96 @@ note_result(struct receiver_shared *shared, const char *reason)
                   log_quote(reason, quoted));
 }
 
+/* Answer the request, which is still waiting. failure is NULL for 200; else message is for the client. */
 static void
-end_append(struct receiver_shared *shared, const struct pending *pending, int may_be_stored)
+answer(struct pending_list *list, struct pending *pending, const char *message, const char *failure)
 {
-        if (pending->is_guarded)
-                receiver_shared_end_append(shared, pending->account->name, pending->signature,
-                                           pending->delivery_id, may_be_stored);
+        crash_point("before-answer");
+        if (failure == NULL)
+                answer_accepted(list->shared, pending);
+        else
+                answer_unavailable(list->shared, pending, message, failure);
+        pending->request = NULL;
 }
 
 void
 pending_cancel(struct pending_list *list, struct pending *pending, const char *reason)
 {
         note_result(list->shared, reason);
-        end_append(list->shared, pending, 0);
-        TAILQ_REMOVE(&list->waiting, pending, entry);
+        release(list, pending);
+}
+
+static int
+can_spool(const struct pending_list *list, const struct pending *pending)
+{
+        return list->shared->spool != NULL && pending->request != NULL && !pending->in_spool &&
+               spool_writer_refuses(spool_writer(list->shared->spool),
+                                    segment_record_size(&pending->item.item.record)) == NULL;
+}
+
+void
+pending_spool(struct pending_list *list, struct pending *pending)
+{
+        pending->in_spool = 1;
+        pending->deadline_ms = clock_monotonic_ms() + SPOOL_TIMEOUT_MS;
+        pending->item.inbox = &list->inbox;
+        move(pending, &list->spooling);
+        receiver_shared_note_spooled(list->shared);
+        spool_writer_put(spool_writer(list->shared->spool), &pending->item);
+}
+
+void
+pending_report(struct pending_list *list, struct pending *pending, const struct producer_outcome *outcome)
+{
+        note_result(list->shared, outcome->failure);
+        pending->in_kafka = 0;
+        pending->may_be_stored |= outcome->failure == NULL || outcome->may_be_there;
+        if (outcome->failure == NULL && pending->request != NULL)
+                answer(list, pending, NULL, NULL);
+        else if (can_spool(list, pending))
+                pending_spool(list, pending);
+        else if (pending->request != NULL && !pending->in_spool)
+                answer(list, pending, "the delivery could not be stored; send it again", outcome->failure);
         release(list, pending);
 }
 
 void
-pending_report(struct pending_list *list, struct pending *pending, const char *reason, int may_be_there)
+pending_serve(struct pending_list *list)
 {
-        note_result(list->shared, reason);
-        end_append(list->shared, pending, reason == NULL || may_be_there);
-        crash_point("before-answer");
-        if (pending->request != NULL) {
-                TAILQ_REMOVE(&list->waiting, pending, entry);
-                if (reason == NULL)
-                        answer_accepted(list->shared, pending);
-                else
-                        answer_unavailable(list->shared, pending,
-                                           "the delivery could not be stored; send it again", reason);
-        } else {
-                TAILQ_REMOVE(&list->abandoned, pending, entry);
+        struct spool_item *item;
+
+        while ((item = spool_inbox_take(&list->inbox)) != NULL) {
+                struct pending *pending = (struct pending *)((char *)item - offsetof(struct pending, item));
+
+                pending->in_spool = 0;
+                pending->may_be_stored |= item->failure == NULL;
+                if (pending->request != NULL)
+                        answer(list, pending, item->failure, item->failure);
+                release(list, pending);
         }
-        release(list, pending);
+}
+
+static void
+fail_all(struct pending_list *list, struct pending_head *head, const char *reason)
+{
+        const struct producer_outcome outcome = {.failure = reason, .may_be_there = 1};
+        struct pending *pending = TAILQ_FIRST(head), *next;
+
+        for (; pending != NULL; pending = next) {
+                next = TAILQ_NEXT(pending, entry);
+                if (!pending->in_kafka)
+                        continue;
+                pending->is_leaked = pending->body != NULL;
+                pending_report(list, pending, &outcome);
+        }
 }
 
 void
 pending_fail_all(struct pending_list *list, const char *reason)
 {
-        struct pending *pending;
-
-        while ((pending = TAILQ_FIRST(&list->waiting)) != NULL ||
-               (pending = TAILQ_FIRST(&list->abandoned)) != NULL)
-                pending_report(list, pending, reason, 1);
+        fail_all(list, &list->answered, reason);
+        fail_all(list, &list->spooling, reason);
+        fail_all(list, &list->waiting, reason);
 }
 
 size_t
@@ -161,24 +243,55 @@ pending_expire(struct pending_list *list, int64_t now_ms)
 
         while ((pending = TAILQ_FIRST(&list->waiting)) != NULL && pending->deadline_ms <= now_ms) {
                 atomic_store(&list->shared->failed_ms, now_ms);
-                TAILQ_REMOVE(&list->waiting, pending, entry);
-                answer_unavailable(list->shared, pending,
-                                   "the delivery was not stored in time; send it again",
-                                   outage_describe("Kafka did not acknowledge it within ack_timeout", detail,
-                                                   sizeof(detail)));
-                pending->request = NULL;
-                TAILQ_INSERT_TAIL(&list->abandoned, pending, entry);
                 n++;
+                if (can_spool(list, pending)) {
+                        pending_spool(list, pending);
+                        continue;
+                }
+                answer(list, pending, "the delivery was not stored in time; send it again",
+                       outage_describe("Kafka did not acknowledge it within ack_timeout", detail,
+                                       sizeof(detail)));
+                release(list, pending);
+        }
+        while ((pending = TAILQ_FIRST(&list->spooling)) != NULL && pending->deadline_ms <= now_ms) {
+                answer(list, pending, "the delivery was not stored in time; send it again",
+                       "the spool's disk did not confirm it in time");
+                release(list, pending);
         }
         return n;
+}
+
+void
+pending_await_spool(struct pending_list *list)
+{
+        struct pending *pending;
+        int n;
+
+        do {
+                n = 0;
+                pending_serve(list);
+                TAILQ_FOREACH(pending, &list->spooling, entry)
+                n++;
+                TAILQ_FOREACH(pending, &list->answered, entry)
+                n += pending->in_spool;
+                if (n > 0)
+                        clock_sleep_ms(10);
+        } while (n > 0);
+}
+
+/* Return the earlier of two deadlines; -1: none. */
+static int64_t
+earlier(int64_t deadline_ms, const struct pending *pending)
+{
+        if (pending == NULL || (deadline_ms >= 0 && deadline_ms < pending->deadline_ms))
+                return deadline_ms;
+        return pending->deadline_ms;
 }
 
 int64_t
 pending_next_deadline(const struct pending_list *list)
 {
-        const struct pending *first = TAILQ_FIRST(&list->waiting);
-
-        return first == NULL ? -1 : first->deadline_ms;
+        return earlier(earlier(-1, TAILQ_FIRST(&list->waiting)), TAILQ_FIRST(&list->spooling));
 }
 
 size_t
@@ -188,6 +301,8 @@ pending_count(const struct pending_list *list)
         size_t n = 0;
 
         TAILQ_FOREACH(pending, &list->waiting, entry)
+        n++;
+        TAILQ_FOREACH(pending, &list->spooling, entry)
         n++;
         return n;
 }

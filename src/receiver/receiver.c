@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/listener.h"
+#include "kafka/outage.h"
 #include "receiver/lane.h"
 #include "receiver/shared.h"
 
@@ -24,6 +25,12 @@
 
 /* Time for all lanes to connect, during which the main thread is blocked. */
 #define CONNECT_MS 2000
+
+/* Other deliveries come before the spool's while the last one went to Kafka less than this ago. */
+#define TRAFFIC_MS 1000
+
+/* A disk that has not answered for this long is reported. */
+#define SPOOL_STUCK_MS 30000
 
 struct receiver {
         const struct config *config;
@@ -99,6 +106,46 @@ start_lanes(struct receiver *receiver, struct error *error)
         return 0;
 }
 
+static int
+may_append(void *arg)
+{
+        const struct receiver_shared *shared = arg;
+
+        return atomic_load(&shared->may_append) && atomic_load(&shared->reachable_since_ms) != 0;
+}
+
+static int
+has_traffic(void *arg)
+{
+        const struct receiver_shared *shared = arg;
+        int64_t last_ms = atomic_load(&shared->appended_ms);
+
+        return last_ms != 0 && clock_coarse_ms() - last_ms < TRAFFIC_MS;
+}
+
+static void
+on_acknowledged(void *arg)
+{
+        receiver_shared_note_drained(arg);
+}
+
+static int
+open_spool(struct receiver *receiver, struct error *error)
+{
+        const struct config *config = receiver->config;
+        struct receiver_shared *shared = receiver->shared;
+        const struct spool_drain_owner owner = {shared, may_append, has_traffic, on_acknowledged};
+
+        if (config->spool == NULL)
+                return 0;
+        shared->spool = spool_open(config->spool, config->spool_max, error);
+        if (shared->spool == NULL ||
+            spool_start_draining(shared->spool, config, shared->bootstrap, &owner, error) != 0)
+                return error_prefix(error, "spool = %s", config->spool);
+        metrics_watch_spool(shared->metrics, spool_stats(shared->spool));
+        return 0;
+}
+
 struct receiver *
 receiver_new(struct current *current, const char *bootstrap, struct metrics *metrics,
              const struct probe *probe, const struct activation *activation, struct error *error)
@@ -108,8 +155,8 @@ receiver_new(struct current *current, const char *bootstrap, struct metrics *met
         receiver->config = current_first(current);
         receiver->activation = activation;
         receiver->shared = receiver_shared_new(current, bootstrap, metrics, probe);
-        if (open_tls(receiver, error) != 0 || open_listeners(receiver, error) != 0 ||
-            start_lanes(receiver, error) != 0) {
+        if (open_tls(receiver, error) != 0 || open_spool(receiver, error) != 0 ||
+            open_listeners(receiver, error) != 0 || start_lanes(receiver, error) != 0) {
                 receiver_free(receiver);
                 return NULL;
         }
@@ -162,6 +209,28 @@ receiver_probe_changed(struct receiver *receiver)
         receiver->is_connected = is_reachable;
 }
 
+/* With a spool the receiver is ready while it can store deliveries, wherever. */
+static int
+can_spool(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
+{
+        struct receiver_shared *shared = receiver->shared;
+        const char *refusal = spool_writer_refuses(spool_writer(shared->spool), 0);
+        int64_t since_ms = atomic_load(&spool_stats(shared->spool)->since_ms);
+        char since[CLOCK_RFC3339_SIZE], cause[RECENT_DETAIL_SIZE];
+
+        if (!receiver_is_alive(receiver, STUCK_MS, reason))
+                return 0;
+        if (refusal != NULL && receiver_shared_is_away(shared)) {
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "%s, and the spool is full or has failed",
+                               outage_describe("Kafka is not reachable", cause, sizeof(cause)));
+                return 0;
+        }
+        if (since_ms != 0)
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "ready, spooling since %s",
+                               clock_format_s(since_ms / 1000, since));
+        return 1;
+}
+
 int
 receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
 {
@@ -174,6 +243,8 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "stopping");
                 return 0;
         }
+        if (receiver->shared->spool != NULL)
+                return can_spool(receiver, reason);
         if (probe_reason(receiver->shared->probe, why) || !receiver->is_connected) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "%s", why);
                 return 0;
@@ -220,6 +291,9 @@ receiver_is_alive(struct receiver *receiver, int64_t limit_ms, char reason[HEALT
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "receiver lane %zu is stuck", i + 1);
                 return 0;
         }
+        if (receiver->shared->spool != NULL &&
+            !spool_is_alive(receiver->shared->spool, SPOOL_STUCK_MS, reason))
+                return 0;
         return is_listening(receiver, reason);
 }
 
@@ -272,6 +346,8 @@ receiver_free(struct receiver *receiver)
                 listener_close(receiver->listeners[i]);
         free(receiver->lanes);
         free(receiver->listeners);
+        metrics_watch_spool(receiver->shared->metrics, NULL);
+        spool_close(receiver->shared->spool);
         receiver_shared_free(receiver->shared);
         free(receiver);
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "kafka/outage.h"
 
 /* A quarter of a million accepted deliveries: at most 29 MB, and five minutes at 800 a second. */
 #define REPLAY_ENTRIES (1u << 18)
@@ -145,6 +146,63 @@ struct source_account *
 receiver_shared_account(struct receiver_shared *shared, const struct config_source *source)
 {
         return find_account(shared, source == NULL ? "" : source->name);
+}
+
+/* Deliveries go to Kafka again. */
+static void
+end_spooling(struct receiver_shared *shared)
+{
+        int64_t since_ms = atomic_exchange(&spool_stats(shared->spool)->since_ms, 0);
+
+        if (since_ms != 0)
+                log_notice("deliveries go to Kafka again spooling_s=%" PRId64,
+                           (clock_now_ms() - since_ms) / 1000);
+}
+
+void
+receiver_shared_note_append(struct receiver_shared *shared)
+{
+        if (atomic_load_explicit(&shared->failed_ms, memory_order_relaxed) != 0)
+                atomic_store(&shared->failed_ms, 0);
+        if (shared->spool == NULL)
+                return;
+        atomic_store_explicit(&shared->appended_ms, clock_coarse_ms(), memory_order_relaxed);
+        if (atomic_load_explicit(&spool_stats(shared->spool)->since_ms, memory_order_relaxed) != 0)
+                end_spooling(shared);
+}
+
+void
+receiver_shared_note_drained(struct receiver_shared *shared)
+{
+        if (atomic_load(&shared->failed_ms) != 0)
+                atomic_store(&shared->failed_ms, 0);
+        if (atomic_load(&spool_stats(shared->spool)->since_ms) != 0)
+                end_spooling(shared);
+}
+
+void
+receiver_shared_note_spooled(struct receiver_shared *shared)
+{
+        int_fast64_t none = 0;
+        char cause[RECENT_DETAIL_SIZE], quoted[LOG_QUOTED_SIZE];
+
+        if (atomic_compare_exchange_strong(&spool_stats(shared->spool)->since_ms, &none, clock_now_ms()))
+                log_warning("deliveries go to the spool reason=%s",
+                            log_quote(outage_describe("Kafka does not acknowledge them", cause,
+                                                      sizeof(cause)),
+                                      quoted));
+}
+
+int
+receiver_shared_is_away(const struct receiver_shared *shared)
+{
+        const struct spool_stats *stats = spool_stats(shared->spool);
+
+        if (!atomic_load(&shared->may_append) || atomic_load(&shared->reachable_since_ms) == 0)
+                return 1;
+        /* The drain finds out when Kafka works again, if it has anything to append. */
+        return atomic_load_explicit(&shared->failed_ms, memory_order_relaxed) != 0 &&
+               (atomic_load(&stats->records) > 0 || atomic_load(&stats->queued) > 0);
 }
 
 static int

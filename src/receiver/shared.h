@@ -14,6 +14,7 @@
 #include "kafka/probe.h"
 #include "metrics/metrics.h"
 #include "model/replay.h"
+#include "spool/spool.h"
 
 /* Counters of a source, by its name; they survive reloads, and outlive the lanes. */
 struct source_account {
@@ -45,6 +46,9 @@ struct receiver_shared {
         struct memory_budget *budget;
         /* Monotonic time of the last failed append, 0 when one has succeeded since. */
         atomic_int_fast64_t failed_ms;
+        atomic_int_fast64_t
+            appended_ms;     /* monotonic, coarse: the last delivery that went to Kafka; 0: none */
+        struct spool *spool; /* NULL: none */
 
         pthread_mutex_t replay_mutex;
         struct replay *replay;
@@ -68,6 +72,18 @@ void receiver_shared_renew(struct receiver_shared *shared, const struct config *
 /* Return the account of a source; NULL: of requests to no source. */
 struct source_account *receiver_shared_account(struct receiver_shared *shared,
                                                const struct config_source *source);
+
+/* Kafka has acknowledged a delivery. */
+void receiver_shared_note_append(struct receiver_shared *shared);
+
+/* Kafka has acknowledged a delivery of the spool. */
+void receiver_shared_note_drained(struct receiver_shared *shared);
+
+/* A delivery goes to the spool. */
+void receiver_shared_note_spooled(struct receiver_shared *shared);
+
+/* Whether deliveries have to go to the spool, if there is one: Kafka is away, or the last append failed. */
+int receiver_shared_is_away(const struct receiver_shared *shared);
 
 /* A refusal, to be counted and logged. */
 struct receiver_refused {

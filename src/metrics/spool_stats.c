@@ -1,0 +1,33 @@
+#include "metrics/spool_stats.h"
+
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static const struct histogram_scale sync_scale = {
+    .per_unit = 1000 * MS,
+    .n = 13,
+    .bounds = {MS / 10, MS / 4, MS / 2, MS, 5 * MS / 2, 5 * MS, 10 * MS, 25 * MS, 50 * MS, 100 * MS, 250 * MS,
+               1000 * MS, 5000 * MS},
+};
+
+static const char *const error_names[SPOOL_N_ERRORS] = {
+    [SPOOL_ERROR_FULL] = "full",
+    [SPOOL_ERROR_WRITE] = "write",
+    [SPOOL_ERROR_SYNC] = "sync",
+    [SPOOL_ERROR_PLACE] = "place",
+};
+
+void
+spool_stats_init(struct spool_stats *stats, uint64_t max_bytes)
+{
+        memset(stats, 0, sizeof(*stats));
+        stats->max_bytes = max_bytes;
+        histogram_init(&stats->sync, &sync_scale);
+}
+
+const char *
+spool_stats_error_name(enum spool_error error)
+{
+        return error_names[error];
+}

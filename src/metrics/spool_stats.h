@@ -1,0 +1,43 @@
+#ifndef METRICS_SPOOL_STATS_H
+#define METRICS_SPOOL_STATS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "metrics/histogram.h"
+
+/* Why a delivery was not stored in the spool, or what went wrong with a segment. */
+enum spool_error {
+        SPOOL_ERROR_FULL,  /* spool_max, or no space on the disk */
+        SPOOL_ERROR_WRITE, /* a segment could not be created or written */
+        SPOOL_ERROR_SYNC,  /* the disk did not confirm what was written */
+        SPOOL_ERROR_PLACE, /* the directory or the segment was renamed or deleted */
+        SPOOL_N_ERRORS
+};
+
+/* The figures of a spool, written by its threads and read by any. */
+struct spool_stats {
+        uint64_t max_bytes;          /* spool_max; constant */
+        atomic_uint_fast64_t bytes;  /* of the segments, without damaged ones that were put aside */
+        atomic_uint_fast64_t queued; /* bytes of deliveries that wait to be written */
+        atomic_uint_fast64_t segments;
+        atomic_uint_fast64_t records;   /* that are not in Kafka yet, of the segments that were counted */
+        atomic_uint_fast64_t uncounted; /* segments of an earlier process that were not read yet */
+        atomic_int_fast64_t oldest_ms;  /* reception of the oldest of them, since the epoch; 0: none */
+        atomic_int_fast64_t since_ms;   /* since then deliveries go to the spool; 0: to Kafka */
+        atomic_uint_fast64_t written;   /* records since the process started */
+        atomic_uint_fast64_t drained;   /* likewise */
+        atomic_uint_fast64_t refused;   /* records that Kafka refuses for good; they stay */
+        atomic_uint_fast64_t errors[SPOOL_N_ERRORS];
+        atomic_uint_fast64_t damaged;    /* damaged segments, put aside or still being drained */
+        atomic_uint_fast64_t lost_bytes; /* of damaged segments, found unreadable by this process */
+        struct histogram sync;           /* ns: to write and sync the deliveries of one turn */
+};
+
+/* max_bytes is spool_max. */
+void spool_stats_init(struct spool_stats *stats, uint64_t max_bytes);
+
+/* Return the name of an error in the metrics: full, write, sync, place. */
+const char *spool_stats_error_name(enum spool_error error);
+
+#endif

@@ -1,0 +1,350 @@
+#include "spool/segment_drain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/log.h"
+#include "model/record.h"
+
+/* What became of a record. */
+enum fate { FATE_UNKNOWN, FATE_SENT, FATE_ACKNOWLEDGED, FATE_REFUSED };
+
+/* A record, known by its place: a failing disk may read another number of records the next time. */
+struct place {
+        uint64_t offset;
+        enum fate fate;
+};
+
+struct segment_drain {
+        const struct spool_directory *directory;
+        struct spool_stats *stats;
+        uint64_t number;
+        struct segment_summary summary;
+        struct segment_reader *reader; /* NULL between passes */
+        struct place *places;          /* of the records, ascending */
+        size_t n;
+        size_t next;           /* index of the record that is read next */
+        int is_read;           /* the pass has read all records, or stopped at a failure */
+        size_t n_failed;       /* in this pass */
+        size_t n_acknowledged; /* in this pass */
+        size_t n_refused;
+        size_t outstanding;
+        uint64_t outstanding_bytes;
+};
+
+/* A record in flight. */
+struct sent {
+        struct segment_drain *segment;
+        size_t index;
+        uint64_t bytes;
+};
+
+static int
+open_reader(struct segment_drain *segment, struct error *error)
+{
+        char name[SPOOL_NAME_SIZE];
+
+        segment_reader_close(segment->reader);
+        segment->reader = segment_reader_open(spool_directory_fd(segment->directory),
+                                              spool_directory_name(segment->number, name), error);
+        segment->next = 0;
+        return segment->reader == NULL ? -1 : 0;
+}
+
+/* Read the segment to its end. Return 0, or -1 if memory fails. */
+static int
+list_places(struct segment_drain *segment)
+{
+        struct segment_record record;
+        size_t room = 0;
+        int found;
+
+        while ((found = segment_reader_next(segment->reader, &record)) > 0) {
+                if (segment->n == room) {
+                        struct place *larger;
+
+                        room = room == 0 ? 1024 : 2 * room;
+                        larger = realloc(segment->places, room * sizeof(*larger));
+                        if (larger == NULL)
+                                return -1;
+                        segment->places = larger;
+                }
+                segment->places[segment->n++] = (struct place){record.offset, FATE_UNKNOWN};
+        }
+        segment_reader_summary(segment->reader, &segment->summary);
+        segment_reader_close(segment->reader);
+        segment->reader = NULL;
+        return found;
+}
+
+struct segment_drain *
+segment_drain_open(const struct spool_directory *directory, uint64_t number, struct spool_stats *stats,
+                   struct error *error)
+{
+        struct segment_drain *segment = calloc(1, sizeof(*segment));
+        if (segment == NULL) {
+                (void)error_set(error, "out of memory");
+                return NULL;
+        }
+        segment->directory = directory;
+        segment->number = number;
+        segment->stats = stats;
+        if (open_reader(segment, error) != 0) {
+                segment_drain_close(segment);
+                return NULL;
+        }
+        if (list_places(segment) == 0)
+                return segment;
+        (void)error_set(error, "out of memory");
+        segment_drain_close(segment);
+        return NULL;
+}
+
+void
+segment_drain_close(struct segment_drain *segment)
+{
+        if (segment == NULL)
+                return;
+        segment_reader_close(segment->reader);
+        free(segment->places);
+        free(segment);
+}
+
+uint64_t
+segment_drain_number(const struct segment_drain *segment)
+{
+        return segment->number;
+}
+
+const struct segment_summary *
+segment_drain_summary(const struct segment_drain *segment)
+{
+        return &segment->summary;
+}
+
+int
+segment_drain_begin(struct segment_drain *segment, struct error *error)
+{
+        segment->is_read = 0;
+        segment->n_failed = segment->n_acknowledged = segment->n_refused = 0;
+        for (size_t i = 0; i < segment->n; i++) {
+                if (segment->places[i].fate == FATE_REFUSED)
+                        segment->places[i].fate = FATE_UNKNOWN;
+        }
+        return open_reader(segment, error);
+}
+
+static void
+refuse(struct segment_drain *segment, size_t index, const char *reason)
+{
+        char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
+
+        segment->places[index].fate = FATE_REFUSED;
+        if (segment->n_refused++ == 0)
+                log_error(
+                    "Kafka refuses a spooled delivery; its segment stays segment=%s record=%zu reason=%s",
+                    spool_directory_name(segment->number, name), index + 1, log_quote(reason, quoted));
+}
+
+/* Fill in headers and key. Return 0, -1 if memory fails, or -2 if the fields are malformed. */
+static int
+describe(const struct segment_record *record, struct producer_record *produced)
+{
+        struct record_header field;
+        char now[CLOCK_RFC3339_SIZE];
+        size_t at = 0;
+        int found, failed = 0;
+
+        produced->headers = rd_kafka_headers_new(16);
+        if (produced->headers == NULL)
+                return -1;
+        while ((found = segment_next_field(record->fields, &at, &field)) > 0) {
+                if (field.name[0] == '\0')
+                        produced->key = field.value;
+                else
+                        failed |= rd_kafka_header_add(produced->headers, field.name, -1, field.value.data,
+                                                      (ssize_t)field.value.len) != 0;
+        }
+        failed |= rd_kafka_header_add(produced->headers, RECORD_SPOOLED, -1,
+                                      clock_format_ms(clock_now_ms(), now), -1) != 0;
+        if (found == 0 && produced->key.len > 0 && !failed)
+                return 0;
+        rd_kafka_headers_destroy(produced->headers);
+        produced->headers = NULL;
+        return failed ? -1 : -2;
+}
+
+/* Copy what librdkafka takes over. Return 0, or as describe(). */
+static int
+prepare(struct segment_drain *segment, const struct segment_record *record, struct producer_record *produced)
+{
+        struct sent *sent = malloc(sizeof(*sent));
+        int result = -1;
+
+        produced->body = malloc(record->body.len + 1);
+        if (sent != NULL && produced->body != NULL)
+                result = describe(record, produced);
+        if (result != 0) {
+                free(produced->body);
+                free(sent);
+                return result;
+        }
+        memcpy(produced->body, record->body.data, record->body.len);
+        *sent = (struct sent){segment, segment->next, segment_record_size(record)};
+        produced->arg = sent;
+        return 0;
+}
+
+/* Append the next record. Return 0, also if it is refused for good, or -1 with the reason. */
+static int
+append(struct segment_drain *segment, struct producer *producer, const struct segment_record *record,
+       struct error *error)
+{
+        struct producer_record produced = {.body_len = record->body.len};
+        int result = prepare(segment, record, &produced);
+
+        if (result == -1)
+                return error_set(error, "out of memory");
+        if (result == -2) {
+                refuse(segment, segment->next, "its fields are malformed");
+                return 0;
+        }
+        if (producer_append(producer, &produced, error) == 0) {
+                segment->places[segment->next].fate = FATE_SENT;
+                segment->outstanding++;
+                segment->outstanding_bytes += segment_record_size(record);
+                return 0;
+        }
+        free(produced.body);
+        free(produced.arg);
+        if (!produced.is_final)
+                return -1;
+        refuse(segment, segment->next, error->text);
+        return 0;
+}
+
+/* Read on to the next record that Kafka does not have. Return 1, 0 at the end, or -1 with the reason. */
+static int
+read_next(struct segment_drain *segment, struct segment_record *record, struct error *error)
+{
+        int found;
+
+        while ((found = segment_reader_next(segment->reader, record)) > 0) {
+                while (segment->next < segment->n && segment->places[segment->next].offset < record->offset)
+                        segment->next++;
+                if (segment->next == segment->n || segment->places[segment->next].offset != record->offset)
+                        return error_set(error, "the segment has changed while it was drained");
+                if (segment->places[segment->next].fate == FATE_UNKNOWN)
+                        return 1;
+        }
+        return found < 0 ? error_set(error, "out of memory") : 0;
+}
+
+int
+segment_drain_send(struct segment_drain *segment, struct producer *producer,
+                   const struct segment_drain_window *window, struct error *error)
+{
+        struct segment_record record;
+
+        while (segment->n_failed == 0 && !segment->is_read && segment->outstanding < window->records &&
+               segment->outstanding_bytes < window->bytes) {
+                int found = read_next(segment, &record, error);
+
+                if (found == 0) {
+                        segment->is_read = 1;
+                        break;
+                }
+                if (found < 0 || append(segment, producer, &record, error) != 0) {
+                        segment->n_failed++; /* the reader is past it: another pass will find it */
+                        return -1;
+                }
+                atomic_store(&segment->stats->oldest_ms, record.received_ms);
+        }
+        return 0;
+}
+
+/* A record that failed may be in Kafka nevertheless; the router drops the second copy. */
+struct segment_drain *
+segment_drain_report(void *arg, const struct producer_outcome *outcome)
+{
+        struct sent *sent = arg;
+        struct segment_drain *segment = sent->segment;
+
+        segment->outstanding--;
+        segment->outstanding_bytes -= sent->bytes;
+        if (outcome->failure == NULL) {
+                segment->places[sent->index].fate = FATE_ACKNOWLEDGED;
+                segment->n_acknowledged++;
+                atomic_fetch_add(&segment->stats->drained, 1);
+                atomic_fetch_sub(&segment->stats->records, 1);
+        } else if (outcome->is_final) {
+                refuse(segment, sent->index, outcome->failure);
+        } else {
+                segment->places[sent->index].fate = FATE_UNKNOWN;
+                segment->n_failed++;
+        }
+        free(sent);
+        return segment;
+}
+
+/* A record that was readable at first and was not in this pass must not be deleted either. */
+enum segment_drain_result
+segment_drain_result(const struct segment_drain *segment)
+{
+        if (segment->outstanding > 0 || (!segment->is_read && segment->n_failed == 0))
+                return SEGMENT_DRAIN_MORE;
+        if (segment->n_failed > 0)
+                return SEGMENT_DRAIN_AGAIN;
+        for (size_t i = 0; i < segment->n; i++) {
+                if (segment->places[i].fate != FATE_ACKNOWLEDGED)
+                        return SEGMENT_DRAIN_KEPT;
+        }
+        return SEGMENT_DRAIN_DONE;
+}
+
+size_t
+segment_drain_acknowledged(const struct segment_drain *segment)
+{
+        return segment->n_acknowledged;
+}
+
+size_t
+segment_drain_refused(const struct segment_drain *segment)
+{
+        return segment->n_refused;
+}
+
+void
+segment_drain_fail_outstanding(struct segment_drain *segment)
+{
+        for (size_t i = 0; i < segment->n && segment->outstanding > 0; i++) {
+                if (segment->places[i].fate != FATE_SENT)
+                        continue;
+                segment->places[i].fate = FATE_UNKNOWN;
+                segment->n_failed++;
+                segment->outstanding--;
+        }
+        segment->outstanding_bytes = 0;
+}
+
+int
+segment_drain_remove(const struct segment_drain *segment, struct error *error)
+{
+        int failed;
+
+        crash_point("spool-drained");
+        if (segment->summary.damaged_bytes > 0)
+                failed = spool_directory_put_aside(segment->directory, segment->number) != 0 ||
+                         spool_directory_sync(segment->directory) != 0;
+        else
+                failed = spool_directory_remove(segment->directory, segment->number) != 0;
+        if (failed && errno != ENOENT)
+                return error_set(error, "it cannot be deleted: %s", strerror(errno));
+        crash_point("spool-removed");
+        atomic_fetch_sub(&segment->stats->bytes, segment->summary.size);
+        atomic_fetch_sub(&segment->stats->segments, 1);
+        return 0;
+}

@@ -1,0 +1,78 @@
+#ifndef SPOOL_SEGMENT_DRAIN_H
+#define SPOOL_SEGMENT_DRAIN_H
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "kafka/producer.h"
+#include "metrics/spool_stats.h"
+#include "spool/segment.h"
+#include "spool/spool_directory.h"
+
+/*
+ * A segment on its way to Kafka. Its records are appended in passes: the first over all, each further one
+ * over those that failed. Remembers which records Kafka has acknowledged. For one thread.
+ */
+struct segment_drain;
+
+/* What may be in flight to Kafka. */
+struct segment_drain_window {
+        size_t records;
+        uint64_t bytes;
+};
+
+enum segment_drain_result {
+        SEGMENT_DRAIN_MORE,  /* the window is full, or reports are missing */
+        SEGMENT_DRAIN_AGAIN, /* the pass has ended, and some records failed */
+        SEGMENT_DRAIN_KEPT,  /* the pass has ended; some records are refused or unreadable */
+        SEGMENT_DRAIN_DONE,  /* Kafka has all records */
+};
+
+/**
+ * segment_drain_open(directory, number, stats, error):
+ * Read a segment from its beginning to its end, for its summary. directory and stats outlive it. Return NULL
+ * with the reason.
+ */
+struct segment_drain *segment_drain_open(const struct spool_directory *directory, uint64_t number,
+                                         struct spool_stats *stats, struct error *error) MUST_CHECK;
+
+/* No record may be outstanding. NULL is harmless. */
+void segment_drain_close(struct segment_drain *segment);
+
+uint64_t segment_drain_number(const struct segment_drain *segment);
+const struct segment_summary *segment_drain_summary(const struct segment_drain *segment);
+
+/**
+ * segment_drain_begin(segment, error):
+ * Begin a pass over the records that Kafka does not have. Return 0, or -1 with the reason.
+ */
+int segment_drain_begin(struct segment_drain *segment, struct error *error) MUST_CHECK;
+
+/**
+ * segment_drain_send(segment, producer, window, error):
+ * Append records to the producer, with the segment as part of their arg, while the window has room; after a
+ * failed record, wait for the reports of the others only. Return 0, or -1 with the reason why nothing can be
+ * appended now.
+ */
+int segment_drain_send(struct segment_drain *segment, struct producer *producer,
+                       const struct segment_drain_window *window, struct error *error) MUST_CHECK;
+
+/* Handle the producer's report on a record. arg is the record's. Return its segment. */
+struct segment_drain *segment_drain_report(void *arg, const struct producer_outcome *outcome);
+
+/* Return how far the pass has come. */
+enum segment_drain_result segment_drain_result(const struct segment_drain *segment);
+
+/* Return the number of records of this pass that Kafka has acknowledged; that it refuses. */
+size_t segment_drain_acknowledged(const struct segment_drain *segment);
+size_t segment_drain_refused(const struct segment_drain *segment);
+
+/* The producer is gone: records without a report have failed. */
+void segment_drain_fail_outstanding(struct segment_drain *segment);
+
+/*
+ * Kafka has all records: delete the file or, when it was damaged, put it aside. Return 0, or -1 with the
+ * reason.
+ */
+int segment_drain_remove(const struct segment_drain *segment, struct error *error) MUST_CHECK;
+
+#endif

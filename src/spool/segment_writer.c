@@ -1,0 +1,294 @@
+#include "spool/segment_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <openssl/rand.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/crash.h"
+#include "base/log.h"
+#include "base/log_flood.h"
+#include "base/mem.h"
+
+struct segment_writer {
+        const struct spool_directory *directory;
+        struct spool_stats *stats;
+        atomic_uint_fast64_t number; /* of the segment that is being written; 0: none */
+        uint64_t next;               /* the number of the next one */
+        int fd;                      /* -1: none */
+        uint64_t size;
+        uint64_t synced; /* what was answered ends here */
+        uint64_t n_answered;
+        uint8_t id[SEGMENT_ID_SIZE];
+        int is_named; /* its name is synced */
+        struct log_flood failed;
+};
+
+static void
+log_failure(struct segment_writer *writer, const char *action, const char *reason)
+{
+        char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
+
+        log_flood(
+            &writer->failed, LOG_LEVEL_ERROR,
+            "the spool failed; deliveries are answered 503 last_action=%s last_segment=%s last_reason=%s",
+            action, spool_directory_name(atomic_load(&writer->number), name), log_quote(reason, quoted));
+}
+
+/* Count the records of the segment that can be read back below what was synced. */
+static uint64_t
+count_readable(const struct segment_writer *writer, uint64_t number)
+{
+        struct segment_reader *reader;
+        struct segment_record record;
+        char name[SPOOL_NAME_SIZE];
+        struct error error;
+        uint64_t n = 0;
+
+        reader = segment_reader_open(spool_directory_fd(writer->directory),
+                                     spool_directory_name(number, name), &error);
+        while (reader != NULL && segment_reader_next(reader, &record) > 0)
+                n += record.offset < writer->synced;
+        segment_reader_close(reader);
+        return n;
+}
+
+/*
+ * Write no more to the segment after a failure. What was answered must be there: read it back from the disk.
+ * A segment without any such is deleted, so that a full disk does not fill with empty ones.
+ */
+static void
+abandon_segment(struct segment_writer *writer)
+{
+        uint64_t number = atomic_load(&writer->number), readable, left;
+        char name[SPOOL_NAME_SIZE];
+        struct stat status;
+
+        left = fstat(writer->fd, &status) == 0 && status.st_nlink > 0 ? (uint64_t)status.st_size : 0;
+        atomic_fetch_sub(&writer->stats->bytes, writer->size - left);
+        (void)posix_fadvise(writer->fd, 0, 0, POSIX_FADV_DONTNEED);
+        (void)close(writer->fd);
+        writer->fd = -1;
+        if (writer->n_answered == 0) {
+                if (spool_directory_remove(writer->directory, number) == 0) {
+                        atomic_fetch_sub(&writer->stats->segments, 1);
+                        atomic_fetch_sub(&writer->stats->bytes, left);
+                }
+        } else {
+                readable = count_readable(writer, number);
+                if (readable < writer->n_answered)
+                        log_error("deliveries that were answered 200 cannot be read back from the spool "
+                                  "segment=%s answered=%llu readable=%llu",
+                                  spool_directory_name(number, name), (unsigned long long)writer->n_answered,
+                                  (unsigned long long)readable);
+        }
+        atomic_store(&writer->number, 0);
+}
+
+static void
+fail(struct segment_writer *writer, enum spool_error error, const char *action, const char *reason)
+{
+        int is_full = error == SPOOL_ERROR_WRITE && (errno == ENOSPC || errno == EDQUOT);
+
+        log_failure(writer, action, reason);
+        atomic_fetch_add(&writer->stats->errors[is_full ? SPOOL_ERROR_FULL : error], 1);
+        if (writer->fd >= 0)
+                abandon_segment(writer);
+}
+
+static void
+begin_segment(struct segment_writer *writer)
+{
+        uint8_t header[SEGMENT_HEADER_SIZE];
+
+        if (RAND_bytes(writer->id, sizeof(writer->id)) != 1) {
+                fail(writer, SPOOL_ERROR_WRITE, "create", "no random bytes");
+                return;
+        }
+        atomic_store(&writer->number, writer->next);
+        writer->fd = spool_directory_create(writer->directory, writer->next);
+        writer->next++; /* a name that exists is not tried again */
+        if (writer->fd < 0) {
+                fail(writer, SPOOL_ERROR_WRITE, "create", strerror(errno));
+                atomic_store(&writer->number, 0);
+                return;
+        }
+        crash_point("spool-created");
+        atomic_fetch_add(&writer->stats->segments, 1);
+        writer->size = writer->synced = writer->n_answered = 0;
+        writer->is_named = 0;
+        segment_write_header(writer->id, header);
+        errno = ENOSPC;
+        if (write(writer->fd, header, sizeof(header)) != (ssize_t)sizeof(header)) {
+                fail(writer, SPOOL_ERROR_WRITE, "write", strerror(errno));
+                return;
+        }
+        writer->size = sizeof(header);
+        atomic_fetch_add(&writer->stats->bytes, sizeof(header));
+}
+
+/* Write all of the vectors. Return 0, or -1 with errno set. */
+static int
+write_all(int fd, struct iovec *vectors, size_t n)
+{
+        while (n > 0) {
+                ssize_t written = writev(fd, vectors, n < IOV_MAX ? (int)n : IOV_MAX);
+                size_t left;
+
+                if (written < 0 && errno == EINTR)
+                        continue;
+                if (written < 0)
+                        return -1;
+                for (left = (size_t)written; n > 0 && left >= vectors->iov_len; n--)
+                        left -= vectors++->iov_len;
+                if (n > 0) {
+                        vectors->iov_base = (char *)vectors->iov_base + left;
+                        vectors->iov_len -= left;
+                }
+        }
+        return 0;
+}
+
+static struct iovec
+vector_of(const void *bytes, size_t len)
+{
+        return (struct iovec){(void *)(uintptr_t)bytes, len};
+}
+
+/* Write the records of a group after each other. Return 0, or -1 with errno set. */
+static int
+write_records(struct segment_writer *writer, const struct segment_group *group)
+{
+        static const char zeros[8];
+        uint8_t(*heads)[SEGMENT_HEAD_SIZE] = malloc(group->n * SEGMENT_HEAD_SIZE);
+        struct iovec *vectors = malloc(group->n * 4 * sizeof(*vectors));
+        struct segment_item *item;
+        size_t n = 0, i = 0;
+        int result = -1;
+
+        errno = ENOMEM;
+        if (heads != NULL && vectors != NULL) {
+                STAILQ_FOREACH(item, &group->items, entry)
+                {
+                        struct segment_record *record = &item->record;
+                        uint64_t size = segment_record_size(record);
+
+                        record->synced = writer->synced;
+                        record->offset = writer->size;
+                        segment_write_head(writer->id, record, heads[i]);
+                        vectors[n++] = vector_of(heads[i++], SEGMENT_HEAD_SIZE);
+                        vectors[n++] = vector_of(record->fields.data, record->fields.len);
+                        vectors[n++] = vector_of(record->body.data, record->body.len);
+                        vectors[n++] = vector_of(zeros, size - SEGMENT_HEAD_SIZE - record->fields.len -
+                                                            record->body.len);
+                        writer->size += size;
+                }
+                atomic_fetch_add(&writer->stats->bytes, group->bytes);
+                result = write_all(writer->fd, vectors, n);
+        }
+        free(heads);
+        free(vectors);
+        return result;
+}
+
+/* Return NULL if the segment can be found again, by its name and in the directory that is configured. */
+static const char *
+find_displacement(const struct segment_writer *writer)
+{
+        struct stat status;
+
+        if (!spool_directory_is_in_place(writer->directory))
+                return "the directory was renamed, deleted or replaced; restore it, or restart the daemon";
+        if (fstat(writer->fd, &status) != 0 || status.st_nlink == 0)
+                return "the segment was deleted";
+        return NULL;
+}
+
+int
+segment_writer_store(struct segment_writer *writer, const struct segment_group *group)
+{
+        const char *displacement;
+
+        if (writer->fd >= 0 && writer->size + group->bytes > SEGMENT_SIZE)
+                segment_writer_end(writer);
+        if (writer->fd < 0)
+                begin_segment(writer);
+        if (writer->fd < 0)
+                return -1;
+        if (write_records(writer, group) != 0) {
+                fail(writer, SPOOL_ERROR_WRITE, "write", strerror(errno));
+                return -1;
+        }
+        crash_point("spool-written");
+        if (fdatasync(writer->fd) != 0 ||
+            (!writer->is_named && spool_directory_sync(writer->directory) != 0)) {
+                fail(writer, SPOOL_ERROR_SYNC, "sync", strerror(errno));
+                return -1;
+        }
+        crash_point("spool-synced");
+        writer->is_named = 1;
+        displacement = find_displacement(writer);
+        if (displacement != NULL) {
+                fail(writer, SPOOL_ERROR_PLACE, "find", displacement);
+                return -1;
+        }
+        writer->synced = writer->size;
+        writer->n_answered += group->n;
+        return 0;
+}
+
+/* End the segment. A seal says that all of it was synced; without one, damage to its end goes unnoticed. */
+void
+segment_writer_end(struct segment_writer *writer)
+{
+        struct segment_record seal = {.synced = writer->synced, .offset = writer->size};
+        uint8_t head[SEGMENT_HEAD_SIZE];
+
+        if (writer->fd < 0)
+                return;
+        segment_write_head(writer->id, &seal, head);
+        errno = ENOSPC;
+        if (write(writer->fd, head, sizeof(head)) != (ssize_t)sizeof(head) || fdatasync(writer->fd) != 0) {
+                fail(writer, SPOOL_ERROR_SYNC, "end", strerror(errno));
+                return;
+        }
+        atomic_fetch_add(&writer->stats->bytes, sizeof(head));
+        (void)close(writer->fd);
+        writer->fd = -1;
+        atomic_store(&writer->number, 0);
+        crash_point("spool-ended");
+}
+
+struct segment_writer *
+segment_writer_new(const struct spool_directory *directory, struct spool_stats *stats, uint64_t first)
+{
+        struct segment_writer *writer = mem_alloc(sizeof(*writer));
+
+        writer->directory = directory;
+        writer->stats = stats;
+        writer->next = first;
+        writer->fd = -1;
+        return writer;
+}
+
+void
+segment_writer_free(struct segment_writer *writer)
+{
+        if (writer == NULL)
+                return;
+        segment_writer_end(writer);
+        log_flood_end(&writer->failed);
+        free(writer);
+}
+
+uint64_t
+segment_writer_number(const struct segment_writer *writer)
+{
+        return atomic_load(&writer->number);
+}

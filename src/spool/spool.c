@@ -1,0 +1,107 @@
+#include "spool/spool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "spool/spool_directory.h"
+
+struct spool {
+        struct spool_directory *directory;
+        struct spool_stats stats;
+        uint64_t old; /* the last segment of an earlier process; 0: none */
+        struct spool_writer *writer;
+        struct spool_drain *drain; /* NULL until spool_start_draining() */
+};
+
+/* Count what an earlier process has left. */
+static int
+take_stock(struct spool *spool, const char *path, struct error *error)
+{
+        struct spool_listing listing;
+        uint64_t bytes = 0;
+        char quoted[LOG_QUOTED_SIZE];
+
+        if (spool_directory_list(spool->directory, 1, &listing, error) != 0)
+                return -1;
+        for (size_t i = 0; i < listing.n_segments; i++)
+                bytes += listing.segments[i].size;
+        spool->old = listing.last;
+        atomic_store(&spool->stats.bytes, bytes);
+        atomic_store(&spool->stats.segments, listing.n_segments);
+        atomic_store(&spool->stats.uncounted, listing.n_segments);
+        atomic_store(&spool->stats.damaged, listing.n_damaged);
+        log_info("spool opened segments=%zu bytes=%" PRIu64 " damaged=%zu directory=%s", listing.n_segments,
+                 bytes, listing.n_damaged, log_quote(path, quoted));
+        spool_listing_free(&listing);
+        return 0;
+}
+
+struct spool *
+spool_open(const char *path, uint64_t max_bytes, struct error *error)
+{
+        struct spool *spool = mem_alloc(sizeof(*spool));
+
+        spool_stats_init(&spool->stats, max_bytes);
+        if (mkdir(path, 0700) != 0 && errno != EEXIST)
+                (void)error_set(error, "cannot create the directory %s: %s", path, strerror(errno));
+        else
+                spool->directory = spool_directory_open(path, 1, error);
+        if (spool->directory != NULL && take_stock(spool, path, error) == 0)
+                spool->writer = spool_writer_new(spool->directory, &spool->stats, spool->old + 1, error);
+        if (spool->writer != NULL)
+                return spool;
+        spool_close(spool);
+        return NULL;
+}
+
+int
+spool_start_draining(struct spool *spool, const struct config *config, const char *bootstrap,
+                     const struct spool_drain_owner *owner, struct error *error)
+{
+        spool->drain = spool_drain_new(spool->directory, spool->writer, &spool->stats, spool->old, config,
+                                       bootstrap, owner, error);
+        return spool->drain == NULL ? -1 : 0;
+}
+
+void
+spool_close(struct spool *spool)
+{
+        if (spool == NULL)
+                return;
+        spool_drain_free(spool->drain);
+        spool_writer_free(spool->writer);
+        spool_directory_close(spool->directory);
+        free(spool);
+}
+
+struct spool_writer *
+spool_writer(const struct spool *spool)
+{
+        return spool->writer;
+}
+
+struct spool_stats *
+spool_stats(struct spool *spool)
+{
+        return &spool->stats;
+}
+
+int
+spool_is_alive(const struct spool *spool, int64_t limit_ms, char reason[HEALTH_REASON_SIZE])
+{
+        const char *stuck = spool_writer_busy_ms(spool->writer) > limit_ms
+                                ? "the spool's disk does not answer"
+                            : spool->drain != NULL && spool_drain_busy_ms(spool->drain) > limit_ms
+                                ? "the thread that drains the spool is stuck"
+                                : NULL;
+
+        if (stuck != NULL)
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "%s", stuck);
+        return stuck == NULL;
+}

@@ -1,0 +1,210 @@
+#include "spool/spool_directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#define SUFFIX ".spool"
+#define DAMAGED ".damaged"
+#define DIGITS 16
+
+struct spool_directory {
+        char *path;
+        int fd;
+        int lock; /* -1: not locked */
+};
+
+static int
+take_lock(struct spool_directory *directory, struct error *error)
+{
+        directory->lock = openat(directory->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (directory->lock < 0)
+                return error_set(error, "cannot create the file lock in %s: %s", directory->path,
+                                 strerror(errno));
+        if (flock(directory->lock, LOCK_EX | LOCK_NB) == 0)
+                return 0;
+        if (errno == EWOULDBLOCK)
+                return error_set(error, "%s is in use by another process", directory->path);
+        return error_set(error, "cannot lock %s: %s", directory->path, strerror(errno));
+}
+
+struct spool_directory *
+spool_directory_open(const char *path, int exclusive, struct error *error)
+{
+        struct spool_directory *directory = mem_alloc(sizeof(*directory));
+
+        directory->lock = -1;
+        directory->path = mem_strdup(path);
+        directory->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (directory->fd < 0)
+                (void)error_set(error, "cannot open the directory %s: %s", path, strerror(errno));
+        else if (!exclusive || take_lock(directory, error) == 0)
+                return directory;
+        spool_directory_close(directory);
+        return NULL;
+}
+
+void
+spool_directory_close(struct spool_directory *directory)
+{
+        if (directory == NULL)
+                return;
+        if (directory->lock >= 0)
+                (void)close(directory->lock);
+        if (directory->fd >= 0)
+                (void)close(directory->fd);
+        free(directory->path);
+        free(directory);
+}
+
+int
+spool_directory_fd(const struct spool_directory *directory)
+{
+        return directory->fd;
+}
+
+char *
+spool_directory_name(uint64_t number, char name[SPOOL_NAME_SIZE])
+{
+        (void)snprintf(name, SPOOL_NAME_SIZE, "%016" PRIx64 SUFFIX, number);
+        return name;
+}
+
+/* Read the digits with which the name of a segment begins. */
+static int
+parse_digits(const char *name, uint64_t *number)
+{
+        *number = 0;
+        for (size_t i = 0; i < DIGITS; i++) {
+                const char *digits = "0123456789abcdef";
+                const char *found = name[i] == '\0' ? NULL : strchr(digits, name[i]);
+
+                if (found == NULL)
+                        return -1;
+                *number = *number << 4 | (uint64_t)(found - digits);
+        }
+        return *number <= SPOOL_NUMBER_MAX ? 0 : -1;
+}
+
+int
+spool_directory_parse(const char *name, uint64_t *number)
+{
+        return parse_digits(name, number) == 0 && strcmp(name + DIGITS, SUFFIX) == 0 ? 0 : -1;
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+        uint64_t x = ((const struct spool_file *)a)->number, y = ((const struct spool_file *)b)->number;
+
+        return x < y ? -1 : x > y;
+}
+
+static void
+note_file(const struct spool_directory *directory, const char *name, int log, struct spool_listing *listing)
+{
+        struct stat status;
+        uint64_t number;
+        char quoted[LOG_QUOTED_SIZE];
+        int is_segment = spool_directory_parse(name, &number) == 0;
+        int is_damaged =
+            !is_segment && parse_digits(name, &number) == 0 && strcmp(name + DIGITS, SUFFIX DAMAGED) == 0;
+        int is_file =
+            fstatat(directory->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
+
+        if (is_damaged && is_file) {
+                listing->n_damaged++;
+                listing->damaged_bytes += (uint64_t)status.st_size;
+        } else if (is_segment && is_file) {
+                listing->segments =
+                    mem_resize(listing->segments, listing->n_segments + 1, sizeof(*listing->segments));
+                listing->segments[listing->n_segments++] =
+                    (struct spool_file){number, (uint64_t)status.st_size};
+        } else if (log && name[0] != '.' && strcmp(name, "lock") != 0) {
+                log_warning("a file in the spool is not a segment and is ignored file=%s",
+                            log_quote(name, quoted));
+        }
+        if (is_file && (is_segment || is_damaged) && number > listing->last)
+                listing->last = number;
+}
+
+int
+spool_directory_list(const struct spool_directory *directory, int log, struct spool_listing *listing,
+                     struct error *error)
+{
+        int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+        const struct dirent *entry;
+
+        memset(listing, 0, sizeof(*listing));
+        if (entries == NULL) {
+                (void)error_set(error, "cannot read the directory %s: %s", directory->path, strerror(errno));
+                if (fd >= 0)
+                        (void)close(fd);
+                return -1;
+        }
+        while ((entry = readdir(entries)) != NULL)
+                note_file(directory, entry->d_name, log, listing);
+        (void)closedir(entries);
+        if (listing->n_segments > 1)
+                qsort(listing->segments, listing->n_segments, sizeof(*listing->segments), by_number);
+        return 0;
+}
+
+void
+spool_listing_free(struct spool_listing *listing)
+{
+        free(listing->segments);
+        memset(listing, 0, sizeof(*listing));
+}
+
+int
+spool_directory_is_in_place(const struct spool_directory *directory)
+{
+        struct stat opened, there;
+
+        return fstat(directory->fd, &opened) == 0 && stat(directory->path, &there) == 0 &&
+               opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
+}
+
+int
+spool_directory_create(const struct spool_directory *directory, uint64_t number)
+{
+        char name[SPOOL_NAME_SIZE];
+
+        return openat(directory->fd, spool_directory_name(number, name),
+                      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+int
+spool_directory_sync(const struct spool_directory *directory)
+{
+        return fsync(directory->fd);
+}
+
+int
+spool_directory_remove(const struct spool_directory *directory, uint64_t number)
+{
+        char name[SPOOL_NAME_SIZE];
+
+        return unlinkat(directory->fd, spool_directory_name(number, name), 0);
+}
+
+int
+spool_directory_put_aside(const struct spool_directory *directory, uint64_t number)
+{
+        char name[SPOOL_NAME_SIZE], aside[SPOOL_NAME_SIZE + sizeof(DAMAGED)];
+
+        (void)snprintf(aside, sizeof(aside), "%s" DAMAGED, spool_directory_name(number, name));
+        return renameat(directory->fd, name, directory->fd, aside);
+}

@@ -1,0 +1,445 @@
+#include "spool/spool_drain.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/heartbeat.h"
+#include "base/log.h"
+#include "base/log_flood.h"
+#include "base/mem.h"
+#include "base/process.h"
+#include "kafka/producer.h"
+#include "spool/segment_drain.h"
+
+/* What may be in flight: alone; beside other deliveries, which wait behind it; to try whether Kafka works. */
+static const struct segment_drain_window alone = {5000, UINT64_C(16) << 20};
+static const struct segment_drain_window beside = {500, UINT64_C(1) << 20};
+static const struct segment_drain_window single = {1, 1};
+
+#define TURN_MS 200          /* between looks for new segments */
+#define PAUSE_MS 1000        /* after a failure */
+#define KEPT_RETRY_MS 600000 /* of a segment that cannot be drained */
+#define MAX_KEPT 256
+
+/* A segment that was left behind. */
+struct kept {
+        uint64_t number;
+        struct segment_drain *segment; /* NULL: it could not be read */
+        int64_t retry_ms;              /* monotonic */
+};
+
+struct spool_drain {
+        const struct spool_directory *directory;
+        struct spool_writer *writer; /* NULL: none */
+        struct spool_stats *stats;
+        const struct config *config;
+        const char *bootstrap;
+        struct spool_drain_owner owner;
+        pthread_t thread;
+        int pipe[2];
+        atomic_int is_stopping;
+        atomic_int state;
+        struct heartbeat heartbeat;
+        pthread_mutex_t mutex; /* protects failure */
+        struct error failure;
+        struct log_flood failed;
+
+        /* The thread's own. */
+        struct producer *producer;
+        int is_proven;                 /* the producer has appended a record, and none has failed since */
+        int64_t pause_until;           /* monotonic ms */
+        uint64_t old;                  /* segments up to this number were written by an earlier process */
+        uint64_t counted;              /* the last of these that was counted */
+        struct segment_drain *segment; /* NULL: none is being drained */
+        struct kept kept[MAX_KEPT];
+        size_t n_kept;
+};
+
+static void
+note_failure(struct spool_drain *drain, const char *reason)
+{
+        char quoted[LOG_QUOTED_SIZE];
+
+        drain->is_proven = 0;
+        pthread_mutex_lock(&drain->mutex);
+        (void)error_set(&drain->failure, "%s", reason);
+        pthread_mutex_unlock(&drain->mutex);
+        log_flood(&drain->failed, LOG_LEVEL_WARNING,
+                  "appending from the spool failed and will be repeated last_reason=%s",
+                  log_quote(reason, quoted));
+}
+
+static void
+on_report(void *record_arg, const struct producer_outcome *outcome, void *arg)
+{
+        struct spool_drain *drain = arg;
+
+        (void)segment_drain_report(record_arg, outcome);
+        if (outcome->failure != NULL) {
+                if (!outcome->is_final)
+                        note_failure(drain, outcome->failure);
+                return;
+        }
+        drain->is_proven = 1;
+        drain->owner.acknowledged(drain->owner.arg);
+}
+
+static void
+close_producer(struct spool_drain *drain)
+{
+        producer_free(drain->producer);
+        drain->producer = NULL;
+        if (drain->segment != NULL)
+                segment_drain_fail_outstanding(drain->segment);
+}
+
+/* Return whether there is a producer, after replacing one that is broken. */
+static int
+has_producer(struct spool_drain *drain)
+{
+        struct error error;
+
+        if (drain->producer != NULL && !producer_is_broken(drain->producer, &error))
+                return 1;
+        close_producer(drain);
+        drain->producer =
+            producer_new(drain->config, drain->bootstrap, drain->pipe[1], on_report, drain, &error);
+        if (drain->producer != NULL)
+                return 1;
+        note_failure(drain, error.text);
+        drain->pause_until = clock_monotonic_ms() + PAUSE_MS;
+        return 0;
+}
+
+static struct kept *
+find_kept(struct spool_drain *drain, uint64_t number)
+{
+        for (size_t i = 0; i < drain->n_kept; i++) {
+                if (drain->kept[i].number == number)
+                        return &drain->kept[i];
+        }
+        return NULL;
+}
+
+/* Leave a segment behind, and take the next. segment is NULL if it could not be opened. */
+static void
+keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, const char *reason)
+{
+        char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
+
+        log_warning("a segment of the spool stays and is tried again in 10 minutes segment=%s reason=%s",
+                    spool_directory_name(number, name), log_quote(reason, quoted));
+        if (drain->n_kept == MAX_KEPT) {
+                segment_drain_close(drain->kept[0].segment);
+                drain->kept[0] = drain->kept[--drain->n_kept];
+        }
+        drain->kept[drain->n_kept++] = (struct kept){number, segment, clock_monotonic_ms() + KEPT_RETRY_MS};
+}
+
+static void
+note_damage(const struct spool_drain *drain, const struct segment_drain *segment)
+{
+        const struct segment_summary *summary = segment_drain_summary(segment);
+        char name[SPOOL_NAME_SIZE];
+
+        (void)spool_directory_name(segment_drain_number(segment), name);
+        if (summary->damaged_bytes > 0) {
+                atomic_fetch_add(&drain->stats->damaged, 1);
+                atomic_fetch_add(&drain->stats->lost_bytes, summary->damaged_bytes);
+                log_error("a segment of the spool is damaged: deliveries that were answered 200 may be lost "
+                          "segment=%s unreadable_bytes=%" PRIu64 " readable_records=%" PRIu64
+                          " remedy=\"see gatepost-spool(5), DAMAGE\"",
+                          name, summary->damaged_bytes, summary->n_records);
+        }
+        if (summary->torn_bytes > 0)
+                log_notice("a segment of the spool ends in an unfinished write, which was never answered 200 "
+                           "segment=%s bytes=%" PRIu64,
+                           name, summary->torn_bytes);
+}
+
+/* Read a segment. The first time, count its records if an earlier process wrote it, and log its damage. */
+static struct segment_drain *
+open_segment(struct spool_drain *drain, uint64_t number)
+{
+        struct error error;
+        struct segment_drain *segment = segment_drain_open(drain->directory, number, drain->stats, &error);
+
+        if (segment == NULL) {
+                keep(drain, number, NULL, error.text);
+                return NULL;
+        }
+        if (number > drain->counted) {
+                note_damage(drain, segment);
+                if (number <= drain->old) {
+                        atomic_fetch_add(&drain->stats->records, segment_drain_summary(segment)->n_records);
+                        atomic_fetch_sub(&drain->stats->uncounted, 1);
+                }
+                drain->counted = number;
+        }
+        return segment;
+}
+
+/* Begin to drain a segment, anew if it was left behind. */
+static void
+begin_segment(struct spool_drain *drain, uint64_t number)
+{
+        struct kept *kept = find_kept(drain, number);
+        struct error error;
+
+        if (kept != NULL) {
+                drain->segment = kept->segment;
+                *kept = drain->kept[--drain->n_kept];
+        }
+        if (drain->segment == NULL)
+                drain->segment = open_segment(drain, number);
+        if (drain->segment == NULL || segment_drain_begin(drain->segment, &error) == 0)
+                return;
+        keep(drain, number, NULL, error.text);
+        segment_drain_close(drain->segment);
+        drain->segment = NULL;
+}
+
+/*
+ * Return the number of the first segment that can be drained, or 0 after setting the state. The one that is
+ * being written is ended when it is the only one.
+ */
+static uint64_t
+choose_segment(struct spool_drain *drain)
+{
+        uint64_t current = drain->writer == NULL ? 0 : spool_writer_segment(drain->writer), chosen = 0;
+        struct spool_listing listing;
+        struct error error;
+        size_t n_kept = 0;
+
+        if (spool_directory_list(drain->directory, 0, &listing, &error) != 0) {
+                note_failure(drain, error.text);
+                drain->pause_until = clock_monotonic_ms() + PAUSE_MS;
+                return 0;
+        }
+        for (size_t i = 0; i < listing.n_segments && chosen == 0; i++) {
+                uint64_t number = listing.segments[i].number;
+                const struct kept *kept = find_kept(drain, number);
+
+                if (current != 0 && number >= current)
+                        break;
+                if (kept != NULL && clock_monotonic_ms() < kept->retry_ms)
+                        n_kept++;
+                else
+                        chosen = number;
+        }
+        if (chosen == 0 && current != 0)
+                spool_writer_end_segment(drain->writer);
+        atomic_store(&drain->state, chosen != 0 || current != 0 ? SPOOL_DRAIN_WORKING
+                                    : n_kept > 0                ? SPOOL_DRAIN_KEPT
+                                                                : SPOOL_DRAIN_EMPTY);
+        spool_listing_free(&listing);
+        return chosen;
+}
+
+/* Read a segment of an earlier process while Kafka is away, so that its records are counted. */
+static void
+count_segments(struct spool_drain *drain)
+{
+        struct spool_listing listing;
+        struct error error;
+        size_t i = 0;
+
+        if (atomic_load(&drain->stats->uncounted) == 0 ||
+            spool_directory_list(drain->directory, 0, &listing, &error) != 0)
+                return;
+        while (i < listing.n_segments && listing.segments[i].number <= drain->counted)
+                i++;
+        if (i < listing.n_segments && listing.segments[i].number <= drain->old) {
+                struct segment_drain *segment = open_segment(drain, listing.segments[i].number);
+
+                if (segment != NULL && atomic_load(&drain->stats->oldest_ms) == 0)
+                        atomic_store(&drain->stats->oldest_ms, segment_drain_summary(segment)->oldest_ms);
+                segment_drain_close(segment);
+                drain->counted = listing.segments[i].number;
+        }
+        spool_listing_free(&listing);
+}
+
+/* Kafka has all of the segment. */
+static void
+finish_segment(struct spool_drain *drain)
+{
+        uint64_t number = segment_drain_number(drain->segment);
+        const struct segment_summary *summary = segment_drain_summary(drain->segment);
+        char name[SPOOL_NAME_SIZE];
+        struct error error;
+
+        if (segment_drain_remove(drain->segment, &error) != 0) {
+                keep(drain, number, drain->segment, error.text);
+        } else {
+                log_info("spool segment drained segment=%s records=%" PRIu64 " damaged=%s",
+                         spool_directory_name(number, name), summary->n_records,
+                         summary->damaged_bytes > 0 ? "yes" : "no");
+                segment_drain_close(drain->segment);
+        }
+        drain->segment = NULL;
+}
+
+/* The pass over the segment has ended. A producer that appended nothing is replaced: it may be stuck. */
+static void
+end_pass(struct spool_drain *drain)
+{
+        struct segment_drain *segment = drain->segment;
+        uint64_t number = segment_drain_number(segment);
+        struct error error;
+
+        switch (segment_drain_result(segment)) {
+        case SEGMENT_DRAIN_DONE:
+                finish_segment(drain);
+                break;
+        case SEGMENT_DRAIN_KEPT:
+                atomic_fetch_add(&drain->stats->refused, segment_drain_refused(segment));
+                keep(drain, number, segment, "Kafka refuses records of it, or they cannot be read any more");
+                drain->segment = NULL;
+                break;
+        case SEGMENT_DRAIN_AGAIN:
+                if (segment_drain_acknowledged(segment) == 0)
+                        close_producer(drain);
+                drain->pause_until = clock_monotonic_ms() + PAUSE_MS;
+                if (segment_drain_begin(segment, &error) == 0)
+                        break;
+                drain->segment = NULL;
+                keep(drain, number, NULL, error.text);
+                segment_drain_close(segment);
+                break;
+        case SEGMENT_DRAIN_MORE:
+                break;
+        }
+}
+
+/* Wait until the producer has something to report, or for the next turn. */
+static void
+wait_for_reports(struct spool_drain *drain)
+{
+        struct pollfd readable = {drain->pipe[0], POLLIN, 0};
+        char bytes[64];
+
+        if (poll(&readable, 1, TURN_MS) > 0)
+                (void)!read(drain->pipe[0], bytes, sizeof(bytes));
+        if (drain->producer != NULL)
+                producer_serve(drain->producer);
+}
+
+static const struct segment_drain_window *
+choose_window(const struct spool_drain *drain)
+{
+        if (!drain->is_proven)
+                return &single;
+        return drain->owner.has_traffic(drain->owner.arg) ? &beside : &alone;
+}
+
+/* Do what can be done without waiting. */
+static void
+take_turn(struct spool_drain *drain)
+{
+        struct error error;
+        uint64_t number;
+
+        if (drain->segment == NULL) {
+                number = choose_segment(drain);
+                if (number != 0 && drain->owner.may_append(drain->owner.arg))
+                        begin_segment(drain, number);
+                else if (number != 0)
+                        count_segments(drain);
+                else if (drain->producer != NULL)
+                        close_producer(drain); /* an idle one would keep its connections */
+        }
+        if (drain->segment == NULL || clock_monotonic_ms() < drain->pause_until || !has_producer(drain))
+                return;
+        if (segment_drain_send(drain->segment, drain->producer, choose_window(drain), &error) != 0)
+                note_failure(drain, error.text);
+        end_pass(drain);
+}
+
+static void *
+run(void *arg)
+{
+        struct spool_drain *drain = arg;
+
+        (void)pthread_setname_np(pthread_self(), "spool-drain");
+        while (!atomic_load(&drain->is_stopping)) {
+                heartbeat_beat(&drain->heartbeat);
+                take_turn(drain);
+                if (drain->segment == NULL || drain->producer == NULL ||
+                    segment_drain_result(drain->segment) == SEGMENT_DRAIN_MORE)
+                        wait_for_reports(drain);
+        }
+        close_producer(drain);
+        return NULL;
+}
+
+struct spool_drain *
+spool_drain_new(const struct spool_directory *directory, struct spool_writer *writer,
+                struct spool_stats *stats, uint64_t old, const struct config *config, const char *bootstrap,
+                const struct spool_drain_owner *owner, struct error *error)
+{
+        struct spool_drain *drain = mem_alloc(sizeof(*drain));
+
+        drain->directory = directory;
+        drain->writer = writer;
+        drain->stats = stats;
+        drain->old = old;
+        drain->config = config;
+        drain->bootstrap = bootstrap;
+        drain->owner = *owner;
+        pthread_mutex_init(&drain->mutex, NULL);
+        if (pipe2(drain->pipe, O_NONBLOCK | O_CLOEXEC) != 0) {
+                (void)error_set(error, "cannot start the spool's thread: out of descriptors");
+                free(drain);
+                return NULL;
+        }
+        if (pthread_create(&drain->thread, NULL, run, drain) == 0)
+                return drain;
+        (void)error_set(error, "cannot start the spool's thread");
+        (void)close(drain->pipe[0]);
+        (void)close(drain->pipe[1]);
+        free(drain);
+        return NULL;
+}
+
+void
+spool_drain_free(struct spool_drain *drain)
+{
+        if (drain == NULL)
+                return;
+        atomic_store(&drain->is_stopping, 1);
+        (void)!write(drain->pipe[1], "q", 1);
+        process_join(drain->thread, "spool");
+        segment_drain_close(drain->segment);
+        for (size_t i = 0; i < drain->n_kept; i++)
+                segment_drain_close(drain->kept[i].segment);
+        (void)close(drain->pipe[0]);
+        (void)close(drain->pipe[1]);
+        log_flood_end(&drain->failed);
+        free(drain);
+}
+
+enum spool_drain_state
+spool_drain_state(const struct spool_drain *drain)
+{
+        return (enum spool_drain_state)atomic_load(&drain->state);
+}
+
+void
+spool_drain_failure(struct spool_drain *drain, struct error *error)
+{
+        pthread_mutex_lock(&drain->mutex);
+        *error = drain->failure;
+        pthread_mutex_unlock(&drain->mutex);
+}
+
+int64_t
+spool_drain_busy_ms(struct spool_drain *drain)
+{
+        return heartbeat_age_ms(&drain->heartbeat);
+}

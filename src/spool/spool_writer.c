@@ -1,0 +1,236 @@
+#include "spool/spool_writer.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/process.h"
+
+/* What is written before a sync. More would make the first of it wait. */
+#define GROUP_BYTES (UINT64_C(4) << 20)
+#define GROUP_RECORDS 4096
+
+/* After a failure, refuse deliveries for this long before the next attempt. */
+#define PAUSE_MS 1000
+
+#define NOT_STORED "the delivery could not be stored; send it again"
+#define FULL "the spool is full; send it again"
+
+struct spool_writer {
+        struct spool_stats *stats;
+        struct segment_writer *segment; /* the thread's own, but for its number */
+        pthread_t thread;
+        pthread_mutex_t mutex; /* protects the next three */
+        struct segment_items waiting;
+        int is_stopping;
+        int ends_segment;
+        pthread_cond_t work;
+        atomic_int_fast64_t refuses_until; /* monotonic ms, after a failure */
+        atomic_int_fast64_t busy_since;    /* monotonic ms; 0: idle */
+};
+
+void
+spool_inbox_init(struct spool_inbox *inbox, int wake_fd)
+{
+        pthread_mutex_init(&inbox->mutex, NULL);
+        STAILQ_INIT(&inbox->items);
+        inbox->wake_fd = wake_fd;
+}
+
+static struct spool_item *
+item_of(struct segment_item *item)
+{
+        return (struct spool_item *)((char *)item - offsetof(struct spool_item, item));
+}
+
+struct spool_item *
+spool_inbox_take(struct spool_inbox *inbox)
+{
+        struct segment_item *first;
+
+        pthread_mutex_lock(&inbox->mutex);
+        first = STAILQ_FIRST(&inbox->items);
+        if (first != NULL)
+                STAILQ_REMOVE_HEAD(&inbox->items, entry);
+        pthread_mutex_unlock(&inbox->mutex);
+        return first == NULL ? NULL : item_of(first);
+}
+
+/* Put an item into its inbox, and wake the reader of an inbox that was empty. */
+static void
+report(struct spool_writer *writer, struct spool_item *item, const char *failure)
+{
+        struct spool_inbox *inbox = item->inbox;
+        ssize_t written = 0;
+        int was_empty;
+
+        atomic_fetch_sub(&writer->stats->queued, segment_record_size(&item->item.record));
+        item->failure = failure;
+        pthread_mutex_lock(&inbox->mutex);
+        was_empty = STAILQ_EMPTY(&inbox->items);
+        STAILQ_INSERT_TAIL(&inbox->items, &item->item, entry);
+        if (was_empty)
+                written = write(inbox->wake_fd, "s", 1);
+        pthread_mutex_unlock(&inbox->mutex);
+        (void)written; /* a full pipe wakes as well */
+}
+
+/* Take deliveries that wait, after waiting for one. Return 0 when there are no more and the writer stops. */
+static int
+take_group(struct spool_writer *writer, struct segment_group *group, int *ends_segment)
+{
+        struct segment_item *item;
+        int is_stopping;
+
+        STAILQ_INIT(&group->items);
+        group->n = group->bytes = 0;
+        pthread_mutex_lock(&writer->mutex);
+        while (STAILQ_EMPTY(&writer->waiting) && !writer->is_stopping && !writer->ends_segment)
+                pthread_cond_wait(&writer->work, &writer->mutex);
+        while ((item = STAILQ_FIRST(&writer->waiting)) != NULL && group->n < GROUP_RECORDS) {
+                uint64_t size = segment_record_size(&item->record);
+
+                if (group->n > 0 && group->bytes + size > GROUP_BYTES)
+                        break;
+                STAILQ_REMOVE_HEAD(&writer->waiting, entry);
+                STAILQ_INSERT_TAIL(&group->items, item, entry);
+                group->n++;
+                group->bytes += size;
+        }
+        *ends_segment = writer->ends_segment;
+        writer->ends_segment = 0;
+        is_stopping = writer->is_stopping;
+        pthread_mutex_unlock(&writer->mutex);
+        return group->n > 0 || !is_stopping;
+}
+
+/* Return NULL when the group is on the disk, or why not. */
+static const char *
+store(struct spool_writer *writer, const struct segment_group *group)
+{
+        struct spool_stats *stats = writer->stats;
+        const struct segment_item *first = STAILQ_FIRST(&group->items);
+        int64_t begun_ns = clock_monotonic_ns();
+        int_fast64_t none = 0;
+
+        if (atomic_load(&stats->bytes) + group->bytes > stats->max_bytes) {
+                atomic_fetch_add(&stats->errors[SPOOL_ERROR_FULL], group->n);
+                return FULL;
+        }
+        if (atomic_load(&writer->refuses_until) > clock_monotonic_ms())
+                return NOT_STORED;
+        if (segment_writer_store(writer->segment, group) != 0) {
+                atomic_store(&writer->refuses_until, clock_monotonic_ms() + PAUSE_MS);
+                return NOT_STORED;
+        }
+        histogram_add(&stats->sync, (uint64_t)(clock_monotonic_ns() - begun_ns), 1);
+        atomic_fetch_add(&stats->written, group->n);
+        atomic_fetch_add(&stats->records, group->n);
+        (void)atomic_compare_exchange_strong(&stats->oldest_ms, &none, first->record.received_ms);
+        return NULL;
+}
+
+static void *
+run(void *arg)
+{
+        struct spool_writer *writer = arg;
+        struct segment_group group;
+        int ends_segment;
+
+        (void)pthread_setname_np(pthread_self(), "spool-writer");
+        while (take_group(writer, &group, &ends_segment)) {
+                struct segment_item *item;
+                const char *failure;
+
+                atomic_store(&writer->busy_since, clock_monotonic_ms());
+                failure = group.n == 0 ? NULL : store(writer, &group);
+                while ((item = STAILQ_FIRST(&group.items)) != NULL) {
+                        STAILQ_REMOVE_HEAD(&group.items, entry);
+                        report(writer, item_of(item), failure);
+                }
+                if (ends_segment)
+                        segment_writer_end(writer->segment);
+                atomic_store(&writer->busy_since, 0);
+        }
+        segment_writer_end(writer->segment);
+        return NULL;
+}
+
+struct spool_writer *
+spool_writer_new(const struct spool_directory *directory, struct spool_stats *stats, uint64_t first,
+                 struct error *error)
+{
+        struct spool_writer *writer = mem_alloc(sizeof(*writer));
+
+        writer->stats = stats;
+        writer->segment = segment_writer_new(directory, stats, first);
+        STAILQ_INIT(&writer->waiting);
+        pthread_mutex_init(&writer->mutex, NULL);
+        pthread_cond_init(&writer->work, NULL);
+        if (pthread_create(&writer->thread, NULL, run, writer) == 0)
+                return writer;
+        (void)error_set(error, "cannot start the spool's thread");
+        segment_writer_free(writer->segment);
+        free(writer);
+        return NULL;
+}
+
+void
+spool_writer_free(struct spool_writer *writer)
+{
+        if (writer == NULL)
+                return;
+        pthread_mutex_lock(&writer->mutex);
+        writer->is_stopping = 1;
+        pthread_cond_signal(&writer->work);
+        pthread_mutex_unlock(&writer->mutex);
+        process_join(writer->thread, "spool");
+        segment_writer_free(writer->segment);
+        free(writer);
+}
+
+const char *
+spool_writer_refuses(const struct spool_writer *writer, uint64_t size)
+{
+        struct spool_stats *stats = writer->stats;
+
+        if (atomic_load(&stats->bytes) + atomic_load(&stats->queued) + size > stats->max_bytes)
+                return FULL;
+        return atomic_load(&writer->refuses_until) > clock_monotonic_ms() ? NOT_STORED : NULL;
+}
+
+void
+spool_writer_put(struct spool_writer *writer, struct spool_item *item)
+{
+        atomic_fetch_add(&writer->stats->queued, segment_record_size(&item->item.record));
+        pthread_mutex_lock(&writer->mutex);
+        STAILQ_INSERT_TAIL(&writer->waiting, &item->item, entry);
+        pthread_cond_signal(&writer->work);
+        pthread_mutex_unlock(&writer->mutex);
+}
+
+uint64_t
+spool_writer_segment(const struct spool_writer *writer)
+{
+        return segment_writer_number(writer->segment);
+}
+
+void
+spool_writer_end_segment(struct spool_writer *writer)
+{
+        pthread_mutex_lock(&writer->mutex);
+        writer->ends_segment = 1;
+        pthread_cond_signal(&writer->work);
+        pthread_mutex_unlock(&writer->mutex);
+}
+
+int64_t
+spool_writer_busy_ms(struct spool_writer *writer)
+{
+        int64_t since = atomic_load(&writer->busy_since);
+
+        return since == 0 ? 0 : clock_monotonic_ms() - since;
+}
