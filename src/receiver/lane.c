@@ -22,7 +22,7 @@
 #include "receiver/handler.h"
 
 #define MAX_HEADER_BYTES 32768
-#define WAKE_STOP 'q' /* written to the lane's pipe; librdkafka writes other bytes */
+#define WAKE_STOP 'q' /* written to the lane's pipe; librdkafka and the spool write other bytes */
 #define WAKE_RELOAD 'r'
 #define WAKE_STATUS 's'
 #define FLUSH_MS 100 /* for the last answer to be sent */

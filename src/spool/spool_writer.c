@@ -73,7 +73,7 @@ report(struct spool_writer *writer, struct spool_item *item, const char *failure
         was_empty = STAILQ_EMPTY(&inbox->items);
         STAILQ_INSERT_TAIL(&inbox->items, &item->item, entry);
         if (was_empty)
-                written = write(inbox->wake_fd, "s", 1);
+                written = write(inbox->wake_fd, "i", 1);
         pthread_mutex_unlock(&inbox->mutex);
         (void)written; /* a full pipe wakes as well */
 }

@@ -1,0 +1,275 @@
+"""Kafka is away, and the receiver has a spool: deliveries are answered 200 and published once when it is back."""
+
+import os
+import pathlib
+
+import pytest
+
+import waiting
+from installation import Installation
+from load import Load
+from signing import Delivery, event_body
+from tally import assert_exactly_once
+
+ACK_TIMEOUT = 2  # seconds
+AWAY_SECONDS = 60
+BACK_SECONDS = 90
+
+
+@pytest.fixture
+def installation(own_broker, tmp_path):
+    each = Installation(tmp_path, own_broker.bootstrap)
+    yield each
+    each.clean_up()
+
+
+@pytest.fixture
+def away(own_broker):
+    """Stops Kafka; it runs again at the end of the test at the latest."""
+    stopped = []
+
+    def stop():
+        stopped.append(own_broker.kill(1))
+
+    def start():
+        if stopped:
+            stopped.clear()
+            own_broker.start_node(1)
+    stop.end = start
+    yield stop
+    start()
+
+
+def configure(installation, **receiver):
+    config = installation.config()
+    config["receiver"].update({"ack_timeout": f"{ACK_TIMEOUT}s", "spool": str(spool_of(installation))} | receiver)
+    installation.create_topics(config)
+    return config
+
+
+def spool_of(installation):
+    return installation.directory / "spool"
+
+
+def segments(installation):
+    return sorted(each.name for each in spool_of(installation).glob("*.spool"))
+
+
+def deliver(daemon, n=1, **arguments):
+    """Deliver until accepted. Returns the deliveries by their ids."""
+    sent = [Delivery(**arguments) for _ in range(n)]
+    for each in sent:
+        waiting.until(lambda each=each: daemon.post(each).status == 200, BACK_SECONDS, "the answer 200")
+    return {each.delivery_id: each for each in sent}
+
+
+def wait_until_spooling(daemon):
+    daemon.wait_for_log("deliveries go to the spool", AWAY_SECONDS)
+
+
+def wait_until_drained(installation):
+    waiting.until(lambda: not segments(installation), BACK_SECONDS,
+                  lambda: f"the spool to be drained; left: {segments(installation)}")
+
+
+def wait_until_published(installation):
+    """Deliveries may go to the spool for a moment longer than Kafka is away."""
+    wait_until_drained(installation)
+    installation.kafka.wait_until_routed()
+
+
+def test_deliveries_are_accepted_while_kafka_is_away_and_published_once(installation, away):
+    daemon = installation.start(configure(installation))
+    accepted = deliver(daemon, 3)
+    away()
+    accepted |= deliver(daemon, 20)
+    wait_until_spooling(daemon)
+    assert segments(installation)
+    away.end()
+    wait_until_drained(installation)
+    daemon.wait_until_ready(BACK_SECONDS)
+    accepted |= deliver(daemon, 3)
+    daemon.wait_for_log("deliveries go to Kafka again")
+    wait_until_published(installation)
+    assert_exactly_once(installation.kafka, accepted)
+
+
+def test_load_through_an_outage_is_published_once_and_never_refused(installation, away):
+    daemon = installation.start(configure(installation, threads="2"))
+    load = Load(lambda: [daemon.address], threads=8, rate=200).start()
+    waiting.until(lambda: len(load.accepted) > 200, BACK_SECONDS, "accepted deliveries")
+    away()
+    wait_until_spooling(daemon)
+    n = len(load.accepted)
+    waiting.until(lambda: len(load.accepted) > n + 500, BACK_SECONDS, "spooled deliveries")
+    away.end()
+    n = len(load.accepted)
+    waiting.until(lambda: len(load.accepted) > n + 500, BACK_SECONDS, "accepted deliveries")
+    daemon.wait_for_log("deliveries go to Kafka again", BACK_SECONDS)
+    load.stop()
+    wait_until_drained(installation)
+    assert set(load.answers) == {200}, load.answers
+    wait_until_published(installation)
+    assert_exactly_once(installation.kafka, load.accepted, load.sent)
+
+
+def test_spool_survives_kill_and_restart_without_kafka(installation, away):
+    config = configure(installation)
+    daemon = installation.start(config)
+    accepted = deliver(daemon, 3)
+    away()
+    accepted |= deliver(daemon, 10)
+    wait_until_spooling(daemon)
+    daemon.kill()
+    daemon.start()
+    accepted |= deliver(daemon, 10)  # Kafka has never answered this process
+    daemon.stop()
+    assert segments(installation)
+    daemon.start()
+    away.end()
+    wait_until_drained(installation)
+    daemon.wait_until_ready(BACK_SECONDS)
+    wait_until_published(installation)
+    assert_exactly_once(installation.kafka, accepted)
+
+
+def test_verifying_router_accepts_what_was_spooled(installation, away):
+    config = configure(installation)
+    config["router"]["verify"] = "on"
+    daemon = installation.start(config)
+    accepted = deliver(daemon)
+    away()
+    accepted |= deliver(daemon, 5)
+    wait_until_spooling(daemon)
+    away.end()
+    wait_until_published(installation)
+    assert_exactly_once(installation.kafka, accepted)
+
+
+def test_delivery_that_is_spooled_and_sent_again_is_published_once(installation, away):
+    daemon = installation.start(configure(installation))
+    accepted = deliver(daemon)
+    away()
+    repeated = Delivery()
+    for _ in range(3):
+        waiting.until(lambda: daemon.post(repeated).status == 200, BACK_SECONDS, "the answer 200")
+    wait_until_spooling(daemon)
+    away.end()
+    wait_until_drained(installation)
+    assert daemon.post(repeated).status == 200
+    wait_until_published(installation)
+    assert_exactly_once(installation.kafka, accepted | {repeated.delivery_id: repeated})
+
+
+def test_delivery_spooled_for_more_than_half_of_the_window_is_quarantined(installation, away):
+    config = configure(installation)
+    config["router"]["dedup_window"] = "12s"
+    config["source invoicing"]["tolerance"] = "6s"
+    daemon = installation.start(config)
+    deliver(daemon)
+    away()
+    spooled = Delivery()
+    waiting.until(lambda: daemon.post(spooled).status == 200, BACK_SECONDS, "the answer 200")
+    wait_until_spooling(daemon)
+    waiting.until(lambda: Delivery().timestamp - spooled.timestamp > 8, 30, "half of the window to pass")
+    away.end()
+    wait_until_published(installation)
+    [record] = installation.kafka.read(installation.kafka.quarantine)
+    assert record.header("gatepost-reason") == "spooled-too-long"
+    assert record.header("gatepost-spooled") > record.header("gatepost-received")
+
+
+def test_full_spool_is_answered_503_and_what_was_accepted_is_published(installation, away):
+    daemon = installation.start(configure(installation, spool_max="1MiB"))
+    accepted = deliver(daemon)
+    away()
+    accepted |= deliver(daemon, 2)
+    wait_until_spooling(daemon)
+    answers = []
+    for _ in range(40):
+        delivery = Delivery(body=event_body("invoice.accepted", pad="x" * 40000))
+        answers.append(daemon.post(delivery).status)
+        if answers[-1] == 200:
+            accepted[delivery.delivery_id] = delivery
+    assert set(answers) == {200, 503} and answers[-1] == 503, answers
+    away.end()
+    wait_until_drained(installation)
+    accepted |= deliver(daemon)
+    wait_until_published(installation)
+    assert_exactly_once(installation.kafka, accepted)
+
+
+def test_second_process_on_the_same_spool_is_refused(installation, own_broker):
+    config = configure(installation)
+    installation.start(config)
+    other = installation.config()
+    other["receiver"]["spool"] = config["receiver"]["spool"]
+    second = installation.daemon(other).launch()
+    assert second.take_exit_status() != 0
+    assert "in use by another process" in second.log
+
+
+def test_renamed_spool_directory_is_answered_503_until_a_restart(installation, away):
+    daemon = installation.start(configure(installation))
+    accepted = deliver(daemon)
+    away()
+    accepted |= deliver(daemon, 2)
+    wait_until_spooling(daemon)
+    elsewhere = pathlib.Path(f"{spool_of(installation)}.old")
+    spool_of(installation).rename(elsewhere)
+    refused = Delivery()
+    assert daemon.post(refused).status == 503  # though it is in the segment that was renamed
+    daemon.wait_for_log("the directory was renamed, deleted or replaced")
+    elsewhere.rename(spool_of(installation))
+    accepted |= deliver(daemon)
+    away.end()
+    wait_until_published(installation)
+    assert_exactly_once(installation.kafka, accepted, {refused.delivery_id: refused})
+
+
+def test_damaged_segment_is_put_aside_and_the_rest_of_it_published(installation, away):
+    config = configure(installation)
+    daemon = installation.start(config)
+    accepted = deliver(daemon)
+    away()
+    spooled = deliver(daemon, 9)
+    wait_until_spooling(daemon)
+    daemon.stop()
+    [name] = segments(installation)
+    path = spool_of(installation) / name
+    content = bytearray(path.read_bytes())
+    lost = list(spooled)[4]
+    at = content.index(lost.encode())
+    content[at] ^= 1
+    path.write_bytes(content)
+    daemon.start()
+    away.end()
+    daemon.wait_for_log("a segment of the spool is damaged", BACK_SECONDS)
+    wait_until_drained(installation)
+    assert [each.name for each in spool_of(installation).glob("*.damaged")] == [f"{name}.damaged"]
+    del spooled[lost]
+    wait_until_published(installation)
+    assert_exactly_once(installation.kafka, accepted | spooled)
+
+
+def test_spool_is_private(installation, own_broker):
+    old = os.umask(0)
+    try:
+        installation.start(configure(installation))
+    finally:
+        os.umask(old)
+    assert spool_of(installation).stat().st_mode & 0o777 == 0o700
+    assert (spool_of(installation) / "lock").stat().st_mode & 0o777 == 0o600
+
+
+def test_stopped_broker_hangs_no_delivery_longer_than_the_ack_timeout_and_the_disk(installation, own_broker):
+    daemon = installation.start(configure(installation))
+    accepted = deliver(daemon)
+    own_broker.pause(1)
+    try:
+        accepted |= deliver(daemon, 5)
+        wait_until_spooling(daemon)
+    finally:
+        own_broker.resume(1)
+    wait_until_published(installation)
+    assert_exactly_once(installation.kafka, accepted)
