@@ -4,6 +4,7 @@ import dataclasses
 
 import broker_nemeses
 import nemeses
+import spool_nemeses
 from world import PAIRS, SINGLE, Setup
 
 
@@ -43,5 +44,6 @@ SCENARIOS = {each.name: each for each in [
     Scenario("unclean", broker_nemeses.Unclean, 1, 3, 20, Setup(brokers=3, layout=PAIRS, ack_seconds=2, rate=200, audited=False)),
     Scenario("links", broker_nemeses.Links, 0, 12, 20, Setup(brokers=3, proxied=True, internal=True, ack_seconds=2, rate=200)),
     Scenario("full-disk", broker_nemeses.FullDisk, 0, 3, 20, Setup(brokers=3, small_disk=64, ack_seconds=2, rate=200)),
+    Scenario("spool", spool_nemeses.Outages, 2, 60, 5, Setup(spool=True, ack_seconds=1), deliveries=40000),
     Scenario("everywhere", None, 0, 0, 1, Setup(receivers=3, everywhere=True), deliveries=10000),
 ]}

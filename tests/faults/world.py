@@ -28,6 +28,7 @@ TRANSACTION_SECONDS = 8
 PARTITIONS = 6
 ROUTED_SECONDS = 240
 SETTLED_SECONDS = 90
+DRAINED_SECONDS = 180
 AUDIT_SECONDS = 900
 EX_DATAERR, EX_TEMPFAIL = 65, 75
 SINGLE, PAIRS = "single", "pairs"
@@ -57,6 +58,7 @@ class Setup:
     ack_seconds: int = 0  # ack_timeout; 0: the default
     rate: int = 0  # deliveries per second; 0: as given by the options
     refuses: bool = False  # genuine deliveries may be refused: their timestamp expires, or a clock is wrong
+    spool: bool = False  # receivers have one
     audited: bool = True  # whether the audit can agree with the checker: it uses one configuration
 
     @property
@@ -130,6 +132,8 @@ class World:
         config["receiver"]["listen"] = f"127.0.0.1:{holder.getsockname()[1]}"
         if self.setup.split:
             config["receiver"]["max_body"] = f"{LARGE_BODY}B"
+        if self.setup.spool:
+            config["receiver"]["spool"] = str(config.directory / "spool")
         if self.setup.ack_seconds:
             config["receiver"]["ack_timeout"] = f"{self.setup.ack_seconds}s"
         return self.installation.daemon(config)
@@ -282,8 +286,13 @@ class World:
     def settle(self):
         """Wait until all deliveries are accepted or given up, and all records are routed."""
         self.sender.stop()
+        waiting.until(lambda: not self.segments(), DRAINED_SECONDS, lambda: f"the spools to be drained: {self.segments()}")
         self.wait_until_routed_so_far()
         waiting.until(self.kafka.is_settled, SETTLED_SECONDS, "the end of the routers' transactions")
+
+    def segments(self):
+        """The segments in the receivers' spools."""
+        return [str(each) for daemon in self.receivers for each in daemon.config.directory.glob("spool/*.spool*")]
 
     def verify(self):
         """Return the findings of the independent checker."""
