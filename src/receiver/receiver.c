@@ -220,6 +220,8 @@ can_spool(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
 
         if (!receiver_is_alive(receiver, STUCK_MS, reason))
                 return 0;
+        if (!spool_is_alive(shared->spool, SPOOL_STUCK_MS, reason) && receiver_shared_is_away(shared))
+                return 0;
         if (refusal != NULL && receiver_shared_is_away(shared)) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "%s, and the spool is full or has failed",
                                outage_describe("Kafka is not reachable", cause, sizeof(cause)));
@@ -228,6 +230,8 @@ can_spool(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
         if (since_ms != 0)
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "ready, spooling since %s",
                                clock_format_s(since_ms / 1000, since));
+        else
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "ready");
         return 1;
 }
 
@@ -291,9 +295,6 @@ receiver_is_alive(struct receiver *receiver, int64_t limit_ms, char reason[HEALT
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "receiver lane %zu is stuck", i + 1);
                 return 0;
         }
-        if (receiver->shared->spool != NULL &&
-            !spool_is_alive(receiver->shared->spool, SPOOL_STUCK_MS, reason))
-                return 0;
         return is_listening(receiver, reason);
 }
 

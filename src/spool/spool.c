@@ -1,11 +1,8 @@
 #include "spool/spool.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -48,9 +45,7 @@ spool_open(const char *path, uint64_t max_bytes, struct error *error)
         struct spool *spool = mem_alloc(sizeof(*spool));
 
         spool_stats_init(&spool->stats, max_bytes);
-        if (mkdir(path, 0700) != 0 && errno != EEXIST)
-                (void)error_set(error, "cannot create the directory %s: %s", path, strerror(errno));
-        else
+        if (spool_directory_make(path, error) == 0)
                 spool->directory = spool_directory_open(path, 1, error);
         if (spool->directory != NULL && take_stock(spool, path, error) == 0)
                 spool->writer = spool_writer_new(spool->directory, &spool->stats, spool->old + 1, error);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,27 @@ struct spool_directory {
         int fd;
         int lock; /* -1: not locked */
 };
+
+int
+spool_directory_make(const char *path, struct error *error)
+{
+        char *copy;
+        int parent, result;
+
+        if (mkdir(path, 0700) != 0)
+                return errno == EEXIST
+                           ? 0
+                           : error_set(error, "cannot create the directory %s: %s", path, strerror(errno));
+        copy = mem_strdup(path);
+        parent = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        result = parent >= 0 && fsync(parent) == 0 ? 0 : -1;
+        if (result != 0)
+                (void)error_set(error, "cannot sync the directory above %s: %s", path, strerror(errno));
+        if (parent >= 0)
+                (void)close(parent);
+        free(copy);
+        return result;
+}
 
 static int
 take_lock(struct spool_directory *directory, struct error *error)

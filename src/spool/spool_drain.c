@@ -216,6 +216,10 @@ choose_segment(struct spool_drain *drain)
         struct error error;
         size_t n_kept = 0;
 
+        if (drain->writer != NULL && current == 0 && atomic_load(&drain->stats->segments) == 0) {
+                atomic_store(&drain->state, SPOOL_DRAIN_EMPTY);
+                return 0;
+        }
         if (spool_directory_list(drain->directory, 0, &listing, &error) != 0) {
                 note_failure(drain, error.text);
                 drain->pause_until = clock_monotonic_ms() + PAUSE_MS;

@@ -16,6 +16,10 @@
 /* After a failure, refuse deliveries for this long before the next attempt. */
 #define PAUSE_MS 1000
 
+/* Refuse deliveries while the disk has not answered for this long, instead of letting each wait for it. */
+#define STUCK_MS 10000
+
+#define STUCK "the disk does not answer; send it again"
 #define NOT_STORED "the delivery could not be stored; send it again"
 #define FULL "the spool is full; send it again"
 
@@ -199,6 +203,8 @@ spool_writer_refuses(const struct spool_writer *writer, uint64_t size)
 
         if (atomic_load(&stats->bytes) + atomic_load(&stats->queued) + size > stats->max_bytes)
                 return FULL;
+        if (spool_writer_busy_ms(writer) > STUCK_MS)
+                return STUCK;
         return atomic_load(&writer->refuses_until) > clock_monotonic_ms() ? NOT_STORED : NULL;
 }
 
@@ -228,7 +234,7 @@ spool_writer_end_segment(struct spool_writer *writer)
 }
 
 int64_t
-spool_writer_busy_ms(struct spool_writer *writer)
+spool_writer_busy_ms(const struct spool_writer *writer)
 {
         int64_t since = atomic_load(&writer->busy_since);
 

@@ -62,6 +62,6 @@ uint64_t spool_writer_segment(const struct spool_writer *writer);
 void spool_writer_end_segment(struct spool_writer *writer);
 
 /* Return how long the thread has been busy with one write or sync, in ms; 0 when it is idle. Any thread. */
-int64_t spool_writer_busy_ms(struct spool_writer *writer);
+int64_t spool_writer_busy_ms(const struct spool_writer *writer);
 
 #endif
