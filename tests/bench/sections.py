@@ -14,11 +14,12 @@ import waiting
 from candidates import Candidates
 from growth import Growth
 from measuring import LoadError, Samples, load
+from spooling import Spooling
 from subjects import Bare, Gatepost, Relay, with_kinds
 
 ROUTED_RECORDS = 300000
 END_TO_END_SECONDS = 5
-OF_GATEPOST_ALONE = ["routed", "end-to-end", "memory", "growth"]
+OF_GATEPOST_ALONE = ["routed", "end-to-end", "memory", "growth", "spool"]
 
 
 def processor_seconds(pid):
@@ -291,6 +292,9 @@ class Bench:
                     figures.add("rest", "gatepost", both.resident_kib() / 1024)
         figures.print("start", "from start to ready", "ms", [])
         figures.print("rest", "resident at rest", "MiB", [])
+
+    def spool(self):
+        Spooling(self, Figures).measure()
 
     def growth(self):
         Growth(self, Figures).measure()
