@@ -81,13 +81,14 @@ class Oracle:
         oldest_ms = entry.timestamp_ms - self._window_ms
         plain = [each for each in earlier if not each.is_replay]
         within = [each for each in plain if each.timestamp_ms >= oldest_ms]
+        again = {DROP} if entry.is_replay and any(each.is_replay and each.origin == entry.origin and each.timestamp_ms >= oldest_ms
+                                                  for each in earlier) else set()
         if not within:
-            again = entry.is_replay and any(each.timestamp_ms >= oldest_ms for each in earlier)
-            return self._fresh(entry) | ({DROP} if again else set())
+            return self._fresh(entry) | again
         found = {DROP if any(each.origin == entry.origin for each in within) else CONFLICTING}
         if any(each.origin == entry.origin for each in plain):  # an older record may still be in the dedup table
             found.add(DROP)
-        return found | {REPLAYED} if entry.is_replay else found
+        return found | {REPLAYED} | again if entry.is_replay else found
 
     def unnoticed_replays(self):
         """Return the replays with another id that no receiver noticed. Only a receiver that had forgotten the original, or

@@ -1,5 +1,5 @@
 """Libraries to preload into a process: fail_malloc.c makes allocations fail, fake_clock.c sets the clock, hung_lookups.c
-simulates unresponsive name servers. None works with the address sanitizer."""
+simulates unresponsive name servers, fail_disk.c makes the disk of a spool fail. None works with the address sanitizer."""
 
 import ctypes
 import mmap
@@ -67,6 +67,20 @@ class FailMalloc:
     def place(self):
         """Return the origin of the first failed call as object+0xoffset, for addr2line."""
         return f"{self._control.failed_in.decode()}+{self._control.failed_at:#x}"
+
+
+class FailDisk:
+    """The environment of a process in which the given share of the calls on the disk of its spool fails."""
+
+    def __init__(self, directory, per_thousand):
+        self._log = pathlib.Path(directory) / "fail_disk.log"
+        self.environment = {"LD_PRELOAD": str(build("fail_disk", directory)), "FAIL_DISK": str(per_thousand),
+                            "FAIL_DISK_LOG": str(self._log)}
+
+    @property
+    def failed(self):
+        """Return the number of calls that have failed."""
+        return self._log.read_text().count("\n") if self._log.exists() else 0
 
 
 class HungLookups:

@@ -5,6 +5,7 @@ import time
 
 import waiting
 from nemeses import Nemesis
+from preload import FailDisk
 
 SPOOL_POINTS = ("spool-created", "spool-written", "spool-synced", "spool-ended", "spool-drained", "spool-removed",
                 "before-append", "after-append", "before-answer")
@@ -12,6 +13,7 @@ OUTAGE_SECONDS = (1, 20)  # an outage; in the long form a few last up to LONG_SE
 LONG_SECONDS = 600
 LONG_SHARE = 0.01
 BACK_SECONDS = 120
+FAILING_PER_THOUSAND = 60  # of the writes and syncs of a failing disk
 POINT_SECONDS = 6  # a point that is not reached meanwhile is given up
 
 
@@ -69,3 +71,28 @@ class Outages(Nemesis):
         self.world.note_restart(daemon)
         del daemon.environment["GATEPOST_CRASH_POINT"]
         self.world.revive(daemon)
+
+
+class FailingDisk(Outages):
+    """Kafka is killed or suspended, and writes and syncs of the spools fail at random with EIO or ENOSPC."""
+
+    def __init__(self, world):
+        super().__init__(world)
+        self.disk = FailDisk(world.receivers[0].config.directory, FAILING_PER_THOUSAND)
+        for daemon in world.receivers:
+            daemon.environment.update(self.disk.environment)
+            world.kill(daemon)
+            world.revive(daemon)
+
+    def _kill_for(self, seconds):
+        """Only wait: the disk fails by itself."""
+        before = self.disk.failed
+        time.sleep(seconds)
+        self.done["failed calls"] = self.done.get("failed calls", 0) + self.disk.failed - before
+
+    def end(self):
+        for daemon in self.world.receivers:
+            for name in self.disk.environment:
+                daemon.environment.pop(name)
+            self.world.kill(daemon)
+            self.world.revive(daemon)
