@@ -31,3 +31,12 @@ spool_stats_error_name(enum spool_error error)
 {
         return error_names[error];
 }
+
+/* The threads do not reset oldest_ms when the last record has left. */
+int64_t
+spool_stats_oldest_ms(const struct spool_stats *stats)
+{
+        int is_empty = atomic_load(&stats->records) == 0 && atomic_load(&stats->uncounted) == 0;
+
+        return is_empty ? 0 : atomic_load(&stats->oldest_ms);
+}

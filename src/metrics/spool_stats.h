@@ -23,7 +23,7 @@ struct spool_stats {
         atomic_uint_fast64_t segments;
         atomic_uint_fast64_t records;   /* that are not in Kafka yet, of the segments that were counted */
         atomic_uint_fast64_t uncounted; /* segments of an earlier process that were not read yet */
-        atomic_int_fast64_t oldest_ms;  /* reception of the oldest of them, since the epoch; 0: none */
+        atomic_int_fast64_t oldest_ms;  /* see spool_stats_oldest_ms() */
         atomic_int_fast64_t since_ms;   /* since then deliveries go to the spool; 0: to Kafka */
         atomic_uint_fast64_t written;   /* records since the process started */
         atomic_uint_fast64_t drained;   /* likewise */
@@ -36,6 +36,9 @@ struct spool_stats {
 
 /* max_bytes is spool_max. */
 void spool_stats_init(struct spool_stats *stats, uint64_t max_bytes);
+
+/* Return when the oldest delivery in the spool was received, in ms since the epoch; 0: the spool is empty. */
+int64_t spool_stats_oldest_ms(const struct spool_stats *stats);
 
 /* Return the name of an error in the metrics: full, write, sync, place. */
 const char *spool_stats_error_name(enum spool_error error);

@@ -193,6 +193,8 @@ begin_segment(struct spool_drain *drain, uint64_t number)
 
         if (kept != NULL) {
                 drain->segment = kept->segment;
+                if (drain->segment != NULL)
+                        atomic_fetch_sub(&drain->stats->refused, segment_drain_refused(drain->segment));
                 *kept = drain->kept[--drain->n_kept];
         }
         if (drain->segment == NULL)

@@ -132,8 +132,11 @@ store(struct spool_writer *writer, const struct segment_group *group)
         }
         histogram_add(&stats->sync, (uint64_t)(clock_monotonic_ns() - begun_ns), 1);
         atomic_fetch_add(&stats->written, group->n);
-        atomic_fetch_add(&stats->records, group->n);
-        (void)atomic_compare_exchange_strong(&stats->oldest_ms, &none, first->record.received_ms);
+        if (atomic_fetch_add(&stats->records, group->n) == 0 && atomic_load(&stats->uncounted) == 0)
+                atomic_store(&stats->oldest_ms,
+                             first->record.received_ms); /* all earlier ones are in Kafka */
+        else
+                (void)atomic_compare_exchange_strong(&stats->oldest_ms, &none, first->record.received_ms);
         return NULL;
 }
 
@@ -201,8 +204,11 @@ spool_writer_refuses(const struct spool_writer *writer, uint64_t size)
 {
         struct spool_stats *stats = writer->stats;
 
-        if (atomic_load(&stats->bytes) + atomic_load(&stats->queued) + size > stats->max_bytes)
+        if (atomic_load(&stats->bytes) + atomic_load(&stats->queued) + size > stats->max_bytes) {
+                if (size > 0)
+                        atomic_fetch_add(&stats->errors[SPOOL_ERROR_FULL], 1);
                 return FULL;
+        }
         if (spool_writer_busy_ms(writer) > STUCK_MS)
                 return STUCK;
         return atomic_load(&writer->refuses_until) > clock_monotonic_ms() ? NOT_STORED : NULL;

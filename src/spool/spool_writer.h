@@ -46,7 +46,10 @@ struct spool_writer *spool_writer_new(const struct spool_directory *directory, s
 /* Write what still waits, report it, and stop. NULL is harmless. */
 void spool_writer_free(struct spool_writer *writer);
 
-/* Return NULL if a delivery of this size would be written now; else why not, a constant text. Any thread. */
+/*
+ * Return NULL if a delivery of this size would be written now; else why not, a constant text. Count it as an
+ * error if the spool is full. A size of 0 only asks. Any thread.
+ */
 const char *spool_writer_refuses(const struct spool_writer *writer, uint64_t size);
 
 /* Have an item written, and reported in any case. Any thread. */
