@@ -38,6 +38,9 @@ double status_sum(const struct json_value *object);
 /* Return whether a member of an object is true. */
 int status_flag(const struct json_value *object, const char *name);
 
+/* Print the spool of a receiver, if the report has one. */
+void status_spool_print(const struct json_value *report);
+
 /* Write a status to stdout: as text; or as JSON, indented or on one line. */
 void status_print(const struct status *status, const struct status_rates *rates);
 void status_print_json(const struct status *status, const struct status_rates *rates, int in_one_line);

@@ -370,6 +370,7 @@ status_print(const struct status *status, const struct status_rates *rates)
         print_requests(report);
         print_refusals(report);
         print_times(report, "from request to answer", "ackSeconds");
+        status_spool_print(report);
         print_router(report);
         print_times(report, "from reception to event", "deliverySeconds");
         print_times(report, "commits", "commitSeconds");

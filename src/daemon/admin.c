@@ -47,7 +47,8 @@ static const struct http_error misdirected = {
 static const struct http_error not_found = {
     .status = 404,
     .code = "NOT_FOUND",
-    .message = "not found; paths are /, /status, /metrics, /healthz and /readyz"};
+    .message = "not found; paths are /, /status, /metrics, /healthz, /readyz, /readyz/receiver and "
+               "/readyz/router"};
 
 static void
 reply_text(struct http_request *request, int status, const char *type, const char *text, size_t len)
@@ -79,6 +80,35 @@ answer_readiness(const struct admin *admin, struct http_request *request)
         int ready = health_check(admin->health, text, sizeof(text));
 
         reply_text(request, ready ? 200 : 503, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+/* Answer whether one role is ready. */
+static void
+answer_role(const struct admin *admin, struct http_request *request, const char *role)
+{
+        char text[HEALTH_REASON_SIZE + 32], message[128];
+        int ready = health_check_part(admin->health, role, text, sizeof(text));
+        const struct http_error no_role = {.status = 404, .code = "NOT_FOUND", .message = message};
+
+        if (ready >= 0) {
+                reply_text(request, ready ? 200 : 503, "text/plain; charset=utf-8", text, strlen(text));
+                return;
+        }
+        (void)snprintf(message, sizeof(message),
+                       "this process does not have the role %s; see roles in [gatepost]", role);
+        http_reply_error(request, &no_role);
+}
+
+static void
+answer_receiver(const struct admin *admin, struct http_request *request)
+{
+        answer_role(admin, request, "receiver");
+}
+
+static void
+answer_router(const struct admin *admin, struct http_request *request)
+{
+        answer_role(admin, request, "router");
 }
 
 /* Reply with a text that was allocated, and free it; NULL: out of memory. */
@@ -131,9 +161,13 @@ static const struct {
         const char *path;
         void (*answer)(const struct admin *admin, struct http_request *request);
 } pages[] = {
-    {"/", answer_page},           {"/status", answer_status},
-    {"/healthz", answer_health},  {"/readyz", answer_readiness},
+    {"/", answer_page},
+    {"/status", answer_status},
+    {"/healthz", answer_health},
+    {"/readyz", answer_readiness},
     {"/metrics", answer_metrics},
+    {"/readyz/receiver", answer_receiver},
+    {"/readyz/router", answer_router},
 };
 
 /* Return whether a Host is an IP address or localhost (RFC 6761 section 6.3), which nobody can redirect. */

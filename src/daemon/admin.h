@@ -9,7 +9,8 @@
 #include "metrics/health.h"
 #include "metrics/metrics.h"
 
-/* The admin endpoint: / (the status page), /status, /metrics, /healthz and /readyz. For the main thread. */
+/* The admin endpoint: / (the status page), /status, /metrics, /healthz, /readyz and
+ * /readyz/ROLE. For the main thread. */
 struct admin;
 
 /**

@@ -42,8 +42,13 @@
       remembered: status.rememberedIds };
   }
 
+  const countSpooled = ({ records, written, drained, refusedRecords, segments, uncountedSegments, damagedSegments, errors }) => ({
+    "spool/records": records, "spool/written": written, "spool/drained": drained, "spool/refused": refusedRecords, "spool/segments": segments,
+    "spool/uncounted": uncountedSegments, "spool/damaged": damagedSegments,
+    ...Object.fromEntries(Object.entries(errors).map(([name, n]) => [`spoolError/${name}`, n])) });
+
   const numbersOf = (status) => ({ ...(status.requests ? countRequests(Object.values(status.requests)) : {}),
-    ...(status.events ? countRouted(status) : {}), ...recentTimes(status) });
+    ...(status.spool ? countSpooled(status.spool) : {}), ...(status.events ? countRouted(status) : {}), ...recentTimes(status) });
 
   function remember(status, numbers) {
     const t = seconds();
@@ -89,6 +94,11 @@
     if (s === null || s === 0) return s === null ? "–" : "0 s";
     const [n, unit] = s < 0.001 ? [s * 1e6, "µs"] : s < 1 ? [s * 1000, "ms"] : s < 120 ? [s, "s"] : s < 7200 ? [s / 60, "min"] : [s / 3600, "h"];
     return `${n < 9.95 ? n.toFixed(1) : grouped(Math.round(n))} ${unit}`;
+  }
+
+  function size(bytes) {
+    const unit = bytes < 1024 ? 0 : Math.min(4, Math.floor(Math.log2(bytes) / 10));
+    return `${unit ? (bytes / 1024 ** unit).toFixed(1).replace(".0", "") : bytes} ${["bytes", "KiB", "MiB", "GiB", "TiB"][unit]}`;
   }
 
   function duration(s) {
@@ -268,6 +278,18 @@
     fillCounts("outcomes", countRows(numbers, "outcome"));
   }
 
+  function fillSpool({ spool }, numbers) {
+    const { spoolingSinceSeconds, oldestSeconds, bytes, limitBytes, lostBytes, syncSeconds } = spool;
+    setText(byId("spool-state"), spoolingSinceSeconds ? "deliveries go to it" : bytes ? "draining, or kept" : "empty");
+    fillCounts("spooled", [countRow(numbers, "spool/records", "deliveries not in Kafka yet", "level"), countRow(numbers, "spool/written", "written"),
+      countRow(numbers, "spool/drained", "drained"), countRow(numbers, "spool/refused", "refused by Kafka", "level"),
+      countRow(numbers, "spool/segments", "segments", "level"), countRow(numbers, "spool/uncounted", "segments to be counted", "level"),
+      countRow(numbers, "spool/damaged", "damaged segments", "level"), ...countRows(numbers, "spoolError").map((row) => ({ ...row, name: `error: ${row.name}` }))]);
+    fillFacts("spool-facts", [["size", `${size(bytes)} of ${size(limitBytes)}`], ...(spoolingSinceSeconds ? [["in use", { text: "began ", at: spoolingSinceSeconds }]] : []),
+      ...(oldestSeconds ? [["oldest", { text: "received ", at: oldestSeconds }]] : []), ...(lostBytes ? [["lost", size(lostBytes)]] : []),
+      ...(syncSeconds.count ? [["disk", `half within ${time(syncSeconds.p50)}, 99 % within ${time(syncSeconds.p99)}`]] : [])].map((cells) => ({ cells })));
+  }
+
   function fillKafka(status) {
     setText(byId("kafka-state"), status.kafkaReachable ? "reachable" : "away");
     fillFacts("brokers", status.brokers.map(({ broker, up, roundTripSeconds }) =>
@@ -294,12 +316,19 @@
 
   const isWell = ({ state }) => ["routing", "restoring"].includes(state);
 
+  function spoolWarnings({ spoolingSinceSeconds, bytes, limitBytes, refusedRecords, damagedSegments }) {
+    return [spoolingSinceSeconds && `deliveries go to the spool since ${moment(spoolingSinceSeconds)}`,
+      bytes > limitBytes / 2 && `the spool has ${size(bytes)} of ${size(limitBytes)}`, refusedRecords && `Kafka refuses ${plural(refusedRecords, "record")} of the spool`,
+      damagedSegments && `${plural(damagedSegments, "segment")} of the spool damaged`].filter((text) => text);
+  }
+
   // What an operator should look at although all roles are ready.
   function warnings(status) {
     const bad = (status.partitions ?? []).filter((each) => !isWell(each)), now = serverNow();
     const found = partitionRows(bad).map(({ cells: [state, partitions] }) => `partition ${partitions}: ${state}`);
     for (const { broker, up } of status.brokers) if (!up && status.kafkaReachable) found.push(`broker ${broker} is down`);
     if (status.oldestRecordSeconds && now - status.oldestRecordSeconds > OLD_S) found.push(`a delivery has waited to be routed since ${moment(status.oldestRecordSeconds)}`);
+    if (status.spool) found.push(...spoolWarnings(status.spool));
     if (status.certificateExpirySeconds - now < CERTIFICATE_S) found.push(`the certificate expires at ${moment(status.certificateExpirySeconds)}`);
     return found;
   }
@@ -330,10 +359,11 @@
   }
 
   function show(status, numbers) {
-    const has = { receiver: status.requests !== undefined, router: status.events !== undefined };
+    const has = { receiver: status.requests !== undefined, router: status.events !== undefined, spool: status.spool !== undefined };
     for (const part of document.querySelectorAll("[data-role]")) part.hidden = !has[part.dataset.role];
     fillHeader(status);
     if (has.receiver) fillReceiver(status, numbers);
+    if (has.spool) fillSpool(status, numbers);
     if (has.router) fillRouter(status, numbers);
     fillSources(status);
     fillKafka(status);

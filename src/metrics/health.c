@@ -18,6 +18,16 @@ health_is_alive(const struct health *health, char reason[HEALTH_REASON_SIZE])
         return health->is_alive == NULL || health->is_alive(health->alive_arg, reason);
 }
 
+static int
+check_part(const struct health_part *part, char *text, size_t size)
+{
+        char reason[HEALTH_REASON_SIZE] = "ready";
+        int is_ready = part->is_ready(part->arg, reason) != 0;
+
+        (void)snprintf(text, size, "%s: %s\n", part->name, reason);
+        return is_ready;
+}
+
 int
 health_check(const struct health *health, char *text, size_t size)
 {
@@ -26,15 +36,20 @@ health_check(const struct health *health, char *text, size_t size)
 
         text[0] = '\0';
         for (size_t i = 0; i < health->n_parts && len < size; i++) {
-                const struct health_part *part = &health->parts[i];
-                char reason[HEALTH_REASON_SIZE] = "ready";
-
-                if (!part->is_ready(part->arg, reason))
-                        ready = 0;
-                (void)snprintf(text + len, size - len, "%s: %s\n", part->name, reason);
+                ready &= check_part(&health->parts[i], text + len, size - len);
                 len += strlen(text + len);
         }
         return ready;
+}
+
+int
+health_check_part(const struct health *health, const char *name, char *text, size_t size)
+{
+        for (size_t i = 0; i < health->n_parts; i++) {
+                if (strcmp(health->parts[i].name, name) == 0)
+                        return check_part(&health->parts[i], text, size);
+        }
+        return -1;
 }
 
 char *

@@ -36,6 +36,12 @@ int health_is_alive(const struct health *health, char reason[HEALTH_REASON_SIZE]
  */
 int health_check(const struct health *health, char *text, size_t size);
 
+/**
+ * health_check_part(health, name, text, size):
+ * Write the line of one part. Return whether it is ready, or -1 if the process does not have it.
+ */
+int health_check_part(const struct health *health, const char *name, char *text, size_t size);
+
 /* Join the lines that health_check() wrote with semicolons, in place. Return text. */
 char *health_one_line(char *text);
 

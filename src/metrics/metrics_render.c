@@ -421,6 +421,7 @@ metrics_render(const struct metrics *metrics, size_t *len)
                 render_connections(metrics, out);
                 render_secrets(metrics, out);
                 render_certificate(metrics, out);
+                metrics_spool_render(metrics, out);
         }
         if (metrics->config->roles & CONFIG_ROUTER)
                 render_router(metrics, out);

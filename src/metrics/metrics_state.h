@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "metrics/histogram.h"
 #include "metrics/metrics.h"
@@ -119,6 +120,9 @@ const struct histogram_figures *metrics_window_start(const struct metrics *metri
 
 /* Return the label of a role's Kafka clients, or NULL when this process does not have the role. */
 const char *metrics_client_name(const struct metrics *metrics, enum metrics_client client);
+
+/* Write the metrics of the spool, if there is one. */
+void metrics_spool_render(const struct metrics *metrics, FILE *out);
 
 /* A version, by the name of its label in gatepost_build_info; the first is that of this program. */
 struct metrics_version {

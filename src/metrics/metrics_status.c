@@ -121,26 +121,6 @@ put_kafka(struct status_writer *writer)
         json_close_object(writer->json);
 }
 
-/* The number of values and two quantiles; without values, the quantiles are null. */
-static void
-put_figures(struct status_writer *writer, const struct histogram_scale *scale,
-            const struct histogram_figures *figures)
-{
-        static const struct {
-                const char *name;
-                double q;
-        } quantiles[] = {{"p50", 0.5}, {"p99", 0.99}};
-
-        put_count(writer, "count", figures->count);
-        for (size_t i = 0; i < ARRAY_LEN(quantiles); i++) {
-                if (figures->count == 0)
-                        json_null(writer->json, quantiles[i].name);
-                else
-                        status_writer_fraction(writer, quantiles[i].name,
-                                               histogram_quantile(scale, figures, quantiles[i].q));
-        }
-}
-
 static void
 put_histogram(struct status_writer *writer, const char *name, enum metrics_histogram which)
 {
@@ -151,9 +131,9 @@ put_histogram(struct status_writer *writer, const char *name, enum metrics_histo
         recent = all;
         histogram_subtract(&recent, metrics_window_start(writer->metrics, which));
         json_open_object(writer->json, name);
-        put_figures(writer, histogram->scale, &all);
+        status_writer_figures(writer, histogram->scale, &all);
         json_open_object(writer->json, "recent");
-        put_figures(writer, histogram->scale, &recent);
+        status_writer_figures(writer, histogram->scale, &recent);
         json_close_object(writer->json);
         json_close_object(writer->json);
 }
@@ -235,6 +215,7 @@ put_receiver(struct status_writer *writer)
         put_refusals(writer);
         put_histogram(writer, "ackSeconds", HISTOGRAM_ACK);
         put_histogram(writer, "verifySeconds", HISTOGRAM_VERIFY);
+        metrics_spool_status(writer);
         put_secrets(writer);
         if (metrics->certificate_end_s != 0)
                 json_number(writer->json, "certificateExpirySeconds", metrics->certificate_end_s);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/text.h"
 
 char *
@@ -38,4 +39,23 @@ status_writer_fraction(struct status_writer *writer, const char *name, double va
 
         (void)snprintf(text, sizeof(text), "%.9g", value);
         json_literal(writer->json, name, text);
+}
+
+void
+status_writer_figures(struct status_writer *writer, const struct histogram_scale *scale,
+                      const struct histogram_figures *figures)
+{
+        static const struct {
+                const char *name;
+                double q;
+        } quantiles[] = {{"p50", 0.5}, {"p99", 0.99}};
+
+        json_number(writer->json, "count", (int64_t)figures->count);
+        for (size_t i = 0; i < ARRAY_LEN(quantiles); i++) {
+                if (figures->count == 0)
+                        json_null(writer->json, quantiles[i].name);
+                else
+                        status_writer_fraction(writer, quantiles[i].name,
+                                               histogram_quantile(scale, figures, quantiles[i].q));
+        }
 }

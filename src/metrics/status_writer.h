@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "metrics/metrics.h"
 
-/* Writes the JSON of /status, for metrics_status.c and metrics_configuration.c. */
+/* Writes the JSON of /status, for metrics_status.c, metrics_configuration.c and metrics_spool.c. */
 struct status_writer {
         const struct metrics *metrics;
         struct json_writer *json;
@@ -23,7 +23,12 @@ char *status_writer_copy(struct status_writer *writer, const char *text);
 void status_writer_text(struct status_writer *writer, const char *name, const char *text);
 void status_writer_fraction(struct status_writer *writer, const char *name, double value);
 
-/* Write the member `configuration`. */
+/* Write the number of values and two quantiles; without values, the quantiles are null. */
+void status_writer_figures(struct status_writer *writer, const struct histogram_scale *scale,
+                           const struct histogram_figures *figures);
+
+/* Write the member `configuration`; the member `spool`, if there is a spool. */
 void metrics_configuration(struct status_writer *writer);
+void metrics_spool_status(struct status_writer *writer);
 
 #endif

@@ -101,7 +101,7 @@ def test_any_host_name_is_accepted_with_allow_remote_or_over_a_unix_socket(offli
     assert asked_for(offline.daemon(config).start()._addresses("admin")[0], "gw1.example").status == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/status", "/metrics", "/healthz", "/readyz"])
+@pytest.mark.parametrize("path", ["/", "/status", "/metrics", "/healthz", "/readyz", "/readyz/receiver"])
 def test_responses_cannot_be_read_from_another_origin(daemon, path):
     headers = daemon.admin(path).headers
     assert headers["cross-origin-resource-policy"] == "same-origin" and headers["x-content-type-options"] == "nosniff"

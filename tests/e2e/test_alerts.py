@@ -41,6 +41,7 @@ def expressions():
 def exported(shared, tmp_path_factory):
     """{name of a metric: names of its labels} of a daemon that exports every metric."""
     config = shared.config().tls(*Authority(tmp_path_factory.mktemp("authority")).issue("gateway"))
+    config["receiver"]["spool"] = config.directory / "spool"
     shared.create_topics(config)
     daemon = shared.start(config)
     waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_rtt_seconds"), 60, "the broker in the metrics")

@@ -28,6 +28,7 @@ def authority(tmp_path_factory):
 def daemon(shared, authority):
     """A daemon that exports every metric, after some traffic."""
     config = shared.config().tls(*authority.issue("gateway"))
+    config["receiver"]["spool"] = config.directory / "spool"
     shared.create_topics(config)
     daemon = shared.start(config)
     tls = authority.client()

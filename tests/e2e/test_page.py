@@ -170,8 +170,8 @@ def test_page_is_well_formed_and_has_no_external_resources(daemon, browser):
     for page in (served, shown):
         assert len(page.ids) == len(set(page.ids))
         assert {link.partition(",")[0] for link in page.links} == {"data:image/svg+xml", "status", "metrics", "readyz"}
-        assert page.texts["h1"][0] == "Gatepost" and page.texts["h2"][1:] == ["Refused", "Quarantined", "Receiver", "Sources", "Router",
-                                                                                   "Kafka", "Configuration"]
+        assert page.texts["h1"][0] == "Gatepost" and page.texts["h2"][1:] == ["Refused", "Quarantined", "Receiver", "Spool", "Sources",
+                                                                                   "Router", "Kafka", "Configuration"]
 
 
 def test_page_source_does_not_depend_on_the_state(daemon):

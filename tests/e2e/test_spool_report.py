@@ -1,0 +1,155 @@
+"""What an operator sees of the spool: /metrics, /status, `gatepost status`, the status page, and readiness."""
+
+import json
+import re
+import subprocess
+import time
+
+import pytest
+
+import waiting
+from chromium import Chromium
+from signing import Delivery
+from test_page import opened, page_in, status_of
+
+SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Chromium(tmp_path_factory.mktemp("browser")) as browser:
+        yield browser
+
+
+def with_spool(installation, roles="receiver, router", **receiver):
+    config = installation.config(roles)
+    config["receiver"].update({"spool": config.directory / "spool", "ack_timeout": "2s"} | receiver)
+    return config
+
+
+@pytest.fixture
+def spooling(offline):
+    """A daemon without Kafka that has spooled three deliveries."""
+    daemon = offline.daemon(with_spool(offline)).start()
+    for _ in range(3):
+        daemon.accept()
+    return daemon
+
+
+def test_metrics_count_spooled_deliveries(spooling):
+    assert spooling.metric("gatepost_spool_written_total") == spooling.metric("gatepost_spool_records") == 3
+    assert spooling.metric("gatepost_spool_segments") == 1 and spooling.metric("gatepost_spool_drained_total") == 0
+    (segment,) = (spooling.config.directory / "spool").glob("*.spool")
+    assert spooling.metric("gatepost_spool_bytes") == segment.stat().st_size > 3 * 500
+    assert spooling.metric("gatepost_spool_limit_bytes") == 10 * 2**30
+    oldest, since = (spooling.metric(f"gatepost_spool_{name}_timestamp_seconds") for name in ("oldest", "since"))
+    assert time.time() - 300 < oldest <= since + 1 and since <= time.time()
+    assert 1 <= spooling.metric("gatepost_spool_sync_seconds_count") <= 3
+    assert spooling.metric("gatepost_spool_errors_total") == spooling.metric("gatepost_spool_refused_records") == 0
+    done = subprocess.run(["promtool", "check", "metrics"], input=spooling.admin("/metrics").body, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_status_agrees_with_the_metrics(spooling):
+    spool = status_of(spooling)["spool"]
+    assert (spool["written"], spool["records"], spool["drained"], spool["segments"]) == (3, 3, 0, 1)
+    assert spool["bytes"] == spooling.metric("gatepost_spool_bytes") and spool["limitBytes"] == 10 * 2**30
+    assert spool["oldestSeconds"] == int(spooling.metric("gatepost_spool_oldest_timestamp_seconds"))
+    assert spool["spoolingSinceSeconds"] == int(spooling.metric("gatepost_spool_since_timestamp_seconds"))
+    assert spool["errors"] == {"full": 0, "write": 0, "sync": 0, "place": 0}
+    assert spool["syncSeconds"]["count"] >= 1 and 0 < spool["syncSeconds"]["p50"] <= spool["syncSeconds"]["p99"]
+
+
+def text_of(installation, daemon):
+    daemon.config["admin"]["listen"] = daemon._addresses("admin")[0]
+    done = installation.gatepost("status", config=daemon.config)
+    assert done.stderr == "", done
+    return done.stdout
+
+
+def test_gatepost_status_shows_the_spool(offline, spooling):
+    text = text_of(offline, spooling)
+    assert re.search(r"^spool: deliveries go to it for \d.*, \d+\.\d KiB of 10\.0 GiB, deliveries 3, the oldest for \d.*$", text, re.M), text
+    assert "\n  written 3, drained 0\n" in text and "errors:" not in text and "refused by Kafka" not in text
+    report = json.loads(offline.gatepost("status", "--json", config=spooling.config).stdout)
+    assert report["spool"]["records"] == 3
+
+
+def test_page_shows_the_spool(spooling, browser):
+    with opened(browser, spooling) as tab:
+        assert tab.value("document.querySelector('#spool').checkVisibility()") is True
+        assert tab.value("document.querySelector('#spool').textContent") == "Spool deliveries go to it"
+        counts = page_in(tab).counts
+        assert {name: n for name, n in counts.items() if name.startswith("spool")} == \
+            {"spool/records": 3, "spool/written": 3, "spool/segments": 1}
+        causes = tab.value("[...document.querySelectorAll('#causes li')].map((each) => each.textContent)")
+        assert [cause for cause in causes if cause.startswith("deliveries go to the spool since ")], causes
+        facts = tab.value("document.querySelector('#spool-facts').textContent")
+        assert re.match(r"size\d.* KiB of 10 GiB", facts) and "oldest" in facts and "lost" not in facts, facts
+        assert tab.complaints() == []
+
+
+def test_receiver_that_spools_is_ready_although_the_router_is_not(spooling):
+    receiver, router, both = (spooling.admin(f"/readyz{path}") for path in ("/receiver", "/router", ""))
+    assert (receiver.status, router.status, both.status) == (200, 503, 503)
+    assert re.fullmatch(r"receiver: ready, spooling since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n", receiver.body.decode())
+    assert router.body.startswith(b"router: Kafka is not reachable") and both.body == router.body + receiver.body
+
+
+@pytest.mark.parametrize("role, other", [("receiver", "router"), ("router", "receiver")])
+def test_readiness_of_a_role_that_the_process_does_not_have_is_not_found(offline, role, other):
+    daemon = offline.daemon(offline.config(role)).start()
+    reply = daemon.admin(f"/readyz/{other}")
+    assert (reply.status, reply.code) == (404, "NOT_FOUND")
+    assert reply.json["error"]["message"] == f"this process does not have the role {other}; see roles in [gatepost]"
+    assert daemon.admin(f"/readyz/{role}").status == 503 and daemon.admin("/readyz/admin").status == 404
+
+
+def test_without_a_spool_nothing_is_reported(offline, browser):
+    daemon = offline.daemon().start()
+    assert "spool" not in status_of(daemon) and b"gatepost_spool" not in daemon.admin("/metrics").body
+    assert "spool:" not in text_of(offline, daemon)
+    with opened(browser, daemon) as tab:
+        assert tab.value("document.querySelector('#spool').checkVisibility()") is False
+
+
+def test_drained_deliveries_are_counted_by_the_next_process(installation):
+    config = with_spool(installation)
+    config["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
+    daemon = installation.daemon(config).start()
+    sent = [daemon.accept() for _ in range(3)]
+    daemon.stop()
+    config["kafka"]["bootstrap.servers"] = installation.bootstrap
+    installation.create_topics(config)
+    daemon.restart()
+    waiting.until(lambda: daemon.metric("gatepost_spool_segments") == 0, SECONDS, lambda: f"an empty spool: {daemon.log[-3000:]}")
+    assert daemon.metric("gatepost_spool_drained_total") == 3 and daemon.metric("gatepost_spool_written_total") == 0
+    for name in ("bytes", "records", "uncounted_segments", "oldest_timestamp_seconds", "since_timestamp_seconds"):
+        assert daemon.metric(f"gatepost_spool_{name}") == 0, name
+    assert "\nspool: empty of 10.0 GiB\n  written 0, drained 3\n" in text_of(installation, daemon)
+    installation.kafka.wait_until_routed()
+    assert {record.delivery_id for record in installation.kafka.read()} == {delivery.delivery_id for delivery in sent}
+    ready = [daemon.admin(f"/readyz{path}") for path in ("/receiver", "/router")]
+    assert [(reply.status, reply.body) for reply in ready] == [(200, b"receiver: ready\n"), (200, b"router: ready\n")]
+
+
+def test_full_spool_is_counted_and_shown(offline):
+    daemon = offline.daemon(with_spool(offline, spool_max="1MiB")).start()
+    large = b'{"event":"invoice.accepted","note":"%s"}' % (b"x" * 700_000)
+    assert daemon.post(Delivery(large)).status == 200 and daemon.post(Delivery(large)).status == 503
+    assert daemon.metric("gatepost_spool_errors_total", error="full") >= 1
+    assert daemon.metric("gatepost_spool_written_total") == 1
+    assert re.search(r"^  errors: (\d+), full \1$", text_of(offline, daemon), re.M)
+
+
+def test_damaged_segment_is_reported(offline, browser):
+    config = with_spool(offline)
+    config["receiver"]["spool"].mkdir(mode=0o700)
+    (config["receiver"]["spool"] / "0000000000000001.spool.damaged").write_bytes(b"x" * 100)
+    daemon = offline.daemon(config).start()
+    assert daemon.metric("gatepost_spool_damaged_segments") == 1
+    assert "\n  damaged segments: 1, 0 bytes unreadable\n" in text_of(offline, daemon)
+    with opened(browser, daemon) as tab:
+        causes = tab.value("[...document.querySelectorAll('#causes li')].map((each) => each.textContent)")
+        assert "1 segment of the spool damaged" in causes
