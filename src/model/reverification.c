@@ -60,20 +60,21 @@ write_spooled(const struct record *record, char head[HEAD_SIZE])
 }
 
 /*
- * Return whether a receiver has signed the time of reception, which is then in *received_ms; -1 if memory or
- * OpenSSL fails.
+ * Return whether a receiver has signed the time of reception, which is then in *received_ms, and only then;
+ * -1 if memory or OpenSSL fails.
  */
 static int
 has_signed_reception(const struct event_rules *rules, const struct record *record, int64_t *received_ms)
 {
         uint8_t signature[SIGNATURE_SIZE];
         char head[HEAD_SIZE];
+        int64_t claimed_ms;
         size_t len;
         int genuine = 0;
 
         if (record->spooled.len == 0 || record->spool_signature.data == NULL ||
             signature_parse(record->spool_signature.data, record->spool_signature.len, signature) != 0 ||
-            clock_parse_ms(record->received.data, record->received.len, received_ms) != 0)
+            clock_parse_ms(record->received.data, record->received.len, &claimed_ms) != 0)
                 return 0;
         len = write_spooled(record, head);
         for (size_t i = 0; i < rules->n_keys && len > 0; i++) {
@@ -84,6 +85,8 @@ has_signed_reception(const struct event_rules *rules, const struct record *recor
                         return -1;
                 genuine |= result;
         }
+        if (genuine)
+                *received_ms = claimed_ms;
         return genuine;
 }
 

@@ -63,17 +63,15 @@ static const struct verdict unpublishable = {.action = VERDICT_QUARANTINE,
 
 START_TEST(test_unpublishable_record_is_replaced_by_a_stub)
 {
-        static const char *const names[] = {"gatepost-source",    "gatepost-webhook-id",
-                                            "gatepost-timestamp", "gatepost-signature",
-                                            "gatepost-received",  "gatepost-request-id",
-                                            "gatepost-instance",  "gatepost-replay-of",
-                                            "gatepost-released",  "gatepost-reason",
-                                            "gatepost-detail",    "gatepost-partition",
-                                            "gatepost-offset"};
+        static const char *const names[] = {
+            "gatepost-source",   "gatepost-webhook-id", "gatepost-timestamp",       "gatepost-signature",
+            "gatepost-received", "gatepost-request-id", "gatepost-instance",        "gatepost-replay-of",
+            "gatepost-released", "gatepost-spooled",    "gatepost-spool-signature", "gatepost-reason",
+            "gatepost-detail",   "gatepost-partition",  "gatepost-offset"};
         struct record full = record;
         struct output output;
 
-        for (size_t i = 0; i < 9; i++)
+        for (size_t i = 0; i < 11; i++)
                 record_add_header(&full, names[i], SPAN("text"));
         record_add_header(&full, "traceparent", SPAN("00-aa-bb-01"));
         ck_assert_int_eq(output_describe(&full, &unpublishable, "p.quarantine", &output), 1);
@@ -85,12 +83,12 @@ START_TEST(test_unpublishable_record_is_replaced_by_a_stub)
         ck_assert_uint_eq(output.n_headers, ARRAY_LEN(names));
         for (size_t i = 0; i < ARRAY_LEN(names); i++)
                 ck_assert_str_eq(output.headers[i].name, names[i]);
-        for (size_t i = 0; i < 9; i++)
+        for (size_t i = 0; i < 11; i++)
                 assert_span(output.headers[i].value, "text");
-        assert_span(output.headers[9].value, "unpublishable");
-        assert_span(output.headers[10].value, "message too large");
-        assert_span(output.headers[11].value, "3");
-        assert_span(output.headers[12].value, "12345678901");
+        assert_span(output.headers[11].value, "unpublishable");
+        assert_span(output.headers[12].value, "message too large");
+        assert_span(output.headers[13].value, "3");
+        assert_span(output.headers[14].value, "12345678901");
 }
 END_TEST
 
