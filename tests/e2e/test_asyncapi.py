@@ -1,9 +1,11 @@
 """etc/asyncapi.yaml is correct: by AsyncAPI's own parser, and by the records that a consumer finds in Kafka."""
 
 import dataclasses
+import hmac
 import json
 import re
 import shutil
+import time
 
 import jsonschema
 import pytest
@@ -20,10 +22,11 @@ from test_sandbox_invoices import OUTCOMES, invoice, submit
 SCHEMAS = "https://schemas.example/gatepost/"
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "vendor=1"}
 REASONS = {"malformed-json", "missing-kind", "unknown-kind", "invalid-field", "conflicting-body", "replayed-signature",
-           "unknown-source", "unverified"}
+           "unknown-source", "unverified", "spooled-too-long"}
 NOT_MET = {"unpublishable"}  # needs a record that Kafka refuses
 OPTIONAL = {"ce_subject", "ce_dataschema", "gatepost-request-id", "gatepost-replay-of", "gatepost-released",
-            "gatepost-release-signature", *TRACE}
+            "gatepost-release-signature", "gatepost-spooled", "gatepost-spool-signature", *TRACE}
+DAY = 86400
 # A newer version of AsyncAPI is not an error in the document.
 NO_FAULTS = {"asyncapi-latest-version"}
 
@@ -119,11 +122,22 @@ def send_to_quarantine(installation, daemon):
         post(daemon, delivery)
     installation.kafka.append([Delivery()], source="nobody")
     installation.kafka.append([Delivery(secret=b"not one that the router has")])
+    append_spooled(installation, 2 * DAY)
     installation.kafka.wait_until_routed()
     listed = installation.gatepost("quarantine", "list", "--json", config=daemon.config)
     (id,) = [each["id"] for each in json.loads(listed.stdout) if each["deliveryId"] == unknown.delivery_id]
     done = installation.gatepost("quarantine", "release", id, config=daemon.config)
     assert " released" in done.stdout, (done.stdout, done.stderr)
+
+
+def append_spooled(installation, age):
+    """Write what a receiver's spool had stored this long ago."""
+    delivery = Delivery(secret=SECRET.encode(), timestamp=int(time.time()) - age)
+    received = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(delivery.timestamp))
+    signed = f"spool.{received}.invoicing.{delivery.timestamp}.{len(delivery.delivery_id)}.{delivery.delivery_id}{delivery.signature}"
+    signature = "sha256=" + hmac.new(SECRET.encode(), signed.encode(), "sha256").hexdigest()
+    installation.kafka.append([delivery], received=received, spooled=time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime()),
+                              **{"spool-signature": signature})
 
 
 @pytest.fixture(scope="module")

@@ -225,7 +225,7 @@ START_TEST(test_reason_names_match_the_quarantine_header)
                                                                 "unknown-kind",     "invalid-field",
                                                                 "conflicting-body", "replayed-signature",
                                                                 "unknown-source",   "unverified",
-                                                                "unpublishable"};
+                                                                "spooled-too-long", "unpublishable"};
 
         for (int i = 0; i < QUARANTINE_N_REASONS; i++)
                 ck_assert_str_eq(judge_reason_name((enum quarantine_reason)i), names[i]);

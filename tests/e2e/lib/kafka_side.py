@@ -249,8 +249,8 @@ class Kafka:
         self.admin.incremental_alter_configs([resource])[resource].result(TIMEOUT)
         waiting.until(lambda: self.configuration(topic)[name] == value, TIMEOUT, f"{name} = {value} of {topic}")
 
-    def append(self, deliveries, source="invoicing", timestamp_ms=None):
-        """Write records to the topic deliveries as a receiver does, and wait for the acks."""
+    def append(self, deliveries, source="invoicing", timestamp_ms=None, **others):
+        """Write records to the topic deliveries as a receiver does, and wait for the acks. others are additional headers."""
         producer = confluent_kafka.Producer({"bootstrap.servers": self.bootstrap, "acks": "all",
                                              "partitioner": "murmur2", "linger.ms": 5, "log_level": 3})
         errors = []
@@ -258,7 +258,7 @@ class Kafka:
         for delivery in deliveries:
             received = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
             headers = {"source": source, "webhook-id": delivery.webhook_id, "timestamp": str(delivery.timestamp),
-                       "signature": delivery.signature, "received": received, "instance": "test"}
+                       "signature": delivery.signature, "received": received, "instance": "test"} | others
             stamp = {} if timestamp_ms is None else {"timestamp": timestamp_ms}
             producer.produce(self.deliveries, delivery.body, delivery.delivery_id, on_delivery=report,
                              headers=[(f"gatepost-{name}", value) for name, value in headers.items()], **stamp)
