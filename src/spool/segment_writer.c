@@ -20,6 +20,7 @@ struct segment_writer {
         const struct spool_directory *directory;
         struct spool_stats *stats;
         atomic_uint_fast64_t number; /* of the segment that is being written; 0: none */
+        atomic_uint_fast64_t limit;  /* all segments with smaller numbers have ended */
         uint64_t next;               /* the number of the next one */
         int fd;                      /* -1: none */
         uint64_t size;
@@ -29,6 +30,14 @@ struct segment_writer {
         int is_named; /* its name is synced */
         struct log_flood failed;
 };
+
+/* No segment is being written. */
+static void
+note_end(struct segment_writer *writer)
+{
+        atomic_store(&writer->limit, writer->next);
+        atomic_store(&writer->number, 0);
+}
 
 static void
 log_failure(struct segment_writer *writer, const char *action, const char *reason)
@@ -88,7 +97,7 @@ abandon_segment(struct segment_writer *writer)
                                   spool_directory_name(number, name), (unsigned long long)writer->n_answered,
                                   (unsigned long long)readable);
         }
-        atomic_store(&writer->number, 0);
+        note_end(writer);
 }
 
 static void
@@ -116,7 +125,7 @@ begin_segment(struct segment_writer *writer)
         writer->next++; /* a name that exists is not tried again */
         if (writer->fd < 0) {
                 fail(writer, SPOOL_ERROR_WRITE, "create", strerror(errno));
-                atomic_store(&writer->number, 0);
+                note_end(writer);
                 return;
         }
         crash_point("spool-created");
@@ -261,7 +270,7 @@ segment_writer_end(struct segment_writer *writer)
         atomic_fetch_add(&writer->stats->bytes, sizeof(head));
         (void)close(writer->fd);
         writer->fd = -1;
-        atomic_store(&writer->number, 0);
+        note_end(writer);
         crash_point("spool-ended");
 }
 
@@ -273,6 +282,7 @@ segment_writer_new(const struct spool_directory *directory, struct spool_stats *
         writer->directory = directory;
         writer->stats = stats;
         writer->next = first;
+        atomic_store(&writer->limit, first);
         writer->fd = -1;
         return writer;
 }
@@ -285,6 +295,12 @@ segment_writer_free(struct segment_writer *writer)
         segment_writer_end(writer);
         log_flood_end(&writer->failed);
         free(writer);
+}
+
+uint64_t
+segment_writer_limit(const struct segment_writer *writer)
+{
+        return atomic_load(&writer->limit);
 }
 
 uint64_t

@@ -48,6 +48,9 @@ int segment_writer_store(struct segment_writer *writer, const struct segment_gro
 /* End the segment that is being written, if there is one. */
 void segment_writer_end(struct segment_writer *writer);
 
+/* Return the number below which all segments have ended; they are not written any more. Any thread. */
+uint64_t segment_writer_limit(const struct segment_writer *writer);
+
 /* Return the number of the segment that is being written; 0: none. Any thread. */
 uint64_t segment_writer_number(const struct segment_writer *writer);
 

@@ -213,15 +213,12 @@ begin_segment(struct spool_drain *drain, uint64_t number)
 static uint64_t
 choose_segment(struct spool_drain *drain)
 {
+        uint64_t limit = drain->writer == NULL ? UINT64_MAX : spool_writer_limit(drain->writer);
         uint64_t current = drain->writer == NULL ? 0 : spool_writer_segment(drain->writer), chosen = 0;
         struct spool_listing listing;
         struct error error;
         size_t n_kept = 0;
 
-        if (drain->writer != NULL && current == 0 && atomic_load(&drain->stats->segments) == 0) {
-                atomic_store(&drain->state, SPOOL_DRAIN_EMPTY);
-                return 0;
-        }
         if (spool_directory_list(drain->directory, 0, &listing, &error) != 0) {
                 note_failure(drain, error.text);
                 drain->pause_until = clock_monotonic_ms() + PAUSE_MS;
@@ -231,7 +228,7 @@ choose_segment(struct spool_drain *drain)
                 uint64_t number = listing.segments[i].number;
                 const struct kept *kept = find_kept(drain, number);
 
-                if (current != 0 && number >= current)
+                if (number >= limit)
                         break;
                 if (kept != NULL && clock_monotonic_ms() < kept->retry_ms)
                         n_kept++;
@@ -351,14 +348,15 @@ take_turn(struct spool_drain *drain)
         struct error error;
         uint64_t number;
 
-        if (drain->segment == NULL) {
+        if (drain->segment == NULL && drain->writer != NULL && atomic_load(&drain->stats->segments) == 0) {
+                atomic_store(&drain->state, SPOOL_DRAIN_EMPTY);
+                close_producer(drain); /* an idle one would keep its connections */
+        } else if (drain->segment == NULL) {
                 number = choose_segment(drain);
                 if (number != 0 && drain->owner.may_append(drain->owner.arg))
                         begin_segment(drain, number);
                 else if (number != 0)
                         count_segments(drain);
-                else if (drain->producer != NULL)
-                        close_producer(drain); /* an idle one would keep its connections */
         }
         if (drain->segment == NULL || clock_monotonic_ms() < drain->pause_until || !has_producer(drain))
                 return;

@@ -225,6 +225,12 @@ spool_writer_put(struct spool_writer *writer, struct spool_item *item)
 }
 
 uint64_t
+spool_writer_limit(const struct spool_writer *writer)
+{
+        return segment_writer_limit(writer->segment);
+}
+
+uint64_t
 spool_writer_segment(const struct spool_writer *writer)
 {
         return segment_writer_number(writer->segment);

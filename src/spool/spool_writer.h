@@ -56,9 +56,12 @@ const char *spool_writer_refuses(const struct spool_writer *writer, uint64_t siz
 void spool_writer_put(struct spool_writer *writer, struct spool_item *item);
 
 /*
- * Return the number of the segment that is being written, which only the writer may read or delete; 0 if
- * there is none. Any thread.
+ * Return the number below which all segments have ended. Only the writer may read and delete others, even if
+ * none was being written a moment ago. Any thread.
  */
+uint64_t spool_writer_limit(const struct spool_writer *writer);
+
+/* Return the number of the segment that is being written; 0 if there is none. Any thread. */
 uint64_t spool_writer_segment(const struct spool_writer *writer);
 
 /* End the segment that is being written, soon, so that it can be drained. Any thread. */
