@@ -280,7 +280,7 @@
 
   function fillSpool({ spool }, numbers) {
     const { spoolingSinceSeconds, oldestSeconds, bytes, limitBytes, lostBytes, syncSeconds } = spool;
-    setText(byId("spool-state"), spoolingSinceSeconds ? "deliveries go to it" : bytes ? "draining, or kept" : "empty");
+    setText(byId("spool-state"), spoolingSinceSeconds ? "deliveries go to it" : bytes ? "not empty" : "empty");
     fillCounts("spooled", [countRow(numbers, "spool/records", "deliveries not in Kafka yet", "level"), countRow(numbers, "spool/written", "written"),
       countRow(numbers, "spool/drained", "drained"), countRow(numbers, "spool/refused", "refused by Kafka", "level"),
       countRow(numbers, "spool/segments", "segments", "level"), countRow(numbers, "spool/uncounted", "segments to be counted", "level"),
@@ -316,8 +316,8 @@
 
   const isWell = ({ state }) => ["routing", "restoring"].includes(state);
 
-  function spoolWarnings({ spoolingSinceSeconds, bytes, limitBytes, refusedRecords, damagedSegments }) {
-    return [spoolingSinceSeconds && `deliveries go to the spool since ${moment(spoolingSinceSeconds)}`,
+  function spoolWarnings({ spoolingSinceSeconds, records, bytes, limitBytes, refusedRecords, damagedSegments }) {
+    return [spoolingSinceSeconds && `deliveries only on this machine's disk: ${grouped(records)}`,
       bytes > limitBytes / 2 && `the spool has ${size(bytes)} of ${size(limitBytes)}`, refusedRecords && `Kafka refuses ${plural(refusedRecords, "record")} of the spool`,
       damagedSegments && `${plural(damagedSegments, "segment")} of the spool damaged`].filter((text) => text);
   }

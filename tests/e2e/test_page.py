@@ -211,6 +211,7 @@ def test_numbers_agree_with_the_metrics(daemon, browser):
 
 
 def test_status_agrees_with_gatepost_status(daemon, shared):
+    daemon.accept()
     waiting.until(lambda: status_of(daemon)["commitSeconds"]["count"], 30, "a commit")
     status = status_of(daemon)
     daemon.config["admin"]["listen"] = daemon._addresses("admin")[0]
