@@ -93,3 +93,47 @@ uri_is_absolute(const char *text)
 
         return skip_scheme(text) != text && end != NULL && *end == '\0';
 }
+
+/* Return the authority and its length, or NULL if there is none. */
+static const char *
+find_authority(const char *text, size_t *len)
+{
+        const char *at = skip_scheme(text);
+
+        if (strncmp(at, "//", 2) != 0)
+                return NULL;
+        *len = strcspn(at + 2, "/?#");
+        return at + 2;
+}
+
+int
+uri_has_userinfo(const char *text)
+{
+        size_t len;
+        const char *authority = find_authority(text, &len);
+
+        return authority != NULL && memchr(authority, '@', len) != NULL;
+}
+
+int
+uri_has_usual_port(const char *reference)
+{
+        size_t len;
+        const char *authority = find_authority(reference, &len), *end, *at, *port;
+        unsigned number = 0;
+
+        if (authority == NULL)
+                return 1;
+        end = authority + len;
+        at = memchr(authority, '@', len);
+        at = at == NULL ? authority : at + 1;
+        port = memrchr(at, ':', (size_t)(end - at));
+        if (port == NULL || memchr(port, ']', (size_t)(end - port)) != NULL)
+                return 1;
+        port++;
+        if (port == end || end - port > 5 || *port == '0')
+                return 0;
+        for (; port < end; port++)
+                number = number * 10 + (unsigned)(*port - '0');
+        return number <= 65535;
+}

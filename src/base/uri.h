@@ -12,4 +12,13 @@ int uri_is_reference(const char *text);
 /* Return whether the text is an absolute-URI (section 4.3): it begins with a scheme, and has no fragment. */
 int uri_is_absolute(const char *text);
 
+/*
+ * Return whether the authority of the text, which need not be well formed otherwise, has user information,
+ * such as user:password@ (section 3.2.1).
+ */
+int uri_has_userinfo(const char *text);
+
+/* Return whether a reference has no port, or one from 1 to 65535 without leading zeros (section 3.2.3). */
+int uri_has_usual_port(const char *reference);
+
 #endif

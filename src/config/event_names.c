@@ -10,10 +10,28 @@ check_length(const char *text, size_t max, struct error *error)
         return strlen(text) <= max ? 0 : error_set(error, "'%.64s...' is longer than %zu bytes", text, max);
 }
 
+/* Check what consumers would see of a URI. A credential is not shown in the reason, either. */
+static int
+check_authority(const char *text, struct error *error)
+{
+        if (uri_has_userinfo(text))
+                return error_set(error,
+                                 "the URI has a user name or password before the @, which would be published "
+                                 "in each event; leave it out");
+        if (strstr(text, "//") != NULL && strchr(text, '@') != NULL && !uri_is_reference(text))
+                return error_set(error,
+                                 "not a URI, and it has a @: leave out a user name and password, which would "
+                                 "be published in each event, and write other characters as %%NN; the value "
+                                 "is not shown because it may contain a secret");
+        if (uri_is_reference(text) && !uri_has_usual_port(text))
+                return error_set(error, "'%.64s' has a port that is not a number from 1 to 65535", text);
+        return 0;
+}
+
 int
 event_names_check_source(const char *text, size_t max, struct error *error)
 {
-        if (check_length(text, max, error) != 0)
+        if (check_authority(text, error) != 0 || check_length(text, max, error) != 0)
                 return -1;
         if (!uri_is_reference(text))
                 return error_set(error,
@@ -50,7 +68,7 @@ event_names_check_schema_base(const char *text, size_t max, struct error *error)
 {
         size_t len = strlen(text);
 
-        if (check_length(text, max, error) != 0)
+        if (check_authority(text, error) != 0 || check_length(text, max, error) != 0)
                 return -1;
         if (!uri_is_absolute(text) || strchr(text, '?') != NULL)
                 return error_set(error,

@@ -1,9 +1,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "scratch.h"
 #include "suites.h"
 
+#define PASSWORD "a-password-of-the-tests"
 #define SOURCE_S "[source s]\npath = /s\nsecret = another secret of 16 bytes\n"
 
 START_TEST(test_invalid_name_for_events_is_refused)
@@ -19,6 +21,10 @@ START_TEST(test_invalid_name_for_events_is_refused)
             {SOURCE_S "ce_dataschema_base = /schemas/\n", "is not an absolute URI"},
             {SOURCE_S "ce_dataschema_base = https://schemas.example/?v=1/\n", "is not an absolute URI"},
             {SOURCE_S "ce_dataschema_base = https://schemas.example/gatepost\n", "does not end with a slash"},
+            {SOURCE_S "ce_dataschema_base = https://schemas.example:0/\n",
+             "has a port that is not a number from 1"},
+            {SOURCE_S "ce_source = https://invoicing.example:65536/eu\n",
+             "has a port that is not a number from 1"},
         };
 
         scratch_expect_refused(cases[_i][0], cases[_i][1]);
@@ -55,6 +61,38 @@ START_TEST(test_sources_conflict_whichever_comes_first)
 }
 END_TEST
 
+static const char *const with_password[] = {
+    SOURCE_S "ce_dataschema_base = https://ops:" PASSWORD "@schemas.example/\n",
+    SOURCE_S "ce_dataschema_base = https://" PASSWORD "@schemas.example:8443/gatepost/\n",
+    SOURCE_S "ce_dataschema_base = https://ops:" PASSWORD "@schemas.example\n",
+    SOURCE_S "ce_dataschema_base = https://ops:" PASSWORD "^/@schemas.example/\n",
+    SOURCE_S "ce_source = https://ops:" PASSWORD "@invoicing.example/eu\n",
+    SOURCE_S "ce_source = //" PASSWORD "@invoicing.example/eu\n",
+    SOURCE_S "ce_source = https://ops:" PASSWORD " x@invoicing.example/eu\n",
+    SOURCE_S "ce_source = https://ops:" PASSWORD "/x@invoicing.example/eu\n",
+};
+
+START_TEST(test_password_in_a_published_uri_is_refused_and_not_shown)
+{
+        struct loaded loaded = scratch_load_more(with_password[_i]);
+
+        ck_assert_uint_eq(scratch_count(&loaded), 1);
+        (void)scratch_expect(&loaded, SCRATCH_MINIMAL_LINES + 4, "would be published in each event");
+        ck_assert_ptr_null(strstr(loaded.messages, PASSWORD));
+        scratch_release(&loaded);
+}
+END_TEST
+
+START_TEST(test_at_sign_in_a_path_is_accepted)
+{
+        struct loaded loaded = scratch_load_more(SOURCE_S "ce_source = mailto:ops@invoicing.example\n"
+                                                          "ce_dataschema_base = https://h:8443/@gatepost/\n");
+
+        ck_assert_str_eq(loaded.messages, "");
+        scratch_release(&loaded);
+}
+END_TEST
+
 Suite *
 suite_event_names(void)
 {
@@ -62,8 +100,11 @@ suite_event_names(void)
         TCase *tests = tcase_create("options");
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
-        tcase_add_loop_test(tests, test_invalid_name_for_events_is_refused, 0, 9);
+        tcase_add_loop_test(tests, test_invalid_name_for_events_is_refused, 0, 11);
         tcase_add_loop_test(tests, test_overlong_name_for_events_is_refused, 0, 3);
+        tcase_add_loop_test(tests, test_password_in_a_published_uri_is_refused_and_not_shown, 0,
+                            ARRAY_LEN(with_password));
+        tcase_add_test(tests, test_at_sign_in_a_path_is_accepted);
         tcase_add_test(tests, test_sources_conflict_whichever_comes_first);
         suite_add_tcase(suite, tests);
         return suite;
