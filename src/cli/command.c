@@ -99,7 +99,7 @@ command_help(const struct command *command)
                 text_print_wrapped(stdout, option->help, (size_t)width + 4);
         }
         if (command->list_commands != NULL)
-                command->list_commands(command);
+                command->list_commands(stdout, command);
         return 0;
 }
 

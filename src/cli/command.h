@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -51,7 +52,7 @@ struct command {
         const char *removed;
         const char *instead;
         /* Of a group: prints its commands. Its first argument ends the options; the rest is a command. */
-        void (*list_commands)(const struct command *group);
+        void (*list_commands)(FILE *out, const struct command *group);
         /* Check that options and arguments go together. Returns 0, or -1 with the reason. May be NULL. */
         int (*check)(struct error *error);
         /* Run the command with the configuration, or with its file. Returns an exit status of sysexits.h. */

@@ -12,7 +12,7 @@ static int wants_version;
 /* The command after the options of the program or of a group. */
 static char **words;
 
-static void list_commands(const struct command *group);
+static void list_commands(FILE *out, const struct command *group);
 
 static const struct command_option program_options[] = {
     {NULL, "COMMAND ...", "run this command; see gatepost COMMAND --help", .rest = &words},
@@ -55,12 +55,12 @@ is_in(const struct command *command, const char *group)
 }
 
 static void
-list_commands(const struct command *group)
+list_commands(FILE *out, const struct command *group)
 {
-        printf("\ncommands:\n");
+        fprintf(out, "\ncommands:\n");
         for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
                 if (is_in(commands[i], group->name))
-                        printf("  %-21s %s\n", commands[i]->name, commands[i]->help);
+                        fprintf(out, "  %-21s %s\n", commands[i]->name, commands[i]->help);
         }
 }
 
@@ -90,12 +90,23 @@ find_group(const char *name, struct command *group)
         return -1;
 }
 
-/* Refuse a name that is no command; with the word after it, it may resemble one. */
+/* Refuse arguments without a command of the group, with the usage and the commands that it has. */
 static int
-refuse(const char *name, const char *next_word)
+refuse(const struct command *group, const char *reason)
+{
+        int status = command_misused("%s", reason);
+
+        list_commands(stderr, group);
+        return status;
+}
+
+/* Refuse a name that is no command of the group; with the word after it, it may resemble a command. */
+static int
+refuse_name(const struct command *group, const char *name, const char *next_word)
 {
         const char *names[ARRAY_LEN(commands)], *closest;
         char longer[NAME_SIZE];
+        struct error reason;
 
         for (size_t i = 0; i < ARRAY_LEN(commands); i++)
                 names[i] = commands[i]->name;
@@ -104,8 +115,9 @@ refuse(const char *name, const char *next_word)
                 (void)snprintf(longer, sizeof(longer), "%s %s", name, next_word);
                 closest = text_closest(longer, names + 1, ARRAY_LEN(names) - 1);
         }
-        return command_misused("unknown command '%s'%s%s%s", name, closest == NULL ? "" : "; did you mean ",
-                               closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+        (void)error_set(&reason, "unknown command '%s'%s%s%s", name, closest == NULL ? "" : "; did you mean ",
+                        closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+        return refuse(group, reason.text);
 }
 
 /* Run the command of a group, or of the program, that the arguments name. Returns an exit status. */
@@ -125,12 +137,12 @@ run(const struct command *group, char **argv)
                 return 0;
         }
         if (*words == NULL)
-                return command_misused("missing command; see gatepost%s%s --help", space, group->name);
+                return refuse(group, "missing command");
         (void)snprintf(name, sizeof(name), "%s%s%s", group->name, space, *words);
         command = find(name);
         if (command != NULL)
                 return command_run(command, words);
-        return find_group(name, &inner) == 0 ? run(&inner, words) : refuse(name, words[1]);
+        return find_group(name, &inner) == 0 ? run(&inner, words) : refuse_name(group, name, words[1]);
 }
 
 int
@@ -155,7 +167,9 @@ help(const char *file)
         command = find(name);
         if (command != NULL)
                 return command_help(command);
-        return find_group(name, &group) == 0 ? command_help(&group) : refuse(name, NULL);
+        if (find_group(name, &group) == 0)
+                return command_help(&group);
+        return refuse_name(find_group(words[0], &group) == 0 ? &group : &program, name, NULL);
 }
 
 static const struct command_option help_options[] = {

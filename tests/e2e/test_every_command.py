@@ -97,17 +97,31 @@ def test_help_fits_80_columns_in_the_imperative(run, name):
     assert helps and not [word for word in helps if word.endswith("s") or not word.rstrip(",").islower()], helps
 
 
+def listed(text):
+    """The commands in a list of commands, which ends the text."""
+    return [line.strip().partition("  ")[0] for line in text.partition("commands:\n")[2].splitlines()]
+
+
 @pytest.mark.parametrize("group", sorted(GROUPS))
 def test_help_of_a_group_lists_its_commands(run, group):
     done = run("/nonexistent", group, "--help")
     assert (done.returncode, done.stderr) == (EX_OK, "")
     assert done.stdout.startswith(f"usage: gatepost {group} ")
-    assert [line.strip().partition("  ")[0] for line in done.stdout.partition("commands:\n")[2].splitlines()] == [
-        name for name in COMMANDS if name.startswith(group + " ")]
+    assert listed(done.stdout) == [name for name in COMMANDS if name.startswith(group + " ")]
     assert run("/nonexistent", "help", group).stdout == done.stdout
     for arguments, told in (([], "missing command"), (["nonsense"], f"unknown command '{group} nonsense'")):
         done = run("/nonexistent", group, *arguments)
         assert (done.returncode, done.stdout) == (EX_USAGE, "") and told in done.stderr
+        assert listed(done.stderr) == [name for name in COMMANDS if name.startswith(group + " ")]
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["check2", "--json"], ["help", "nonsense"]], ids=" ".join)
+def test_without_a_command_all_are_listed(run, arguments):
+    done = run("/nonexistent", *arguments)
+    assert (done.returncode, done.stdout) == (EX_USAGE, "")
+    assert listed(done.stderr) == listed(run("/nonexistent", "help").stdout) and set(listed(done.stderr)) >= set(COMMANDS)
+    assert done.stderr.count("\nusage: gatepost ") == 1
+    assert ("; did you mean check?" in done.stderr) == ("check2" in arguments)
 
 
 def test_help_of_the_program(run):
@@ -116,6 +130,7 @@ def test_help_of_the_program(run):
     for arguments in (["nonsense"], ["topics", "nonsense"], ["check", "nonsense"]):
         done = run("/nonexistent", "help", *arguments)
         assert (done.returncode, done.stdout) == (EX_USAGE, "") and f"unknown command '{' '.join(arguments)}'" in done.stderr
+    assert listed(run("/nonexistent", "help", "topics", "nonsense").stderr) == ["topics create", "topics list"]
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in NEED_NO_CONFIGURATION])
