@@ -6,6 +6,7 @@ import os
 import pathlib
 import pty
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -801,17 +802,23 @@ def test_service_that_refuses(shared, service, subscribed, answer, status, words
     expect(examine(shared, subscribed, "--no-send"), status, f"service {service.url}", "as it says", *words)
 
 
-def test_interrupt_ends_it_with_what_was_found(offline):
+@pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM], ids=lambda each: each.name)
+def test_interrupt_ends_it_with_what_was_found(offline, interrupt):
+    """It waits some seconds for a silent broker, and would wait minutes for all of them."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         config = offline.config()
-        config["kafka"]["bootstrap.servers"] = ",".join(["%s:%d" % server.getsockname()] * 3)
+        config["kafka"]["bootstrap.servers"] = ",".join(["%s:%d" % server.getsockname()] * 60)
         process = subprocess.Popen([BUILD / "gatepost", "-c", config.write(), "doctor"], stdout=subprocess.PIPE, text=True,
                                    env=ENVIRONMENT | UTF_8)
-        connected = threading.Event()
-        threading.Thread(target=lambda: (server.accept(), connected.set()), daemon=True).start()
-        assert connected.wait(30)
-        process.terminate()
-        output = process.communicate(timeout=60)[0]
+        try:
+            server.settimeout(30)
+            connection, _ = server.accept()
+            process.send_signal(interrupt)
+            output = process.communicate(timeout=60)[0]
+        finally:
+            process.kill()
+        connection.close()
+    assert process.returncode == EX_UNAVAILABLE
     assert output.splitlines()[-1].startswith("cause: kafka ") and output.count("✗ kafka ") == 1, output
 
 
