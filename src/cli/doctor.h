@@ -20,6 +20,7 @@
 
 enum doctor_result {
         DOCTOR_OK,
+        DOCTOR_NOTE,    /* works as configured, which may not be what is wanted later */
         DOCTOR_WARNING, /* works, but probably not as intended */
         DOCTOR_FAILED,
         DOCTOR_SKIPPED, /* not verified, for the reason in the detail */
@@ -68,6 +69,7 @@ void doctor_begin(struct doctor *doctor, const char *name, const char *subject, 
 
 /* End the result and print it. After a failure, doctor_remedy() says what to do about it. */
 void doctor_pass(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 3);
+void doctor_note(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 3);
 void doctor_warn(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 3);
 void doctor_skip(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 3);
 void doctor_fail(struct doctor *doctor, int status, const char *detail, ...) PRINTF_LIKE(3, 4);

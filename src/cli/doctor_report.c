@@ -26,6 +26,7 @@ static const struct {
         enum terminal_colour colour;
 } results[DOCTOR_N_RESULTS] = {
     [DOCTOR_OK] = {"ok", "\xe2\x9c\x93", "ok  ", TERMINAL_GREEN},
+    [DOCTOR_NOTE] = {"note", "\xe2\x80\xa2", "note", TERMINAL_BLUE},
     [DOCTOR_WARNING] = {"warning", "!", "warn", TERMINAL_BOLD},
     [DOCTOR_FAILED] = {"failed", "\xe2\x9c\x97", "FAIL", TERMINAL_RED},
     [DOCTOR_SKIPPED] = {"skipped", "-", "skip", TERMINAL_FAINT},
@@ -151,6 +152,16 @@ doctor_pass(struct doctor *doctor, const char *detail, ...)
 }
 
 void
+doctor_note(struct doctor *doctor, const char *detail, ...)
+{
+        va_list args;
+
+        va_start(args, detail);
+        end(&doctor->report, DOCTOR_NOTE, detail, args);
+        va_end(args);
+}
+
+void
 doctor_warn(struct doctor *doctor, const char *detail, ...)
 {
         va_list args;
@@ -254,6 +265,7 @@ doctor_report_end(struct doctor_report *report)
                 print_json(report);
         } else if (report->cause == NULL) {
                 printf("\nno trouble found: %zu ok", report->n_results[DOCTOR_OK]);
+                print_count(report, DOCTOR_NOTE, "note");
                 print_count(report, DOCTOR_WARNING, "warning");
                 print_count(report, DOCTOR_SKIPPED, "skipped");
                 putchar('\n');

@@ -73,7 +73,7 @@ count_rules(const struct topic_table *topics, const char *name)
         return count;
 }
 
-/* With the kind as key, all events of a topic of one kind are in one partition. */
+/* With the kind as key, the default, all events of a topic of one kind are in one partition. */
 static void
 check_keys(struct doctor *doctor, const struct topic_need *needs, const struct topic_state *states, size_t n)
 {
@@ -96,7 +96,7 @@ check_keys(struct doctor *doctor, const struct topic_need *needs, const struct t
         if (count == 0)
                 return;
         doctor_begin(doctor, "keys", "[source %s]", config->sources[s].name);
-        doctor_warn(
+        doctor_note(
             doctor,
             "key = kind: all events of %s%s go to one of its partitions, so one consumer of a group gets "
             "them all; if several are to share them, set key = delivery-id or a pointer such as /invoiceId",

@@ -163,12 +163,20 @@ def test_no_send_appends_nothing(shared, healthy):
     assert shared.kafka.ends(shared.kafka.deliveries) == before
 
 
-def test_kind_as_key_of_topics_with_partitions_is_a_warning(shared, healthy):
-    config = by_sockets(shared)
-    config["source invoicing"]["key"] = "kind"
-    checkup = examine(shared, config, "--no-send")
-    (warning,) = [line for line in checkup.having("!") if line.startswith("! keys ")]
-    assert f"{shared.prefix}.invoice.accepted" in warning and "one consumer of a group" in warning
+def test_default_key_is_a_note_and_nothing_to_warn_of(installation):
+    """A new installation has the default key, and should give no warning."""
+    config = by_sockets(installation)
+    del config["source invoicing"]["key"]
+    installation.create_topics()
+    daemon = installation.start(config)
+    checkup = examine(installation, file_of(daemon))
+    (note,) = checkup.having("•")
+    assert note.startswith("• keys [source invoicing]: key = kind: ") and "one consumer of a group" in note
+    assert f"{installation.prefix}.invoice.accepted" in note
+    assert checkup.status == 0 and checkup.having("!") == checkup.having("-") == []
+    assert checkup.cause == f"no trouble found: {len(checkup.lines) - 3} ok, 1 note"
+    steps = json.loads("\n".join(examine(installation, file_of(daemon), "--json").lines))["steps"]
+    assert [step["result"] for step in steps if step["name"] == "keys"] == ["note"]
 
 
 def test_changed_files_are_newer_than_the_daemon(shared, healthy):
