@@ -14,6 +14,7 @@
 #include "cli/doctor_daemon.h"
 #include "cli/own_url.h"
 #include "cli/terminal.h"
+#include "model/delivery_check.h"
 
 /* The receiver's listeners, step by step: a connection, TLS as a sender sees it, and who answers. */
 
@@ -154,10 +155,10 @@ static int
 get(struct listener_check *check, const char *path, char head[HEAD_MAX], enum dial_failure *failure,
     struct error *error)
 {
-        char *request = mem_printf(
-            "GET %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: gatepost-doctor\r\nConnection: close\r\n"
-            "\r\n",
-            path);
+        char *request = mem_printf("GET %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: " DELIVERY_PROBE_AGENT
+                                   "\r\nConnection: close\r\n"
+                                   "\r\n",
+                                   path);
         int64_t until_ms = clock_monotonic_ms() + TIMEOUT_MS, left_ms = TIMEOUT_MS;
         int result = dial_send(&check->dial, request, strlen(request), TIMEOUT_MS, failure, error);
         size_t len = 0;
@@ -204,7 +205,7 @@ identify(struct listener_check *check)
                 doctor_skip(doctor, "it requires a certificate of the client, and this command has none");
         else if (result == 0 && strncmp(head, "HTTP/1.", 7) == 0 &&
                  strcasestr(head, "\r\nx-request-id:") != NULL)
-                doctor_pass(doctor, "gatepostd answers (and counts this GET as refused: method_not_allowed)");
+                doctor_pass(doctor, "gatepostd answers");
         else if (result == 0 || head[0] != '\0')
                 report_impostor(check, head);
         else if (doctor->config->certificate == NULL && broker_dialer_finds_tls(&check->address.info)) {

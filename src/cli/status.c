@@ -66,7 +66,8 @@ count(const struct status *status)
         for (const struct json_value *each = requests == NULL ? NULL : requests->first; each != NULL;
              each = each->next) {
                 counts.accepted += status_number(each, "accepted");
-                counts.refused += status_sum(each) - status_number(each, "accepted");
+                counts.refused +=
+                    status_sum(each) - status_number(each, "accepted") - status_number(each, "probe");
         }
         return counts;
 }

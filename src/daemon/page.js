@@ -22,7 +22,7 @@
     const numbers = { "requests/accepted": 0, "requests/refused": 0, "requests/failed": 0 };
     for (const [outcome, n] of sources.flatMap(Object.entries)) {
       numbers[`outcome/${outcome}`] = (numbers[`outcome/${outcome}`] ?? 0) + n;
-      numbers[`requests/${endOf(outcome)}`] += n;
+      if (outcome !== "probe") numbers[`requests/${endOf(outcome)}`] += n; // of `gatepost doctor`: no delivery
     }
     return numbers;
   }

@@ -12,6 +12,7 @@ static const char *const outcome_names[OUTCOME_N] = {
     [OUTCOME_BAD_REQUEST] = "bad_request",
     [OUTCOME_NOT_FOUND] = "not_found",
     [OUTCOME_METHOD_NOT_ALLOWED] = "method_not_allowed",
+    [OUTCOME_PROBE] = "probe",
     [OUTCOME_TOO_LARGE] = "too_large",
     [OUTCOME_MALFORMED] = "malformed",
     [OUTCOME_FORBIDDEN] = "forbidden",
@@ -424,14 +425,13 @@ void
 metrics_tick(struct metrics *metrics)
 {
         struct metrics_window *window = &metrics->window;
-        int64_t now_ms = clock_monotonic_ms();
 
-        if (now_ms - window->taken_ms < METRICS_WINDOW_STEP_MS)
+        if (clock_monotonic_ms() - window->taken_ms < METRICS_WINDOW_STEP_MS)
                 return;
         for (size_t h = 0; h < HISTOGRAM_N; h++)
                 histogram_read(&metrics->histograms[h], &window->slots[window->next][h]);
         window->next = (window->next + 1) % METRICS_WINDOW_SLOTS;
-        window->taken_ms = now_ms;
+        window->taken_ms = clock_monotonic_ms();
 }
 
 /* The slot to be overwritten next is the oldest, or still empty. */

@@ -7,6 +7,9 @@
 #include "base/compiler.h"
 #include "model/delivery.h"
 
+/* The User-Agent of the GET by which `gatepost doctor` finds out who listens; it is counted apart. */
+#define DELIVERY_PROBE_AGENT "gatepost-doctor"
+
 /* The checks of a delivery, in the order in which the receiver makes them. */
 enum delivery_check {
         DELIVERY_CHECK_HEADERS, /* each header is there once and well formed; reads them into the delivery */

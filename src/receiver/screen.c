@@ -186,6 +186,29 @@ check(enum delivery_check which, const struct delivery_subject *subject, struct 
         return -1;
 }
 
+static void
+look_for_probe(const struct http_header *header, void *arg)
+{
+        int *is_probe = arg;
+
+        if (strcasecmp(header->name, "user-agent") == 0)
+                *is_probe = strcmp(header->value, DELIVERY_PROBE_AGENT) == 0;
+}
+
+/*
+ * Return whether the request is that by which `gatepost doctor` finds out who listens. Anybody can send one,
+ * and gains nothing: it is refused like every GET, and counts against max_refusals_per_address.
+ */
+static int
+is_probe(const struct http_request *request)
+{
+        int result = 0;
+
+        if (strcmp(http_request_method(request), "GET") == 0)
+                http_request_headers(request, look_for_probe, &result);
+        return result;
+}
+
 int
 screen_line(const struct config *config, const struct http_request *request, struct screened *screened,
             struct screen_refusal *refusal)
@@ -200,8 +223,8 @@ screen_line(const struct config *config, const struct http_request *request, str
                 return -1;
         }
         if (strcmp(http_request_method(request), "POST") != 0) {
-                (void)refuse(refusal, OUTCOME_METHOD_NOT_ALLOWED, 405, "METHOD_NOT_ALLOWED",
-                             "deliveries come by POST");
+                (void)refuse(refusal, is_probe(request) ? OUTCOME_PROBE : OUTCOME_METHOD_NOT_ALLOWED, 405,
+                             "METHOD_NOT_ALLOWED", "deliveries come by POST");
                 explain(refusal, "the method is %s; deliveries come by POST", http_request_method(request));
                 return -1;
         }

@@ -230,7 +230,9 @@ log_stale_genuine(struct source_account *account, const struct receiver_refused 
 static void
 log_refused(struct source_account *account, const struct receiver_refused *refused)
 {
-        enum log_level level = refused->outcome == OUTCOME_ERROR ? LOG_LEVEL_ERROR : LOG_LEVEL_NOTICE;
+        enum log_level level = refused->outcome == OUTCOME_ERROR   ? LOG_LEVEL_ERROR
+                               : refused->outcome == OUTCOME_PROBE ? LOG_LEVEL_DEBUG
+                                                                   : LOG_LEVEL_NOTICE;
         char client[ADDRESS_TEXT_SIZE], detail[LOG_QUOTED_SIZE];
 
         if (!log_is_on(level))
@@ -276,7 +278,8 @@ receiver_shared_refused(struct receiver_shared *shared, const struct receiver_re
         metrics_count_request(account->metrics, outcome);
         if (shared->clients != NULL && is_the_clients_fault(outcome) && !refused->is_proxy)
                 clients_count_refusal(shared->clients, &refused->client, clock_coarse_ms());
-        note_recent(shared, refused);
+        if (outcome != OUTCOME_PROBE)
+                note_recent(shared, refused);
         if (refused->delivery != NULL)
                 log_stale_genuine(account, refused);
         else

@@ -16,6 +16,7 @@ import time
 import pytest
 from cluster import Cluster
 
+import http_client
 import waiting
 from accounts import Accounts
 from audit_side import audit
@@ -568,14 +569,27 @@ def test_refused_deliveries_are_a_warning(installation, stopped):
     daemon = stopped.start().wait_until_ready()
     checkup = examine(installation, file_of(daemon))
     assert "✓ refusals: no delivery refused within an hour" in checkup.lines and not checkup.having("!")
-    assert any(line.startswith("✓ listen ") and "method_not_allowed" in line for line in checkup.lines)
-    assert [each["outcome"] for each in status_of(daemon)["refusals"]] == ["method_not_allowed"]
+    assert any(line.startswith("✓ listen ") and line.endswith(": gatepostd answers") for line in checkup.lines)
     for _ in range(2):
         assert daemon.post(Delivery(secret=OTHER_SECRET)).status == 401
     checkup = examine(installation, file_of(daemon))
     (warning,) = checkup.having("!")
-    detail = status_of(daemon)["refusals"][1]["detail"]
+    detail = status_of(daemon)["refusals"][0]["detail"]
     assert checkup.status == 0 and warning == f"! refusals: 2 requests refused, the last as forged: {detail}; see gatepost status"
+
+
+def test_its_probe_is_no_refusal(installation, stopped):
+    """But it is counted, and a GET of anybody else is a refusal."""
+    daemon = stopped.start().wait_until_ready()
+    assert examine(installation, file_of(daemon), "--no-send").status == 0
+    assert daemon.metric("gatepost_requests_total", source="invoicing", outcome="probe") == 1
+    assert daemon.metric("gatepost_requests_total", source="invoicing", outcome="method_not_allowed") == 0
+    report = json.loads(installation.gatepost("status", "--json", config=file_of(daemon)).stdout)
+    assert report["refusals"] == [] and report["rates"]["refused"] == 0
+    assert http_client.request(daemon.address, "GET", "/webhooks/invoicing").status == 405
+    waiting.until(lambda: "outcome=method_not_allowed" in daemon.log, 30, "the refusal in the log")
+    assert "outcome=probe" not in daemon.log
+    assert [each["outcome"] for each in status_of(daemon)["refusals"]] == ["method_not_allowed"]
 
 
 def test_another_program_on_the_port(installation, stopped):

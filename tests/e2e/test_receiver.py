@@ -420,7 +420,7 @@ def test_outcome_is_counted_by_source(daemon, outcome, changes):
 
 
 def test_every_outcome_has_a_counter(daemon):
-    outcomes = ["accepted", "method_not_allowed", "too_large", "malformed", "forbidden", "stale",
+    outcomes = ["accepted", "method_not_allowed", "probe", "too_large", "malformed", "forbidden", "stale",
                 "stale_genuine", "stale_unchecked", "forged",
                 "unavailable", "error"]
     for outcome in outcomes:
