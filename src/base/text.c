@@ -5,8 +5,6 @@
 
 #include "base/compiler.h"
 
-#define LINE_WIDTH 80
-
 #define CLOSEST_MAX_LEN 63
 
 /*
@@ -187,27 +185,4 @@ text_closest(const char *name, const char *const *candidates, size_t n)
                 }
         }
         return closest;
-}
-
-void
-text_print_wrapped(FILE *out, const char *text, size_t column)
-{
-        size_t at = column;
-
-        while (*text != '\0') {
-                size_t len = strcspn(text, " ");
-
-                if (at > column && at + 1 + len > LINE_WIDTH) {
-                        fprintf(out, "\n%*s", (int)column, "");
-                        at = column;
-                } else if (at > column) {
-                        fputc(' ', out);
-                        at++;
-                }
-                fprintf(out, "%.*s", (int)len, text);
-                at += len;
-                text += len;
-                text += strspn(text, " ");
-        }
-        fputc('\n', out);
 }

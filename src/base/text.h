@@ -26,13 +26,6 @@ void text_print(FILE *out, const char *text, size_t len);
 void text_print_column(const char *text, size_t len, size_t width);
 
 /**
- * text_print_wrapped(out, text, column):
- * Print text from this column on, and a newline. Further lines begin at the same column, and end at column 80
- * if words permit.
- */
-void text_print_wrapped(FILE *out, const char *text, size_t column);
-
-/**
  * text_closest(name, candidates, n):
  * Return the candidate that a misspelt name most likely means: at most two edits away (one for names under
  * five letters), where swapping neighbouring letters is one edit. Return NULL if none is that close. Names

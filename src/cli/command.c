@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/wrap.h"
 #include "config/config.h"
 
 /* Of a command, with its arguments and the common options. */
@@ -60,7 +61,7 @@ print_usage(FILE *out, const struct command *command)
         }
         if (fclose(usage) == 0) {
                 fputs("usage: ", out);
-                text_print_wrapped(out, words, strlen("usage: "));
+                wrap_print(out, words, strlen("usage: "), strlen("usage: "));
         }
         free(words);
 }
@@ -84,6 +85,7 @@ command_help(const struct command *command)
         int width = 0;
         char text[80];
 
+        wrap_stdout();
         print_usage(stdout, command);
         if (command->help != NULL)
                 printf("\n%s\n", command->help);
@@ -96,7 +98,7 @@ command_help(const struct command *command)
         for (size_t i = 0; (option = command_option_at(command, i)) != NULL; i++) {
                 (void)format_option(option, text, sizeof(text));
                 printf("  %-*s  ", width, text);
-                text_print_wrapped(stdout, option->help, (size_t)width + 4);
+                wrap_print(stdout, option->help, (size_t)width + 4, (size_t)width + 4);
         }
         if (command->list_commands != NULL)
                 command->list_commands(stdout, command);

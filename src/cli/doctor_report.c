@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/terminal.h"
+#include "cli/wrap.h"
 
 #define ERASE_LINE "\r\033[K"
 #define DETAIL_SIZE 1200
@@ -54,8 +55,10 @@ doctor_report_begin(struct doctor_report *report, int as_json)
         *report = (struct doctor_report){.has_ticks = is_utf8()};
         report->shows_waiting =
             !as_json && isatty(STDOUT_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
-        if (!as_json)
+        if (!as_json) {
+                wrap_stdout();
                 return;
+        }
         report->json = json_new(1);
         json_open_object(report->json, NULL);
         json_open_array(report->json, "steps");
@@ -129,10 +132,11 @@ end(struct doctor_report *report, enum doctor_result result, const char *detail,
                 put_json(report, result, text);
                 return;
         }
-        printf("%s%s%s%s %s%s", report->shows_waiting ? ERASE_LINE : "",
+        printf("%s%s%s%s %s%s%s", report->shows_waiting ? ERASE_LINE : "",
                terminal_colour(results[result].colour),
                report->has_ticks ? results[result].tick : results[result].word,
-               terminal_colour(TERMINAL_DEFAULT), report->name, *report->subject == '\0' ? "" : " ");
+               terminal_colour(TERMINAL_DEFAULT), wrap_mark(), report->name,
+               *report->subject == '\0' ? "" : " ");
         print(report->subject);
         if (*text != '\0')
                 printf(": ");

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine.h"
+#include "cli/wrap.h"
 
 static int
 compare_times(const void *a, const void *b)
@@ -21,6 +22,24 @@ compare_times(const void *a, const void *b)
         return release_id_compare(&one->id, &other->id);
 }
 
+/* On a terminal that is narrower, a record takes two lines: the second has the delivery-id and the detail. */
+#define WIDTH 140
+#define KEY_WIDTH 36
+
+static int
+is_narrow(void)
+{
+        return wrap_width() > 0 && wrap_width() < WIDTH;
+}
+
+static void
+print_key(const struct quarantine_record *record)
+{
+        int has_key = record->key_len > 0;
+
+        text_print_column(has_key ? record->key : "-", has_key ? record->key_len : 1, KEY_WIDTH);
+}
+
 static void
 print_text(const struct quarantine_record *record)
 {
@@ -30,9 +49,14 @@ print_text(const struct quarantine_record *record)
 
         printf("%-8s %s ", release_id_format(&record->id, id), clock_format_ms(record->timestamp_ms, when));
         text_print_column(reason, strlen(reason), 18);
-        text_print_column(record->key_len == 0 ? "-" : record->key,
-                          record->key_len == 0 ? 1 : record->key_len, 36);
+        if (!is_narrow())
+                print_key(record);
         printf("%-8s ", quarantine_state_name(record));
+        if (is_narrow()) {
+                printf("\n    ");
+                print_key(record);
+        }
+        printf("%s", wrap_mark());
         if (record->returned_as.partition >= 0)
                 printf("came back as %s; ", release_id_format(&record->returned_as, id));
         text_print(stdout, detail, strlen(detail));
@@ -42,9 +66,13 @@ print_text(const struct quarantine_record *record)
 static void
 print_all_text(const struct quarantine *quarantine)
 {
-        if (quarantine->n > 0)
-                printf("%-8s %-24s %-18s %-36s %-8s %s\n", "ID", "QUARANTINED", "REASON", "DELIVERY-ID",
-                       "RELEASED", "DETAIL");
+        wrap_stdout();
+        if (quarantine->n > 0 && is_narrow())
+                printf("%-8s %-24s %-18s %-8s\n    %-*s %s\n", "ID", "QUARANTINED", "REASON", "RELEASED",
+                       KEY_WIDTH, "DELIVERY-ID", "DETAIL");
+        else if (quarantine->n > 0)
+                printf("%-8s %-24s %-18s %-*s %-8s %s\n", "ID", "QUARANTINED", "REASON", KEY_WIDTH,
+                       "DELIVERY-ID", "RELEASED", "DETAIL");
         for (size_t i = 0; i < quarantine->n; i++)
                 print_text(&quarantine->records[i]);
 }

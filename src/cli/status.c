@@ -1,4 +1,5 @@
 #include "cli/status.h"
+#include "cli/wrap.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -116,6 +117,7 @@ show(const struct status *status, const struct status *earlier)
         if (args.as_json) {
                 status_print_json(status, &rates, args.watches);
         } else {
+                wrap_stdout();
                 if (args.watches)
                         fputs(isatty(STDOUT_FILENO) ? CLEAR_SCREEN : earlier != NULL ? "\n" : "", stdout);
                 status_print(status, &rates);

@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "cli/wrap.h"
 
 #define NAME_WIDTH 24
-#define LINE_WIDTH 80
 #define SHOWN_EVENTS 5 /* refusals and quarantined records, of those that the report has */
 
 /* Return the first value of a member that is an object or array, or NULL. */
@@ -37,35 +37,11 @@ print_text(const char *text)
         text_print(stdout, text, strlen(text));
 }
 
-/*
- * Print a text, and a newline, after a line's first `column` bytes. Break it at spaces, where LINE_WIDTH
- * demands it; indent what follows.
- */
-static void
-print_wrapped(const char *text, size_t column, size_t indent)
-{
-        for (const char *word = text + strspn(text, " "); *word != '\0'; word += strspn(word, " ")) {
-                size_t len = strcspn(word, " ");
-
-                if (column > indent && column + 1 + len > LINE_WIDTH) {
-                        printf("\n%*s", (int)indent, "");
-                        column = indent;
-                } else if (column > indent) {
-                        putchar(' ');
-                        column++;
-                }
-                text_print(stdout, word, len);
-                column += len;
-                word += len;
-        }
-        putchar('\n');
-}
-
 static void
 print_indented(const char *text)
 {
         printf("    ");
-        print_wrapped(text, 4, 4);
+        wrap_print(stdout, text, 4, 4);
 }
 
 /* Print a name, which may be missing, at the beginning of an indented line. */
@@ -75,6 +51,7 @@ print_name(const char *name)
         printf("  ");
         if (name != NULL)
                 text_print_column(name, strlen(name), NAME_WIDTH);
+        printf("%s", wrap_mark());
 }
 
 /* Print the outcomes that are not 0, separated by commas, after the source's name. */
@@ -94,7 +71,7 @@ print_outcomes(const struct json_value *source)
         }
         if (fclose(out) != 0)
                 return;
-        print_wrapped(n > 0 ? text : "none", NAME_WIDTH + 3, NAME_WIDTH + 3);
+        wrap_print(stdout, n > 0 ? text : "none", NAME_WIDTH + 3, NAME_WIDTH + 3);
         free(text);
 }
 
@@ -287,7 +264,7 @@ print_roles(const struct json_value *report)
                 printf("  ");
                 print_text(name);
                 putchar(':');
-                print_wrapped(shown, strlen(name) + 3, 4);
+                wrap_print(stdout, shown, strlen(name) + 3, 4);
                 free(shown);
         }
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/kafka_access.h"
+#include "cli/wrap.h"
 
 /*
  * Wait until the brokers know all topics, so that a daemon started next finds them. Returns an exit status.
@@ -126,6 +127,7 @@ run(const struct config *config)
 
         if (client == NULL)
                 return status != 0 ? status : EX_CONFIG;
+        wrap_stdout();
         kafka_access_begin(config, args.bootstrap);
         result = topics_default_settings(client, &settings, KAFKA_ACCESS_TIMEOUT_MS, &error);
         kafka_access_end();

@@ -9,7 +9,11 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "cli/kafka_access.h"
+#include "cli/wrap.h"
 #include "kafka/topics_check.h"
+
+#define NAME_WIDTH 40
+#define OTHERS_WIDTH 40 /* of the columns after the name */
 
 static const char *const use_names[] = {
     [TOPIC_DELIVERIES] = "deliveries", [TOPIC_QUARANTINE] = "quarantine", [TOPIC_EVENTS] = "events"};
@@ -61,11 +65,12 @@ show_text(struct topics_list *list, const struct topic_need *need, const struct 
 {
         char retention[NUMBER_TEXT_SIZE];
 
+        wrap_print_first(need->name, NAME_WIDTH, OTHERS_WIDTH);
         if (state->exists)
-                printf("%-40s %-10s %10d %8d %9s\n", need->name, use_names[need->use], state->partitions,
-                       state->replicas, format_retention(state, retention));
+                printf("%-10s %10d %8d %9s\n", use_names[need->use], state->partitions, state->replicas,
+                       format_retention(state, retention));
         else
-                printf("%-40s %-10s %10s %8s %9s\n", need->name, use_names[need->use], "missing", "-", "-");
+                printf("%-10s %10s %8s %9s\n", use_names[need->use], "missing", "-", "-");
         check(list, need, state);
 }
 
@@ -94,7 +99,9 @@ static void
 show_all(struct topics_list *list, const struct topic_need *needs, const struct topic_state *states, size_t n)
 {
         if (list->json == NULL) {
-                printf("%-40s %-10s %10s %8s %9s\n", "TOPIC", "USE", "PARTITIONS", "REPLICAS", "KEPT");
+                wrap_stdout();
+                wrap_print_first("TOPIC", NAME_WIDTH, OTHERS_WIDTH);
+                printf("%-10s %10s %8s %9s\n", "USE", "PARTITIONS", "REPLICAS", "KEPT");
                 for (size_t i = 0; i < n; i++)
                         show_text(list, &needs[i], &states[i]);
                 printf("\nTheir records are described in %s/asyncapi.yaml\n", PKGDATADIR);
