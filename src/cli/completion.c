@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kafka/topic_settings.h"
 #include "model/judge.h"
 #include "model/topic_table.h"
 
@@ -65,6 +66,9 @@ print_values(void)
         printf("\n=REASON|");
         for (size_t i = 0; i < QUARANTINE_N_REASONS; i++)
                 printf(" %s", judge_reason_name((enum quarantine_reason)i));
+        printf("\n=SETTING|");
+        for (enum topic_setting s = 0; s < TOPIC_N_SETTINGS; s++)
+                printf(" %s", topic_settings_name(s));
         printf("\n=WHERE|beginning end\n=COMMAND|");
         for (size_t i = 1; (command = commands_at(i)) != NULL; i++)
                 printf(" %.*s", (int)strcspn(command->name, " "), command->name);

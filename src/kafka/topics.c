@@ -1,6 +1,5 @@
 #include "kafka/topics.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include "base/number.h"
 #include "kafka/client.h"
 
-#define DAY_MS INT64_C(86400000)
 #define DEFAULT_PARTITIONS 6
 #define DEFAULT_REPLICAS 3
 #define MAX_ASKED_BY_NAME 10
@@ -99,27 +97,6 @@ find_hidden(rd_kafka_t *client, const struct topic_need *needs, size_t n, struct
 }
 
 static void
-read_setting(struct topic_state *state, const char *name, const char *value)
-{
-        if (value == NULL)
-                return;
-        if (strcmp(name, "retention.ms") == 0)
-                state->retention_ms = strtoll(value, NULL, 10);
-        else if (strcmp(name, "retention.bytes") == 0)
-                state->retention_bytes = strtoll(value, NULL, 10);
-        else if (strcmp(name, "max.message.bytes") == 0)
-                state->max_message_bytes = strtoll(value, NULL, 10);
-        else if (strcmp(name, "min.insync.replicas") == 0)
-                state->min_insync_replicas = strtoll(value, NULL, 10);
-        else if (strcmp(name, "cleanup.policy") == 0)
-                state->compacted = strstr(value, "compact") != NULL;
-        else if (strcmp(name, "message.timestamp.type") == 0)
-                state->log_append_time = strcmp(value, "LogAppendTime") == 0;
-        else if (strcmp(name, "unclean.leader.election.enable") == 0)
-                state->unclean_election = strcmp(value, "true") == 0;
-}
-
-static void
 read_settings(const rd_kafka_ConfigResource_t *resource, struct topic_state *state)
 {
         size_t n;
@@ -130,9 +107,13 @@ read_settings(const rd_kafka_ConfigResource_t *resource, struct topic_state *sta
         state->settings_known = state->exists && err == RD_KAFKA_RESP_ERR_NO_ERROR;
         if (!state->settings_known)
                 return;
-        for (size_t i = 0; i < n; i++)
-                read_setting(state, rd_kafka_ConfigEntry_name(entries[i]),
-                             rd_kafka_ConfigEntry_value(entries[i]));
+        for (size_t i = 0; i < n; i++) {
+                enum topic_setting setting = topic_settings_find(rd_kafka_ConfigEntry_name(entries[i]));
+                const char *value = rd_kafka_ConfigEntry_value(entries[i]);
+
+                if (setting < TOPIC_N_SETTINGS && value != NULL)
+                        topic_settings_read(state, setting, value);
+        }
 }
 
 static void
@@ -215,40 +196,29 @@ topics_default_settings(rd_kafka_t *client, struct topic_settings *settings, int
         (void)rd_kafka_poll(client, 0);
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
-        settings->partitions = DEFAULT_PARTITIONS;
-        settings->replicas = metadata->broker_cnt >= DEFAULT_REPLICAS ? DEFAULT_REPLICAS : 1;
+        *settings = (struct topic_settings){
+            .partitions = DEFAULT_PARTITIONS,
+            .replicas = metadata->broker_cnt >= DEFAULT_REPLICAS ? DEFAULT_REPLICAS : 1,
+        };
         rd_kafka_metadata_destroy(metadata);
         return 0;
 }
 
+/* Set what the topic's use requires, but for the settings to be left out. */
 static int
-configure(rd_kafka_NewTopic_t *topic, const char *name, int64_t value)
+configure_for_use(rd_kafka_NewTopic_t *topic, const struct config *config, enum topic_use use,
+                  const struct topic_settings *settings)
 {
-        char text[NUMBER_TEXT_SIZE];
+        for (enum topic_setting s = 0; s < TOPIC_N_SETTINGS; s++) {
+                char text[NUMBER_TEXT_SIZE];
+                const char *value = topic_settings_value(config, use, settings->replicas, s, text);
 
-        (void)snprintf(text, sizeof(text), "%" PRId64, value);
-        return rd_kafka_NewTopic_set_config(topic, name, text) == RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-/*
- * Set what the topic's use requires. Events and quarantine keep the brokers' retention, which depends on
- * their readers. No topic is compacted, whatever the brokers' default: all events of a kind have the same
- * key, unless the source's `key` says otherwise.
- */
-static int
-configure_for_use(rd_kafka_NewTopic_t *topic, const struct config *config, enum topic_use use, int replicas)
-{
-        int ok = configure(topic, "max.message.bytes", config_max_record(config)) &&
-                 rd_kafka_NewTopic_set_config(topic, "unclean.leader.election.enable", "false") == 0 &&
-                 rd_kafka_NewTopic_set_config(topic, "cleanup.policy", "delete") == 0;
-
-        if (ok && replicas >= 3)
-                ok = configure(topic, "min.insync.replicas", 2);
-        if (!ok || use != TOPIC_DELIVERIES)
-                return ok;
-        return rd_kafka_NewTopic_set_config(topic, "message.timestamp.type", "LogAppendTime") == 0 &&
-               configure(topic, "retention.bytes", -1) &&
-               configure(topic, "retention.ms", (int64_t)config->dedup_window_ms + DAY_MS);
+                if (value != NULL && !(settings->without & 1u << s) &&
+                    rd_kafka_NewTopic_set_config(topic, topic_settings_name(s), value) !=
+                        RD_KAFKA_RESP_ERR_NO_ERROR)
+                        return 0;
+        }
+        return 1;
 }
 
 /* Send the request, and read its single result. */
@@ -297,7 +267,7 @@ topics_create(rd_kafka_t *client, const struct config *config, const struct topi
 
         if (topic == NULL)
                 return error_set(error, "%s", reason);
-        if (configure_for_use(topic, config, need->use, settings->replicas))
+        if (configure_for_use(topic, config, need->use, settings))
                 result = create(client, topic, settings->only_check, timeout_ms, error);
         else
                 result = error_set(error, "cannot set its settings");

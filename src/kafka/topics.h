@@ -9,30 +9,12 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/config.h"
-
-/* The use of a topic, which determines its settings. */
-enum topic_use { TOPIC_DELIVERIES, TOPIC_QUARANTINE, TOPIC_EVENTS };
+#include "kafka/topic_settings.h"
 
 /* A topic that the configuration names. */
 struct topic_need {
         const char *name;
         enum topic_use use;
-};
-
-/* The state of a topic in Kafka. */
-struct topic_state {
-        int exists;
-        int hidden; /* the account may not even know whether it exists */
-        int partitions;
-        int replicas;       /* the minimum of all partitions */
-        int settings_known; /* 0: the account may not read them, and the members below are 0 */
-        int compacted;
-        int64_t retention_ms;    /* -1: unlimited */
-        int64_t retention_bytes; /* -1: unlimited */
-        int64_t max_message_bytes;
-        int64_t min_insync_replicas;
-        int log_append_time;
-        int unclean_election;
 };
 
 /**
@@ -59,11 +41,13 @@ int topics_describe_partitions(rd_kafka_t *client, const struct topic_need *need
 struct topic_settings {
         int partitions;
         int replicas;
-        int only_check; /* create nothing, but let Kafka check whether it could */
+        unsigned without; /* leave these out: bits, 1u << enum topic_setting */
+        int only_check;   /* create nothing, but let Kafka check whether it could */
 };
 
 /*
- * Set 6 partitions, and 3 replicas if there are three brokers, otherwise 1. Returns 0, or -1 with the reason.
+ * Initialise: 6 partitions, and 3 replicas if there are three brokers, otherwise 1. Returns 0, or -1 with the
+ * reason.
  */
 int topics_default_settings(rd_kafka_t *client, struct topic_settings *settings, int timeout_ms,
                             struct error *error) MUST_CHECK;

@@ -292,6 +292,19 @@ def test_missing_permission_is_reported_by_command(installation, account, resour
     assert done.returncode == status and message.lower() in (done.stdout + done.stderr).lower(), done
 
 
+def test_default_that_may_not_be_read_does_not_replace_what_the_guarantee_needs(installation):
+    """The account of the guide may not read the configuration of brokers."""
+    config = configure(installation, "admin")
+    config["events"]["new.*"] = f"{installation.prefix}.new"
+    create = ["topics", "create", "--without", "min.insync.replicas", "--without"]
+    done = installation.gatepost(*create, "max.message.bytes", config=config)
+    assert done.returncode == EX_UNAVAILABLE and f"{installation.prefix}.new" not in installation.kafka.topics()
+    assert f"{installation.prefix}.new: do not leave out max.message.bytes: the guarantee needs it, " in done.stderr
+    assert "default cannot be read: " in done.stderr and "authorization failed" in done.stderr.lower()
+    assert installation.gatepost(*create, "retention.ms", config=config).returncode == 0  # it is set for deliveries only
+    installation.kafka.delete(f"{installation.prefix}.new")
+
+
 def test_every_permission_in_the_guide_is_covered_by_a_test(installation):
     """The guide lists no unnecessary permission. A consumer needs both permissions to read in a group."""
     prefix = installation.prefix

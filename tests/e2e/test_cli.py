@@ -11,7 +11,8 @@ import threading
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from installation import BUILD
+from cluster import Cluster
+from installation import BUILD, Installation
 from signing import KINDS, Delivery, event_body, event_topic
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_TEMPFAIL, EX_CONFIG = 64, 65, 66, 69, 75, 78
@@ -182,6 +183,74 @@ def test_topics_create_has_sensible_defaults(installation):
     done = installation.gatepost("topics", "create")
     assert done.returncode == 0, done.stderr
     assert installation.kafka.partitions(installation.kafka.deliveries) == 6
+
+
+REFUSED_BY_SOME = ["unclean.leader.election.enable", "min.insync.replicas", "message.timestamp.type"]
+
+
+def create_without(installation, *settings, config=None):
+    return installation.gatepost("topics", "create", *(word for setting in settings for word in ("--without", setting)), config=config)
+
+
+def test_topics_create_leaves_out_settings_and_says_what_differs(installation):
+    done, kafka = create_without(installation, *REFUSED_BY_SOME), installation.kafka
+    assert (done.returncode, done.stderr, len(kafka.topics())) == (0, "", 11)
+    for topic in kafka.topics():
+        settings = kafka.configuration(topic)
+        assert not kafka.sets(topic, "unclean.leader.election.enable", "false")
+        assert settings["message.timestamp.type"] == "CreateTime"
+        assert kafka.sets(topic, "cleanup.policy", "delete")
+    assert done.stdout.count(" created\n") == 11
+    assert done.stdout.partition(f"\n{kafka.deliveries}\n")[2].startswith(
+        "    differs: message.timestamp.type is not LogAppendTime: dedup_window follows the receivers' clocks; fix it: ")
+    assert done.stdout.count("differs: ") == 1  # the brokers' default of the other two fits
+    assert "differs: " not in installation.gatepost("topics", "create").stdout
+
+
+def test_topics_create_leaves_out_what_the_guarantee_needs_if_the_default_fits(installation):
+    done, kafka = create_without(installation, "retention.ms", "retention.bytes", "cleanup.policy"), installation.kafka
+    assert (done.returncode, done.stderr) == (0, "") and "differs" not in done.stdout and "wrong" not in done.stdout
+    settings = kafka.configuration(kafka.deliveries)
+    assert settings["retention.ms"] == str(7 * 86400 * 1000) and not kafka.sets(kafka.deliveries, "retention.ms", settings["retention.ms"])
+    assert not kafka.sets(kafka.deliveries, "retention.bytes", "-1") and not kafka.sets(kafka.deliveries, "cleanup.policy", "delete")
+
+
+@pytest.mark.parametrize("setting, window, reason", [
+    ("max.message.bytes", "3d", "max.message.bytes is 1048588, less than max_body and 64 KiB"),
+    ("retention.ms", "20d", "retention.ms is 604800000, shorter than dedup_window (20d)")])
+def test_topics_create_does_not_leave_out_what_the_guarantee_needs(installation, setting, window, reason):
+    config = installation.config()
+    config["router"]["dedup_window"] = window
+    done = create_without(installation, "min.insync.replicas", setting, config=config)
+    assert (done.returncode, done.stdout, installation.kafka.topics()) == (EX_DATAERR, "", [])
+    assert done.stderr.startswith(f"gatepost topics create: {installation.prefix}.") and done.stderr.count("\n") == 1
+    assert f": with the brokers' default, {reason}; do not leave out this setting" in done.stderr
+    installation.create_topics(config)
+    assert create_without(installation, setting, config=config).returncode == 0  # nothing is missing
+
+
+def test_defaults_of_brokers_in_all_their_units_decide_what_is_left_out(tmp_path):
+    defaults = {"log.retention.minutes": "1440", "log.retention.bytes": "1000000000", "log.cleanup.policy": "compact",
+                "message.max.bytes": "2000000", "unclean.leader.election.enable": "true"}
+    with Cluster(properties=defaults) as cluster:
+        site = Installation(tmp_path, cluster.bootstrap)
+        for setting, reason in (("retention.ms", "retention.ms is 86400000, shorter than"), ("retention.bytes", "retention.bytes is limited"),
+                                ("cleanup.policy", "compaction is on")):
+            done = create_without(site, setting)
+            assert (done.returncode, done.stdout, site.kafka.topics()) == (EX_DATAERR, "", []) and reason in done.stderr, done
+        done = create_without(site, "max.message.bytes", "unclean.leader.election.enable")
+        assert done.returncode == 0 and done.stdout.count("differs: unclean leader election is on") == done.stdout.count("differs") == 11
+        assert site.kafka.configuration(site.kafka.deliveries)["max.message.bytes"] == "2000000"
+        site.clean_up()
+
+
+def test_unknown_setting_gets_a_suggestion(offline):
+    for setting, told in (("unclean.leader.election.enabled", "; did you mean unclean.leader.election.enable?"),
+                          ("max.mesage.bytes", "; did you mean max.message.bytes?"),
+                          ("segment.bytes", "; those of new topics are max.message.bytes, unclean.leader.election.enable, cleanup.policy, ")):
+        done = create_without(offline, setting)
+        assert (done.returncode, done.stdout) == (EX_USAGE, "")
+        assert done.stderr.startswith(f"gatepost topics create: --without: unknown setting '{setting}'{told}")
 
 
 def test_topics_list_reports_missing_and_misconfigured_topics(installation):

@@ -179,6 +179,7 @@ def test_known_values_are_offered(offer):
     assert offer("gatepost tail --from", "") == offer("gatepost tail --from=", "") == {"beginning", "end"}
     assert offer("gatepost tail --from=", "b") == {"beginning"}
     assert "unknown-kind" in offer("gatepost quarantine list --reason", "")
+    assert offer("gatepost topics create --without", "m") == {"max.message.bytes", "min.insync.replicas", "message.timestamp.type"}
 
 
 @pytest.mark.parametrize("line", ["gatepost send --delivery-id", "gatepost status", "gatepost check", "gatepost audit --since",

@@ -1,0 +1,75 @@
+#ifndef KAFKA_TOPIC_SETTINGS_H
+#define KAFKA_TOPIC_SETTINGS_H
+
+#include <stdint.h>
+
+#include <librdkafka/rdkafka.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/number.h"
+#include "config/config.h"
+
+/* The settings of topics on which the guarantee depends. */
+enum topic_setting {
+        TOPIC_MAX_MESSAGE_BYTES,
+        TOPIC_UNCLEAN_ELECTION,
+        TOPIC_CLEANUP_POLICY,
+        TOPIC_MIN_INSYNC_REPLICAS,
+        TOPIC_TIMESTAMP_TYPE,
+        TOPIC_RETENTION_BYTES,
+        TOPIC_RETENTION_MS,
+        TOPIC_N_SETTINGS,
+};
+
+/* The use of a topic, which determines its settings. */
+enum topic_use { TOPIC_DELIVERIES, TOPIC_QUARANTINE, TOPIC_EVENTS };
+
+/* The state of a topic in Kafka. */
+struct topic_state {
+        int exists;
+        int hidden; /* the account may not even know whether it exists */
+        int partitions;
+        int replicas;       /* the minimum of all partitions */
+        int settings_known; /* 0: the account may not read them, and the members below are 0 */
+        int compacted;
+        int64_t retention_ms;    /* -1: unlimited */
+        int64_t retention_bytes; /* -1: unlimited */
+        int64_t max_message_bytes;
+        int64_t min_insync_replicas;
+        int log_append_time;
+        int unclean_election;
+};
+
+/* Return Kafka's name of a setting. */
+const char *topic_settings_name(enum topic_setting setting);
+
+/* Return the setting of this name, or TOPIC_N_SETTINGS. */
+enum topic_setting topic_settings_find(const char *name);
+
+/* Return the name that a misspelt one most likely means, or NULL. */
+const char *topic_settings_suggest(const char *name);
+
+/**
+ * topic_settings_value(config, use, replicas, setting, text):
+ * Return the value that a new topic of this use needs, which may be written to text; NULL if it keeps the
+ * brokers' default.
+ */
+const char *topic_settings_value(const struct config *config, enum topic_use use, int replicas,
+                                 enum topic_setting setting, char text[NUMBER_TEXT_SIZE]);
+
+/* Return whether gatepostd would refuse to start with a topic of this use whose value does not fit. */
+int topic_settings_is_required(enum topic_use use, enum topic_setting setting);
+
+/* Read the value of a setting into the state of a topic. */
+void topic_settings_read(struct topic_state *state, enum topic_setting setting, const char *value);
+
+/**
+ * topic_settings_read_defaults(client, state, known, timeout_ms, error):
+ * Read what topics without these settings get, from the configuration of one broker. Sets in *known a bit for
+ * each setting that was read. Returns 0, or -1 with the reason.
+ */
+int topic_settings_read_defaults(rd_kafka_t *client, struct topic_state *state, unsigned *known,
+                                 int timeout_ms, struct error *error) MUST_CHECK;
+
+#endif
