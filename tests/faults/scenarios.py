@@ -45,6 +45,7 @@ SCENARIOS = {each.name: each for each in [
     Scenario("links", broker_nemeses.Links, 0, 12, 20, Setup(brokers=3, proxied=True, internal=True, ack_seconds=2, rate=200)),
     Scenario("full-disk", broker_nemeses.FullDisk, 0, 3, 20, Setup(brokers=3, small_disk=64, ack_seconds=2, rate=200)),
     Scenario("spool", spool_nemeses.Outages, 2, 60, 5, Setup(spool=True, ack_seconds=1), deliveries=40000),
+    Scenario("no-spool", spool_nemeses.Outages, 0, 60, 1, Setup(ack_seconds=1)),
     Scenario("spool-disk", spool_nemeses.FailingDisk, 1, 100, 1, Setup(spool=True, ack_seconds=1)),
     Scenario("everywhere", None, 0, 0, 1, Setup(receivers=3, everywhere=True), deliveries=10000),
 ]}
