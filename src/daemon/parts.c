@@ -150,10 +150,10 @@ parts_can_serve(const struct parts *parts)
 void
 parts_describe(const struct parts *parts, char *text, size_t size)
 {
-        char health[HEALTH_MAX_PARTS * (HEALTH_REASON_SIZE + 32)];
-        int len;
+        char health[HEALTH_MAX_PARTS * (HEALTH_REASON_SIZE + 32)], remark[HEALTH_REASON_SIZE] = "";
+        int len, is_ready = health_check(&parts->health, health, sizeof(health));
 
-        if (!health_check(&parts->health, health, sizeof(health)))
+        if (!is_ready)
                 len = snprintf(text, size, "not ready: %s", health_one_line(health));
         else
                 len = snprintf(text, size, "%s",
@@ -164,8 +164,11 @@ parts_describe(const struct parts *parts, char *text, size_t size)
                 len += snprintf(text + len, size - (size_t)len, "; %" PRIu64 " accepted",
                                 metrics_accepted(parts->metrics));
         if (parts->router != NULL && (size_t)len < size)
-                (void)snprintf(text + len, size - (size_t)len, "%s lag %" PRIu64,
-                               parts->receiver != NULL ? "," : ";", metrics_lag(parts->metrics));
+                len += snprintf(text + len, size - (size_t)len, "%s lag %" PRIu64,
+                                parts->receiver != NULL ? "," : ";", metrics_lag(parts->metrics));
+        if (is_ready && parts->receiver != NULL && (size_t)len < size &&
+            receiver_is_ready(parts->receiver, remark) && *remark != '\0')
+                (void)snprintf(text + len, size - (size_t)len, "; receiver: %s", remark);
 }
 
 static void

@@ -73,11 +73,14 @@ health_log(const struct health *health)
                 const struct health_part *part = &health->parts[i];
                 char reason[HEALTH_REASON_SIZE] = "", quoted[LOG_QUOTED_SIZE];
 
-                if (part->is_ready(part->arg, reason))
-                        log_notice("status of readiness part=%s ready=yes", part->name);
+                int is_ready = part->is_ready(part->arg, reason) != 0;
+
+                if (*reason == '\0')
+                        log_notice("status of readiness part=%s ready=%s", part->name,
+                                   is_ready ? "yes" : "no");
                 else
-                        log_notice("status of readiness part=%s ready=no reason=%s", part->name,
-                                   log_quote(reason, quoted));
+                        log_notice("status of readiness part=%s ready=%s reason=%s", part->name,
+                                   is_ready ? "yes" : "no", log_quote(reason, quoted));
         }
 }
 

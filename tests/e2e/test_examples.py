@@ -1,6 +1,7 @@
 """The examples for deployments in etc/examples: each is started with the real programs, a genuine delivery passes, and a forged
 one is refused."""
 
+import contextlib
 import functools
 import os
 import re
@@ -352,22 +353,29 @@ def test_nginx_reuses_connections_and_survives_a_restart(nginx, connect):
     assert post_by(connect(nginx.port))(Delivery()).status == 200
 
 
-@pytest.fixture
-def haproxy(installation, authority, tmp_path):
-    installation.create_topics()
+@contextlib.contextmanager
+def haproxy_before(daemon, authority, directory):
+    """HAProxy by its example, in front of this daemon."""
     certificate = one_file(*authority.issue("haproxy"))
-    daemon = examples.start(installation, "gw1", examples.read("behind-haproxy.conf"),
-                            FREE_PORTS | {BROKERS: installation.bootstrap})
     with reserved_port() as port:
         text = adapt(examples.read("haproxy.cfg"), {
             "bind :443": f"bind 127.0.0.1:{port}", "/etc/haproxy/certs/webhooks.example.com.pem": certificate,
             "check port 9464 inter 2s": f"check port {admin_of(daemon).rpartition(':')[2]} inter 200ms",
             "server gw1 127.0.0.1:8080": f"server gw1 {daemon.address}"})
-        path = tmp_path / "haproxy.cfg"
+        path = directory / "haproxy.cfg"
         path.write_text("global\n    log stdout format raw local0\n\n" + text)
         assert "WARNING" not in examples.run("/usr/sbin/haproxy", "-c", "-f", path)
-        with running(tmp_path, ["/usr/sbin/haproxy", "-db", "-f", path], port) as log:
+        with running(directory, ["/usr/sbin/haproxy", "-db", "-f", path], port) as log:
             yield types.SimpleNamespace(port=port, daemon=daemon, log=log)
+
+
+@pytest.fixture
+def haproxy(installation, authority, tmp_path):
+    installation.create_topics()
+    daemon = examples.start(installation, "gw1", examples.read("behind-haproxy.conf"),
+                            FREE_PORTS | {BROKERS: installation.bootstrap})
+    with haproxy_before(daemon, authority, tmp_path) as proxy:
+        yield proxy
 
 
 def test_behind_haproxy(installation, haproxy, connect):
@@ -394,6 +402,22 @@ def test_haproxy_removes_a_receiver_that_is_not_ready(haproxy, connect):
         haproxy.daemon.process.send_signal(signal.SIGCONT)
     waiting.until(lambda: "Server receivers/gw1 is UP" in haproxy.log(), SECONDS, haproxy.log)
     assert post_by(connect(haproxy.port))(Delivery()).status == 200
+
+
+def test_haproxy_keeps_a_receiver_that_spools_although_its_router_is_not_ready(offline, authority, connect, tmp_path):
+    spool = f"[receiver]\nspool = {tmp_path}/spool"
+    daemon = examples.start(offline, "gw1", examples.read("behind-haproxy.conf"),
+                            FREE_PORTS | {BROKERS: offline.bootstrap, "[receiver]": spool}, is_ready=False)
+    with haproxy_before(daemon, authority, tmp_path) as proxy:
+        # The server counts as up before the first check; so it has passed checks when it was back.
+        daemon.process.send_signal(signal.SIGSTOP)
+        try:
+            waiting.until(lambda: "Server receivers/gw1 is DOWN" in proxy.log(), SECONDS, proxy.log)
+        finally:
+            daemon.process.send_signal(signal.SIGCONT)
+        waiting.until(lambda: "Server receivers/gw1 is UP" in proxy.log(), SECONDS, proxy.log)
+        assert post_by(connect(proxy.port))(Delivery()).status == 200
+        assert not daemon.ready() and daemon.metric("gatepost_spool_written_total") == 1
 
 
 def test_tls_at_the_door_and_a_renewed_certificate(installation, authority, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import subprocess
 import time
 
@@ -10,6 +11,7 @@ import pytest
 import waiting
 from accounts import GUIDE
 from chromium import Chromium
+from manager import Manager
 from signing import Delivery, event_body
 from test_page import opened, page_in, status_of
 
@@ -148,6 +150,21 @@ def test_drained_deliveries_are_counted_by_the_next_process(installation):
     assert {record.delivery_id for record in installation.kafka.read()} == {delivery.delivery_id for delivery in sent}
     ready = [daemon.admin(f"/readyz{path}") for path in ("/receiver", "/router")]
     assert [(reply.status, reply.body) for reply in ready] == [(200, b"receiver: ready\n"), (200, b"router: ready\n")]
+
+
+def test_service_manager_and_log_know_that_the_receiver_spools(offline, tmp_path):
+    manager = Manager(tmp_path / "notify")
+    try:
+        daemon = manager.watch(offline.daemon(with_spool(offline, "receiver"))).start()
+        manager.wait_for("READY")
+        daemon.accept()
+        status = manager.wait_for_status("receiving; 1 accepted; receiver: ready, spooling since ")["STATUS"]
+        daemon.process.send_signal(signal.SIGUSR1)
+        assert 'ready=yes reason="ready, spooling since ' in daemon.wait_for_log("status of readiness part=receiver"), status
+        assert " records=1 written=1 drained=0 refused=0 damaged=0" in daemon.wait_for_log("status of spool bytes=")
+        daemon.stop()
+    finally:
+        manager.close()
 
 
 def test_full_spool_is_counted_and_shown(offline):

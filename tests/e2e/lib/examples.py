@@ -52,8 +52,8 @@ class ExampleConfig(Config):
         return self._text
 
 
-def start(installation, name, text, changes, environment=None, wrapper=()):
-    """A daemon with this example, the topics of the installation, and the tests' secret; it is ready."""
+def start(installation, name, text, changes, environment=None, wrapper=(), is_ready=True):
+    """A daemon with this example, the topics of the installation, and the tests' secret; it is ready, unless that is not wanted."""
     directory = installation.directory / f"example-{name}"
     directory.mkdir()
     secret = Config(directory, {}).secret_file("invoicing", SECRET)
@@ -63,7 +63,8 @@ def start(installation, name, text, changes, environment=None, wrapper=()):
     daemon.environment = environment or {}
     daemon.wrapper = list(wrapper)
     installation.daemons.append(daemon)
-    return daemon.start().wait_until_ready()
+    daemon.start()
+    return daemon.wait_until_ready() if is_ready else daemon
 
 
 def admin_of(daemon):
