@@ -1,6 +1,7 @@
 """What an operator sees of the spool: /metrics, /status, `gatepost status`, the status page, and readiness."""
 
 import json
+import pathlib
 import re
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from manager import Manager
 from signing import Delivery, event_body
 from test_page import opened, page_in, status_of
 
+ROOT = pathlib.Path(__file__).parents[2]
 SECONDS = 60
 
 
@@ -165,6 +167,16 @@ def test_service_manager_and_log_know_that_the_receiver_spools(offline, tmp_path
         daemon.stop()
     finally:
         manager.close()
+
+
+def test_gatepostd_8_explains_exactly_the_log_messages_of_the_spool():
+    sources = "".join(path.read_text() for path in sorted((ROOT / "src" / "spool").glob("*.c")))
+    found = re.findall(r'log_(?:flood\(\s*&[^,]+, LOG_LEVEL_|)(?:[a-zA-Z]+)(?:,|\()\s*"([^"]*)"', sources)
+    messages = {re.split(r" \w+=", text)[0].strip() for text in found}
+    section = (ROOT / "man" / "gatepostd.8").read_text().partition(".Ss The spool\n")[2].partition("\n.Ss ")[0]
+    explained = set(re.findall(r"^\.It Dq (.*)$", section, re.M))
+    assert len(messages) >= 8 and explained - messages == {"deliveries go to the spool", "deliveries go to Kafka again"}
+    assert messages <= explained, messages - explained
 
 
 def test_full_spool_is_counted_and_shown(offline):
