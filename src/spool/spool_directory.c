@@ -49,14 +49,22 @@ spool_directory_make(const char *path, struct error *error)
 static int
 take_lock(struct spool_directory *directory, struct error *error)
 {
+        struct stat status;
+
         directory->lock = openat(directory->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (directory->lock < 0)
                 return error_set(error, "cannot create the file lock in %s: %s", directory->path,
                                  strerror(errno));
+        /* root may make it before a daemon with fewer rights needs it. */
+        if (geteuid() == 0 && fstat(directory->fd, &status) == 0)
+                (void)!fchown(directory->lock, status.st_uid, status.st_gid);
         if (flock(directory->lock, LOCK_EX | LOCK_NB) == 0)
                 return 0;
         if (errno == EWOULDBLOCK)
-                return error_set(error, "%s is in use by another process", directory->path);
+                return error_set(error,
+                                 "%s is in use by another process: a running gatepostd, which drains it "
+                                 "itself, or gatepost spool drain",
+                                 directory->path);
         return error_set(error, "cannot lock %s: %s", directory->path, strerror(errno));
 }
 
@@ -102,6 +110,13 @@ spool_directory_name(uint64_t number, char name[SPOOL_NAME_SIZE])
         return name;
 }
 
+char *
+spool_directory_damaged_name(uint64_t number, char name[SPOOL_NAME_SIZE])
+{
+        (void)snprintf(name, SPOOL_NAME_SIZE, "%016" PRIx64 SUFFIX DAMAGED, number);
+        return name;
+}
+
 /* Read the digits with which the name of a segment begins. */
 static int
 parse_digits(const char *name, uint64_t *number)
@@ -133,6 +148,13 @@ by_number(const void *a, const void *b)
 }
 
 static void
+add_file(struct spool_file **files, size_t *n, uint64_t number, const struct stat *status)
+{
+        *files = mem_resize(*files, *n + 1, sizeof(**files));
+        (*files)[(*n)++] = (struct spool_file){number, (uint64_t)status->st_size};
+}
+
+static void
 note_file(const struct spool_directory *directory, const char *name, int log, struct spool_listing *listing)
 {
         struct stat status;
@@ -145,16 +167,15 @@ note_file(const struct spool_directory *directory, const char *name, int log, st
             fstatat(directory->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
 
         if (is_damaged && is_file) {
-                listing->n_damaged++;
+                add_file(&listing->damaged, &listing->n_damaged, number, &status);
                 listing->damaged_bytes += (uint64_t)status.st_size;
         } else if (is_segment && is_file) {
-                listing->segments =
-                    mem_resize(listing->segments, listing->n_segments + 1, sizeof(*listing->segments));
-                listing->segments[listing->n_segments++] =
-                    (struct spool_file){number, (uint64_t)status.st_size};
-        } else if (log && name[0] != '.' && strcmp(name, "lock") != 0) {
-                log_warning("a file in the spool is not a segment and is ignored file=%s",
-                            log_quote(name, quoted));
+                add_file(&listing->segments, &listing->n_segments, number, &status);
+        } else if (name[0] != '.' && strcmp(name, "lock") != 0) {
+                listing->n_others++;
+                if (log)
+                        log_warning("a file in the spool is not a segment and is ignored file=%s",
+                                    log_quote(name, quoted));
         }
         if (is_file && (is_segment || is_damaged) && number > listing->last)
                 listing->last = number;
@@ -180,6 +201,8 @@ spool_directory_list(const struct spool_directory *directory, int log, struct sp
         (void)closedir(entries);
         if (listing->n_segments > 1)
                 qsort(listing->segments, listing->n_segments, sizeof(*listing->segments), by_number);
+        if (listing->n_damaged > 1)
+                qsort(listing->damaged, listing->n_damaged, sizeof(*listing->damaged), by_number);
         return 0;
 }
 
@@ -187,6 +210,7 @@ void
 spool_listing_free(struct spool_listing *listing)
 {
         free(listing->segments);
+        free(listing->damaged);
         memset(listing, 0, sizeof(*listing));
 }
 
@@ -225,8 +249,8 @@ spool_directory_remove(const struct spool_directory *directory, uint64_t number)
 int
 spool_directory_put_aside(const struct spool_directory *directory, uint64_t number)
 {
-        char name[SPOOL_NAME_SIZE], aside[SPOOL_NAME_SIZE + sizeof(DAMAGED)];
+        char name[SPOOL_NAME_SIZE], aside[SPOOL_NAME_SIZE];
 
-        (void)snprintf(aside, sizeof(aside), "%s" DAMAGED, spool_directory_name(number, name));
-        return renameat(directory->fd, name, directory->fd, aside);
+        return renameat(directory->fd, spool_directory_name(number, name), directory->fd,
+                        spool_directory_damaged_name(number, aside));
 }

@@ -40,6 +40,9 @@ int spool_directory_fd(const struct spool_directory *directory);
 /* Write the name of a segment. Return name. */
 char *spool_directory_name(uint64_t number, char name[SPOOL_NAME_SIZE]);
 
+/* Write the name of a segment that was put aside as damaged. Return name. */
+char *spool_directory_damaged_name(uint64_t number, char name[SPOOL_NAME_SIZE]);
+
 /* Read the number in the name of a segment. Return 0, or -1 if it is not one. */
 int spool_directory_parse(const char *name, uint64_t *number) MUST_CHECK;
 
@@ -49,11 +52,13 @@ struct spool_file {
         uint64_t size; /* bytes */
 };
 
-/* The segments in a directory by their numbers, and the damaged ones. */
+/* The segments in a directory, and the damaged ones, both by their numbers. */
 struct spool_listing {
         struct spool_file *segments;
         size_t n_segments;
+        struct spool_file *damaged;
         size_t n_damaged;
+        size_t n_others; /* files that are neither, nor the lock */
         uint64_t damaged_bytes;
         uint64_t last; /* the largest number, of damaged ones too; 0 without any */
 };

@@ -24,12 +24,12 @@ static const struct segment_drain_window single = {1, 1};
 #define TURN_MS 200          /* between looks for new segments */
 #define PAUSE_MS 1000        /* after a failure */
 #define KEPT_RETRY_MS 600000 /* of a segment that cannot be drained */
-#define MAX_KEPT 256
+#define MAX_KEPT_OPEN 256    /* of those left behind, whose records' fates are remembered */
 
 /* A segment that was left behind. */
 struct kept {
         uint64_t number;
-        struct segment_drain *segment; /* NULL: it could not be read */
+        struct segment_drain *segment; /* NULL: it could not be read, or is read again */
         int64_t retry_ms;              /* monotonic */
 };
 
@@ -56,7 +56,8 @@ struct spool_drain {
         uint64_t old;                  /* segments up to this number were written by an earlier process */
         uint64_t counted;              /* the last of these that was counted */
         struct segment_drain *segment; /* NULL: none is being drained */
-        struct kept kept[MAX_KEPT];
+        uint64_t n_ended;              /* segments that were deleted or left behind */
+        struct kept *kept;
         size_t n_kept;
 };
 
@@ -134,10 +135,12 @@ keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, 
 
         log_warning("a segment of the spool stays and is tried again in 10 minutes segment=%s reason=%s",
                     spool_directory_name(number, name), log_quote(reason, quoted));
-        if (drain->n_kept == MAX_KEPT) {
-                segment_drain_close(drain->kept[0].segment);
-                drain->kept[0] = drain->kept[--drain->n_kept];
+        if (drain->n_kept >= MAX_KEPT_OPEN) {
+                segment_drain_close(segment);
+                segment = NULL;
         }
+        drain->n_ended++;
+        drain->kept = mem_resize(drain->kept, drain->n_kept + 1, sizeof(*drain->kept));
         drain->kept[drain->n_kept++] = (struct kept){number, segment, clock_monotonic_ms() + KEPT_RETRY_MS};
 }
 
@@ -284,6 +287,7 @@ finish_segment(struct spool_drain *drain)
                          spool_directory_name(number, name), summary->n_records,
                          summary->damaged_bytes > 0 ? "yes" : "no");
                 segment_drain_close(drain->segment);
+                drain->n_ended++;
         }
         drain->segment = NULL;
 }
@@ -327,6 +331,9 @@ wait_for_reports(struct spool_drain *drain)
         struct pollfd readable = {drain->pipe[0], POLLIN, 0};
         char bytes[64];
 
+        if (drain->segment != NULL && drain->producer != NULL &&
+            segment_drain_result(drain->segment) != SEGMENT_DRAIN_MORE)
+                return;
         if (poll(&readable, 1, TURN_MS) > 0)
                 (void)!read(drain->pipe[0], bytes, sizeof(bytes));
         if (drain->producer != NULL)
@@ -371,11 +378,10 @@ run(void *arg)
         struct spool_drain *drain = arg;
 
         (void)pthread_setname_np(pthread_self(), "spool-drain");
-        while (!atomic_load(&drain->is_stopping)) {
+        for (uint64_t n_ended = 0; !atomic_load(&drain->is_stopping); n_ended = drain->n_ended) {
                 heartbeat_beat(&drain->heartbeat);
                 take_turn(drain);
-                if (drain->segment == NULL || drain->producer == NULL ||
-                    segment_drain_result(drain->segment) == SEGMENT_DRAIN_MORE)
+                if (drain->n_ended == n_ended)
                         wait_for_reports(drain);
         }
         close_producer(drain);
@@ -389,24 +395,21 @@ spool_drain_new(const struct spool_directory *directory, struct spool_writer *wr
 {
         struct spool_drain *drain = mem_alloc(sizeof(*drain));
 
-        drain->directory = directory;
-        drain->writer = writer;
-        drain->stats = stats;
-        drain->old = old;
-        drain->config = config;
-        drain->bootstrap = bootstrap;
-        drain->owner = *owner;
+        *drain = (struct spool_drain){.directory = directory,
+                                      .writer = writer,
+                                      .stats = stats,
+                                      .old = old,
+                                      .config = config,
+                                      .bootstrap = bootstrap,
+                                      .owner = *owner};
         pthread_mutex_init(&drain->mutex, NULL);
-        if (pipe2(drain->pipe, O_NONBLOCK | O_CLOEXEC) != 0) {
-                (void)error_set(error, "cannot start the spool's thread: out of descriptors");
-                free(drain);
-                return NULL;
+        if (pipe2(drain->pipe, O_NONBLOCK | O_CLOEXEC) == 0) {
+                if (pthread_create(&drain->thread, NULL, run, drain) == 0)
+                        return drain;
+                (void)close(drain->pipe[0]);
+                (void)close(drain->pipe[1]);
         }
-        if (pthread_create(&drain->thread, NULL, run, drain) == 0)
-                return drain;
-        (void)error_set(error, "cannot start the spool's thread");
-        (void)close(drain->pipe[0]);
-        (void)close(drain->pipe[1]);
+        (void)error_set(error, "cannot start the spool's thread: out of descriptors or threads");
         free(drain);
         return NULL;
 }
@@ -422,6 +425,7 @@ spool_drain_free(struct spool_drain *drain)
         segment_drain_close(drain->segment);
         for (size_t i = 0; i < drain->n_kept; i++)
                 segment_drain_close(drain->kept[i].segment);
+        free(drain->kept);
         (void)close(drain->pipe[0]);
         (void)close(drain->pipe[1]);
         log_flood_end(&drain->failed);
