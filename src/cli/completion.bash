@@ -8,7 +8,7 @@ _gatepost_is_command() {
 _gatepost_value() {
         local name values
         case $1 in
-        FILE | BODY | HEADERS)
+        FILE | BODY | HEADERS | DIR)
                 compopt -o filenames 2>/dev/null
                 mapfile -t COMPREPLY < <(compgen -f -- "$2")
                 return

@@ -40,8 +40,11 @@ print_command(const struct command *command, const char *escape)
 {
         const struct command_option *option;
 
-        if (*command->name != '\0')
-                printf("%s|+||%s\n", command->name, command->help);
+        if (*command->name != '\0') {
+                printf("%s|+||", command->name);
+                print_quoted(command->help, escape);
+                putchar('\n');
+        }
         for (size_t i = 0; (option = command_option_at(command, i)) != NULL; i++) {
                 const char *value =
                     option->argument == NULL ? "" : option->argument + strspn(option->argument, "[");

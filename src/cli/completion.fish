@@ -64,7 +64,7 @@ end
 # Print the completions of a text, $argv[2], that the table calls $argv[1], each after $argv[3].
 function __gatepost_value
     switch $argv[1]
-        case FILE BODY HEADERS
+        case FILE BODY HEADERS DIR
             string replace -r '^' -- $argv[3] (__fish_complete_path $argv[2])
         case '*'
             for values in (string match -- "=$argv[1]|*" $__gatepost_table)

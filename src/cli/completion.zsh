@@ -33,7 +33,7 @@ _gatepost() {
                         action=''
                         case $row[3] in
                         '') ;;
-                        FILE | BODY | HEADERS) action=":$row[3]:_files" ;;
+                        FILE | BODY | HEADERS | DIR) action=":$row[3]:_files" ;;
                         *)
                                 values=${${(M)rows:#=$row[3]\|*}#*\|}
                                 action=":$row[3]:(${(b)values})"

@@ -166,7 +166,7 @@ def test_command_after_global_options_is_completed(offer, before):
 
 @pytest.mark.parametrize("line", ["gatepost -c", "gatepost --config", "gatepost --config=", "gatepost sign --secret-file",
                                   "gatepost sign --secret-file=", "gatepost sign", "gatepost send --forge",
-                                  "gatepost verify body.json", "gatepost secret new"])
+                                  "gatepost verify body.json", "gatepost secret new", "gatepost spool list"])
 def test_files_are_offered_for_file_arguments(offer, line):
     assert offer(line, "b") == {"body.json", "big file"}
 

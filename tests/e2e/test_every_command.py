@@ -11,6 +11,7 @@ import waiting
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
 from installation import BUILD
 from signing import Delivery, event_body
+from spool_side import Segment
 
 EX_OK, EX_USAGE, EX_NOINPUT, EX_UNAVAILABLE, EX_IOERR, EX_TEMPFAIL, EX_CONFIG = 0, 64, 66, 69, 74, 75, 78
 HOOK = ["--url", "https://gateway.example/in", "--events", "*", "--secret-file", "secret"]
@@ -31,6 +32,10 @@ COMMANDS = {
     "quarantine list": ([], EX_UNAVAILABLE),
     "quarantine show": (["0-0"], EX_UNAVAILABLE),
     "quarantine release": (["0-0"], EX_UNAVAILABLE),
+    "spool list": ([], EX_OK),
+    "spool show": ([], EX_OK),
+    "spool check": ([], EX_OK),
+    "spool drain": ([], EX_UNAVAILABLE),
     "subscriptions list": ([], EX_UNAVAILABLE),
     "subscriptions add": (HOOK, EX_UNAVAILABLE),
     "subscriptions remove": (["any"], EX_UNAVAILABLE),
@@ -64,12 +69,22 @@ def run(tmp_path):
     return run
 
 
+def spool_in(directory):
+    """A spool with a delivery."""
+    spool = directory / "spool"
+    if not spool.exists():
+        spool.mkdir(0o700)
+        Segment().add(Delivery()).seal().write(spool, 1)
+    return spool
+
+
 @pytest.fixture
 def config(offline, tmp_path):
     """A configuration by which nothing can be reached."""
     config = offline.config()
     config["admin"]["listen"] = f"unix:{tmp_path}/admin.sock"
     config["service"].update(base_url="http://127.0.0.1:9/v1", api_key_file=config.secret_file("key", b"the-api-key-of-the-tests"))
+    config["receiver"]["spool"] = spool_in(tmp_path)
     (tmp_path / "secret").write_bytes(b"a secret of the tests, long enough")
     (tmp_path / "secret").chmod(0o600)
     return config
@@ -222,6 +237,8 @@ def arguments_of(name, shared):
     if name.startswith("quarantine ") and name != "quarantine list":
         (record,) = shared.kafka.read(shared.kafka.quarantine)[:1]
         return [f"{record.partition}-{record.offset}"]
+    if name.startswith("spool "):
+        return [str(spool_in(shared.directory))]
     return COMMANDS[name][0]
 
 

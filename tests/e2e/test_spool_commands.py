@@ -1,0 +1,462 @@
+"""gatepost spool: list, show, check and drain segments that the tests write from the documented format."""
+
+import fcntl
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import waiting
+from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from installation import BUILD
+from signing import Delivery, event_body
+from spool_side import HEAD_SIZE, HEADER_SIZE, Segment, name_of, pack_fields, read_directory, records_in
+
+EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_TEMPFAIL = 64, 65, 66, 69, 75
+
+
+def now_ms():
+    return int(time.time() * 1000)
+
+
+@pytest.fixture
+def spool(tmp_path):
+    directory = tmp_path / "spool"
+    directory.mkdir(0o700)
+    return directory
+
+
+@pytest.fixture
+def run(offline, spool):
+    """Run a command on the spool, without a configuration."""
+    def run(name, *arguments, expect=0):
+        done = offline.gatepost("spool", name, *arguments, spool, config="/nonexistent/gatepost.conf")
+        assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
+        return done
+    return run
+
+
+def shown(run, *arguments, expect=0):
+    return [json.loads(line) for line in run("show", "--json", *arguments, expect=expect).stdout.splitlines()]
+
+
+def listed(run):
+    return {each["name"]: each for each in json.loads(run("list", "--json").stdout)}
+
+
+# Inspecting
+
+def test_list_shows_each_segment_in_80_columns(run, spool):
+    Segment().add(Delivery(), 1764000000123).add(Delivery(), 1764000060999).seal().write(spool, 1)
+    torn = Segment().add(Delivery(), 1764000000000).sync().add(Delivery(), 1764000001000)
+    torn.data = torn.data[:torn.offsets[1] + 100]
+    torn.write(spool, 0x10)
+    lines = run("list").stdout.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    assert lines[0].split() == ["SEGMENT", "SIZE", "COUNT", "OLDEST", "NEWEST", "STATE"]
+    assert re.fullmatch(r"0{15}1 +[0-9.]+K +2 2025-11-24T16:00:00Z 2025-11-24T16:01:00Z complete", lines[1]), lines
+    assert re.fullmatch(r"0{14}10 +\d+ +1 2025-11-24T16:00:00Z 2025-11-24T16:00:00Z torn", lines[2]), lines
+    assert re.fullmatch(r"2 segments, 3 records, [0-9.]+K", lines[3])
+    first = listed(run)[name_of(1)]
+    size = (spool / name_of(1)).stat().st_size
+    assert first == {"name": name_of(1), "size": size, "records": 2, "oldest": "2025-11-24T16:00:00.123Z",
+                     "newest": "2025-11-24T16:01:00.999Z", "state": "complete", "damagedBytes": 0, "tornBytes": 0, "failure": None}
+    assert listed(run)[name_of(0x10)]["tornBytes"] == 100
+
+
+def test_show_has_headers_and_body_of_each_record(run, spool):
+    hostile = Delivery(b'{"event":"\x1b[31mred\xff"}')
+    plain = Delivery(event_body())
+    segment = Segment().add(plain, 1764000000123).add(hostile).seal()
+    segment.write(spool, 1)
+    text = run("show").stdout
+    assert f"delivery-id  {plain.delivery_id}\n" in text and f"    gatepost-signature: {plain.signature}\n" in text
+    assert "received     2025-11-24T16:00:00.123Z\n" in text and f"body, {len(plain.body)} bytes\n{plain.body.decode()}\n" in text
+    assert "\x1b" not in text and "1b 5b 33 31 6d" in text
+    one, other = shown(run)
+    assert (one["segment"], one["offset"], one["deliveryId"], one["value"]) == (name_of(1), HEADER_SIZE, plain.delivery_id,
+                                                                               plain.body.decode())
+    stored = records_in(segment.data)[0]
+    assert one["headers"] == {name.decode(): value.decode() for name, value in stored.fields if name}
+    assert "valueBase64" in other and other["deliveryId"] == hostile.delivery_id
+
+
+def test_show_selects_by_delivery_and_segment(run, offline, spool):
+    deliveries = [Delivery() for _ in range(4)]
+    Segment().add(deliveries[0]).add(deliveries[1]).seal().write(spool, 1)
+    Segment().add(deliveries[2]).seal().write(spool, 2)
+    Segment().add(deliveries[3]).seal().write(spool, 3).rename(spool / f"{name_of(3)}.damaged")
+    ids = [each.delivery_id for each in deliveries]
+    assert [each["deliveryId"] for each in shown(run)] == ids
+    assert [each["deliveryId"] for each in shown(run, "--delivery-id", ids[1])] == [ids[1]]
+    for name in (f"{3:016x}", f"{name_of(3)}.damaged"):
+        assert [each["deliveryId"] for each in shown(run, "--segment", name)] == [ids[3]]
+    headers = run("show", "--headers-only", "--delivery-id", ids[2]).stdout
+    assert f"body, {len(deliveries[2].body)} bytes" in headers and deliveries[2].body.decode() not in headers
+    assert run("show", "--raw", "--delivery-id", ids[3]).stdout == deliveries[3].body.decode()
+    assert "no readable delivery" in run("show", "--delivery-id", "another", expect=EX_NOINPUT).stderr
+    assert "no segment 7" in run("show", "--segment", "7", expect=EX_NOINPUT).stderr
+    assert "needs --delivery-id" in run("show", "--raw", expect=EX_USAGE).stderr
+
+
+def test_directory_defaults_to_the_configured_one(offline, spool):
+    config = offline.config()
+    done = offline.gatepost("spool", "list", config=config)
+    assert done.returncode == EX_USAGE and "has no spool in [receiver]" in done.stderr
+    assert offline.gatepost("spool", "drain", config=config).returncode == EX_USAGE
+    config["receiver"]["spool"] = spool
+    Segment().add(Delivery()).seal().write(spool, 1)
+    assert "1 segment, 1 record," in offline.gatepost("spool", "list", config=config).stdout
+    (spool / name_of(1)).rename(spool / f"{name_of(1)}.damaged")
+    assert "1 damaged segment was put aside" in offline.gatepost("spool", "list", config=config).stdout
+    for name in ("list", "show", "check", "drain"):
+        done = offline.gatepost("spool", name, "/nonexistent/spool", config=config)
+        assert done.returncode == EX_NOINPUT and "/nonexistent/spool: No such file" in done.stderr
+
+
+def test_commands_read_while_the_directory_is_locked(run, spool):
+    Segment().add(Delivery()).seal().write(spool, 1)
+    with open(spool / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert listed(run)[name_of(1)]["records"] == 1
+        assert len(shown(run)) == 1
+        assert "1 readable record" in run("check").stdout
+
+
+# Damage
+
+DELIVERIES = [Delivery(event_body(filler="x" * 200)) for _ in range(6)]
+
+
+def segment_of_six(seal=True):
+    """Three groups of two records, each group synced before the next."""
+    segment = Segment(b"segment1")
+    for i, delivery in enumerate(DELIVERIES):
+        segment.add(delivery, 1764000000000 + i)
+        if i % 2 == 1:
+            segment.sync()
+    return segment.seal() if seal else segment
+
+
+def readable(data):
+    return [record.key for record in records_in(bytes(data))]
+
+
+def changed(data, at, new):
+    return bytes(data[:at]) + new + bytes(data[at + len(new):])
+
+
+SIX = segment_of_six()
+AT = SIX.offsets
+
+
+@pytest.mark.parametrize("data, n, state", [
+    (SIX.data, 6, "complete"),
+    (segment_of_six(seal=False).data, 6, "complete"),
+    (b"", 0, "torn"),
+    (SIX.data[:20], 0, "torn"),
+    (SIX.data[:HEADER_SIZE], 0, "complete"),
+    (SIX.data[:AT[5] + 90], 5, "torn"),
+    (SIX.data[:AT[5] + HEAD_SIZE // 2], 5, "torn"),
+    (SIX.data[:AT[4]] + bytes(len(SIX.data) - AT[4]), 4, "torn"),  # zeros, not yet written
+    (changed(SIX.data, AT[0] + HEAD_SIZE + 50, b"\xff"), 5, "damaged"),  # in the fields
+    (changed(SIX.data, AT[1] + 44, b"\xff\xff"), 5, "damaged"),  # the CRC of a head
+    (changed(SIX.data, AT[2], bytes(AT[4] - AT[2])), 4, "damaged"),
+    (changed(SIX.data, AT[5] + HEAD_SIZE, bytes(16)), 5, "damaged"),  # the seal says so
+    (changed(segment_of_six(seal=False).data, AT[4] + HEAD_SIZE, bytes(16)), 5, "torn"),  # nothing says so
+    (changed(SIX.data, 0, b"X"), 6, "damaged"),  # the header
+    (changed(SIX.data, AT[2], SIX.data[AT[0]:AT[1]]), 5, "damaged"),  # a copy of another record
+    (SIX.data[:AT[4]] + Segment(b"segment2").add(DELIVERIES[0]).data[HEADER_SIZE:], 4, "torn"),  # blocks of an old file
+    (changed(SIX.data, AT[0] + 4, b"\xff\xff\xff\xff"), 5, "damaged"),
+    (changed(SIX.data, AT[0] + 16, b"\xff" * 8), 5, "damaged"),
+    (os.urandom(5000), 0, "torn"),
+])
+def test_state_of_a_segment_and_what_is_readable(run, spool, data, n, state):
+    (spool / name_of(1)).write_bytes(data)
+    entry = listed(run)[name_of(1)]
+    assert (entry["records"], entry["state"], entry["size"]) == (n, state, len(data))
+    assert [each["deliveryId"] for each in shown(run)] == readable(data) and len(readable(data)) == n
+    done = run("check", expect=EX_DATAERR if state == "damaged" else 0)
+    assert f"1 segment: {n} readable record{'' if n == 1 else 's'}, {entry['tornBytes']} torn bytes, " \
+           f"{entry['damagedBytes']} damaged bytes\n" in done.stdout
+    assert ("may be lost" in done.stderr) == (state == "damaged") == (entry["damagedBytes"] > 0)
+    assert ("never answered 200" in done.stdout) == (entry["tornBytes"] > 0)
+
+
+def test_body_that_looks_like_records_is_not_taken_for_them(run, spool):
+    """Somebody who can send deliveries puts records into a body; a damaged head then makes the reader look into it."""
+    inner = b"".join(bytes(-i % 8) + Segment().add(Delivery(b"forged"), key="forged").data[HEADER_SIZE:] for i in range(3))
+    segment = Segment().add(Delivery(inner)).sync().add(Delivery()).seal()
+    segment.data = changed(segment.data, segment.offsets[0] + 1, b"\0")
+    segment.write(spool, 1)
+    (record,) = shown(run)
+    assert record["deliveryId"] == readable(segment.data)[0] != "forged"
+
+
+def test_every_flipped_bit_costs_one_record_at_most(run, spool):
+    """Segments with one bit flipped each, all read at once."""
+    for at in range(0, len(SIX.data), 7):
+        (spool / name_of(at + 1)).write_bytes(changed(SIX.data, at, bytes([SIX.data[at] ^ 1 << at % 8])))
+    for name, entry in listed(run).items():
+        data = (spool / name).read_bytes()
+        assert entry["records"] == len(readable(data)) >= 5, name
+        assert entry["state"] in ("complete", "damaged", "torn") and (entry["records"] == 6 or entry["state"] == "damaged"), entry
+
+
+def test_every_truncation_keeps_the_records_before_it(run, spool):
+    for at in range(0, len(SIX.data), 13):
+        (spool / name_of(at + 1)).write_bytes(SIX.data[:at])
+    for name, entry in listed(run).items():
+        assert entry["records"] == len(readable((spool / name).read_bytes())), name
+        assert entry["damagedBytes"] == 0, name
+
+
+def test_what_is_no_file_is_ignored(run, spool):
+    Segment().add(Delivery()).seal().write(spool, 1)
+    os.mkfifo(spool / name_of(2))
+    (spool / name_of(3)).symlink_to(spool / name_of(1))
+    (spool / name_of(4)).mkdir()
+    for name in ("README", "0000000000000005.SPOOL", "5.spool", "FFFFFFFFFFFFFFFF.spool", "ffffffffffffffff.spool", ".hidden", "lock"):
+        (spool / name).write_bytes(b"other")
+    assert list(listed(run)) == [name_of(1)]
+    assert len(shown(run)) == 1
+    assert "8 other files are ignored" in run("check").stdout
+
+
+def test_a_thousand_segments_are_listed_in_order(run, spool):
+    for number in range(1000, 0, -1):
+        Segment().add(Delivery(), 1764000000000 + number).seal().write(spool, number)
+    entries = list(listed(run).values())
+    assert [each["name"] for each in entries] == [name_of(number) for number in range(1, 1001)]
+    assert {each["records"] for each in entries} == {1}
+    assert "1000 segments: 1000 readable records, 0 torn bytes, 0 damaged bytes" in run("check").stdout
+
+
+# Draining
+
+@pytest.fixture
+def routed(installation):
+    """An installation whose router runs; the spool is that of a machine that is gone."""
+    config = installation.config()
+    installation.create_topics(config)
+    installation.start(config)
+    return installation
+
+
+def drain(installation, spool, *options, expect=0, config=None):
+    done = installation.gatepost("spool", "drain", *options, spool, config=config or installation.daemons[0].config)
+    assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def events(installation):
+    """{delivery-id: number of events}"""
+    installation.kafka.wait_until_routed()
+    found = {}
+    for record in installation.kafka.read():
+        if record.topic not in (installation.kafka.quarantine, installation.kafka.deliveries):
+            found[record.delivery_id] = found.get(record.delivery_id, 0) + 1
+    return found
+
+
+def quarantined(installation):
+    installation.kafka.wait_until_routed()
+    return {record.delivery_id: record for record in installation.kafka.read(installation.kafka.quarantine)}
+
+
+def test_drain_publishes_each_delivery_once(routed, spool):
+    deliveries = [Delivery(event_body()) for _ in range(25)]
+    twice = deliveries[3]
+    segment = Segment()
+    for delivery in deliveries[:20]:
+        segment.add(delivery)
+    segment.seal().write(spool, 1)
+    last = Segment().add(twice)
+    for delivery in deliveries[20:]:
+        last.add(delivery)
+    last.write(spool, 0xabc)
+    before = now_ms()
+    done = drain(routed, spool)
+    assert "26 records in 2 segments, received from " in done.stdout and "spooled-too-long: 0 of these" in done.stdout
+    assert "26 records appended, 0 refused, 0 left in 0 segments\n" in done.stdout and done.stderr == ""
+    assert [path.name for path in spool.iterdir()] == ["lock"]
+    assert events(routed) == {delivery.delivery_id: 1 for delivery in deliveries}
+    records = {record.delivery_id: record for record in routed.kafka.read(routed.kafka.deliveries)}
+    for delivery in deliveries:
+        record = records[delivery.delivery_id]
+        assert record.value == delivery.body and record.header("gatepost-signature") == delivery.signature
+        stamp = time.strptime(record.header("gatepost-spooled")[:19], "%Y-%m-%dT%H:%M:%S")
+        assert before // 1000 <= time.mktime(stamp) - time.timezone <= now_ms() // 1000
+    assert "0 records in 0 segments" in drain(routed, spool).stdout
+
+
+def test_drained_records_pass_a_router_that_verifies(installation, spool):
+    config = installation.config()
+    config["router"]["verify"] = "on"
+    installation.create_topics(config)
+    installation.start(config)
+    hours_ago = now_ms() // 1000 - 7200  # the service's signature is stale by now
+    old, forged = Delivery(event_body(), timestamp=hours_ago), Delivery(event_body(), timestamp=hours_ago)
+    segment = Segment().add(old, hours_ago * 1000 + 500)
+    segment.add(forged.but(secret=b"another secret, which nobody has"), hours_ago * 1000).seal().write(spool, 1)
+    drain(installation, spool)
+    assert events(installation) == {old.delivery_id: 1}
+    assert quarantined(installation)[forged.delivery_id].header("gatepost-reason") == "unverified"
+
+
+def test_records_received_long_ago_are_quarantined(routed, spool):
+    late, in_time = Delivery(event_body()), Delivery(event_body())
+    Segment().add(late, now_ms() - 37 * 3600000).add(in_time, now_ms() - 35 * 3600000).seal().write(spool, 1)
+    done = drain(routed, spool)
+    assert "more than 36h ago, half of dedup_window, as spooled-too-long: 1 of these" in done.stdout
+    assert events(routed) == {in_time.delivery_id: 1}
+    assert quarantined(routed)[late.delivery_id].header("gatepost-reason") == "spooled-too-long"
+
+
+def test_readable_records_of_a_damaged_segment_are_drained_and_it_is_put_aside(routed, spool):
+    segment = Segment()
+    deliveries = [Delivery(event_body()) for _ in range(3)]
+    for delivery in deliveries:
+        segment.add(delivery).sync()
+    segment.seal()
+    segment.data = changed(segment.data, segment.offsets[1] + HEAD_SIZE, bytes(40))
+    segment.write(spool, 7)
+    done = drain(routed, spool, expect=EX_DATAERR)
+    assert "2 records appended, 0 refused, 0 left" in done.stdout and "1 segment was damaged and put aside" in done.stderr
+    assert events(routed) == {deliveries[0].delivery_id: 1, deliveries[2].delivery_id: 1}
+    assert sorted(read_directory(spool)) == [f"{name_of(7)}.damaged"]
+    assert (spool / f"{name_of(7)}.damaged").read_bytes() == segment.data
+    assert "0 records in 0 segments" in drain(routed, spool).stdout
+    listing = routed.gatepost("spool", "list", spool, config=False).stdout
+    assert " aside\n" in listing
+    assert f"{name_of(7)}.damaged: damaged: " in routed.gatepost("spool", "check", spool, config=False).stdout
+
+
+def test_records_that_kafka_refuses_stay(routed, spool):
+    good, large = Delivery(event_body()), Delivery(event_body(filler="x" * 3000000))
+    Segment().add(good).add(large).seal().write(spool, 1)
+    other = Delivery(event_body())
+    Segment().add_raw(b"\xff\xff\0\0malformed", b"{}", now_ms()).add_raw(pack_fields([(b"gatepost-source", b"x")]), b"{}", now_ms()) \
+        .add(other).seal().write(spool, 2)
+    done = drain(routed, spool, expect=EX_TEMPFAIL)
+    assert "2 records appended, 3 refused, 5 left in 2 segments" in done.stdout, done.stderr
+    assert "3 refused by Kafka" in done.stderr and "malformed" in done.stderr
+    assert read_names(spool) == [name_of(1), name_of(2)]
+    assert events(routed) == {good.delivery_id: 1, other.delivery_id: 1}
+    drain(routed, spool, expect=EX_TEMPFAIL)
+    assert events(routed) == {good.delivery_id: 1, other.delivery_id: 1}
+
+
+def test_many_segments_are_drained(routed, spool):
+    deliveries = [Delivery(event_body()) for _ in range(300)]
+    for number, delivery in enumerate(deliveries, 1):
+        Segment().add(delivery).seal().write(spool, number)
+    assert "300 records appended, 0 refused, 0 left" in drain(routed, spool).stdout
+    assert events(routed) == {delivery.delivery_id: 1 for delivery in deliveries}
+
+
+def test_more_segments_are_left_than_are_remembered(routed, spool):
+    for number in range(1, 301):
+        Segment().add_raw(pack_fields([(b"", b"")]), b"no key", now_ms()).seal().write(spool, number)
+    assert "0 records appended, 300 refused, 300 left in 300 segments" in drain(routed, spool, expect=EX_TEMPFAIL).stdout
+
+
+def test_directory_in_use_is_refused(routed, spool):
+    Segment().add(Delivery()).seal().write(spool, 1)
+    with open(spool / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = drain(routed, spool, expect=EX_TEMPFAIL)
+    assert "in use by another process" in done.stderr and "a running gatepostd, which drains it itself" in done.stderr
+    assert list(read_directory(spool)) == [name_of(1)]
+
+
+def test_missing_topic_is_named_before_draining(installation, spool):
+    segment = Segment().add(Delivery()).seal()
+    segment.write(spool, 1)
+    done = drain(installation, spool, expect=EX_DATAERR, config=installation.config())
+    assert installation.kafka.deliveries in done.stderr and done.stdout == ""
+    assert (spool / name_of(1)).read_bytes() == segment.data
+
+
+def test_unreachable_kafka_leaves_everything(offline, spool):
+    segment = Segment().add(Delivery()).seal()
+    segment.write(spool, 1)
+    done = drain(offline, spool, expect=EX_UNAVAILABLE, config=offline.config())
+    assert done.stderr and (spool / name_of(1)).read_bytes() == segment.data
+
+
+def read_names(spool):
+    return sorted(path.name for path in spool.glob("*.spool"))
+
+
+def start_drain(installation, spool, config):
+    return subprocess.Popen([BUILD / "gatepost", "-c", config.write("drain.conf"), "spool", "drain", spool], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+
+
+def fill(spool, n_segments, n_records):
+    deliveries = []
+    for number in range(1, n_segments + 1):
+        segment = Segment()
+        for _ in range(n_records):
+            deliveries.append(Delivery(event_body()))
+            segment.add(deliveries[-1])
+        segment.seal().write(spool, number)
+    return deliveries
+
+
+@pytest.mark.parametrize("kills", [1, 3])
+def test_drain_that_is_killed_can_be_repeated(routed, spool, kills):
+    deliveries = fill(spool, 20, 40)
+    config = routed.daemons[0].config
+    for kill in range(1, kills + 1):
+        before = len(read_names(spool))
+        process = start_drain(routed, spool, config)
+        try:
+            waiting.until(lambda: len(read_names(spool)) < before or process.poll() is not None, 60, "a segment to be drained")
+        finally:
+            process.kill()
+            process.communicate()
+    done = drain(routed, spool)
+    assert read_names(spool) == [] and " 0 left in 0 segments" in done.stdout
+    assert events(routed) == {delivery.delivery_id: 1 for delivery in deliveries}
+
+
+@pytest.fixture
+def slow(routed):
+    """A configuration whose producer sends nothing for minutes."""
+    config = routed.config(roles="receiver")
+    config["receiver"]["ack_timeout"] = "5min"
+    config["kafka"]["linger.ms"] = "200000"
+    return config
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_drain_says_what_is_left(routed, slow, spool, number):
+    deliveries = fill(spool, 3, 5)
+    before = {path.name: path.read_bytes() for path in spool.iterdir()}
+    process = start_drain(routed, spool, slow)
+    try:
+        assert process.stdout.readline().startswith("15 records in 3 segments")
+        process.send_signal(number)
+        out, error = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert_no_sanitizer_report(error)
+    assert process.returncode == EX_TEMPFAIL and "interrupted; drain it again" in error, (out, error)
+    assert "0 records appended, 0 refused, 15 left in 3 segments\n" in out
+    assert {path.name: path.read_bytes() for path in spool.glob("*.spool")} == before
+    drain(routed, spool)
+    assert events(routed) == {delivery.delivery_id: 1 for delivery in deliveries}
+
+
+def test_drain_gives_up_when_nothing_is_acknowledged(routed, slow, spool):
+    fill(spool, 1, 2)
+    done = drain(routed, spool, "--timeout", "1s", config=slow, expect=EX_TEMPFAIL)
+    assert "Kafka acknowledged nothing for 1s" in done.stderr
+    assert "0 records appended, 0 refused, 2 left in 1 segment\n" in done.stdout
